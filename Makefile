@@ -1,0 +1,48 @@
+# Two commands for a newcomer: `make run` and `make test`. Everything else is listed by `make help`.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+# A Python of the machine's own: uv must not fetch one.
+export UV_PYTHON_DOWNLOADS := never
+UV = $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
+
+help: ## list the commands
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: .venv/.ready ## install everything into the checkout; commands are then in .venv/bin
+
+run: setup ## embedded cluster, operator and a zone rollout to look at
+	@$(BIN)/fairlead up --demo zones
+
+test: setup control-plane ## every test: pure, simulated, end-to-end on the embedded and the real cluster, lint
+	@$(BIN)/python -m tests
+
+lint: setup ## style, types, import rules, duplicates
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/pylint fairlead
+
+bench: setup control-plane ## measure against the bound and an ideal; prints a table for bench/RESULTS.md
+	@$(BIN)/python -m bench.zones
+
+control-plane: setup ## build etcd, kube-apiserver and kube-controller-manager once, into the user's cache
+	@$(BIN)/python -m fairlead.plane.build >/dev/null || true
+
+lock: setup ## renew requirements.lock from pyproject.toml
+	@$(UV) pip compile -q --universal --generate-hashes --no-header --no-emit-index-url --extra dev \
+		--upgrade -o requirements.lock pyproject.toml
+
+.venv/.ready: requirements.lock pyproject.toml
+	@command -v uv >/dev/null || test -x .uv/bin/uv || { $(PYTHON) -m venv .uv && .uv/bin/pip install -q uv; }
+	@$(UV) venv -q --allow-existing --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" .venv
+	@$(UV) pip sync -q --python $(BIN)/python --require-hashes requirements.lock
+	@$(UV) pip install -q --python $(BIN)/python --no-deps -e .
+	@touch $@
+
+clean: ## remove what set-up put into the checkout
+	rm -rf .venv .uv .mypy_cache .ruff_cache .hypothesis
+
+.PHONY: help setup run test lint bench control-plane lock clean

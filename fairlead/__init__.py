@@ -1,0 +1,3 @@
+"""fairlead: one Kubernetes operator for every rollout that must not go wrong."""
+
+__version__ = "0.1.0"

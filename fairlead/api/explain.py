@@ -1,0 +1,65 @@
+"""The explain document: what is rolling, where it stands, what comes next and what it waits for.
+
+The command line, the dashboard, Events and logs are views of this one document.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct
+
+
+class Block(Struct, frozen=True, rename="camel"):
+    """One wait: which rule holds, because of which object, since when, and what would clear it."""
+
+    rule: str
+    reason: str
+    object: str
+    text: str
+    clears: str
+    since: datetime | None = None
+    since_exact: bool = False
+
+
+class Cell(Struct, frozen=True, rename="camel"):
+    """One pod (or other unit) of a lane."""
+
+    name: str
+    ordinal: int
+    state: str
+    """`ready`, `notReady`, `terminating`, `missing` or `stuck`."""
+    revision: str
+    """`new`, `old`, or `none` for a pod that is missing."""
+
+
+class Lane(Struct, frozen=True, rename="camel"):
+    """One zone, generation, batch or group of a rollout."""
+
+    name: str
+    phase: str
+    done: int
+    total: int
+    from_revision: str = ""
+    to_revision: str = ""
+    budget: int = 0
+    cells: tuple[Cell, ...] = ()
+    waits: tuple[Block, ...] = ()
+
+
+class Stands(Struct, frozen=True, rename="camel"):
+    phase: str
+    done: int
+    total: int
+    unit: str
+    lanes: tuple[Lane, ...] = ()
+
+
+class Explain(Struct, frozen=True, rename="camel"):
+    part: str
+    namespace: str
+    rollout: str
+    stands: Stands
+    next: tuple[str, ...] = ()
+    blocked_by: tuple[Block, ...] = ()
+    again: datetime | None = None

@@ -1,0 +1,81 @@
+"""Writes as values: five wire verbs; what a write means is its `does`, so that forecast, audit and tests read one word.
+
+Every Delete is bound to a UID and every Replace to a resource version: a write decided on an old view fails instead
+of hitting what came after it.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from fairlead.api.meta import Ref, Resource
+
+
+class Does(Enum):
+    TERMINATE_POD = "terminate-pod"
+    COMPLETE_REVISION = "complete-revision"
+
+
+class PatchKind(Enum):
+    JSON = "application/json-patch+json"
+    MERGE = "application/merge-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+
+
+class Tell(Struct, frozen=True):
+    """An Event for people, told once what it speaks of has happened."""
+
+    about: Ref
+    warning: bool
+    reason: str
+    text: str
+
+
+class Write(Struct, frozen=True, kw_only=True):
+    """What all verbs share; `change` is what the audit line shows."""
+
+    does: Does
+    change_from: str = ""
+    change_to: str = ""
+    tell: Tell | None = None
+
+
+class Delete(Write, frozen=True, kw_only=True, tag=True):
+    ref: Ref
+    """With its UID, which becomes the precondition."""
+    propagation: str = ""
+
+
+class Patch(Write, frozen=True, kw_only=True, tag=True):
+    ref: Ref
+    kind: PatchKind
+    body: bytes
+    subresource: str = ""
+
+
+class Apply(Write, frozen=True, kw_only=True, tag=True):
+    ref: Ref
+    body: bytes
+    manager: str
+    force: bool = False
+
+
+class Create(Write, frozen=True, kw_only=True, tag=True):
+    resource: Resource
+    namespace: str
+    name: str
+    body: bytes
+
+
+class Replace(Write, frozen=True, kw_only=True, tag=True):
+    ref: Ref
+    body: bytes
+    """Carries the resource version it was made from."""
+    resource_version: str
+    subresource: str = ""
+
+
+AnyWrite: TypeAlias = Delete | Patch | Apply | Create | Replace
