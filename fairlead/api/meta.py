@@ -61,6 +61,8 @@ class Meta(Struct, frozen=True, rename="camel"):
     namespace: str = ""
     labels: dict[str, str] = {}
     deletion_timestamp: datetime | None = None
+    """When the grace period ends, not when deletion was asked for."""
+    deletion_grace_period_seconds: int = 0
     owner_references: tuple[OwnerReference, ...] = ()
 
     @property

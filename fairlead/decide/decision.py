@@ -1,4 +1,8 @@
-"""The answer of a round: hold or move, with the reason, the explanation and what people are told."""
+"""The answer of a round: hold or move, with the reason and what people are told.
+
+The explanation is a function of the same Snapshot and the Decision, each part's `explain`, so that it costs nothing in
+rounds that nobody looks at.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,6 @@ from typing import Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from fairlead.api.explain import Explain
 from fairlead.decide.act import AnyWrite, Tell
 from fairlead.decide.ask import Need
 from fairlead.decide.reason import Reason
@@ -37,7 +40,6 @@ Verdict: TypeAlias = Hold | Move
 class Decision(Struct, frozen=True):
     rule: str
     verdict: Verdict
-    explain: Explain
     tell: tuple[Tell, ...] = ()
 
 

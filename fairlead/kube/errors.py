@@ -22,6 +22,9 @@ Terminal                  raised by a reconciler: give up until something change
 
 from __future__ import annotations
 
+import msgspec
+from msgspec import Struct
+
 from fairlead.kube.request import Response
 
 
@@ -55,7 +58,8 @@ class ApiError(KubeError):
     def __init__(
         self, status: int, reason: str = "", message: str = "", *, doing: str = "", retry_after: float | None = None
     ) -> None:
-        super().__init__(f"{doing}: {message or reason or status}" if doing else message or reason or str(status))
+        text = message or reason or f"the server answered {status}"
+        super().__init__(f"{doing}: {text}" if doing else text)
         self.status = status
         self.reason = reason
         self.message = message
@@ -102,6 +106,58 @@ class ServerError(ApiError):
     pass
 
 
+class _Details(Struct, rename="camel"):
+    retry_after_seconds: float = 0
+
+
+class _Status(Struct):
+    reason: str | None = None
+    message: str | None = None
+    code: int | None = None
+    details: _Details | None = None
+
+
+OF_STATUS: dict[int, type[ApiError]] = {
+    400: BadRequest,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Gone,
+    422: Invalid,
+    429: Throttled,
+}
+
+
 def error_of(response: Response, doing: str) -> ApiError:
     """The error for a response whose status is 400 or more; `doing` says what was being done, to which object."""
-    raise NotImplementedError
+    status = _decoded(response.body)
+    header = response.headers.get("retry-after", "")
+    retry_after = float(header) if header.isascii() and header.replace(".", "", 1).isdigit() else _retry_after(status)
+    return _error(response.status, status, doing, retry_after)
+
+
+def error_of_event(body: bytes, doing: str) -> ApiError:
+    """The error for the object of a watch's ERROR event, a Status that carries its own code."""
+    status = _decoded(body)
+    return _error(status.code or 500, status, doing, _retry_after(status))
+
+
+def _error(code: int, status: _Status, doing: str, retry_after: float | None) -> ApiError:
+    kind = OF_STATUS.get(code, ServerError if code >= 500 else ApiError)
+    if status.reason == "AlreadyExists":
+        kind = AlreadyExists
+    return kind(code, status.reason or "", status.message or "", doing=doing, retry_after=retry_after)
+
+
+def _retry_after(status: _Status) -> float | None:
+    return status.details.retry_after_seconds or None if status.details else None
+
+
+def _decoded(body: bytes) -> _Status:
+    """The Status in a body; a proxy's page or an empty body is a Status whose message is its first line."""
+    try:
+        return msgspec.json.decode(body, type=_Status)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        lines = body[:300].decode(errors="replace").strip().splitlines()
+        return _Status(message=lines[0] if lines else None)

@@ -9,12 +9,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 import msgspec
 from msgspec import Struct
 
 from fairlead.api.meta import Ref, Resource
+
+JSON = "application/json"
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+APPLY = "application/apply-patch+yaml"
 
 
 class Request(Struct, frozen=True):
@@ -31,6 +37,50 @@ class Request(Struct, frozen=True):
     def target(self) -> str:
         """Path and query as sent."""
         return f"{self.path}?{urlencode(self.query)}" if self.query else self.path
+
+    @property
+    def verb(self) -> str:
+        """As role rules spell it: get, list, watch, create, update, patch, delete, deletecollection."""
+        named = bool(place_of(self.path).name)
+        match self.method:
+            case "GET":
+                return "watch" if ("watch", "true") in self.query else "get" if named else "list"
+            case "DELETE":
+                return "delete" if named else "deletecollection"
+            case "POST":
+                return "create"
+            case "PUT":
+                return "update"
+            case method:
+                return method.lower()
+
+    @property
+    def doing(self) -> str:
+        """What is being done to which object, as the beginning of a sentence for people."""
+        place = place_of(self.path)
+        if not place.plural:
+            return f"{self.method} {self.path}"
+        verb = "apply" if self.content_type == APPLY else self.verb
+        object_ = "/".join(part for part in (place.plural, place.name or _name_in(self.body)) if part)
+        where = f" in namespace {place.namespace}" if place.namespace else ""
+        return f"{verb} {place.subresource + ' of ' if place.subresource else ''}{object_}{where}"
+
+
+class _Meta(Struct):
+    name: str = ""
+
+
+class _Named(Struct):
+    metadata: _Meta | None = None
+
+
+def _name_in(body: bytes) -> str:
+    """Name of the object in a body, which only a creation's path does not have."""
+    try:
+        metadata = msgspec.json.decode(body, type=_Named).metadata
+    except msgspec.DecodeError:
+        return ""
+    return metadata.name if metadata else ""
 
 
 class Response(Struct, frozen=True):
@@ -80,16 +130,47 @@ def path_to(ref: Ref, subresource: str = "") -> str:
     return path_of(ref.resource, ref.namespace, ref.name, subresource)
 
 
+class Place(Struct, frozen=True):
+    """What a path names; `plural` is empty for paths outside of the resources (discovery, health)."""
+
+    group: str = ""
+    version: str = ""
+    namespace: str = ""
+    plural: str = ""
+    name: str = ""
+    subresource: str = ""
+
+
+NAMESPACE_SUBRESOURCES = ("status", "finalize")
+
+
+def place_of(path: str) -> Place:
+    """The inverse of `path_of`."""
+    match [unquote(part) for part in path.strip("/").split("/")]:
+        case ["api", version, *rest]:
+            group = ""
+        case ["apis", group, version, *rest]:
+            pass
+        case _:
+            return Place()
+    namespace = ""
+    match rest:
+        case ["namespaces", name, plural, *inner] if group or plural not in NAMESPACE_SUBRESOURCES:
+            namespace, rest = name, [plural, *inner]
+    plural, name, subresource, *_ = [*rest, "", "", ""]
+    return Place(group, version, namespace, plural, name, subresource)
+
+
 def get(ref: Ref, subresource: str = "") -> Request:
     return Request("GET", path_to(ref, subresource))
 
 
 def create(resource: Resource, namespace: str, body: bytes) -> Request:
-    return Request("POST", path_of(resource, namespace), body=body, content_type="application/json")
+    return Request("POST", path_of(resource, namespace), body=body, content_type=JSON)
 
 
 def replace(ref: Ref, body: bytes, subresource: str = "") -> Request:
-    return Request("PUT", path_to(ref, subresource), body=body, content_type="application/json")
+    return Request("PUT", path_to(ref, subresource), body=body, content_type=JSON)
 
 
 def patch(ref: Ref, content_type: str, body: bytes, subresource: str = "") -> Request:
@@ -99,8 +180,7 @@ def patch(ref: Ref, content_type: str, body: bytes, subresource: str = "") -> Re
 def apply(ref: Ref, body: bytes, manager: str, *, force: bool = False, subresource: str = "") -> Request:
     """Server-side apply; body is JSON (which is YAML)."""
     query = (("fieldManager", manager), ("force", "true" if force else "false"))
-    content_type = "application/apply-patch+yaml"
-    return Request("PATCH", path_to(ref, subresource), query=query, body=body, content_type=content_type)
+    return Request("PATCH", path_to(ref, subresource), query=query, body=body, content_type=APPLY)
 
 
 def delete(ref: Ref, *, resource_version: str = "", propagation: str = "") -> Request:
@@ -111,4 +191,58 @@ def delete(ref: Ref, *, resource_version: str = "", propagation: str = "") -> Re
         options["preconditions"] = given
     if propagation:
         options["propagationPolicy"] = propagation
-    return Request("DELETE", path_to(ref), body=msgspec.json.encode(options), content_type="application/json")
+    return Request("DELETE", path_to(ref), body=msgspec.json.encode(options), content_type=JSON)
+
+
+def list_page(
+    resource: Resource,
+    namespace: str = "",
+    labels: str = "",
+    fields: str = "",
+    *,
+    limit: int = 0,
+    token: str = "",
+    resource_version: str = "",
+) -> Request:
+    """One page of a list, from the start or from the `continue` token of the page before; limit 0 asks for all.
+
+    A resource version asks for a list "not older than" it, which the server may answer from its cache.
+    """
+    query = _selection(labels, fields)
+    if limit:
+        query += (("limit", str(limit)),)
+    if token:
+        query += (("continue", token),)
+    elif resource_version:
+        query += (("resourceVersion", resource_version), ("resourceVersionMatch", "NotOlderThan"))
+    return Request("GET", path_of(resource, namespace), query=query)
+
+
+def watch(
+    resource: Resource,
+    namespace: str = "",
+    labels: str = "",
+    fields: str = "",
+    resource_version: str = "",
+    *,
+    bookmarks: bool = True,
+    timeout_seconds: int = 300,
+    send_initial_events: bool = False,
+) -> Request:
+    """A watch from a resource version on; the server ends it after `timeout_seconds`.
+
+    With `send_initial_events` the present objects come first, closed by a bookmark that is annotated as their end.
+    """
+    query = (("watch", "true"), *_selection(labels, fields))
+    if resource_version:
+        query += (("resourceVersion", resource_version),)
+    if bookmarks or send_initial_events:
+        query += (("allowWatchBookmarks", "true"),)
+    if send_initial_events:
+        query += (("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan"))
+    query += (("timeoutSeconds", str(timeout_seconds)),)
+    return Request("GET", path_of(resource, namespace), query=query)
+
+
+def _selection(labels: str, fields: str) -> tuple[tuple[str, str], ...]:
+    return tuple((key, value) for key, value in (("labelSelector", labels), ("fieldSelector", fields)) if value)

@@ -44,13 +44,13 @@ def find(say: Say, *, build: bool = True) -> Path:
     ready = _folder()
     if _complete(ready):
         return ready
-    if not build:
-        raise Unavailable(f"no control plane in {ready}; run `make control-plane` to build it.")
     if shutil.which("go") is None:
         raise Unavailable(
             "Go is not installed, so the real control plane cannot be built; install Go, or set KUBEBUILDER_ASSETS "
             f"to a folder with {', '.join(PROGRAMS)}."
         )
+    if not build:
+        raise Unavailable(f"no control plane in {ready}; run `make control-plane` to build it.")
     return _build(ready, say)
 
 

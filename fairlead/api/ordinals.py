@@ -1,0 +1,30 @@
+"""Pod names of StatefulSets: their natural order and their ordinals."""
+
+from __future__ import annotations
+
+import re
+from typing import TypeAlias
+
+NaturalKey: TypeAlias = tuple[tuple[str, int, str], ...]
+
+_RUNS = re.compile(r"([^0-9]*)([0-9]*)")
+
+
+def natural_key(name: str) -> tuple[NaturalKey, str]:
+    """Sorts runs of digits as integers and all else as text: `x-2` before `x-10`.
+
+    Digits are compared by length and then as text, which is their order as integers whatever their length. The name
+    itself decides between `x-1` and `x-01`.
+    """
+    runs = tuple((text, len(bare), bare) for text, digits in _RUNS.findall(name) for bare in (digits.lstrip("0"),))
+    return runs, name
+
+
+def ordinal_of(pod: str, owner: str) -> int | None:
+    """The ordinal of a pod named `<owner>-<ordinal>`; None for any other name."""
+    if len(pod) - len(owner) > 11 or not pod.startswith(owner + "-"):
+        return None
+    digits = pod[len(owner) + 1 :]
+    if not (digits.isascii() and digits.isdigit()) or (digits[0] == "0" and digits != "0"):
+        return None
+    return int(digits)

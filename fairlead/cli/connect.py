@@ -1,0 +1,73 @@
+"""A command's conversation with a cluster: finds it, connects, and turns every failure into a sentence and a code."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairlead.cli import exits
+from fairlead.cli.failures import first_of, sentence
+from fairlead.cli.options import wrong_namespaces
+from fairlead.kube.client import Client
+from fairlead.kube.errors import KubeError
+from fairlead.kube.kubeconfig import ClusterConfig, find
+
+
+@dataclass(frozen=True)
+class Cluster:
+    client: Client
+    namespaces: tuple[str, ...]
+    """To look at; an empty name stands for all."""
+
+    @property
+    def everywhere(self) -> bool:
+        return self.namespaces == ("",)
+
+
+def talk(arguments: argparse.Namespace, work: Callable[[Cluster], Awaitable[int]]) -> int:
+    """The exit code of the work, done with the cluster that the arguments name."""
+    if wrong := wrong_namespaces(arguments):
+        return fail(wrong, exits.USAGE)
+    try:
+        config = config_of(arguments)
+    except KubeError as error:
+        return fail(sentence(error))
+    try:
+        return asyncio.run(_with_client(config, namespaces_of(arguments, config), work))
+    except (KubeError, ExceptionGroup) as error:
+        cause = first_of(error) if isinstance(error, ExceptionGroup) else error
+        return fail(sentence(cause, config.server, config.context))
+
+
+def config_of(arguments: argparse.Namespace) -> ClusterConfig:
+    """The cluster that `--kubeconfig`, `--context` and `--as` name; raises ConfigError."""
+    paths = [Path(arguments.kubeconfig)] if arguments.kubeconfig else None
+    return find(paths, arguments.context, impersonate=arguments.impersonate)
+
+
+def namespaces_of(arguments: argparse.Namespace, config: ClusterConfig) -> tuple[str, ...]:
+    """Those of `-n`, else all with `-A`, else that of the context."""
+    if arguments.all_namespaces:
+        return ("",)
+    return tuple(dict.fromkeys(arguments.namespace)) or (config.namespace,)
+
+
+def fail(text: str, code: int = exits.ERROR) -> int:
+    print(f"fairlead: {text}", file=sys.stderr)
+    return code
+
+
+async def _with_client(
+    config: ClusterConfig, namespaces: tuple[str, ...], work: Callable[[Cluster], Awaitable[int]]
+) -> int:
+    from fairlead.kube.http import HttpTransport
+
+    client = Client(HttpTransport(config))
+    try:
+        return await work(Cluster(client, namespaces))
+    finally:
+        await client.close()

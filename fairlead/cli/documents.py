@@ -1,0 +1,22 @@
+"""Explain documents for programs: JSON and YAML with the same fields in the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from fairlead.api.explain import Explain
+
+
+def written(shown: Explain | Sequence[Explain], form: str) -> str:
+    """As `json` or `yaml`, ending in a newline."""
+    if form == "json":
+        return msgspec.json.format(msgspec.json.encode(shown), indent=2).decode() + "\n"
+    import yaml
+
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    text: str = yaml.dump(
+        msgspec.to_builtins(shown), Dumper=dumper, sort_keys=False, allow_unicode=True, default_flow_style=False
+    )
+    return text

@@ -1,0 +1,49 @@
+"""`fairlead explain NAME`: all that is known about one rollout."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from typing import TYPE_CHECKING
+
+from fairlead.cli import exits
+from fairlead.cli.options import add_cluster, add_output
+
+if TYPE_CHECKING:
+    from fairlead.cli.connect import Cluster
+
+MOST_COLUMNS = 100
+"""Sentences longer than this are hard to read."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help='name of the rollout or of one of its StatefulSets; "" for none')
+    add_cluster(parser)
+    add_output(parser, "json", "yaml")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from fairlead.cli.connect import fail, talk
+
+    async def work(cluster: Cluster) -> int:
+        from fairlead.cli.choosing import named, none_named
+        from fairlead.cli.documents import written
+        from fairlead.cli.gathering import explain_all
+        from fairlead.cli.render import document, plain
+        from fairlead.kube import clock
+
+        seen = await explain_all(cluster.client, cluster.namespaces)
+        found = named(seen, arguments.name)
+        if not found:
+            return fail(none_named(arguments.name, seen, cluster.namespaces), exits.NOT_FOUND)
+        if len(found) > 1:
+            where = ", ".join(dict.fromkeys(one.namespace for one in found))
+            return fail(f"{arguments.name} is in several namespaces ({where}): choose one with -n", exits.USAGE)
+        if arguments.output:
+            print(written(found[0], arguments.output), end="")
+        else:
+            width = min(shutil.get_terminal_size().columns, MOST_COLUMNS)
+            print(plain(document(found[0], clock.now(), width)))
+        return exits.OK
+
+    return talk(arguments, work)

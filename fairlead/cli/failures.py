@@ -1,0 +1,66 @@
+"""Errors of the cluster in one sentence for people: what happened, to whom, and what would help."""
+
+from __future__ import annotations
+
+import re
+from typing import cast
+
+from fairlead.kube.errors import ApiError, Forbidden, KubeError, NotFound, ServerError, Throttled, Unauthorized
+
+_REFUSED = re.compile(
+    r'User "(?P<user>[^"]*)" cannot (?P<verb>\S+) resource "(?P<resource>[^"]*)" in API group "(?P<group>[^"]*)"'
+    r'(?: in the namespace "(?P<namespace>[^"]*)")?'
+)
+
+
+def sentence(error: KubeError, server: str = "", context: str = "") -> str:
+    """One line; `server` and `context` are those that were used, as far as they are known.
+
+    Errors without an answer of the cluster say what would help where they arise.
+    """
+    cluster = f"the cluster {server}" if server else "the cluster"
+    match error:
+        case Unauthorized():
+            used = f" of context {context}" if context else ""
+            text = (
+                f"{cluster} does not accept the credentials{used}; they may have expired:"
+                " log in again, or choose another context with --context"
+            )
+        case Forbidden():
+            text = _forbidden(error)
+        case NotFound():
+            text = f"{error}: {cluster} does not have it; check the version of the cluster and the namespace"
+        case Throttled() | ServerError():
+            text = f"{cluster} could not answer ({error.status}, {error}): try again in a moment"
+        case ApiError():
+            text = f"{cluster} refused the request ({error.status}, {error})"
+        case _:
+            text = str(error)
+    return " ".join(text.split())
+
+
+def _forbidden(error: Forbidden) -> str:
+    found = _REFUSED.search(error.message)
+    if found is None:
+        return f"not allowed ({error}): ask for a role that allows it, or act as another user with --as or --context"
+    user, verb = found["user"], found["verb"]
+    what = f"{found['resource']}.{found['group']}" if found["group"] else found["resource"]
+    if verb == "impersonate":
+        return f'user "{user}" may not act as other {what}: leave out --as, or ask for a role that allows it'
+    if found["namespace"] is not None:
+        where, choice = f'in namespace "{found["namespace"]}"', "choose another namespace with -n"
+    else:
+        where, choice = "in all namespaces", "choose one namespace with -n"
+    return (
+        f'user "{user}" may not {verb} {what} {where}: {choice}, ask for a role that allows it,'
+        " or act as another user with --as or --context"
+    )
+
+
+def first_of(group: ExceptionGroup[Exception]) -> KubeError:
+    """The first error of a group of tasks; raises those that are not the cluster's but our mistakes."""
+    mistakes = group.subgroup(lambda error: not isinstance(error, KubeError | ExceptionGroup))
+    if mistakes is not None:
+        raise mistakes
+    error = group.exceptions[0]
+    return first_of(error) if isinstance(error, ExceptionGroup) else cast("KubeError", error)

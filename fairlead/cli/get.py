@@ -1,0 +1,96 @@
+"""`fairlead get`: every rollout in a row."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from fairlead.cli import exits
+from fairlead.cli.options import add_cluster, add_output
+
+if TYPE_CHECKING:
+    from fairlead.api.explain import Explain, Lane
+    from fairlead.cli.connect import Cluster
+
+Columns = dict[str, str]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_cluster(parser)
+    add_output(parser, "json", "yaml", "wide")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from fairlead.cli.connect import talk
+
+    async def work(cluster: Cluster) -> int:
+        from fairlead.cli.choosing import none_at_all
+        from fairlead.cli.documents import written
+        from fairlead.cli.gathering import explain_all
+        from fairlead.kube import clock
+
+        seen = await explain_all(cluster.client, cluster.namespaces)
+        if arguments.output in ("json", "yaml"):
+            print(written(seen, arguments.output), end="")
+        elif not seen:
+            print(f"{none_at_all(cluster.namespaces)}: nothing is rolled there", file=sys.stderr)
+        else:
+            width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+            shown = rows(seen, clock.now(), namespaces=cluster.everywhere, wide=arguments.output == "wide")
+            print(table(shown, width))
+        return exits.OK
+
+    return talk(arguments, work)
+
+
+def rows(seen: Sequence[Explain], now: datetime, *, namespaces: bool = False, wide: bool = False) -> list[Columns]:
+    """A row per rollout, columns by their titles."""
+    from fairlead.cli.render import name_of, short
+
+    shown = []
+    for one in seen:
+        stands, first = one.stands, one.blocked_by[0] if one.blocked_by else None
+        more = f" (and {len(one.blocked_by) - 1} more)" if len(one.blocked_by) > 1 else ""
+        row = {"NAMESPACE": one.namespace} if namespaces else {}
+        row |= {
+            "PART": one.part,
+            "ROLLOUT": name_of(one),
+            "PHASE": stands.phase,
+            "DONE": f"{stands.done}/{stands.total} {stands.unit}",
+            "WAITING FOR": f"{first.text}{more}" if first else "-",
+            "SINCE": short((now - first.since).total_seconds()) if first and first.since else "-",
+        }
+        if wide:
+            row |= {
+                "FROM": _each(stands.lanes, "from_revision"),
+                "TO": _each(stands.lanes, "to_revision"),
+                "ZONES": ",".join(f"{lane.name}={lane.done}/{lane.total}" for lane in stands.lanes) or "-",
+            }
+        shown.append(row)
+    return shown
+
+
+def _each(lanes: tuple[Lane, ...], field: str) -> str:
+    """The distinct values of the lanes, in their order."""
+    values: dict[str, None] = dict.fromkeys(getattr(lane, field) for lane in lanes)
+    return ",".join(filter(None, values)) or "-"
+
+
+def table(shown: Sequence[Columns], width: int = 0) -> str:
+    """Columns side by side; with a width, the longest column is cut so that a line fits into it."""
+    titles = list(shown[0])
+    widths = {title: max(len(title), *(len(row[title]) for row in shown)) for title in titles}
+    over = sum(widths.values()) + 3 * (len(titles) - 1) - width
+    if width and over > 0:
+        longest = max(titles, key=lambda title: widths[title])
+        widths[longest] = max(len(longest), widths[longest] - over)
+    lines = [{title: title for title in titles}, *shown]
+    return "\n".join("   ".join(_cut(line[title], widths[title]) for title in titles).rstrip() for line in lines)
+
+
+def _cut(text: str, width: int) -> str:
+    return text.ljust(width) if len(text) <= width else f"{text[: width - 1]}…"

@@ -1,0 +1,161 @@
+"""`fairlead COMMAND …`: finds the command's module and runs it.
+
+Only the module of the command asked for is imported, so that help and mistakes answer at once. A command module has
+`add_arguments(parser)` and `run(arguments) -> exit code`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn, Protocol, cast
+
+from fairlead.cli import exits
+
+COMMANDS: tuple[tuple[str, str], ...] = (
+    ("up", "start an embedded cluster with the operator and something to look at"),
+    ("operator", "run the operator against a cluster"),
+    ("get", "list rollouts and where they stand"),
+    ("explain", "say where one rollout stands, what comes next and what it waits for"),
+    ("watch", "follow rollouts live until they are complete"),
+    ("version", "print the version"),
+    ("help", "explain a command, or `exit-codes`"),
+)
+
+
+class Command(Protocol):
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, arguments: argparse.Namespace) -> int: ...
+
+
+class UsageError(Exception):
+    """The command line is wrong; the message is one sentence that says what would be right."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises a sentence where argparse would print its usage and end the process."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; `{self.prog} --help` lists the options")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without these characters shows a mark, not a traceback
+    try:
+        return _dispatch(words)
+    except UsageError as error:
+        print(f"fairlead: {error}", file=sys.stderr)
+        return exits.USAGE
+    except KeyboardInterrupt:
+        return exits.INTERRUPTED
+    except BrokenPipeError:
+        return _reader_left()
+
+
+def _dispatch(words: list[str]) -> int:
+    name, *rest = words or ["--help"]
+    match name:
+        case "-h" | "--help":
+            print(overview())
+            return exits.OK
+        case "help":
+            return _help(rest)
+        case "version" | "--version":
+            return _version(rest)
+        case _ if name.startswith("-"):
+            raise UsageError(f"unknown option {name} before the command: write it after, as in `fairlead get {name}`")
+        case _ if name not in dict(COMMANDS):
+            raise UsageError(f'unknown command "{name}"{_meant(name)}; `fairlead --help` lists the commands')
+    command = _command(name)
+    return command.run(_parsed(_parser(name, command), rest))
+
+
+def _command(name: str) -> Command:
+    return cast("Command", import_module(f"fairlead.cli.{name}"))
+
+
+def _parser(name: str, command: Command) -> Parser:
+    parser = Parser(prog=f"fairlead {name}", description=_sentence(dict(COMMANDS)[name]), allow_abbrev=False)
+    command.add_arguments(parser)
+    return parser
+
+
+def _parsed(parser: Parser, words: list[str]) -> argparse.Namespace:
+    arguments, unknown = parser.parse_known_args(words)
+    if unknown:
+        kind = "option" if unknown[0].startswith("-") else "argument"
+        parser.error(f"unknown {kind} {unknown[0]}")
+    return arguments
+
+
+def overview() -> str:
+    """What `fairlead --help` prints."""
+    lines = [f"  {name:<10}{summary}" for name, summary in COMMANDS]
+    return "\n".join(
+        [
+            "usage: fairlead COMMAND [options]",
+            "",
+            "One Kubernetes operator for every rollout that must not go wrong.",
+            "",
+            "commands:",
+            *lines,
+            "",
+            "`fairlead COMMAND --help` lists the options of a command, `fairlead help exit-codes` the exit codes.",
+        ]
+    )
+
+
+def _help(words: list[str]) -> int:
+    match words:
+        case []:
+            print(overview())
+        case ["exit-codes"]:
+            print(f"Exit codes of fairlead:\n{exits.table()}")
+        case ["version" | "help" as name]:
+            print(f"usage: fairlead {name}\n\n{_sentence(dict(COMMANDS)[name])}")
+        case [name] if name in dict(COMMANDS):
+            print(_parser(name, _command(name)).format_help(), end="")
+        case [name, *_]:
+            raise UsageError(f'no help on "{name}"{_meant(name)}; `fairlead --help` lists the commands')
+    return exits.OK
+
+
+def _version(words: list[str]) -> int:
+    if words in (["-h"], ["--help"]):
+        return _help(["version"])
+    if words:
+        raise UsageError(f"unknown argument {words[0]}; `fairlead version` takes none")
+    from fairlead import __version__
+
+    print(f"fairlead {__version__}")
+    return exits.OK
+
+
+def _meant(name: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, [command for command, _ in COMMANDS] + ["exit-codes"], 1)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+def _sentence(summary: str) -> str:
+    return f"{summary[0].upper()}{summary[1:]}."
+
+
+def _reader_left() -> int:
+    """Whoever read our output has seen enough; the interpreter must not complain when it flushes at exit."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return exits.OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+"""Options that commands share: which cluster, in whose name, which namespaces, which form of output."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_cluster(parser: argparse.ArgumentParser, *, several_namespaces: bool = False) -> None:
+    """`--kubeconfig --context --as -n -A`; afterwards `namespace` is a list, empty when not given."""
+    group = parser.add_argument_group("cluster")
+    group.add_argument("--kubeconfig", metavar="FILE", default="", help="kubeconfig file; default as for kubectl")
+    group.add_argument("--context", metavar="NAME", default="", help="context of the kubeconfig; default the current")
+    group.add_argument("--as", dest="impersonate", metavar="USER", default="", help="act in the name of this user")
+    repeatable = "; may be repeated" if several_namespaces else ""
+    group.add_argument(
+        "-n",
+        "--namespace",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help=f"namespace to look at{repeatable}; default that of the context",
+    )
+    group.add_argument("-A", "--all-namespaces", action="store_true", help="look at all namespaces")
+    parser.set_defaults(several_namespaces=several_namespaces)
+
+
+def add_output(parser: argparse.ArgumentParser, *forms: str) -> None:
+    """`-o`, with the forms this command has."""
+    parser.add_argument("-o", "--output", choices=forms, default="", help="form of the output; default for people")
+
+
+def wrong_namespaces(arguments: argparse.Namespace) -> str:
+    """What is wrong with the choice of namespaces, empty when nothing is."""
+    given = arguments.namespace
+    if given and arguments.all_namespaces:
+        return "-n and -A exclude each other: choose namespaces or all of them"
+    if "" in given:
+        return "-n needs the name of a namespace: use -A for all of them"
+    if len(given) > 1 and not arguments.several_namespaces:
+        return "-n is given more than once: choose one namespace, or -A for all of them"
+    return ""

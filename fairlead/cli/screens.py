@@ -1,0 +1,96 @@
+"""Where `watch` shows what it sees: a live view on a terminal, a line per change anywhere else."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
+
+from fairlead.cli.choosing import is_complete
+from fairlead.cli.render import NAMELESS, Line, change, legend, picture, styled, title
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+    from fairlead.api.explain import Explain
+
+
+class Screen(Protocol):
+    def show(self, seen: Sequence[Explain], now: datetime, trouble: str) -> None:
+        """Shows the rollouts; `trouble` says why what is seen may be old, empty when it is not."""
+
+
+def screen(*, color: bool) -> AbstractContextManager[Screen]:
+    """The one that fits the standard output."""
+    if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+        return live(color=color)
+    return lines()
+
+
+@contextmanager
+def lines() -> Iterator[Screen]:
+    yield _Lines()
+
+
+class _Lines:
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, str], str] = {}
+        self._trouble = ""
+
+    def show(self, seen: Sequence[Explain], now: datetime, trouble: str) -> None:
+        said = {(one.namespace, one.rollout): change(one) for one in seen}
+        for key, text in said.items():
+            if self._last.get(key) != text:
+                self._say(now, text)
+        for namespace, name in self._last:
+            if (namespace, name) not in said:
+                self._say(now, f"{namespace}/{name or NAMELESS} is gone")
+        if trouble and trouble != self._trouble:
+            self._say(now, trouble)
+        self._last, self._trouble = said, trouble
+
+    def _say(self, now: datetime, text: str) -> None:
+        print(f"{now:%Y-%m-%dT%H:%M:%SZ} {text}", flush=True)
+
+
+@contextmanager
+def live(*, color: bool) -> Iterator[Screen]:
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(no_color=None if color else True, highlight=False)
+    with Live(console=console, auto_refresh=False, vertical_overflow="crop") as view:
+        yield _Live(view)
+
+
+class _Live:
+    def __init__(self, view: Live) -> None:
+        self._view = view
+
+    def show(self, seen: Sequence[Explain], now: datetime, trouble: str) -> None:
+        size = self._view.console.size
+        self._view.update(styled(page(seen, now, size.width, size.height - 1, trouble)), refresh=True)
+
+
+def page(seen: Sequence[Explain], now: datetime, width: int, height: int, trouble: str = "") -> list[Line]:
+    """As much as fits: pictures of the rollouts that are going on first, a line for each of the others."""
+    foot: list[Line] = [((trouble, "stuck"),)] * bool(trouble) + [legend()]
+    going = [one for one in seen if not is_complete(one)] or list(seen[:1])
+    pictures = [[*picture(one, now, width), ()] for one in going]
+    while pictures and sum(map(len, pictures)) + len(seen) - len(pictures) + len(foot) > height and len(pictures) > 1:
+        pictures.pop()
+    rest = [one for one in seen if one not in going[: len(pictures)]]
+    brief = [_brief(one) for one in rest]
+    room = height - sum(map(len, pictures)) - len(foot)
+    if len(brief) > room:
+        kept = max(room - 1, 0)
+        brief = [*brief[:kept], ((f"and {len(brief) - kept} more", "quiet"),)]
+    return [*(line for one in pictures for line in one), *brief, *foot]
+
+
+def _brief(one: Explain) -> Line:
+    stands = one.stands
+    return *title(one), (f"  {stands.done}/{stands.total} {stands.unit}", "")

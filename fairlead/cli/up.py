@@ -1,0 +1,199 @@
+"""`fairlead up`: a cluster in this process, the operator on it, and with `--demo` a rollout to look at.
+
+The cluster is served over HTTPS on a loopback port; a kubeconfig for it lets every other command, and kubectl, talk to
+it from another terminal for as long as this one stays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import secrets
+import ssl
+import sys
+import tempfile
+from base64 import b64encode
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairlead.cli import exits
+
+if TYPE_CHECKING:
+    from fairlead.api.explain import Explain
+    from fairlead.cli.demos import Demo
+    from fairlead.cli.screens import Screen
+    from fairlead.control.manager import Manager
+    from fairlead.kube.client import Client
+    from fairlead.plane.pki import Authority
+    from fairlead.sim.cluster import Cluster
+
+READY_AFTER = 1.2
+GONE_AFTER = 0.4
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--demo", metavar="NAME", default="", help="play a rollout; now: zones")
+    parser.add_argument("--until-done", action="store_true", help="leave when the demo's rollout is complete")
+    parser.add_argument("--kubeconfig-out", metavar="FILE", default="", help="where to write the cluster's kubeconfig")
+    parser.add_argument("--port", type=int, default=0, help="port of the cluster on 127.0.0.1; default any free one")
+    parser.add_argument("--no-color", action="store_true", help="show no colours; so does the variable NO_COLOR")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from fairlead.cli.demos import DEMOS
+    from fairlead.cli.main import UsageError
+
+    demo = DEMOS.get(arguments.demo)
+    if arguments.demo and demo is None:
+        raise UsageError(f'no demo is named "{arguments.demo}": there is {", ".join(DEMOS)}')
+    if arguments.until_done and demo is None:
+        raise UsageError("--until-done needs --demo: without a rollout nothing is ever done")
+    return asyncio.run(_up(arguments, demo))
+
+
+async def _up(arguments: argparse.Namespace, demo: Demo | None) -> int:
+    from fairlead.plane.build import cache
+
+    folder = cache() / "up"
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / "operator.log"
+    kubeconfig = Path(arguments.kubeconfig_out) if arguments.kubeconfig_out else folder / "kubeconfig"
+    stays = demo is None or (sys.stdout.isatty() and not arguments.until_done)
+    try:
+        async with _running(kubeconfig, arguments.port, log) as client:
+            if demo is not None:
+                await _play(demo, client, color=not arguments.no_color)
+            print(_farewell(demo, kubeconfig, log, stays=stays), flush=True)
+            if stays:
+                await asyncio.Event().wait()
+    except asyncio.CancelledError:  # Ctrl-C, the way out that was offered
+        print()
+    return exits.OK
+
+
+@asynccontextmanager
+async def _running(kubeconfig: Path, port: int, log: Path) -> AsyncIterator[Client]:
+    """Cluster, kubelet, server and operator, all in this process and all ready; yields an administrator's client."""
+    from fairlead.kube.client import Client
+    from fairlead.plane.pki import Authority
+    from fairlead.sim.cluster import Cluster
+    from fairlead.sim.kubelet import Kubelet
+    from fairlead.sim.server import serve
+
+    cluster = Cluster(seed=None)
+    client = Client(cluster.transport("admin"))
+    authority, token = Authority(), secrets.token_urlsafe(24)
+    async with serve(cluster, port=port, tls=_tls(authority), tokens={token: "admin"}) as address:
+        _write_kubeconfig(kubeconfig, address, authority.certificate, token)
+        async with asyncio.TaskGroup() as tasks:
+            kubelet = Kubelet(Client(cluster.transport("kubelet")), ready_after=READY_AFTER, gone_after=GONE_AFTER)
+            manager = await _operator(cluster, log)
+            running = [tasks.create_task(work) for work in (cluster.run(), kubelet.run(), manager.run())]
+            await manager.ready.wait()
+            try:
+                yield client
+            finally:
+                for task in running:
+                    task.cancel()
+
+
+async def _operator(cluster: Cluster, log: Path) -> Manager:
+    from fairlead.cli.rollout_operator import identity
+    from fairlead.control.logs import configure
+    from fairlead.control.metrics import Metrics
+    from fairlead.control.options import OperatorOptions
+    from fairlead.control.run import assemble
+
+    options = OperatorOptions(process="fairlead", identity=identity())
+    written = configure("info", "logfmt", log.open("w", buffering=1))
+    return await assemble(options, "default", cluster.transport("fairlead"), Metrics(), written)
+
+
+async def _play(demo: Demo, client: Client, *, color: bool) -> None:
+    from fairlead.cli.connect import Cluster
+    from fairlead.cli.screens import screen
+    from fairlead.cli.watch import Wanted, follow
+
+    cluster = Cluster(client, (demo.namespace,))
+    print(f"{demo.story}\n", flush=True)
+    await demo.create(client)
+    with screen(color=color) as shown:
+        await follow(cluster, Wanted(demo.rollout), shown)
+        await demo.change(client)
+        witness = Witness(shown)
+        begun = asyncio.get_running_loop().time()
+        await follow(cluster, Wanted(demo.rollout), witness)
+        took = asyncio.get_running_loop().time() - begun
+    print(f"\nDone in {took:.0f} s: {witness.summary()}", flush=True)
+
+
+class Witness:
+    """Passes on what is seen to a screen, and keeps the worst of it for the summary."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._last: Explain | None = None
+        self.zones_out = 0
+        self.pods_out = 0
+
+    def show(self, seen: Sequence[Explain], now: datetime, trouble: str) -> None:
+        for one in seen:
+            out = [sum(cell.state != "ready" for cell in lane.cells) for lane in one.stands.lanes]
+            self.pods_out = max(self.pods_out, sum(out))
+            self.zones_out = max(self.zones_out, sum(map(bool, out)))
+            self._last = one
+        self._screen.show(seen, now, trouble)
+
+    def summary(self) -> str:
+        stands = self._last.stands if self._last is not None else None
+        done = f"{stands.done} of {stands.total} {stands.unit}" if stands is not None else "nothing"
+        return (
+            f"{done} are new and ready; at the worst moment {self.pods_out} of them were out,"
+            f" in {self.zones_out} zone{'s' * (self.zones_out != 1)}."
+        )
+
+
+def _farewell(demo: Demo | None, kubeconfig: Path, log: Path, *, stays: bool) -> str:
+    name = demo.rollout if demo is not None else "NAME"
+    where = f"-n {demo.namespace}" if demo is not None else "-A"
+    then = "Press Ctrl-C to end it." if stays else "The cluster ends now; in a terminal it stays until Ctrl-C."
+    return f"""
+Try next, in another terminal:
+  export KUBECONFIG={kubeconfig}
+  fairlead get {where}
+  fairlead explain {name} {where}
+  fairlead watch {where} --forever
+
+The operator's log: {log}
+{then}"""
+
+
+def _tls(authority: Authority) -> ssl.SSLContext:
+    pair = authority.server(("127.0.0.1", "localhost"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with tempfile.TemporaryDirectory() as folder:  # the library reads keys from files only
+        certificate, key = Path(folder, "certificate"), Path(folder, "key")
+        certificate.write_bytes(pair.certificate)
+        key.write_bytes(pair.key)
+        context.load_cert_chain(certificate, key)
+    return context
+
+
+def _write_kubeconfig(path: Path, address: str, authority: bytes, token: str) -> None:
+    import yaml
+
+    cluster = {"server": address, "certificate-authority-data": b64encode(authority).decode()}
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "fairlead-up",
+        "contexts": [{"name": "fairlead-up", "context": {"cluster": "fairlead-up", "user": "admin"}}],
+        "clusters": [{"name": "fairlead-up", "cluster": cluster}],
+        "users": [{"name": "admin", "user": {"token": token}}],
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(mode=0o600)
+    path.write_text(yaml.safe_dump(content, sort_keys=False))

@@ -1,0 +1,119 @@
+"""Facts for the zone contract: which objects a group's decision may need, and which groups a change concerns.
+
+It over-collects by index and chooses nothing; which pod belongs to which zone is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+
+from fairlead.api.apps import StatefulSet
+from fairlead.api.core import Pod
+from fairlead.api.zones import GROUP_LABEL, NAME_LABEL, Settings
+from fairlead.control.part import Key
+from fairlead.decide.ask import Answers
+from fairlead.decide.zones.seen import Snapshot
+from fairlead.kube.store import Readable
+
+_GROUP, _NAME, _UID, _SELECTING, _CONTROLLER, _ORPHAN = "group", "name", "uid", "selecting", "controller", "orphan"
+
+
+def _template_name(zone: StatefulSet) -> str | None:
+    return zone.spec.template.metadata.labels.get(NAME_LABEL)
+
+
+def _in(namespace: str, value: str) -> str:
+    return f"{namespace}/{value}"
+
+
+def _by_group(zone: StatefulSet) -> Iterator[str]:
+    if (group := zone.metadata.labels.get(GROUP_LABEL)) is not None:
+        yield _in(zone.metadata.namespace, group)
+
+
+def _by_template_name(zone: StatefulSet) -> Iterator[str]:
+    if (name := _template_name(zone)) is not None:
+        yield _in(zone.metadata.namespace, name)
+
+
+def _selecting(zone: StatefulSet) -> Iterator[str]:
+    if _template_name(zone) is None:
+        yield zone.metadata.namespace
+
+
+def _by_name_label(pod: Pod) -> Iterator[str]:
+    if (name := pod.metadata.labels.get(NAME_LABEL)) is not None:
+        yield _in(pod.metadata.namespace, name)
+
+
+def _by_controller(pod: Pod) -> Iterator[str]:
+    if controller := pod.metadata.controller_uid:
+        yield controller
+
+
+def _orphan(pod: Pod) -> Iterator[str]:
+    if not pod.metadata.controller_uid:
+        yield pod.metadata.namespace
+
+
+STATEFULSET_INDEXES = {
+    _GROUP: _by_group,
+    _NAME: _by_template_name,
+    _UID: lambda zone: (zone.metadata.uid,),
+    _SELECTING: _selecting,
+}
+POD_INDEXES = {_NAME: _by_name_label, _CONTROLLER: _by_controller, _ORPHAN: _orphan}
+
+
+def snapshot(
+    key: Key,
+    zones: Readable[StatefulSet],
+    pods: Readable[Pod],
+    settings: Settings,
+    answers: Answers,
+    since: Mapping[str, datetime],
+) -> Snapshot | None:
+    """Everything a decision about this group may read; None when it has no StatefulSet."""
+    namespace, group = key
+    members = zones.by(_GROUP, _in(namespace, group))
+    if not members:
+        return None
+    found: dict[str, Pod] = {}
+    for zone in members:
+        name = _template_name(zone)
+        labelled = pods.by(_ORPHAN, namespace) if name is None else pods.by(_NAME, _in(namespace, name))
+        for pod in (*labelled, *pods.by(_CONTROLLER, zone.metadata.uid)):
+            found[pod.metadata.uid] = pod
+    return Snapshot(
+        namespace=namespace,
+        group=group,
+        statefulsets=members,
+        pods=tuple(found.values()),
+        answers=answers,
+        settings=settings,
+        since=since,
+    )
+
+
+def group_of(zone: StatefulSet) -> Iterator[Key]:
+    """The group a StatefulSet belongs to, if any."""
+    if (group := zone.metadata.labels.get(GROUP_LABEL)) is not None:
+        yield Key((zone.metadata.namespace, group))
+
+
+def groups_of(pod: Pod, zones: Readable[StatefulSet]) -> Iterable[Key]:
+    """The groups whose decision may read this pod; each once, in a stable order."""
+    namespace = pod.metadata.namespace
+    name = pod.metadata.labels.get(NAME_LABEL)
+    concerned = list(zones.by(_UID, pod.metadata.controller_uid))
+    if name is not None:
+        concerned += zones.by(_NAME, _in(namespace, name))
+    if not pod.metadata.controller_uid:
+        concerned += zones.by(_SELECTING, namespace)
+    return dict.fromkeys(key for zone in concerned for key in group_of(zone))
+
+
+def all_groups(zones: Readable[StatefulSet]) -> Iterable[Key]:
+    """Every group there is, each once, in a stable order."""
+    return dict.fromkeys(key for zone in zones.items() for key in group_of(zone))

@@ -1,0 +1,66 @@
+"""A Part: one contract on the engine, as a value.
+
+It says what is watched, which rollouts a change concerns, how a Snapshot is gathered and which function decides.
+What all parts share (queue, own writes, rounds, leadership, logs) is in the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+from fairlead.api.meta import Resource
+from fairlead.decide.act import Does
+from fairlead.decide.ask import Answers
+from fairlead.decide.decision import Decide, Decision
+from fairlead.kube.informer import Informer
+from fairlead.kube.store import Named
+
+S = TypeVar("S")
+
+
+class Key(tuple[str, str]):
+    """(namespace, name) of a rollout: what handlers give and rounds get."""
+
+    __slots__ = ()
+
+    @property
+    def namespace(self) -> str:
+        return self[0]
+
+    @property
+    def name(self) -> str:
+        return self[1]
+
+    def __str__(self) -> str:
+        return "/".join(self)
+
+
+Wake = Callable[[Key, bool], None]
+"""Asks for a round of the rollout; True says that only a first list asked for it."""
+
+
+class Saying(Struct, frozen=True):
+    """A log record in the words of the part's contract."""
+
+    level: str
+    message: str
+    keys: Mapping[str, object] = {}
+
+
+class Part(Struct, Generic[S], frozen=True):
+    name: str
+    informers: tuple[Informer[Named], ...]
+    subscribe: Callable[[Wake], None]
+    """Has the wake function called for every change that may matter."""
+    watched: Callable[[Key], Mapping[Resource, Informer[Named]]]
+    """Where the writes of a rollout become visible."""
+    rollouts: Callable[[], Iterable[Key]]
+    gather: Callable[[Key, Answers, Mapping[str, datetime]], S | None]
+    """Everything a decision may read; None when the rollout is gone."""
+    decide: Decide[S]
+    say: Callable[[S, Decision], tuple[Saying, ...]]
+    done: Mapping[Does, Saying]

@@ -1,0 +1,54 @@
+"""How a pass goes through the zones of a group: in which order, and how far (P5 and P6)."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from fairlead.decide.reason import Reason
+from fairlead.decide.zones.groups import Group, Zone
+from fairlead.decide.zones.roll import Done, Finish, Step, Wait, step_of
+
+
+class Course(Struct, frozen=True):
+    """Past the zones that are done, up to one that is not."""
+
+    order: tuple[Zone, ...]
+    finishing: tuple[Zone, ...]
+    """Done but for the record of their revision."""
+    active: Zone | None
+    """The first zone that is not done."""
+    step: Step
+    """What the active zone asks for; Done when there is none."""
+
+
+def order_of(group: Group) -> tuple[Zone, ...]:
+    """P5: the zone that is not ready goes first, because no other may be touched before it is ready again."""
+    return tuple(sorted(group.zones, key=lambda zone: zone.is_ready))
+
+
+def course_of(group: Group) -> Course:
+    """P6: zone after zone until one is ongoing.
+
+    A paused zone is passed by unless it is not ready: then it holds the others back (H-8) like any zone that is not
+    ready, except that nothing is done in it.
+    """
+    order = order_of(group)
+    finishing = []
+    for zone in order:
+        match step_of(zone):
+            case Done() if zone.is_paused and not zone.is_ready:
+                return Course(order, (), zone, Wait(held_by(zone, group)))
+            case Done():
+                continue
+            case Finish():
+                finishing.append(zone)
+            case ongoing:
+                return Course(order, tuple(finishing), zone, ongoing)
+    return Course(order, tuple(finishing), None, Done())
+
+
+def held_by(paused: Zone, group: Group) -> Reason:
+    """What a paused zone that is not ready means: it blocks others that have work, or just waits."""
+    if any(not zone.is_current and not zone.is_paused for zone in group.zones):
+        return Reason.OTHER_ZONE_NOT_READY
+    return Reason.PODS_NOT_READY if paused.is_current else Reason.PAUSED

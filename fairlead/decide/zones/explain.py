@@ -1,0 +1,200 @@
+"""The explain document of a group: every zone pod by pod, what comes next, and what each wait is for.
+
+A function of the same Snapshot as the decision, so it can be made when somebody looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fairlead.api.apps import REVISION_LABEL
+from fairlead.api.core import Pod
+from fairlead.api.explain import Block, Cell, Explain, Lane, Stands
+from fairlead.api.ordinals import natural_key, ordinal_of
+from fairlead.decide.act import Delete, Replace
+from fairlead.decide.decision import Decision, Hold, Move, Verdict
+from fairlead.decide.reason import Kind
+from fairlead.decide.zones.course import Course, course_of
+from fairlead.decide.zones.groups import Group, Zone, group_of
+from fairlead.decide.zones.health import is_ready, is_stuck, is_terminating
+from fairlead.decide.zones.roll import Done, Finish, Terminate, Wait, step_of
+from fairlead.decide.zones.seen import Snapshot
+from fairlead.decide.zones.waits import Waiting, ahead, paused, pods_of, waits_of, zone_waits
+
+PART = "zones"
+NO_ORDINAL = -1
+"""Of a pod whose name is not `<zone>-<ordinal>`."""
+
+
+def explain(seen: Snapshot, decision: Decision) -> Explain:
+    """Where the group stands after this decision on this Snapshot, and why."""
+    group = group_of(seen)
+    course = course_of(group)
+    verdict = decision.verdict
+    lanes = tuple(lane_of(zone, group, course, decision) for zone in group.zones)
+    waits = waits_of(group, verdict.reason) if isinstance(verdict, Hold) else ()
+    return Explain(
+        part=PART,
+        namespace=seen.namespace,
+        rollout=seen.group,
+        stands=Stands(
+            phase=phase_of_group(course, verdict, lanes),
+            done=sum(lane.done for lane in lanes),
+            total=sum(lane.total for lane in lanes),
+            unit="pods",
+            lanes=lanes,
+        ),
+        next=tuple(coming(course, verdict)),
+        blocked_by=tuple(block_of(wait, decision.rule, seen) for wait in waits),
+        again=verdict.again,
+    )
+
+
+def wait_key(block: Block) -> str:
+    """Under which a Snapshot's `since` remembers when this wait was first seen."""
+    return _key(block.reason, block.object)
+
+
+def _key(reason: str, object_: str) -> str:
+    return f"{reason}:{object_}"
+
+
+def block_of(wait: Waiting, rule: str, seen: Snapshot) -> Block:
+    reason = wait.reason
+    return Block(
+        rule=rule,
+        reason=reason.word,
+        object=wait.object,
+        text=wait.text,
+        clears=reason.clears,
+        since=wait.since or seen.since.get(_key(reason.word, wait.object)),
+        since_exact=wait.since is not None,
+    )
+
+
+def lane_of(zone: Zone, group: Group, course: Course, decision: Decision) -> Lane:
+    cells = tuple(cells_of(zone))
+    status = zone.statefulset.status
+    rolled_back = bool(zone.outdated) and status.current_revision == status.update_revision
+    return Lane(
+        name=zone.name,
+        phase=phase_of(zone, course, decision.verdict),
+        done=sum(cell.revision == "new" and cell.state == "ready" for cell in cells),
+        total=len(cells),
+        from_revision=revision_of(zone.outdated[0]) if rolled_back else status.current_revision,
+        to_revision=status.update_revision,
+        budget=zone.budget.limit,
+        cells=cells,
+        waits=tuple(block_of(wait, decision.rule, group.seen) for wait in lane_waits(zone, group, course)),
+    )
+
+
+def cells_of(zone: Zone) -> Iterator[Cell]:
+    """One per pod that exists or should, lowest ordinal first."""
+    pods: dict[str, Pod | None] = dict.fromkeys(zone.missing_names)
+    pods |= {pod.metadata.name: pod for pod in zone.pods}
+    for name in sorted(pods, key=natural_key):
+        pod, ordinal = pods[name], ordinal_of(name, zone.name)
+        yield Cell(
+            name=name,
+            ordinal=NO_ORDINAL if ordinal is None else ordinal,
+            state="missing" if pod is None else state_of(pod),
+            revision="none" if pod is None else age_of(pod, zone),
+        )
+
+
+def state_of(pod: Pod) -> str:
+    if is_terminating(pod):
+        return "terminating"
+    if is_ready(pod):
+        return "ready"
+    return "stuck" if is_stuck(pod) else "notReady"
+
+
+def age_of(pod: Pod, zone: Zone) -> str:
+    return "new" if revision_of(pod) == zone.statefulset.status.update_revision else "old"
+
+
+def revision_of(pod: Pod) -> str:
+    return pod.metadata.labels.get(REVISION_LABEL, "")
+
+
+def lane_waits(zone: Zone, group: Group, course: Course) -> Iterator[Waiting]:
+    """All that keeps this zone from going on, also where the decision was made by another zone's state."""
+    if zone.is_paused:
+        if not zone.is_current:
+            yield paused(zone)
+        if not zone.is_ready:
+            yield from pods_of(zone)
+        return
+    match step_of(zone):
+        case Wait(reason):
+            yield from zone_waits(zone, reason, group)
+        case Finish() | Done():
+            return
+        case Terminate() if not zone.is_ready:
+            yield from pods_of(zone)
+    if course.active is not None and course.active is not zone:
+        yield ahead(zone, course.active)
+
+
+def phase_of(zone: Zone, course: Course, verdict: Verdict) -> str:
+    """The zone's state by the table of 3.5."""
+    if zone.is_paused:
+        return "Paused"
+    if zone.is_stale or zone.is_leaving or not zone.knows_revisions:
+        return "Waiting"
+    if zone.outdated:
+        return phase_of_outdated(zone, course, verdict)
+    if not zone.is_ready:
+        return "Settling"
+    return "Current" if zone.is_current else "Finishing"
+
+
+def phase_of_outdated(zone: Zone, course: Course, verdict: Verdict) -> str:
+    if zone is course.active and verdict.reason.kind not in (Kind.BLOCKED, Kind.INVALID):
+        deletes = isinstance(verdict, Move) and any(isinstance(write, Delete) for write in verdict.writes)
+        return "Rolling" if deletes else "Waiting"
+    status = zone.statefulset.status
+    return "RolledBack" if status.current_revision == status.update_revision else "Pending"
+
+
+def phase_of_group(course: Course, verdict: Verdict, lanes: tuple[Lane, ...]) -> str:
+    """In one word: the phase of the zone it is about, unless the group is blocked, paused or done."""
+    match verdict.reason.kind:
+        case Kind.DONE:
+            return "Current"
+        case Kind.HELD:
+            return "Paused"
+        case Kind.BLOCKED | Kind.INVALID | Kind.FAILED:
+            return "Blocked"
+        case _ if course.active is None:
+            return "Finishing"
+    return next(lane.phase for lane in lanes if lane.name == course.active.name)
+
+
+def coming(course: Course, verdict: Verdict) -> Iterator[str]:
+    """What is done now, or as soon as the wait is over; then what follows."""
+    writes = verdict.writes if isinstance(verdict, Move) else ()
+    for write in writes:
+        match write:
+            case Delete(ref=ref):
+                yield f"delete {ref.name}"
+            case Replace(ref=ref):
+                yield f"record revision {write.change_to} as current in {ref.name}"
+    going = {write.ref.uid for write in writes if isinstance(write, Delete | Replace)}
+    then = "then " if writes else ""
+    for zone in course.order:
+        if chore := chore_of(zone, going):
+            yield then + (chore if zone is course.active or not then else f"zone {zone.name}")
+            then = "then "
+
+
+def chore_of(zone: Zone, going: set[str]) -> str:
+    """What is left to do in a zone after the pods and zones in `going`; empty when nothing is, or it is paused."""
+    if zone.is_paused or zone.is_current or zone.ref.uid in going:
+        return ""
+    for pod in zone.outdated:
+        if pod.metadata.uid not in going and not is_terminating(pod):
+            return f"delete {pod.metadata.name}"
+    return f"record revision {zone.statefulset.status.update_revision or 'unknown'} as current in {zone.name}"

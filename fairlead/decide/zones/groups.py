@@ -1,0 +1,181 @@
+"""A group of zones as the rules see it: which pods are whose, which are outdated, which zone is ready."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from fairlead.api.apps import REVISION_LABEL, STATEFULSETS, StatefulSet
+from fairlead.api.core import PODS, Pod
+from fairlead.api.meta import Ref
+from fairlead.api.ordinals import natural_key
+from fairlead.api.zones import NAME_LABEL, PAUSED
+from fairlead.decide.zones.budgets import Budget, max_unavailable
+from fairlead.decide.zones.health import is_ready, says_ready
+from fairlead.decide.zones.seen import Snapshot
+
+ON_DELETE = "OnDelete"
+
+
+class Zone(Struct, frozen=True):
+    """One StatefulSet with its pods and what follows from them."""
+
+    statefulset: StatefulSet
+    pods: tuple[Pod, ...]
+    """In no particular order."""
+    outdated: tuple[Pod, ...]
+    """Rules 14 and 15: not of the update revision, lowest ordinal first; also when the two revisions are equal, for
+    after a rollback pods of the abandoned revision still run."""
+    unready: int
+    """Pods that exist and are not ready."""
+    missing: int
+    """Pods that should exist and do not."""
+    budget: Budget
+
+    @property
+    def name(self) -> str:
+        return self.statefulset.metadata.name
+
+    @property
+    def ref(self) -> Ref:
+        metadata = self.statefulset.metadata
+        return Ref(STATEFULSETS, metadata.namespace, metadata.name, metadata.uid)
+
+    @property
+    def expected(self) -> int:
+        """How many pods there should be, H-7: the larger of what is asked for and what the status knows."""
+        return max(self.statefulset.spec.replicas, self.statefulset.status.replicas)
+
+    @property
+    def is_ready(self) -> bool:
+        """Rule 10: the status says so, every expected pod exists, every pod is ready."""
+        return self.unready == 0 and self.missing == 0 and says_ready(self.statefulset.status)
+
+    @property
+    def not_ready(self) -> int:
+        """How much of the budget is used, H-1: by what the status says or by what the pods show, whichever is more.
+
+        With a scale-down going on, the pods that are about to leave count as any other, because until the status says
+        that they are gone, clients may still rely on them: asked for 3, status 5 of 5 ready, pod 4 terminating gives
+        max(5 - 5, 1 unready + 0 missing) = 1; once pod 4 is gone and the status not yet told, max(5 - 5, 0 + 1) = 1;
+        with status 4 of 4 it is 0 again. A scale-up from 3 to 5 uses 2 until the new pods are ready: max(5 - 3, 2).
+        """
+        return max(self.expected - self.statefulset.status.ready_replicas, self.unready + self.missing)
+
+    @property
+    def missing_names(self) -> list[str]:
+        """Of the pods that the spec asks for; a pod beyond those that only the status knows has no certain name."""
+        return absent(self.statefulset, self.pods)
+
+    @property
+    def is_paused(self) -> bool:
+        return self.statefulset.metadata.annotations.get(PAUSED) == "true"
+
+    @property
+    def is_stale(self) -> bool:
+        """H-18: the status speaks of an older spec, so that its revisions are not to be acted on."""
+        observed = self.statefulset.status.observed_generation
+        return observed is not None and observed < self.statefulset.metadata.generation
+
+    @property
+    def is_leaving(self) -> bool:
+        """The StatefulSet is being deleted: its controller makes no pods for it any more."""
+        return self.statefulset.metadata.deletion_timestamp is not None
+
+    @property
+    def knows_revisions(self) -> bool:
+        status = self.statefulset.status
+        return bool(status.current_revision and status.update_revision)
+
+    @property
+    def is_current(self) -> bool:
+        """Nothing of the zone is left to roll, whether or not it is ready."""
+        status = self.statefulset.status
+        return (
+            not self.outdated
+            and bool(status.update_revision)
+            and status.current_revision == status.update_revision
+            and not self.is_stale
+        )
+
+
+class Group(Struct, frozen=True):
+    seen: Snapshot
+    zones: tuple[Zone, ...]
+    """Rule 11: in plain order of their names."""
+
+    @property
+    def not_ready(self) -> tuple[Zone, ...]:
+        return tuple(zone for zone in self.zones if not zone.is_ready)
+
+
+def group_of(seen: Snapshot) -> Group:
+    statefulsets = sorted(seen.statefulsets, key=lambda zone: zone.metadata.name)
+    members = members_of(statefulsets, seen.pods)
+    return Group(seen, tuple(map(zone_of, statefulsets, members)))
+
+
+def members_of(statefulsets: list[StatefulSet], pods: tuple[Pod, ...]) -> list[list[Pod]]:
+    """The pods of each zone (H-9, H-10).
+
+    A controlled pod belongs to its controller and to nobody else, whatever its labels say: a `name` label that the
+    template just got is on no pod yet, and a zone that waited for it would never roll the pods that lack it.
+    A pod without controller belongs to every zone that selects its labels: by `name`, or by `spec.selector` where the
+    template has no `name`.
+    """
+    owned: dict[str, list[Pod]] = {zone.metadata.uid: [] for zone in statefulsets}
+    loose = []
+    for pod in pods:
+        controller = pod.metadata.controller_uid
+        if not controller:
+            loose.append(pod)
+        elif controller in owned:
+            owned[controller].append(pod)
+    return [owned[zone.metadata.uid] + [pod for pod in loose if selects(zone, pod)] for zone in statefulsets]
+
+
+def selects(zone: StatefulSet, pod: Pod) -> bool:
+    """Whether the zone would count this pod by its labels; a selector that asks for nothing selects nothing."""
+    name = zone.spec.template.metadata.labels.get(NAME_LABEL)
+    if name is not None:
+        return pod.metadata.labels.get(NAME_LABEL) == name
+    selector = zone.spec.selector
+    return bool(selector.match_labels or selector.match_expressions) and selector.matches(pod.metadata.labels)
+
+
+def zone_of(statefulset: StatefulSet, pods: list[Pod]) -> Zone:
+    revision = statefulset.status.update_revision
+    outdated = [pod for pod in pods if pod.metadata.labels.get(REVISION_LABEL) != revision]
+    if len(outdated) > 1:
+        outdated.sort(key=lambda pod: natural_key(pod.metadata.name))
+    return Zone(
+        statefulset,
+        pods=tuple(pods),
+        outdated=tuple(outdated),
+        unready=sum(not is_ready(pod) for pod in pods),
+        missing=missing_of(statefulset, pods),
+        budget=max_unavailable(statefulset),
+    )
+
+
+def missing_of(statefulset: StatefulSet, pods: list[Pod]) -> int:
+    """How many expected pods do not exist, by count and by name, whichever is more.
+
+    The count alone (rule 10(b)) is fooled by a stray pod that carries the zone's labels: pods 0 and 2 and `debug` are
+    three pods, yet pod 1 is missing.
+    """
+    expected = max(statefulset.spec.replicas, statefulset.status.replicas)
+    return max(0, expected - len(pods), len(absent(statefulset, pods)))
+
+
+def absent(statefulset: StatefulSet, pods: Iterable[Pod]) -> list[str]:
+    """Names of the pods that the spec asks for (H-5: from `spec.ordinals.start` on) and that do not exist."""
+    names = {pod.metadata.name for pod in pods}
+    prefix, start = statefulset.metadata.name, statefulset.spec.ordinals.start
+    wanted = [f"{prefix}-{ordinal}" for ordinal in range(start, start + statefulset.spec.replicas)]
+    return [name for name in wanted if name not in names]
+
+
+def pod_ref(pod: Pod) -> Ref:
+    return Ref(PODS, pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)

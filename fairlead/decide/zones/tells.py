@@ -1,0 +1,34 @@
+"""What people are told about a decision, beside what its writes tell once they are done."""
+
+from __future__ import annotations
+
+from fairlead.decide.act import Tell
+from fairlead.decide.decision import Hold, Verdict
+from fairlead.decide.zones.groups import Group
+from fairlead.decide.zones.waits import waits_of
+from fairlead.decide.zones.words import INVALID_BUDGET, REASONS
+
+
+def tells_of(group: Group, verdict: Verdict) -> tuple[Tell, ...]:
+    """Warnings about the zones that hold the group back and about annotations that could not be used."""
+    return (*warnings_of(group, verdict), *unusable_annotations(group))
+
+
+def warnings_of(group: Group, verdict: Verdict) -> tuple[Tell, ...]:
+    if not isinstance(verdict, Hold) or not (event := REASONS[verdict.reason].event):
+        return ()
+    waits = waits_of(group, verdict.reason)
+    return tuple(Tell(wait.zone.ref, True, event, wait.text) for wait in waits if wait.reason is verdict.reason)
+
+
+def unusable_annotations(group: Group) -> tuple[Tell, ...]:
+    return tuple(
+        Tell(
+            zone.ref,
+            True,
+            INVALID_BUDGET.event,
+            INVALID_BUDGET.text.format(detail=zone.budget.problem),
+        )
+        for zone in group.zones
+        if zone.budget.problem
+    )

@@ -1,0 +1,169 @@
+"""What a group waits for, object by object: in words, with the time since when where a fact tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from fairlead.api.core import Pod
+from fairlead.api.ordinals import natural_key
+from fairlead.decide.ask import Bad
+from fairlead.decide.reason import Reason
+from fairlead.decide.zones.course import course_of
+from fairlead.decide.zones.groups import ON_DELETE, Group, Zone
+from fairlead.decide.zones.health import is_ready, is_terminating, waiting_for
+from fairlead.decide.zones.records import question
+from fairlead.decide.zones.words import REASONS
+
+
+class Waiting(Struct, frozen=True):
+    zone: Zone
+    reason: Reason
+    object: str
+    text: str
+    since: datetime | None = None
+    """From a fact of the cluster; None when no fact dates the wait."""
+
+
+def waits_of(group: Group, reason: Reason) -> tuple[Waiting, ...]:
+    """Why a group that holds for this reason does so: the zones that the rule names, then the pods behind it."""
+    match reason:
+        case Reason.WRONG_STRATEGY:
+            return tuple(wrong_strategies(group))
+        case Reason.TWO_ZONES_NOT_READY:
+            zones = group.not_ready
+            pods = [wait for zone in zones for wait in pods_of(zone)]
+            return (*(one_of_several(zone, zones) for zone in zones), *pods)
+        case Reason.PAUSED:
+            return tuple(paused(zone) for zone in group.zones if zone.is_paused and not zone.is_current)
+        case Reason.READ_FAILED | Reason.CACHE_BEHIND:
+            return tuple(unrecorded(zone, group, reason) for zone in course_of(group).finishing)
+        case Reason.ROLLING | Reason.COMPLETE:
+            return ()
+    zone = course_of(group).active
+    return () if zone is None else zone_waits(zone, reason, group)
+
+
+def zone_waits(zone: Zone, reason: Reason, group: Group) -> tuple[Waiting, ...]:
+    """Why one zone does not go on."""
+    match reason:
+        case Reason.OTHER_ZONE_NOT_READY:
+            return holding(zone, group), *pods_of(zone)
+        case Reason.BUDGET_USED:
+            return spent(zone), *pods_of(zone)
+        case Reason.POD_TERMINATING | Reason.POD_MISSING | Reason.PODS_NOT_READY:
+            return tuple(pods_of(zone))
+        case Reason.STATUS_STALE:
+            observed, newest = zone.statefulset.status.observed_generation, zone.statefulset.metadata.generation
+            return (about(zone, reason, detail=observed, count=newest),)
+        case _:
+            return (about(zone, reason),)
+
+
+def pods_of(zone: Zone) -> Iterator[Waiting]:
+    """The pods a zone waits for, in natural order; where no pod shows why it is not ready, what its status counts."""
+    out = [pod_wait(zone, pod) for pod in zone.pods if not is_ready(pod)]
+    out += [
+        Waiting(zone, Reason.POD_MISSING, f"pod/{name}", REASONS[Reason.POD_MISSING].text.format(object=name))
+        for name in zone.missing_names
+    ]
+    yield from sorted(out, key=lambda wait: natural_key(wait.object))
+    status = zone.statefulset.status
+    if not out and not zone.is_ready:
+        unnamed = f"its status counts {status.ready_replicas} ready of {zone.expected}, {len(zone.pods)} pods exist"
+        yield about(zone, Reason.PODS_NOT_READY, detail=unnamed)
+
+
+def pod_wait(zone: Zone, pod: Pod) -> Waiting:
+    name = pod.metadata.name
+    reason = Reason.POD_TERMINATING if is_terminating(pod) else Reason.PODS_NOT_READY
+    text = REASONS[reason].text.format(object=name, detail=unready_because(pod))
+    return Waiting(zone, reason, f"pod/{name}", text, pod_since(pod))
+
+
+def unready_because(pod: Pod) -> str:
+    """Which part of rule 9 does not hold, in a few words."""
+    if reason := waiting_for(pod):
+        return f"a container waits with {reason}"
+    if pod.status.phase != "Running":
+        return f"its phase is {pod.status.phase or 'unknown'}"
+    names = [container.name for container in pod.status.container_statuses if not container.ready]
+    return f"container {names[0]} is not ready" if names else "a container is not running"
+
+
+def pod_since(pod: Pod) -> datetime | None:
+    """When a pod began to terminate, or else was last seen to lose its readiness."""
+    metadata = pod.metadata
+    if metadata.deletion_timestamp is not None:
+        return _earlier(metadata.deletion_timestamp, metadata.deletion_grace_period_seconds)
+    for condition in pod.status.conditions:
+        if condition.type == "Ready" and condition.status != "True":
+            return condition.last_transition_time
+    return None
+
+
+def _earlier(end: datetime, seconds: int) -> datetime:
+    try:
+        return end - timedelta(seconds=seconds)
+    except OverflowError:
+        return end
+
+
+def wrong_strategies(group: Group) -> Iterator[Waiting]:
+    for zone in group.zones:
+        strategy = zone.statefulset.spec.update_strategy.type
+        if strategy != ON_DELETE:
+            yield about(zone, Reason.WRONG_STRATEGY, detail=strategy or "none")
+
+
+def one_of_several(zone: Zone, zones: tuple[Zone, ...]) -> Waiting:
+    others = " and ".join(other.name for other in zones if other is not zone)
+    detail = f"{others}; with {len(zones)} zones not ready no pod is deleted"
+    return about(zone, Reason.TWO_ZONES_NOT_READY, detail=detail, since=zone_since(zone))
+
+
+def holding(zone: Zone, group: Group) -> Waiting:
+    others = ", ".join(other.name for other in group.zones if not other.is_current and not other.is_paused)
+    return about(zone, Reason.OTHER_ZONE_NOT_READY, detail=others, since=zone_since(zone))
+
+
+def spent(zone: Zone) -> Waiting:
+    return about(zone, Reason.BUDGET_USED, count=zone.not_ready, limit=zone.budget.limit, since=zone_since(zone))
+
+
+def paused(zone: Zone) -> Waiting:
+    count = len(zone.outdated)
+    detail = f"{count} outdated pod{'s' * (count != 1)}" if count else "its revision is not recorded as current"
+    return about(zone, Reason.PAUSED, detail=detail)
+
+
+def unrecorded(zone: Zone, group: Group, reason: Reason) -> Waiting:
+    answer = group.seen.answers.known.get(question(zone))
+    detail = answer.text or answer.kind if isinstance(answer, Bad) else "the answer could not be understood"
+    return about(zone, reason, detail=detail)
+
+
+def ahead(zone: Zone, active: Zone) -> Waiting:
+    """A zone's turn comes after the one that is being worked on."""
+    text = REASONS[Reason.OTHER_ZONE_AHEAD].text.format(object=active.name)
+    return Waiting(zone, Reason.OTHER_ZONE_AHEAD, f"statefulset/{active.name}", text)
+
+
+def zone_since(zone: Zone) -> datetime | None:
+    """Since when the zone has been not ready, as far as its pods tell."""
+    return min((wait.since for wait in pods_of(zone) if wait.since is not None), default=None)
+
+
+def about(
+    zone: Zone,
+    reason: Reason,
+    *,
+    detail: object = "",
+    count: int = 0,
+    limit: int = 0,
+    since: datetime | None = None,
+) -> Waiting:
+    text = REASONS[reason].text.format(object=zone.name, detail=detail, count=count, limit=limit)
+    return Waiting(zone, reason, f"statefulset/{zone.name}", text, since)

@@ -1,0 +1,93 @@
+"""The zone contract's words: log level and message, Event and text of each reason and each write (2.11)."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from fairlead.decide.act import Does
+from fairlead.decide.reason import Reason
+
+
+class Words(Struct, frozen=True):
+    level: str
+    """`debug`, `info`, `warn` or `error`."""
+    message: str
+    """Constant, so that logs can be searched by it; what differs goes into keys."""
+    text: str
+    """For people, with the names of the objects filled in."""
+    event: str = ""
+    """Reason of the Event, empty where there is none."""
+
+
+BLOCKED = "RolloutBlocked"
+
+REASONS: dict[Reason, Words] = {
+    Reason.WRONG_STRATEGY: Words(
+        "warn",
+        "reconcile failed: wrong update strategy",
+        "{object} has update strategy {detail} and not OnDelete; no pod of the group is touched",
+        BLOCKED,
+    ),
+    Reason.REVISION_UNKNOWN: Words(
+        "warn",
+        "reconcile failed: revision unknown",
+        "{object} has no revisions in its status, so it is not known which pods are outdated",
+        BLOCKED,
+    ),
+    Reason.READ_FAILED: Words("warn", "reconcile failed: statefulset not read", "{object} could not be read: {detail}"),
+    Reason.TWO_ZONES_NOT_READY: Words(
+        "warn",
+        "two or more zones not ready",
+        "{object} is not ready, and neither is {detail}",
+        BLOCKED,
+    ),
+    Reason.OTHER_ZONE_NOT_READY: Words(
+        "warn",
+        "paused zone not ready",
+        "{object} is paused and not ready, which holds back {detail}",
+        BLOCKED,
+    ),
+    Reason.BUDGET_USED: Words(
+        "info", "budget reached", "{object} has {count} of its pods not ready or missing, and may have {limit}"
+    ),
+    Reason.PODS_NOT_READY: Words("info", "zone updated but not ready", "{object} is not ready: {detail}"),
+    Reason.POD_MISSING: Words("info", "zone updated but not ready", "{object} does not exist yet"),
+    Reason.POD_TERMINATING: Words("debug", "waiting for a terminating pod", "{object} is shutting down"),
+    Reason.STATUS_STALE: Words(
+        "debug",
+        "waiting for the statefulset controller",
+        "the status of {object} is of generation {detail}; the newest is {count}",
+    ),
+    Reason.CACHE_BEHIND: Words(
+        "debug", "waiting for the cache", "{object} has changed since it was seen; its newest version is awaited"
+    ),
+    Reason.ZONE_LEAVING: Words("info", "zone is being deleted", "{object} is being deleted"),
+    Reason.OTHER_ZONE_AHEAD: Words("debug", "waiting for the zone ahead", "{object} goes first"),
+    Reason.PAUSED: Words("info", "zone paused", "{object} is paused with work left: {detail}"),
+    Reason.ROLLING: Words("debug", "zone being reconciled", "{object} is rolling"),
+    Reason.COMPLETE: Words("debug", "rollout complete", "every zone is current"),
+}
+"""A wait's words; `{object}` is what is waited for, `{detail}`, `{count}` and `{limit}` depend on the reason."""
+
+WRITES: dict[Does, Words] = {
+    Does.TERMINATE_POD: Words(
+        "info",
+        "pod terminated",
+        "Deleted pod {object} of revision {detail} to have it made anew",
+        "PodTerminated",
+    ),
+    Does.COMPLETE_REVISION: Words(
+        "info", "revision updated", "All pods are ready at revision {detail}", "RevisionCompleted"
+    ),
+}
+"""Told once the write has succeeded."""
+
+INVALID_BUDGET = Words(
+    "warn",
+    "invalid max-unavailable",
+    "{detail}, so annotation rollout-max-unavailable counts as 1",
+    "InvalidAnnotation",
+)
+
+LOGGED: dict[str, Words] = {INVALID_BUDGET.event: INVALID_BUDGET}
+"""Words for the log of what a Decision tells beside its reason, by the Event's reason."""

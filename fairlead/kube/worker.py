@@ -1,0 +1,55 @@
+"""Workers that take keys from a queue and reconcile them.
+
+Four outcomes: done; look again at a time; retry with back-off, after any exception; give up until something changes,
+after Terminal. The failure of one key is told and does not touch the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from fairlead.kube.errors import Terminal
+from fairlead.kube.queue import Closed, K, Queue
+
+
+async def work(
+    queue: Queue[K],
+    reconcile: Callable[[K], Awaitable[float | None]],
+    *,
+    workers: int,
+    failed: Callable[[K, Exception], None],
+) -> None:
+    """Reconciles keys, up to `workers` at once, until the queue is closed or the caller is cancelled.
+
+    `reconcile` answers with the seconds until it wants to look again, or None.
+    """
+    async with asyncio.TaskGroup() as group:
+        for number in range(workers):
+            group.create_task(_worker(queue, reconcile, failed), name=f"worker {number}")
+
+
+async def _worker(
+    queue: Queue[K],
+    reconcile: Callable[[K], Awaitable[float | None]],
+    failed: Callable[[K, Exception], None],
+) -> None:
+    while True:
+        try:
+            key = await queue.get()
+        except Closed:
+            return
+        try:
+            again = await reconcile(key)
+        except Terminal as error:
+            queue.forget(key)
+            failed(key, error)
+        except Exception as error:  # noqa: BLE001  whatever it was, it must not end the work on other keys
+            queue.retry(key)
+            failed(key, error)
+        else:
+            queue.forget(key)
+            if again is not None:
+                queue.add_after(key, again)
+        finally:
+            queue.done(key)

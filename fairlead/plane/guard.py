@@ -1,0 +1,61 @@
+"""Holds the programs of one control plane and lets none of them outlive the process that wanted them.
+
+`python -m fairlead.plane.guard FOLDER` starts what is asked of it on standard input, one JSON line per program, and
+tells on standard output, one JSON line each, which process a program became and with which code it ended.
+When its standard input ends, which happens however the other side ends, it kills all of them and removes FOLDER.
+So nothing depends on the other side getting a chance to clean up; killing this process itself is what it cannot help.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import TextIO
+
+_speaking = threading.Lock()
+
+
+def main(folder: Path, orders: TextIO) -> None:
+    """Serves until `orders` ends; afterwards no program runs and FOLDER is gone."""
+    signal.signal(signal.SIGTERM, _leave)
+    running: list[subprocess.Popen[bytes]] = []
+    try:
+        for line in orders:
+            order = json.loads(line)
+            running.append(_start(order["name"], order["arguments"], Path(order["log"])))
+    finally:
+        # What they hold is thrown away, so there is nothing they would have to finish first.
+        for process in reversed(running):
+            process.kill()
+        for process in running:
+            process.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start(name: str, arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
+    with log.open("wb") as output:
+        process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+    _tell(name=name, pid=process.pid)
+    threading.Thread(target=lambda: _tell(name=name, ended=process.wait()), daemon=True).start()
+    return process
+
+
+def _tell(**what: str | int) -> None:
+    # Nobody may be listening any more; that is what this process is for.
+    with _speaking, suppress(OSError):
+        sys.stdout.write(json.dumps(what) + "\n")
+        sys.stdout.flush()
+
+
+def _leave(_signal: int, _frame: object) -> None:
+    raise SystemExit(0)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.stdin)

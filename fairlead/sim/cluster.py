@@ -1,0 +1,96 @@
+"""A whole cluster in one object: store, verbs, controllers, ways in."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Sequence
+
+from fairlead.api.meta import Resource
+from fairlead.kube.request import Transport
+from fairlead.sim.record import History
+from fairlead.sim.registry import NAMESPACES, Registry
+from fairlead.sim.request import Handler
+from fairlead.sim.store import Author, Store, Tree, timestamp
+from fairlead.sim.time import START, Draws
+from fairlead.sim.transport import LocalTransport
+from fairlead.sim.verbs import Verbs
+
+FIRST_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+SYSTEM = "system:apiserver"
+
+
+class Cluster:
+    """The embedded cluster; the same seed and the same requests give the same names, UIDs, delays and events.
+
+    `latency` are the least and most seconds of a request in process, `lag` those by which each event reaches clients'
+    watches late, `controller_lag` the same for the controllers' own watches.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        latency: tuple[float, float] = (0.0, 0.0),
+        lag: tuple[float, float] = (0.0, 0.0),
+        controller_lag: tuple[float, float] = (0.0, 0.0),
+        namespaces: Sequence[str] = FIRST_NAMESPACES,
+    ) -> None:
+        self.seed = seed
+        self.store = Store(seed)
+        self.verbs = Verbs(self.store, Registry(), lag=controller_lag)
+        self.handler = Handler(self.verbs, lag=lag)
+        self._latency = latency
+        self._transports = 0
+        for name in namespaces:
+            self.store.table(NAMESPACES).write(_namespace(name, self.store), None, Author(SYSTEM, "create"))
+        self.history = History(self.store)
+
+    def transport(self, user: str = "admin") -> Transport:
+        """A way in for one user, within the process."""
+        self._transports += 1
+        draws = Draws(self.seed, f"latency {user} {self._transports}")
+        return LocalTransport(self.handler, user, latency=self._latency, draws=draws)
+
+    async def run(self) -> None:
+        """Runs the controllers until cancelled."""
+        # Imported here: controllers are built on the verbs and need not be there to serve requests.
+        from fairlead.sim.controllers.garbage import Collector  # noqa: PLC0415
+        from fairlead.sim.controllers.statefulset import StatefulSetController  # noqa: PLC0415
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(StatefulSetController(self.verbs).run(), name="statefulset-controller")
+            group.create_task(Collector(self.verbs).run(), name="garbage-collector")
+
+    def compact(self, revision: int | None = None) -> None:
+        """Forgets history: watches and pages that start before it are answered with 410."""
+        self.store.compact(revision)
+
+    def disconnect(self) -> None:
+        """Ends every open watch."""
+        self.store.close_watchers()
+
+    def get(self, resource: Resource, namespace: str, name: str) -> Tree:
+        """The object as it is now."""
+        return self.verbs.read(resource, namespace, name)
+
+
+def _namespace(name: str, store: Store) -> Tree:
+    """A namespace that is there from the start; it may be made before any clock runs."""
+    draws = store.draws("uid")
+    try:
+        created = timestamp()
+    except RuntimeError:
+        created = START.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "kind": "Namespace",
+        "apiVersion": "v1",
+        "metadata": {
+            "name": name,
+            "uid": str(uuid.UUID(int=draws.integer() << 64 | draws.integer(), version=4)),
+            "creationTimestamp": created,
+            "labels": {"kubernetes.io/metadata.name": name},
+        },
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+    }

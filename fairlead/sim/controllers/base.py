@@ -1,0 +1,229 @@
+"""What the controllers of the embedded cluster share: lagging views, writes, expectations, events.
+
+A controller never reads the store to decide: it sees what its own watches have brought, each a little late, as in a
+real cluster. Without that lag, mistakes that only a stale view provokes could not be found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
+from typing import Generic
+
+import msgspec
+
+from fairlead.api.meta import Meta, Resource
+from fairlead.kube import clock
+from fairlead.kube.request import MERGE_PATCH
+from fairlead.kube.store import Index, Store, T
+from fairlead.sim.errors import StatusError
+from fairlead.sim.registry import CORE_EVENTS
+from fairlead.sim.store import Event, Tree, Version
+from fairlead.sim.verbs import Verbs
+
+LAG = (0.0, 0.02)
+"""Seconds by which a watch is behind; each event draws its own, in order."""
+
+
+class Stale(Exception):
+    """What was seen does not yet show what was written: to be tried again."""
+
+
+def failed(key: Hashable, error: Exception) -> None:
+    """A refused write or a stale view is tried again; anything else is a mistake of ours and ends the run."""
+    if not isinstance(error, StatusError | Stale):
+        raise error
+
+
+class Api:
+    """The API as one controller uses it, under its own name; every refusal is a StatusError."""
+
+    def __init__(self, verbs: Verbs, user: str) -> None:
+        self._verbs = verbs
+        self._user = user
+        self.store = verbs.store
+        self.registry = verbs.registry
+
+    def resource(self, api_version: str, kind: str) -> Resource | None:
+        """What an owner reference names; None when it is not served."""
+        group, _, version = api_version.rpartition("/")
+        served = self.registry.served(group, version)
+        return next((each.resource for each in served if each.resource.kind == kind), None)
+
+    def read(self, resource: Resource, namespace: str, name: str) -> Tree:
+        return self._verbs.read(resource, namespace, name)
+
+    def create(self, resource: Resource, namespace: str, tree: Tree) -> Tree:
+        return self._verbs.create(resource, namespace, tree, user=self._user)
+
+    def replace(self, resource: Resource, tree: Tree, subresource: str = "") -> Tree:
+        meta = tree["metadata"]
+        return self._verbs.update(
+            resource, meta["namespace"], meta["name"], tree, subresource=subresource, user=self._user
+        )
+
+    def merge(self, resource: Resource, namespace: str, name: str, change: Tree) -> Tree:
+        """A merge patch."""
+        body = msgspec.json.encode(change)
+        return self._verbs.patch(resource, namespace, name, MERGE_PATCH, body, user=self._user)
+
+    def delete(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        *,
+        uid: str = "",
+        version: str = "",
+        propagation: str = "",
+    ) -> None:
+        self._verbs.delete(
+            resource, namespace, name, uid=uid, resource_version=version, propagation=propagation, user=self._user
+        )
+
+
+class View(Generic[T]):
+    """One resource as a watch has shown it so far."""
+
+    def __init__(
+        self,
+        api: Api,
+        resource: Resource,
+        into: type[T],
+        lag: tuple[float, float] = LAG,
+        indexes: Mapping[str, Index[T]] = {},
+    ) -> None:
+        self.objects: Store[T] = Store(indexes)
+        self.revision = 0
+        """Everything of this resource up to here has been seen."""
+        self.synced = asyncio.Event()
+        self._store = api.store
+        self._table = api.store.table(resource)
+        self._lag = lag
+        self._decoder = msgspec.json.Decoder(into)
+        self._handlers: list[Callable[[T | None, T | None], None]] = []
+
+    def subscribe(self, handler: Callable[[T | None, T | None], None]) -> None:
+        """The handler is called after each change with the object before and after."""
+        self._handlers.append(handler)
+
+    async def run(self) -> None:
+        """Until cancelled; when the watch is ended it lists again and tells what has changed meanwhile."""
+        while True:
+            revision = self._store.revision
+            self._replace(self._table.at(None))
+            self.revision = revision
+            self.synced.set()
+            watcher = self._table.watch(revision, None, self._lag)
+            try:
+                async for event in watcher:
+                    self._apply(event)
+                    # Others may act between two events, even if both arrive at once.
+                    await asyncio.sleep(0)
+            finally:
+                watcher.close()
+
+    def _replace(self, versions: list[Version]) -> None:
+        present = {version.key for version in versions}
+        for item in self.objects.items():
+            if (item.metadata.namespace, item.metadata.name) not in present:
+                self._tell(self.objects.remove(item.metadata.namespace, item.metadata.name), None)
+        for version in versions:
+            old = self.objects.get(*version.key)
+            if old is None or old.metadata.resource_version != str(version.revision):
+                self._put(version)
+
+    def _apply(self, event: Event) -> None:
+        self.revision = event.revision
+        if event.type == "DELETED":
+            self._tell(self.objects.remove(*event.new.key), None)
+        else:
+            self._put(event.new)
+
+    def _put(self, version: Version) -> None:
+        new = self._decoder.decode(version.body)
+        self._tell(self.objects.put(new), new)
+
+    def _tell(self, old: T | None, new: T | None) -> None:
+        for handler in self._handlers:
+            handler(old, new)
+
+
+class Expectations:
+    """Per key, what a controller has done and not yet seen."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Hashable, list[Callable[[], bool]]] = {}
+
+    def written(self, key: Hashable, view: View[T], answer: Tree) -> None:
+        """The view must come to show the version of this answer."""
+        revision = int(answer["metadata"]["resourceVersion"])
+        self.unseen(key, lambda: view.revision >= revision)
+
+    def unseen(self, key: Hashable, shows: Callable[[], bool]) -> None:
+        """`shows` must come true."""
+        self._waiting.setdefault(key, []).append(shows)
+
+    def met(self, key: Hashable) -> bool:
+        """Whether everything has been seen; what has been seen is forgotten."""
+        left = [shows for shows in self._waiting.pop(key, ()) if not shows()]
+        if left:
+            self._waiting[key] = left
+        return not left
+
+    def forget(self, key: Hashable) -> None:
+        self._waiting.pop(key, None)
+
+
+class Recorder:
+    """Writes Events as the controllers of kube-controller-manager do: repetitions are counted in one object.
+
+    Unlike there, no event is ever dropped for there being too many.
+    """
+
+    def __init__(self, api: Api, component: str) -> None:
+        self._api = api
+        self._component = component
+        self._counts: dict[tuple[str, str, str], tuple[str, int]] = {}
+        """Name and count of the Event about an object's UID, with that reason and text."""
+
+    def tell(self, about: Resource, meta: Meta, reason: str, text: str, *, warning: bool = False) -> None:
+        """Records what happened; where that is refused (the namespace may be going away) it is let be."""
+        now = clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        key = (meta.uid, reason, text)
+        name, count = self._counts.get(key, ("", 0))
+        with suppress(StatusError):
+            if count:
+                again = {"count": count + 1, "lastTimestamp": now}
+                self._api.merge(CORE_EVENTS, meta.namespace, name, again)
+            else:
+                name = f"{meta.name}.{self._api.store.draws('events').integer():016x}"
+                self._api.create(
+                    CORE_EVENTS,
+                    meta.namespace,
+                    self._event(name, about, meta, now)
+                    | {"reason": reason, "message": text, "type": "Warning" if warning else "Normal"},
+                )
+            self._counts[key] = (name, count + 1)
+
+    def _event(self, name: str, about: Resource, meta: Meta, now: str) -> Tree:
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": meta.namespace},
+            "involvedObject": {
+                "kind": about.kind,
+                "namespace": meta.namespace,
+                "name": meta.name,
+                "uid": meta.uid,
+                "apiVersion": about.api_version,
+                "resourceVersion": meta.resource_version,
+            },
+            "source": {"component": self._component},
+            "reportingComponent": self._component,
+            "reportingInstance": "",
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }

@@ -1,0 +1,307 @@
+"""The garbage collector: deletes what has lost its owners, and finishes foreground and orphaning deletions.
+
+A graph of who owns whom, built from lagging watches, says what to look at; what is done is decided from live objects,
+as the real collector does. An object goes when none of its owners (by UID) exists any more. An owner whose kind is not
+served leaves the question open: such an object is looked at again and again, and never collected.
+
+Kinds are those served when it starts. Events are not collected: they own nothing and nothing owns them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+from msgspec import Struct
+
+from fairlead.api.meta import Meta, OwnerReference, Resource
+from fairlead.kube.queue import Queue
+from fairlead.kube.worker import work
+from fairlead.sim.controllers.base import LAG, Api, Stale, View, failed
+from fairlead.sim.controllers.owning import change_owners, release
+from fairlead.sim.errors import StatusError
+from fairlead.sim.registry import CORE_EVENTS
+from fairlead.sim.store import Tree
+
+FOREGROUND = "foregroundDeletion"
+ORPHAN = "orphan"
+
+WORKERS = 20
+FIRST_RETRY, LONGEST_RETRY = 0.005, 1000.0
+
+
+class Owner(OwnerReference, frozen=True, rename="camel", gc=False):
+    block_owner_deletion: bool = False
+
+
+class OwnedMeta(Meta, frozen=True, rename="camel"):
+    owner_references: tuple[Owner, ...] = ()
+    finalizers: tuple[str, ...] = ()
+
+
+class Owned(Struct, frozen=True):
+    """An object of any kind, of which only the metadata is read."""
+
+    metadata: OwnedMeta
+
+
+class Item(Struct, frozen=True):
+    """An object as the graph knows it."""
+
+    resource: Resource
+    meta: OwnedMeta
+
+    @property
+    def is_deleted(self) -> bool:
+        return self.meta.deletion_timestamp is not None
+
+    @property
+    def waits_for_dependents(self) -> bool:
+        return self.is_deleted and FOREGROUND in self.meta.finalizers
+
+    @property
+    def lets_dependents_go(self) -> bool:
+        return self.is_deleted and ORPHAN in self.meta.finalizers
+
+    def blocks(self, owner: str) -> bool:
+        """Whether that owner's foreground deletion waits for this object."""
+        return any(each.uid == owner and each.block_owner_deletion for each in self.meta.owner_references)
+
+    def is_named_by(self, dependent: Item) -> bool:
+        """Whether the dependent's reference to this UID says where this object really is."""
+        if self.meta.namespace and self.meta.namespace != dependent.meta.namespace:
+            return False
+        here = (self.resource.api_version, self.resource.kind, self.meta.name)
+        return all(
+            (each.api_version, each.kind, each.name) == here
+            for each in dependent.meta.owner_references
+            if each.uid == self.meta.uid
+        )
+
+
+class Graph:
+    """Objects by UID, and the UIDs of what names each as an owner, whether or not that owner was ever seen."""
+
+    def __init__(self) -> None:
+        self._items: dict[str, Item] = {}
+        self._dependents: dict[str, dict[str, None]] = {}
+
+    def get(self, uid: str) -> Item | None:
+        return self._items.get(uid)
+
+    def put(self, item: Item) -> Item | None:
+        """Answers with the item before."""
+        old = self.remove(item.meta.uid)
+        self._items[item.meta.uid] = item
+        for owner in item.meta.owner_references:
+            self._dependents.setdefault(owner.uid, {})[item.meta.uid] = None
+        return old
+
+    def remove(self, uid: str) -> Item | None:
+        """Answers with the item that was there; what names it as an owner is still known."""
+        old = self._items.pop(uid, None)
+        for owner in old.meta.owner_references if old is not None else ():
+            dependents = self._dependents.get(owner.uid, {})
+            dependents.pop(uid, None)
+            if not dependents:
+                self._dependents.pop(owner.uid, None)
+        return old
+
+    def dependents(self, uid: str) -> list[Item]:
+        return [self._items[each] for each in self._dependents.get(uid, ())]
+
+
+class GarbageCollector:
+    """One collector for all kinds; `lag` is the range in seconds by which each of its watches is behind."""
+
+    def __init__(self, api: Api, *, lag: tuple[float, float] = LAG) -> None:
+        self._api = api
+        self._graph = Graph()
+        self._doubtful: Queue[str] = Queue(first_delay=FIRST_RETRY, longest_delay=LONGEST_RETRY)
+        """UIDs of what may have to go."""
+        self._orphaning: Queue[str] = Queue(first_delay=FIRST_RETRY, longest_delay=LONGEST_RETRY)
+        """UIDs of what goes without its dependents."""
+        self._views = []
+        for kind in api.registry.stored():
+            if kind.resource != CORE_EVENTS:
+                view = View(api, kind.resource, Owned, lag)
+                view.subscribe(partial(self._changed, kind.resource))
+                self._views.append(view)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for view in self._views:
+                tasks.create_task(view.run())
+            for view in self._views:
+                await view.synced.wait()
+            tasks.create_task(work(self._doubtful, self._collect, workers=WORKERS, failed=failed))
+            tasks.create_task(work(self._orphaning, self._orphan, workers=WORKERS, failed=failed))
+
+    def _changed(self, resource: Resource, old: Owned | None, new: Owned | None) -> None:
+        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
+            self._gone(old.metadata.uid)
+        if new is None:
+            return
+        item = Item(resource, new.metadata)
+        before = self._graph.put(item)
+        self._doubt_owners(before, item)
+        if before is None:
+            for dependent in self._graph.dependents(item.meta.uid):
+                if not item.is_named_by(dependent):
+                    self._doubtful.add(dependent.meta.uid)
+        if item.lets_dependents_go:
+            if before is None or not before.lets_dependents_go:
+                self._orphaning.add(item.meta.uid)
+        elif item.waits_for_dependents and (before is None or not before.waits_for_dependents):
+            for dependent in self._graph.dependents(item.meta.uid):
+                self._doubtful.add(dependent.meta.uid)
+            self._doubtful.add(item.meta.uid)
+
+    def _doubt_owners(self, before: Item | None, item: Item) -> None:
+        """Looks at an object whose new owner is not known, and at owners that it no longer blocks."""
+        had = {each.uid: each for each in before.meta.owner_references} if before is not None else {}
+        has = {each.uid: each for each in item.meta.owner_references}
+        for uid in has:
+            owner = self._graph.get(uid)
+            if uid not in had and (owner is None or not owner.is_named_by(item)):
+                self._doubtful.add(item.meta.uid)
+        for uid, reference in had.items():
+            if reference.block_owner_deletion and not (uid in has and has[uid].block_owner_deletion):
+                self._doubtful.add(uid)
+
+    def _gone(self, uid: str) -> None:
+        """Looks at what the object owned, and at owners that waited for it."""
+        item = self._graph.remove(uid)
+        for dependent in self._graph.dependents(uid):
+            self._doubtful.add(dependent.meta.uid)
+        for reference in item.meta.owner_references if item is not None else ():
+            owner = self._graph.get(reference.uid)
+            if owner is not None and owner.waits_for_dependents:
+                self._doubtful.add(reference.uid)
+
+    async def _collect(self, uid: str) -> None:
+        """Deletes the object if it has owners and none of them stays."""
+        item = self._graph.get(uid)
+        if item is None or (item.is_deleted and not item.waits_for_dependents):
+            return
+        live = self._live(item.resource, item.meta.namespace, item.meta.name)
+        if live is None or live["uid"] != uid:
+            self._gone(uid)
+            return
+        if item.waits_for_dependents:
+            self._finish_foreground(item)
+            return
+        solid, lost, waiting = self._sorted_owners(item, live.get("ownerReferences", []))
+        if solid:
+            if lost or waiting:
+                release(self._api, item.resource, item.meta, (*lost, *waiting))
+            if any(self._graph.get(owner) is None for owner in solid):
+                # Its deletion would not be noticed before it has been seen.
+                raise Stale(uid)
+        elif lost or waiting:
+            self._delete_owned(item, live, foreground=bool(waiting))
+
+    def _sorted_owners(self, item: Item, references: list[Tree]) -> tuple[list[str], list[str], list[str]]:
+        """UIDs of the owners that stay, that do not exist, and that wait for their dependents."""
+        solid: list[str] = []
+        lost: list[str] = []
+        waiting: list[str] = []
+        for reference in references:
+            resource = self._api.resource(reference["apiVersion"], reference["kind"])
+            if resource is None:
+                raise Stale(f"{reference['apiVersion']} {reference['kind']} is not served")
+            if resource.namespaced and not item.meta.namespace:
+                # Not a valid owner, and no reason to delete either.
+                solid.append(reference["uid"])
+                continue
+            namespace = item.meta.namespace if resource.namespaced else ""
+            owner = self._live(resource, namespace, reference["name"])
+            if owner is None or owner["uid"] != reference["uid"]:
+                lost.append(reference["uid"])
+            elif "deletionTimestamp" in owner and FOREGROUND in owner.get("finalizers", ()):
+                waiting.append(reference["uid"])
+            else:
+                solid.append(reference["uid"])
+        return solid, lost, waiting
+
+    def _delete_owned(self, item: Item, live: Tree, *, foreground: bool) -> None:
+        dependents = self._graph.dependents(item.meta.uid)
+        if foreground and dependents:
+            if any(dependent.waits_for_dependents for dependent in dependents):
+                # Owners in a circle would wait for each other for ever.
+                change_owners(self._api, item.resource, item.meta, _unblocked)
+                live = self._live(item.resource, item.meta.namespace, item.meta.name) or live
+            propagation = "Foreground"
+        elif ORPHAN in live.get("finalizers", ()):
+            propagation = "Orphan"
+        elif FOREGROUND in live.get("finalizers", ()):
+            propagation = "Foreground"
+        else:
+            propagation = "Background"
+        self._delete(item, live, propagation)
+
+    def _delete(self, item: Item, live: Tree, propagation: str) -> None:
+        """Only if its owners are still those that were looked at."""
+        meta = item.meta
+        version = live["resourceVersion"]
+        while True:
+            try:
+                self._api.delete(
+                    item.resource, meta.namespace, meta.name, uid=meta.uid, version=version, propagation=propagation
+                )
+                return
+            except StatusError as error:
+                if error.code == 404:
+                    self._gone(meta.uid)
+                    return
+                if error.code != 409 or not version:
+                    raise
+            now = self._live(item.resource, meta.namespace, meta.name)
+            if now is None or now["uid"] != meta.uid:
+                self._gone(meta.uid)
+                return
+            if now.get("ownerReferences") != live.get("ownerReferences"):
+                raise Stale(meta.uid)
+            version = ""
+
+    def _finish_foreground(self, item: Item) -> None:
+        """Lets the object go when nothing blocks it any more, else looks at what does."""
+        uid = item.meta.uid
+        blocking = [each for each in self._graph.dependents(uid) if each.blocks(uid)]
+        if not blocking:
+            self._drop_finalizer(item, FOREGROUND)
+        for dependent in blocking:
+            if not dependent.waits_for_dependents:
+                self._doubtful.add(dependent.meta.uid)
+
+    async def _orphan(self, uid: str) -> None:
+        """Takes the object's UID from all dependents, then lets it go."""
+        item = self._graph.get(uid)
+        if item is None:
+            return
+        for dependent in self._graph.dependents(uid):
+            release(self._api, dependent.resource, dependent.meta, (uid,))
+        self._drop_finalizer(item, ORPHAN)
+
+    def _drop_finalizer(self, item: Item, finalizer: str) -> None:
+        live = self._live(item.resource, item.meta.namespace, item.meta.name)
+        if live is None or live["uid"] != item.meta.uid or finalizer not in live.get("finalizers", ()):
+            return
+        left = [each for each in live["finalizers"] if each != finalizer]
+        guarded = {"resourceVersion": live["resourceVersion"], "finalizers": left}
+        self._api.merge(item.resource, item.meta.namespace, item.meta.name, {"metadata": guarded})
+
+    def _live(self, resource: Resource, namespace: str, name: str) -> Tree | None:
+        """The metadata of an object as it is now."""
+        try:
+            metadata: Tree = (self._api.read(resource, namespace, name))["metadata"]
+        except StatusError as error:
+            if error.code == 404:
+                return None
+            raise
+        return metadata
+
+
+def _unblocked(references: list[Tree]) -> list[Tree]:
+    return [{**reference, "blockOwnerDeletion": False} for reference in references]

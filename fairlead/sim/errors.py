@@ -1,0 +1,225 @@
+"""Refusals of the API server, with the codes, reasons and sentences of the real one.
+
+A `StatusError` is raised where a rule is broken and becomes a `Status` body at the edge; clients tell the cases apart
+by code, reason and causes, people by the message, so all four are kept exact.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from fairlead.api.meta import Resource
+
+CHANGED = "the object has been modified; please apply your changes to the latest version and try again"
+CONTINUE_EXPIRED = (
+    "The provided continue parameter is too old to display a consistent list result. "
+    "You can start a new list without the continue parameter."
+)
+
+
+class Cause(Struct, frozen=True):
+    """One broken rule: what kind, at which field, in words."""
+
+    reason: str
+    message: str
+    field: str = ""
+
+    def tree(self) -> dict[str, object]:
+        parts = {"reason": self.reason, "message": self.message, "field": self.field}
+        return {key: value for key, value in parts.items() if value}
+
+
+class StatusError(Exception):
+    """A failure as a client sees it; `details` is the Status' field of that name."""
+
+    def __init__(self, code: int, reason: str, message: str, details: dict[str, object] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details or {}
+
+    @property
+    def retry_after(self) -> int | None:
+        """Seconds after which trying again makes sense."""
+        seconds = self.details.get("retryAfterSeconds")
+        return seconds if isinstance(seconds, int) else None
+
+    def status(self) -> dict[str, object]:
+        """The body of the answer."""
+        body: dict[str, object] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+        }
+        if self.reason:
+            body["reason"] = self.reason
+        if self.details:
+            body["details"] = self.details
+        body["code"] = self.code
+        return body
+
+
+def qualified(resource: Resource) -> str:
+    """`pods`, `statefulsets.apps`."""
+    return f"{resource.plural}.{resource.group}" if resource.group else resource.plural
+
+
+def _qualified_kind(resource: Resource) -> str:
+    return f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+
+
+def _details(group: str, kind: str, name: str) -> dict[str, object]:
+    return {key: value for key, value in (("name", name), ("group", group), ("kind", kind)) if value}
+
+
+def not_found(resource: Resource, name: str) -> StatusError:
+    details = _details(resource.group, resource.plural, name)
+    return StatusError(404, "NotFound", f"{qualified(resource)} {quoted(name)} not found", details)
+
+
+def already_exists(resource: Resource, name: str) -> StatusError:
+    details = _details(resource.group, resource.plural, name)
+    return StatusError(409, "AlreadyExists", f"{qualified(resource)} {quoted(name)} already exists", details)
+
+
+def conflict(resource: Resource, name: str, why: str, *, subresource: str = "") -> StatusError:
+    plural = f"{resource.plural}/{subresource}" if subresource else resource.plural
+    subject = f"{plural}.{resource.group}" if resource.group else plural
+    message = f"Operation cannot be fulfilled on {subject} {quoted(name)}: {why}"
+    return StatusError(409, "Conflict", message, _details(resource.group, plural, name))
+
+
+def precondition(resource: Resource, name: str, field: str, wanted: str, found: str) -> StatusError:
+    """A deletion that named another UID or resource version than the object has."""
+    happened = "deleted and then recreated" if field == "UID" else "modified"
+    why = (
+        f"the {field} in the precondition ({wanted}) does not match the {field} in record ({found}). "
+        f"The object might have been {happened}"
+    )
+    message = f"Operation cannot be fulfilled on {_qualified_kind(resource)} {quoted(name)}: {why}"
+    return StatusError(409, "Conflict", message, _details(resource.group, resource.kind, name))
+
+
+def uid_precondition(resource: Resource, namespace: str, name: str, wanted: str, found: str) -> StatusError:
+    """A replacement that carries the UID of another incarnation."""
+    prefix = {"nodes": "minions", "services": "services/specs"}.get(resource.plural, resource.plural)
+    key = "/".join(part for part in ("/registry", prefix, namespace, name) if part)
+    why = (
+        f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+    )
+    return conflict(resource, name, why)
+
+
+def invalid(resource: Resource, name: str, causes: Sequence[Cause]) -> StatusError:
+    return _invalid(resource.group, resource.kind, name, causes)
+
+
+def version_required(resource: Resource, name: str) -> StatusError:
+    """An update of a kind that must name the version it is based on, and did not."""
+    cause = wrong("metadata.resourceVersion", 0, "must be specified for an update")
+    return _invalid(resource.group, resource.plural, name, [cause])
+
+
+def invalid_options(kind: str, causes: Sequence[Cause]) -> StatusError:
+    return _invalid("meta.k8s.io", kind, "", causes)
+
+
+def _invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> StatusError:
+    sentences = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
+    text = sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
+    subject = f"{kind}.{group}" if group else kind
+    details = _details(group, kind, name) | {"causes": [cause.tree() for cause in causes]}
+    return StatusError(422, "Invalid", f"{subject} {quoted(name)} is invalid: {text}", details)
+
+
+def unprocessable() -> StatusError:
+    """A JSON patch that does not apply, for whatever reason."""
+    return StatusError(422, "Invalid", "the server rejected our request due to an error in our request")
+
+
+def bad_request(message: str) -> StatusError:
+    return StatusError(400, "BadRequest", message)
+
+
+def unauthorized() -> StatusError:
+    return StatusError(401, "Unauthorized", "Unauthorized")
+
+
+def forbidden(resource: Resource, name: str, why: str, causes: Sequence[Cause] = ()) -> StatusError:
+    details = _details(resource.group, resource.plural, name)
+    if causes:
+        details["causes"] = [cause.tree() for cause in causes]
+    subject = f"{qualified(resource)} {quoted(name)}" if name else qualified(resource)
+    return StatusError(403, "Forbidden", f"{subject} is forbidden: {why}", details)
+
+
+def method_not_allowed() -> StatusError:
+    message = "the server does not allow this method on the requested resource"
+    return StatusError(405, "MethodNotAllowed", message)
+
+
+def unsupported_media(message: str) -> StatusError:
+    return StatusError(415, "UnsupportedMediaType", message)
+
+
+def unknown_format(accepted: Sequence[str]) -> StatusError:
+    types = ", ".join(accepted)
+    message = f"the body of the request was in an unknown format - accepted media types include: {types}"
+    return unsupported_media(message)
+
+
+def expired(message: str) -> StatusError:
+    """The history that was asked for is gone."""
+    return StatusError(410, "Expired", message)
+
+
+def too_large_version(wanted: int, current: int) -> StatusError:
+    """A read at a version that has not come yet."""
+    cause = Cause("ResourceVersionTooLarge", "Too large resource version")
+    details: dict[str, object] = {"causes": [cause.tree()], "retryAfterSeconds": 1}
+    message = f"Timeout: Too large resource version: {wanted}, current: {current}"
+    return StatusError(504, "Timeout", message, details)
+
+
+def internal(message: str) -> StatusError:
+    return StatusError(500, "", message)
+
+
+def quoted(text: str) -> str:
+    """As Go's %q prints it."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return quoted(value) if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _with(text: str, detail: str) -> str:
+    return f"{text}: {detail}" if detail else text
+
+
+def required(field: str, detail: str = "") -> Cause:
+    return Cause("FieldValueRequired", _with("Required value", detail), field)
+
+
+def wrong(field: str, value: object, detail: str = "") -> Cause:
+    return Cause("FieldValueInvalid", _with(f"Invalid value: {_shown(value)}", detail), field)
+
+
+def not_allowed(field: str, detail: str) -> Cause:
+    return Cause("FieldValueForbidden", _with("Forbidden", detail), field)
+
+
+def unsupported(field: str, value: object, supported: Sequence[str]) -> Cause:
+    values = ", ".join(quoted(text) for text in supported)
+    text = f"Unsupported value: {_shown(value)}: supported values: {values}"
+    return Cause("FieldValueNotSupported", text, field)

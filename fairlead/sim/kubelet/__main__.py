@@ -1,0 +1,50 @@
+"""The kubelet as a process of its own, for a control plane without nodes; ends on SIGTERM and SIGINT."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+from fairlead.kube.client import Client
+from fairlead.kube.http import HttpTransport
+from fairlead.kube.kubeconfig import load
+from fairlead.sim.kubelet.agent import Kubelet
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m fairlead.sim.kubelet", description="Runs pods that do nothing.")
+    parser.add_argument("--kubeconfig", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--namespace", default="", help="whose pods to run; all without it")
+    parser.add_argument("--ready-after", type=float, default=1.0, metavar="SECONDS")
+    parser.add_argument("--gone-after", type=float, default=0.1, metavar="SECONDS")
+    parser.add_argument("--nodes", type=int, default=3, metavar="COUNT")
+    with suppress(asyncio.CancelledError):
+        asyncio.run(serve(parser.parse_args()))
+
+
+async def serve(arguments: argparse.Namespace) -> None:
+    """Until a signal ends it."""
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+    assert task is not None  # noqa: S101
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(ending, task.cancel)
+    client = Client(HttpTransport(load([arguments.kubeconfig])), user_agent="fairlead-kubelet")
+    kubelet = Kubelet(
+        client,
+        namespace=arguments.namespace,
+        ready_after=arguments.ready_after,
+        gone_after=arguments.gone_after,
+        nodes=arguments.nodes,
+    )
+    try:
+        await kubelet.run()
+    finally:
+        await client.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,260 @@
+"""The kubelet's loop: watches pods, binds them, gives them the shape they should have, lets deleted ones go.
+
+A pod costs four requests: a binding, a status when it runs (none if it is ready at once), a status when it is ready,
+and the deletion. Everything is worked out again from what is seen, so it may be stopped and started at any time; what
+it does not find again is when a container started, so times then count from the new start.
+
+A deleted pod stays ready until it is gone, as with a real kubelet while containers use their grace period. Readiness
+gates and probes are not simulated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from itertools import count, cycle
+
+import msgspec
+
+from fairlead.api.core import PODS
+from fairlead.api.meta import Ref, Resource
+from fairlead.kube import clock
+from fairlead.kube.client import Client
+from fairlead.kube.errors import AlreadyExists, Conflict, Invalid, NotFound, ServerError, Throttled, TransportError
+from fairlead.kube.informer import Change, Informer
+from fairlead.kube.queue import Queue
+from fairlead.kube.request import JSON, MERGE_PATCH, Request, Response, create, patch, path_to
+from fairlead.kube.worker import work
+from fairlead.sim.behaviour import Behaviour, Defaults, Run, Shape, behaviour_of, turned, wanted
+from fairlead.sim.kubelet.pods import Pod, shape_of, status_patch
+
+NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+
+CONCURRENT_REQUESTS = 16
+RETRY_NODES = 1.0
+"""Seconds between attempts to register a node."""
+
+ADDRESSES = 253 * 254 * 254
+"""Of pods: 127.2.1.1 up to 127.254.254.254, all on the loopback interface and none that others listen on."""
+
+
+class Life:
+    """What is remembered of one pod."""
+
+    __slots__ = ("address", "deleted", "dying_since", "node", "pod", "run")
+
+    def __init__(self, pod: Pod) -> None:
+        self.pod = pod
+        """The newest that was seen or answered."""
+        self.node = pod.spec.node_name
+        self.address = pod.status.pod_ip
+        self.run: Run | None = None
+        self.dying_since: float | None = None
+        self.deleted = False
+
+    @property
+    def ref(self) -> Ref:
+        meta = self.pod.metadata
+        return Ref(PODS, meta.namespace, meta.name, meta.uid)
+
+
+class Kubelet:
+    """Runs every pod of a namespace, or of all; annotations (see `behaviour`) go before the times given here."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        namespace: str = "",
+        ready_after: float = 1.0,
+        gone_after: float = 0.1,
+        nodes: int = 3,
+    ) -> None:
+        self._client = client
+        self._defaults = Defaults(ready_after, gone_after)
+        self._nodes = [f"sim-node-{number}" for number in range(nodes)]
+        self._next_node = cycle(self._nodes)
+        self._next_address = count()
+        self._lives: dict[str, Life] = {}
+        """By UID: a pod that is made again under its name is another pod."""
+        self._addresses: set[str] = set()
+        self._queue: Queue[str] = Queue(first_delay=0.1, longest_delay=5.0)
+        self._informer = Informer(client, PODS, Pod, namespace=namespace)
+        self._informer.subscribe(self._changed)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        for name in self._nodes:
+            await self._register(name)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._informer.run())
+            tasks.create_task(work(self._queue, self._look, workers=CONCURRENT_REQUESTS, failed=_quiet))
+
+    def _changed(self, change: Change[Pod]) -> None:
+        old, new = change.old, change.new
+        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
+            self._forget(old.metadata.uid)
+        if new is None:
+            return
+        uid = new.metadata.uid
+        life = self._lives.get(uid)
+        if life is None:
+            life = self._lives[uid] = Life(new)
+            if life.address:
+                self._addresses.add(life.address)
+        elif not _is_newer(new, life.pod):
+            return
+        life.pod = new
+        life.node = new.spec.node_name or life.node
+        self._queue.add(uid, initial=change.initial)
+
+    def _forget(self, uid: str) -> None:
+        life = self._lives.pop(uid, None)
+        if life is not None:
+            self._addresses.discard(life.address)
+
+    async def _look(self, uid: str) -> float | None:
+        """Does what is due for one pod; answers with the seconds until something else may be."""
+        life = self._lives.get(uid)
+        if life is None or (life.pod.status.phase in ("Succeeded", "Failed") and not _is_deleted(life.pod)):
+            return None
+        try:
+            behaviour = behaviour_of(life.pod.metadata.annotations, self._defaults)
+            if _is_deleted(life.pod):
+                return await self._end(life, behaviour)
+            if not life.node and not await self._bind(life, behaviour):
+                return None
+            return await self._shape(life, behaviour)
+        except (NotFound, Invalid):
+            # Gone, or made again under its name: the watch will say so.
+            return None
+
+    async def _bind(self, life: Life, behaviour: Behaviour) -> bool:
+        if behaviour.pending or life.pod.spec.scheduling_gates:
+            return False
+        node = next(self._next_node)
+        meta = life.pod.metadata
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        body = msgspec.json.encode(binding)
+        await self._client.call(Request("POST", path_to(life.ref, "binding"), body=body, content_type=JSON))
+        life.node = node
+        return True
+
+    async def _shape(self, life: Life, behaviour: Behaviour) -> float | None:
+        now = clock.monotonic()
+        seen = shape_of(life.pod)
+        if life.run is None or life.run.shape is not seen:
+            started = now if life.run is None else life.run.started
+            life.run = Run(seen, now, started, life.pod.restarts)
+        wish = wanted(behaviour, life.run, now)
+        if wish.shape is not seen:
+            run = turned(life.run, wish.shape, now)
+            await self._write(life, wish.shape, run.crashes)
+            life.run = run
+            return 0.0
+        return None if wish.until is None else wish.until - now
+
+    async def _write(self, life: Life, shape: Shape, restarts: int) -> None:
+        if not life.address:
+            life.address = self._address()
+        body = msgspec.json.encode(status_patch(life.pod, shape, restarts, life.address, _text(clock.now())))
+        answer = await self._client.call(patch(life.ref, MERGE_PATCH, body, "status"))
+        written = _pod_in(answer)
+        if _is_newer(written, life.pod):
+            life.pod = written
+
+    async def _end(self, life: Life, behaviour: Behaviour) -> float | None:
+        now = clock.monotonic()
+        if life.dying_since is None:
+            life.dying_since = now
+        if behaviour.hangs or life.deleted:
+            return None
+        if (rest := life.dying_since + behaviour.gone_after - now) > 0:
+            return rest
+        body = msgspec.json.encode(
+            {
+                "apiVersion": "v1",
+                "kind": "DeleteOptions",
+                "gracePeriodSeconds": 0,
+                "preconditions": {"uid": life.pod.metadata.uid},
+            }
+        )
+        try:
+            await self._client.call(Request("DELETE", path_to(life.ref), body=body, content_type=JSON))
+        except Conflict:
+            return None  # another pod has the name
+        # With finalizers left it stays, and asking again would change nothing.
+        life.deleted = True
+        return None
+
+    async def _register(self, name: str) -> None:
+        """The node is there afterwards."""
+        body = msgspec.json.encode(_node(name, _text(clock.now())))
+        while True:
+            try:
+                await self._client.call(create(NODES, "", body))
+            except AlreadyExists:
+                return
+            except (TransportError, ServerError, Throttled):
+                await asyncio.sleep(RETRY_NODES)
+            else:
+                return
+
+    def _address(self) -> str:
+        while True:
+            number = next(self._next_address) % ADDRESSES
+            address = f"127.{2 + number // (254 * 254)}.{1 + number // 254 % 254}.{1 + number % 254}"
+            if address not in self._addresses:
+                self._addresses.add(address)
+                return address
+
+
+def _quiet(uid: str, error: Exception) -> None:
+    """Failed requests are tried again; there is nobody to tell."""
+
+
+def _node(name: str, now: str) -> dict[str, object]:
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "KubeletReady",
+        "message": "simulated",
+        "lastHeartbeatTime": now,
+        "lastTransitionTime": now,
+    }
+    room = {"cpu": "64", "memory": "256Gi", "pods": "10000"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}},
+        "status": {
+            "capacity": room,
+            "allocatable": room,
+            "conditions": [ready],
+            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}, {"type": "Hostname", "address": name}],
+        },
+    }
+
+
+_decoder = msgspec.json.Decoder(Pod)
+
+
+def _pod_in(answer: Response) -> Pod:
+    return _decoder.decode(answer.body)
+
+
+def _is_deleted(pod: Pod) -> bool:
+    return pod.metadata.deletion_timestamp is not None
+
+
+def _is_newer(pod: Pod, than: Pod) -> bool:
+    return int(pod.metadata.resource_version) > int(than.metadata.resource_version)
+
+
+def _text(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

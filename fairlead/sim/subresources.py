@@ -1,0 +1,228 @@
+"""What a part of an object may change: its status, its scale, a pod's node, a pod's eviction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fairlead.api.meta import Resource
+from fairlead.sim import deletion
+from fairlead.sim.errors import bad_request, conflict, internal, invalid, not_found, required, wrong
+from fairlead.sim.registry import PODS, Kind
+from fairlead.sim.store import Author, Store, Tree, timestamp
+
+if TYPE_CHECKING:
+    from fairlead.sim.verbs import Verbs
+
+_SCALE = Resource("autoscaling", "v1", "scale", "Scale")
+_ADDRESSES_PER_BLOCK = 250
+_EVICTED = {"reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}
+
+
+def limited(kind: Kind, before: Tree, new: Tree, subresource: str) -> Tree:
+    """`new` with everything put back that a write to the subresource must not touch."""
+    if subresource == "status":
+        after = {key: value for key, value in before.items() if key not in ("metadata", "status")}
+        after |= {"metadata": new["metadata"], "status": new.get("status") or {}}
+        if kind.resource == PODS:
+            _limit_pod_status(before, after)
+        return after
+    if kind.has_status:
+        new.pop("status", None)
+        if "status" in before:
+            new["status"] = before["status"]
+    return new
+
+
+def _limit_pod_status(before: Tree, after: Tree) -> None:
+    """Owners are out of reach, and the class of service is decided once."""
+    after["metadata"].pop("ownerReferences", None)
+    if "ownerReferences" in before["metadata"]:
+        after["metadata"]["ownerReferences"] = before["metadata"]["ownerReferences"]
+    known = before.get("status", {}).get("qosClass")
+    if known and not after["status"].get("qosClass"):
+        after["status"]["qosClass"] = known
+
+
+def first_status(tree: Tree) -> None:
+    """The status that an object is born with."""
+    match tree["kind"]:
+        case "Pod":
+            tree["status"] = {"phase": "Pending", "qosClass": _quality(tree["spec"])}
+        case "StatefulSet":
+            tree["status"] = {"replicas": 0, "availableReplicas": 0}
+        case "Namespace":
+            tree.setdefault("spec", {}).setdefault("finalizers", ["kubernetes"])
+
+
+def _quality(spec: Tree) -> str:
+    """The class of service that requests and limits of cpu and memory amount to."""
+    containers = (spec.get("containers") or []) + (spec.get("initContainers") or [])
+    asked = False
+    guaranteed = bool(containers)
+    for container in containers:
+        resources = container.get("resources") or {}
+        requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
+        for name in ("cpu", "memory"):
+            asked = asked or name in requests or name in limits
+            guaranteed = guaranteed and name in limits and requests.get(name, limits[name]) == limits[name]
+    if not asked:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed else "Burstable"
+
+
+def allocate(tree: Tree, store: Store) -> None:
+    """Gives a new Service its address, unless it is headless or an alias."""
+    if tree["kind"] != "Service":
+        return
+    spec = tree["spec"]
+    if spec["type"] == "ExternalName":
+        return
+    if not spec.get("clusterIP"):
+        taken = store.revision + 1
+        spec["clusterIP"] = f"10.96.{taken // _ADDRESSES_PER_BLOCK % 256}.{taken % _ADDRESSES_PER_BLOCK + 1}"
+    spec.setdefault("clusterIPs", [spec["clusterIP"]])
+    spec.setdefault("ipFamilies", ["IPv4"])
+    spec.setdefault("ipFamilyPolicy", "SingleStack")
+
+
+def carry_over(before: Tree, after: Tree) -> None:
+    """What a Service was given stays with it when an update does not mention it."""
+    if after["kind"] == "Service" and after["spec"]["type"] != "ExternalName":
+        for key in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+            if key in before["spec"] and not after["spec"].get(key):
+                after["spec"][key] = before["spec"][key]
+    if after["kind"] == "Namespace" and "spec" in before:
+        after.setdefault("spec", before["spec"])
+
+
+def scale_of(tree: Tree) -> Tree:
+    """The Scale of a workload."""
+    metadata = tree["metadata"]
+    shown = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    status = {"replicas": (tree.get("status") or {}).get("replicas") or 0, "selector": _selector(tree["spec"])}
+    replicas = tree["spec"].get("replicas") or 0
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {key: metadata[key] for key in shown if key in metadata},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": {key: value for key, value in status.items() if key == "replicas" or value},
+    }
+
+
+def _selector(spec: Tree) -> str:
+    """A label selector as a query would carry it, in the order of its keys."""
+    selector = spec.get("selector") or {}
+    terms = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
+    for expression in selector.get("matchExpressions") or []:
+        key, values = expression["key"], ",".join(sorted(expression.get("values") or []))
+        text = {
+            "In": f"{key} in ({values})",
+            "NotIn": f"{key} notin ({values})",
+            "Exists": key,
+            "DoesNotExist": f"!{key}",
+        }[expression["operator"]]
+        terms.append((key, text))
+    return ",".join(text for _, text in sorted(terms))
+
+
+def rescaled(resource: Resource, tree: Tree, change: Callable[[Tree], Tree]) -> Tree:
+    """The workload after a change of its Scale: only the replicas and the version it is based on are taken over."""
+    scale = change(scale_of(tree))
+    name = tree["metadata"]["name"]
+    metadata = scale.get("metadata") or {}
+    if metadata.get("name", name) != name:
+        raise bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})")
+    replicas = (scale.get("spec") or {}).get("replicas") or 0
+    if not isinstance(replicas, int):
+        raise bad_request(f'Scale in version "v1" cannot be handled as a Scale: spec.replicas is {replicas!r}')
+    if replicas < 0:
+        cause = wrong("spec.replicas", replicas, "must be greater than or equal to 0")
+        raise invalid(_SCALE, name, [cause])
+    uid = tree["metadata"]["uid"]
+    if metadata.get("uid", uid) != uid:
+        text = f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta: {uid}"
+        raise conflict(resource, name, text, subresource="scale")
+    tree["spec"]["replicas"] = replicas
+    tree["metadata"]["resourceVersion"] = metadata.get("resourceVersion") or ""
+    return tree
+
+
+def bind(verbs: Verbs, namespace: str, name: str, binding: Tree, author: Author) -> Tree:
+    """Puts the pod on the node that the Binding names, and says that it is scheduled."""
+    metadata = binding.get("metadata") or {}
+    if metadata.get("name") != name:
+        raise bad_request("name in URL does not match name in Binding object")
+    node = (binding.get("target") or {}).get("name")
+    if not node:
+        # The server reports this rule without a Status of its own.
+        raise internal(f"{required('target.name').field}: Required value")
+    kind = verbs.registry.kind(PODS)
+    old = verbs.store.table(PODS).live.get((namespace, name))
+    if old is None:
+        raise not_found(PODS, name)
+    pod = old.tree()
+    if why := _unbindable(pod, metadata, name):
+        raise conflict(PODS, name, why, subresource="binding")
+    pod["spec"]["nodeName"] = node
+    for key in ("annotations", "labels"):
+        if metadata.get(key):
+            pod["metadata"][key] = (pod["metadata"].get(key) or {}) | metadata[key]
+    _condition(pod, {"type": "PodScheduled", "status": "True"})
+    verbs.store.table(kind.storage).write(pod, old, author)
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+def _condition(pod: Tree, condition: Tree) -> None:
+    """Sets a condition in its place, or adds it; its time is that of the last change of its status."""
+    conditions: list[Tree] = pod["status"].setdefault("conditions", [])
+    for index, known in enumerate(conditions):
+        if known["type"] == condition["type"]:
+            same = known["status"] == condition["status"]
+            since = known.get("lastTransitionTime", timestamp()) if same else timestamp()
+            conditions[index] = condition | {"lastTransitionTime": since}
+            return
+    conditions.append(condition | {"lastTransitionTime": timestamp()})
+
+
+def _unbindable(pod: Tree, binding: Tree, name: str) -> str:
+    """Why the pod cannot be put on a node; empty when it can."""
+    uid = pod["metadata"]["uid"]
+    if binding.get("uid", uid) != uid:
+        return f"Precondition failed: UID in precondition: {binding['uid']}, UID in object meta: {uid}"
+    if "deletionTimestamp" in pod["metadata"]:
+        return f"pod {name} is being deleted, cannot be assigned to a host"
+    if node := pod["spec"].get("nodeName"):
+        return f'pod {name} is already assigned to node "{node}"'
+    if pod["spec"].get("schedulingGates"):
+        return f"pod {name} has non-empty .spec.schedulingGates"
+    return ""
+
+
+def evict(verbs: Verbs, namespace: str, name: str, eviction: Tree, user: str) -> Tree:
+    """Says in the pod's status why it goes, then deletes it under the options that the Eviction carries."""
+    if (eviction.get("metadata") or {}).get("name") != name:
+        raise bad_request("name in URL does not match name in Eviction object")
+    kind = verbs.registry.kind(PODS)
+    options = eviction.get("deleteOptions") or {}
+    preconditions = options.get("preconditions") or {}
+    version = preconditions.get("resourceVersion") or ""
+    wanted = deletion.Options(preconditions.get("uid") or "", version)
+    old = verbs.current(kind, namespace, name)
+    deletion.check(PODS, old, wanted)
+    pod = old.tree()
+    _condition(pod, {"type": "DisruptionTarget", "status": "True"} | _EVICTED)
+    if pod != old.tree():
+        old = verbs.store.table(PODS).write(pod, old, Author(user, "create", "eviction"))
+    verbs.delete(
+        PODS,
+        namespace,
+        name,
+        uid=wanted.uid,
+        resource_version=str(old.revision) if version else "",
+        grace=options.get("gracePeriodSeconds"),
+        propagation=options.get("propagationPolicy") or "",
+        user=user,
+    )
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}

@@ -1,0 +1,300 @@
+"""Virtual time for asyncio, repeatable by seed.
+
+When nothing is ready the clock jumps to the next timer, so twelve hours of waiting cost nothing. Among ready callbacks
+the one with the lowest lot runs next. A lot is drawn from the seed, the task and how often that task has run; a task is
+known by its parent and by which child of it it is. Neither memory addresses (task groups keep their tasks in sets) nor
+the order of arrival nor tasks elsewhere have a say: the same seed gives the same run in every process.
+
+Sockets, threads and subprocesses belong to the real world and are refused; work for a thread is done inline, in no
+time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import heapq
+import selectors
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from contextvars import Context, ContextVar, copy_context
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar, TypeVarTuple, Unpack
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+MASK = 0xFFFFFFFFFFFFFFFF
+START = datetime(2030, 1, 1, tzinfo=UTC)
+# Cancelled timers stay in the heap until their time comes or until they are this many and more than half of it.
+CANCELLED_TIMERS = 100
+# Steps allowed after the limit was hit, so that cancelled tasks can still clean up.
+CLEANUP_STEPS = 100_000
+
+
+class Deadlock(RuntimeError):
+    """Nothing is ready and no timer is set: every task waits for something that cannot happen."""
+
+
+class Livelock(RuntimeError):
+    """More steps were taken than the run was allowed."""
+
+
+class RealWorld(RuntimeError):
+    """Sockets, threads and subprocesses have no place in virtual time; use the in-process transport."""
+
+
+def lot(seed: int, identity: int, nth: int) -> int:
+    """A number of 64 bits that looks random and depends on the three alone (the finaliser of splitmix64)."""
+    mixed = (seed * 0x9E3779B97F4A7C15 + identity * 0xBF58476D1CE4E5B9 + nth * 0x94D049BB133111EB) & MASK
+    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & MASK
+    return mixed ^ (mixed >> 31)
+
+
+class _Owner:
+    """Who draws lots: a task for its own steps, and for the callbacks and timers that were set up while it ran."""
+
+    __slots__ = ("callbacks", "children", "identity", "steps")
+
+    def __init__(self, identity: int) -> None:
+        self.identity = identity
+        self.steps = 0
+        self.callbacks = 0
+        self.children = 0
+
+
+_owner: ContextVar[_Owner] = ContextVar("owner")
+
+
+class _OwningTask(asyncio.Task[T]):
+    """A task that knows its owner record before its first step is queued."""
+
+    def __init__(
+        self,
+        coro: Coroutine[Any, Any, T],
+        *,
+        loop: asyncio.AbstractEventLoop,
+        name: str,
+        context: Context | None,
+        owner: _Owner,
+    ) -> None:
+        self.owner = owner
+        super().__init__(coro, loop=loop, name=name, context=context)
+
+
+class _Ready:
+    """Stands in for the loop's queue of ready callbacks: the lowest lot comes first."""
+
+    def __init__(self, seed: int | None, root: _Owner) -> None:
+        self._seed = seed
+        self._root = root
+        self._heap: list[tuple[int, int, asyncio.Handle]] = []
+        self._arrivals = 0
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def clear(self) -> None:
+        self._heap.clear()
+
+    def append(self, handle: asyncio.Handle) -> None:
+        self._arrivals += 1
+        heapq.heappush(self._heap, (self._draw(handle), self._arrivals, handle))
+
+    def popleft(self) -> asyncio.Handle:
+        return heapq.heappop(self._heap)[2]
+
+    def _draw(self, handle: asyncio.Handle) -> int:
+        if self._seed is None:
+            return 0
+        task = getattr(handle._callback, "__self__", None)  # type: ignore[attr-defined]  # noqa: SLF001
+        if isinstance(task, _OwningTask):
+            owner = task.owner
+            owner.steps += 1
+            return lot(self._seed, owner.identity, owner.steps)
+        owner = handle._context.get(_owner, self._root)  # type: ignore[attr-defined]  # noqa: SLF001
+        owner.callbacks += 1
+        return lot(self._seed, ~owner.identity & MASK, owner.callbacks)
+
+
+class _NoFiles(selectors.BaseSelector):
+    """Takes the loop's own wake-up pipe, which nobody writes to, and nothing else."""
+
+    def __init__(self) -> None:
+        self._files: dict[Any, selectors.SelectorKey] = {}
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        if self._files:
+            raise RealWorld("a file or socket was opened in virtual time; use the in-process transport")
+        self._files[fileobj] = selectors.SelectorKey(fileobj, 0, events, data)
+        return self._files[fileobj]
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        return self._files.pop(fileobj)
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        return []
+
+    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
+        return self._files
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop whose clock stands still while anything is ready; without a seed, callbacks run as they arrive."""
+
+    def __init__(self, seed: int | None = 0, *, start: datetime = START, steps: int | None = None) -> None:
+        super().__init__(_NoFiles())
+        self.seed = seed
+        self.steps = 0
+        self._limit = steps
+        self._start = start
+        self._now = 0.0
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._timers_made = 0
+        self._timers_cancelled = 0
+        self._tasks_made = 0
+        self._root = _Owner(0)
+        self._ready = _Ready(seed, self._root)
+
+    def time(self) -> float:
+        return self._now
+
+    def wall(self) -> datetime:
+        """Time of day."""
+        return self._start + timedelta(seconds=self._now)
+
+    def create_task(
+        self, coro: Any, *, name: object = None, context: Context | None = None, **_: object
+    ) -> asyncio.Task[Any]:
+        running = asyncio.current_task(self)
+        parent = running.owner if isinstance(running, _OwningTask) else _owner.get(self._root)
+        parent.children += 1
+        owner = _Owner(lot(parent.identity, 1, parent.children))
+        if context is None:
+            context = copy_context()
+            context.run(_owner.set, owner)
+        self._tasks_made += 1
+        name = f"task-{self._tasks_made}" if name is None else str(name)
+        return _OwningTask(coro, loop=self, name=name, context=context, owner=owner)
+
+    def call_at(
+        self, when: float, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        handle._scheduled = True  # type: ignore[attr-defined]  # noqa: SLF001
+        self._timers_made += 1
+        heapq.heappush(self._timers, (when, self._timers_made, handle))
+        return handle
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        if not handle._scheduled:  # type: ignore[attr-defined]  # noqa: SLF001
+            return
+        self._timers_cancelled += 1
+        if self._timers_cancelled > max(CANCELLED_TIMERS, len(self._timers) // 2):
+            self._timers = [timer for timer in self._timers if not timer[2].cancelled()]
+            heapq.heapify(self._timers)
+            self._timers_cancelled = 0
+
+    def _run_once(self) -> None:
+        """One callback; before that, when none is ready, the jump to the next timer."""
+        self._drop_cancelled_timers()
+        if not self._ready:
+            if not self._timers:
+                raise Deadlock(f"no task can ever run again; waiting: {self._waiting() or 'nobody'}")
+            self._now = max(self._now, self._timers[0][0])
+        while self._timers and self._timers[0][0] <= self._now:
+            self._ready.append(self._pop_timer())
+            self._drop_cancelled_timers()
+        handle = self._ready.popleft()
+        if handle.cancelled():
+            return
+        self.steps += 1
+        if self._limit is not None and self.steps > self._limit:
+            limit, self._limit = self._limit, self.steps + CLEANUP_STEPS
+            self._ready.append(handle)
+            raise Livelock(f"{limit} steps were taken and {self._now} seconds have passed; running: {self._waiting()}")
+        handle._run()  # noqa: SLF001
+
+    def _drop_cancelled_timers(self) -> None:
+        while self._timers and self._timers[0][2].cancelled():
+            self._pop_timer()
+            self._timers_cancelled -= 1
+
+    def _pop_timer(self) -> asyncio.TimerHandle:
+        handle = heapq.heappop(self._timers)[2]
+        handle._scheduled = False  # type: ignore[attr-defined]  # noqa: SLF001
+        return handle
+
+    def _waiting(self) -> str:
+        """Which tasks are unfinished and where they stand."""
+        lines = []
+        for task in asyncio.all_tasks(self):
+            frames = task.get_stack(limit=1)
+            where = f" at {frames[0].f_code.co_filename}:{frames[0].f_lineno}" if frames else ""
+            lines.append(f"{task.get_name()}{where}")
+        return ", ".join(sorted(lines))
+
+    def run_in_executor(self, executor: object, func: Callable[[Unpack[Ts]], T], *args: *Ts) -> asyncio.Future[T]:
+        future: asyncio.Future[T] = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:  # noqa: BLE001  the caller gets whatever the work raised, as from a thread
+            future.set_exception(error)
+        return future
+
+    def call_soon_threadsafe(
+        self, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        if self._thread_id not in (None, threading.get_ident()):  # type: ignore[attr-defined]
+            raise RealWorld("a thread called into virtual time")
+        return self.call_soon(callback, *args, context=context)
+
+    async def getaddrinfo(self, *args: Any, **kwargs: Any) -> Any:
+        raise RealWorld("a name was to be resolved in virtual time")
+
+    async def create_connection(self, *args: Any, **kwargs: Any) -> Any:
+        raise RealWorld("a connection was to be opened in virtual time; use the in-process transport")
+
+    async def create_server(self, *args: Any, **kwargs: Any) -> Any:
+        raise RealWorld("a server was to be started in virtual time; call its handler instead")
+
+    async def create_datagram_endpoint(self, *args: Any, **kwargs: Any) -> Any:
+        raise RealWorld("a socket was to be opened in virtual time")
+
+    async def subprocess_exec(self, *args: Any, **kwargs: Any) -> Any:
+        raise RealWorld("a program was to be started in virtual time")
+
+    async def subprocess_shell(self, *args: Any, **kwargs: Any) -> Any:
+        raise RealWorld("a program was to be started in virtual time")
+
+
+def run(main: Coroutine[Any, Any, T], *, seed: int | None = 0, steps: int | None = None, start: datetime = START) -> T:
+    """Runs the coroutine in virtual time and returns its result; what it left running is cancelled.
+
+    `steps` limits how many callbacks may run.
+    """
+    with asyncio.Runner(loop_factory=lambda: VirtualLoop(seed, start=start, steps=steps)) as runner:
+        return runner.run(main)
+
+
+class Draws:
+    """A stream of repeatable draws, named by its purpose so that streams do not disturb one another."""
+
+    def __init__(self, seed: int | None, purpose: str) -> None:
+        self._seed = seed or 0
+        self._identity = int.from_bytes(hashlib.blake2b(purpose.encode(), digest_size=8).digest())
+        self._drawn = 0
+
+    def integer(self) -> int:
+        """64 bits."""
+        self._drawn += 1
+        return lot(self._seed, self._identity, self._drawn)
+
+    def below(self, limit: int) -> int:
+        """At least 0, less than `limit`."""
+        return self.integer() % limit
+
+    def between(self, low: float, high: float) -> float:
+        """At least `low`, less than `high`, or both when they are equal."""
+        return low + (high - low) * (self.integer() / (MASK + 1))

@@ -1,0 +1,97 @@
+"""`python -m tests`: lint and every test; the last line counts them: `N passed, N failed, N skipped`.
+
+Each lint command counts as one test. With arguments, which go to pytest, lint is left out.
+Tests run in a process of their own, so that even one that brings the interpreter down is counted.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree as ET
+
+ROOT = Path(__file__).parent.parent
+LINT = (
+    ("ruff", "check", "."),
+    ("ruff", "format", "--check", "."),
+    ("mypy",),
+    ("lint-imports",),
+    ("pylint", "fairlead"),
+)
+
+
+class Count(NamedTuple):
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def plus(self, other: Count) -> Count:
+        return Count(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
+
+    def __str__(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def lint() -> Count:
+    """Only what a failing command says is shown."""
+    total = Count()
+    for command in LINT:
+        started = time.monotonic()
+        program = Path(sys.executable).with_name(command[0])
+        done = subprocess.run(
+            [program, *command[1:]], check=False, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        fine = done.returncode == 0
+        _say(f"{'ok    ' if fine else 'FAILED'} {' '.join(command)} ({time.monotonic() - started:.1f} s)")
+        if not fine:
+            _say(done.stdout.rstrip())
+        total = total.plus(Count(passed=1) if fine else Count(failed=1))
+    return total
+
+
+def tests(arguments: Sequence[str]) -> Count:
+    """Runs pytest, whose output is shown as it comes."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        command = [sys.executable, "-m", "pytest", f"--junitxml={report}", "-rfEs", *arguments]
+        code = subprocess.run(command, check=False).returncode
+        count = read(report)
+    if code == 0 and count.passed + count.skipped:
+        return count
+    # A crash leaves no report, whatever the code; an interrupted or empty run names no failed test.
+    return count if count.failed else count.plus(Count(failed=1))
+
+
+def read(report: Path) -> Count:
+    """Counts the tests of a JUnit report, errors as failures, each test once even if its clean-up failed too."""
+    try:
+        cases = list(ET.parse(report).iter("testcase"))  # noqa: S314  our own file
+    except (OSError, ET.ParseError):
+        return Count()
+    outcomes: dict[tuple[str, str], set[str]] = {}
+    for case in cases:
+        name = (case.get("classname", ""), case.get("name", ""))
+        outcomes.setdefault(name, set()).update(child.tag for child in case)
+    failed = sum(1 for tags in outcomes.values() if tags & {"failure", "error"})
+    skipped = sum(1 for tags in outcomes.values() if "skipped" in tags and not tags & {"failure", "error"})
+    return Count(len(outcomes) - failed - skipped, failed, skipped)
+
+
+def main(arguments: Sequence[str]) -> int:
+    total = Count() if arguments else lint()
+    total = total.plus(tests(arguments))
+    _say(str(total))
+    return 1 if total.failed else 0
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

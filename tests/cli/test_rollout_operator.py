@@ -1,0 +1,204 @@
+"""The process `rollout-operator`: the contract's flags, their checks, their exit codes."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import pytest
+
+from fairlead.cli import rollout_operator
+from fairlead.cli.goflags import Flag, parse
+from fairlead.cli.rollout_operator import LATER, PROCESS, WORKING, main, options_of, warnings
+from fairlead.control.options import OperatorOptions
+
+CONTRACT = {
+    "log.level": "debug",
+    "server.port": 8001,
+    "kubernetes.api-url": "",
+    "kubernetes.config-file": "",
+    "kubernetes.namespace": "",
+    "reconcile.interval": 5.0,
+    "server-tls.enabled": False,
+    "server-tls.port": 8443,
+    "server-tls.cert-file": "",
+    "server-tls.key-file": "",
+    "server-tls.self-signed-cert.enabled": True,
+    "server-tls.self-signed-cert.secret-name": "rollout-operator-self-signed-certificate",
+    "server-tls.self-signed-cert.dns-name": "",
+    "server-tls.self-signed-cert.org": "Grafana Labs",
+    "server-tls.self-signed-cert.expiration": 365 * 86400.0,
+    "webhooks.update-ca-bundle": True,
+    "use-zone-tracker": False,
+    "zone-tracker.config-map-name": "rollout-operator-zone-tracker",
+    "log.format": "logfmt",
+    "kubernetes.client-timeout": 300.0,
+    "server.cluster-validation.http.enabled": False,
+    "server.cluster-validation.http.soft-validation": False,
+    "server.cluster-validation.http.excluded-paths": (
+        "admission/no-downscale",
+        "admission/prepare-downscale",
+        "admission/pod-eviction",
+        "admission/zpdb-validation",
+    ),
+    "server.cluster-validation.http.excluded-user-agents": (),
+    "kubernetes.cluster-domain": "cluster.local.",
+    "kubernetes.client-qps": 5.0,
+    "kubernetes.client-burst": 10,
+    "server-tls.request-timeout": 10.0,
+    "pods.client-timeout": 5.0,
+    "zpdb.pod-ready-annotation-patch-timeout": 5.0,
+}
+
+
+def options(*words: str) -> OperatorOptions:
+    return options_of(parse(PROCESS, WORKING + LATER, ("-kubernetes.namespace=test", *words)))
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[OperatorOptions]:
+    """What the process would run with, instead of running it."""
+    ran: list[OperatorOptions] = []
+    run = ModuleType("fairlead.control.run")
+    run.run = ran.append  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "fairlead.control.run", run)
+    return ran
+
+
+def test_the_flags_are_exactly_those_of_the_contract_with_its_defaults() -> None:
+    assert {flag.name: flag.default for flag in WORKING + LATER} == CONTRACT
+
+
+def test_without_flags_but_the_namespace_it_runs_as_the_contract_says() -> None:
+    made = options()
+
+    assert made.namespaces == ("test",)
+    assert (made.log_level, made.log_format, made.server_port) == ("debug", "logfmt", 8001)
+    assert (made.qps, made.burst, made.client_timeout) == (5.0, 10, 300.0)
+    assert made.lease is None
+    assert made.process == "rollout-operator"
+
+
+def test_the_interval_paces_passes_only_when_it_is_given() -> None:
+    assert options().interval is None
+    assert options("-reconcile.interval=5s").interval == 5.0
+    assert options("-reconcile.interval=0").interval == 0.0
+    assert options("-reconcile.interval=-1s").interval == 0.0
+
+
+def test_no_limit_is_asked_for_with_zero_or_less() -> None:
+    assert options("-kubernetes.client-qps=0", "-kubernetes.client-burst=0").qps == 0
+    assert options("-kubernetes.client-qps=-1").qps == 0
+    assert options("-kubernetes.client-timeout=0").client_timeout == rollout_operator.NO_TIMEOUT
+
+
+def test_a_burst_below_the_rate_is_fine() -> None:
+    assert options("-kubernetes.client-qps=50", "-kubernetes.client-burst=1").burst == 1
+
+
+OWN_CERTIFICATE = ("-server-tls.enabled", "-server-tls.self-signed-cert.enabled=false")
+FILES = ("-server-tls.cert-file=c", "-server-tls.key-file=k")
+
+
+@pytest.mark.parametrize(
+    ("words", "flag"),
+    [
+        (("-kubernetes.namespace=",), "-kubernetes.namespace"),
+        (("-log.level=loud",), "-log.level"),
+        (("-log.level=INFO",), "-log.level"),
+        (("-log.format=xml",), "-log.format"),
+        (("-server.port=70000",), "-server.port"),
+        (("-server-tls.port=-1",), "-server-tls.port"),
+        (("-kubernetes.api-url=http://x",), "-kubernetes.config-file"),
+        (("-kubernetes.config-file=x",), "-kubernetes.api-url"),
+        (("-kubernetes.client-burst=0",), "-kubernetes.client-burst"),
+        (("-kubernetes.client-qps=NaN",), "-kubernetes.client-qps"),
+        (("-kubernetes.cluster-domain=",), "-kubernetes.cluster-domain"),
+        (("-use-zone-tracker", "-zone-tracker.config-map-name="), "-zone-tracker.config-map-name"),
+        (("-server.cluster-validation.http.soft-validation",), "-server.cluster-validation.http.enabled"),
+        (("-server.cluster-validation.http.excluded-user-agents=(",), "regular expression"),
+        (("-server-tls.request-timeout=0",), "-server-tls.request-timeout"),
+        (("-zpdb.pod-ready-annotation-patch-timeout=-1s",), "-zpdb.pod-ready-annotation-patch-timeout"),
+        (OWN_CERTIFICATE, "-server-tls.cert-file"),
+        ((*OWN_CERTIFICATE, "-server-tls.cert-file=c"), "-server-tls.key-file"),
+        ((*OWN_CERTIFICATE, *FILES), "-webhooks.update-ca-bundle=false"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_one_line_that_says_what_to_set_and_exit_1(
+    words: tuple[str, ...], flag: str, started: list[OperatorOptions], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["-kubernetes.namespace=test", *words])
+
+    (line,) = capsys.readouterr().err.splitlines()
+    assert code == 1
+    assert flag in line
+    assert started == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (*OWN_CERTIFICATE, *FILES, "-webhooks.update-ca-bundle=false"),
+        ("-server-tls.self-signed-cert.enabled=false",),
+        ("-kubernetes.api-url=http://x", "-kubernetes.config-file=y"),
+        ("-server.cluster-validation.http.enabled", "-server.cluster-validation.http.soft-validation"),
+    ],
+)
+def test_values_that_fit_together_are_accepted(words: tuple[str, ...], started: list[OperatorOptions]) -> None:
+    assert main(["-kubernetes.namespace=test", *words]) == 0
+    assert len(started) == 1
+
+
+def test_no_namespace_at_all_is_exit_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 1
+    assert "-kubernetes.namespace is missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("word", ["-unknown", "-server.port=x", "-reconcile.interval=1d", "-log.level"])
+def test_what_cannot_be_parsed_is_exit_2_with_the_usage(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([word]) == 2
+    assert "Usage of rollout-operator:" in capsys.readouterr().err
+
+
+def test_help_is_exit_0_with_the_usage_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-help"]) == 0
+    assert capsys.readouterr().err.startswith("Usage of rollout-operator:\n")
+
+
+@pytest.mark.parametrize("flag", LATER, ids=lambda flag: flag.name)
+def test_a_flag_of_later_work_that_asks_for_something_warns_once(flag: Flag[object]) -> None:
+    value = "true" if isinstance(flag.default, bool) else flag.kind.show(flag.default) or "x"
+
+    given = parse(PROCESS, WORKING + LATER, (f"-{flag.name}={value}",))
+
+    (warning,) = warnings(given)
+    assert warning.startswith(f"-{flag.name} does nothing yet")
+
+
+def test_flags_that_work_and_booleans_that_ask_for_nothing_do_not_warn() -> None:
+    words = [f"-{flag.name}={flag.kind.show(flag.default)}" for flag in WORKING]
+    words += [f"-{flag.name}=false" for flag in LATER if isinstance(flag.default, bool)]
+
+    given = parse(PROCESS, WORKING + LATER, words)
+
+    assert given.given == {word[1:].partition("=")[0] for word in words}
+    assert list(warnings(given)) == []
+
+
+def test_words_that_go_does_not_read_are_warned_of() -> None:
+    (warning, ignored) = warnings(parse(PROCESS, WORKING + LATER, ("-use-zone-tracker", "true", "-server.port=1")))
+
+    assert warning.startswith("-use-zone-tracker")
+    assert '"true" is no flag' in ignored
+
+
+def test_warnings_are_log_records_in_the_chosen_form_and_then_it_runs(
+    started: list[OperatorOptions], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["-kubernetes.namespace=test", "-log.format=json", "-pods.client-timeout=1s"])
+
+    (line,) = capsys.readouterr().err.splitlines()
+    assert code == 0
+    assert '"level":"warn"' in line.replace('": "', '":"')
+    assert "-pods.client-timeout does nothing yet" in line
+    assert started[0].log_format == "json"

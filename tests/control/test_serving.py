@@ -1,0 +1,59 @@
+"""`/ready` and `/metrics` over real HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+
+import aiohttp
+import pytest
+
+from fairlead.control.metrics import Metrics
+from fairlead.control.serving import PortBusy, probes
+
+
+def test_ready_answers_500_until_it_is_ready_whatever_the_method() -> None:
+    async def scenario() -> list[tuple[int, bytes]]:
+        ready = asyncio.Event()
+        answers: list[tuple[int, bytes]] = []
+        async with probes(0, Metrics(), ready.is_set) as port, aiohttp.ClientSession() as session:
+            for method in ("GET", "POST", "GET", "POST"):
+                if len(answers) == 2:
+                    ready.set()
+                async with session.request(method, f"http://127.0.0.1:{port}/ready") as answer:
+                    answers.append((answer.status, await answer.read()))
+        return answers
+
+    assert asyncio.run(scenario()) == [(500, b""), (500, b""), (200, b""), (200, b"")]
+
+
+def test_requests_are_measured_by_route() -> None:
+    metrics = Metrics()
+
+    async def scenario() -> str:
+        async with probes(0, metrics, lambda: True) as port, aiohttp.ClientSession() as session:
+            for path in ("/ready", "/metrics", "/nowhere"):
+                async with session.get(f"http://127.0.0.1:{port}{path}") as answer:
+                    text = await answer.text()
+            async with session.get(f"http://127.0.0.1:{port}/metrics") as answer:
+                text = await answer.text()
+        return text
+
+    text = asyncio.run(scenario())
+
+    assert (
+        'rollout_operator_request_duration_seconds_count{method="GET",route="ready",status_code="200",ws="false"} 1'
+        in text
+    )
+    assert 'route="other",status_code="404"' in text
+    assert 'rollout_operator_inflight_requests{method="GET",route="metrics"} 1.0' in text
+    assert 'rollout_operator_response_message_bytes_count{method="GET",route="metrics"} 1.0' in text
+    assert "python_info" not in text
+
+
+def test_a_busy_port_is_said_in_one_sentence() -> None:
+    async def scenario() -> None:
+        async with probes(0, Metrics(), lambda: True) as port, probes(port, Metrics(), lambda: True):
+            pass
+
+    with pytest.raises(PortBusy, match=r"port \d+ cannot be listened on .*; choose another one"):
+        asyncio.run(scenario())

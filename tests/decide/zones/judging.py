@@ -1,0 +1,40 @@
+"""Reading decisions in tests: what a decision does to the world, without its wrapping."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from fairlead.decide.act import Delete, Replace
+from fairlead.decide.ask import Answer, Answers, Ask, Good, Need
+from fairlead.decide.decision import Decision, Move
+from fairlead.decide.zones import Snapshot, decide
+from tests.builders import NOW, body_of
+
+
+def settled(snapshot: Snapshot, now: datetime = NOW) -> Decision:
+    """The decision when every question is answered from the very objects that were seen."""
+    outcome = decide(snapshot, now)
+    if isinstance(outcome, Need):
+        live = {zone.metadata.name: body_of(zone) for zone in snapshot.statefulsets}
+        answers: dict[Ask, Answer] = {ask: Good(live[ask.to.ref.name]) for stage in outcome.stages for ask in stage}
+        outcome = decide(msgspec.structs.replace(snapshot, answers=Answers(answers)), now)
+    assert isinstance(outcome, Decision)
+    return outcome
+
+
+def deleted(decision: Decision) -> list[str]:
+    """Pods that the decision deletes, with the common part of their names left out."""
+    if not isinstance(decision.verdict, Move):
+        return []
+    names = [write.ref.name for write in decision.verdict.writes if isinstance(write, Delete)]
+    return [name.removeprefix("ingester-zone-") for name in names]
+
+
+def completed(decision: Decision) -> list[str]:
+    """Zones whose revision the decision records."""
+    if not isinstance(decision.verdict, Move):
+        return []
+    names = [write.ref.name for write in decision.verdict.writes if isinstance(write, Replace)]
+    return [name.removeprefix("ingester-zone-") for name in names]

@@ -1,0 +1,334 @@
+"""The two clusters of end-to-end tests behind one `Site`, so that a scenario is written once.
+
+    @everywhere(controllers=False)
+    async def test_pods_of_one_zone_are_deleted(site: Site) -> None: ...
+
+runs the scenario as `[sim]`, in virtual time on an embedded cluster of its own, and as `[real]`, on the control plane
+that the session shares, in a fresh namespace; what a scenario leaves at cluster scope is removed after it.
+Without `controllers` nobody but the test plays StatefulSet controller and kubelet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+import pytest
+from fairlead.sim.cluster import Cluster
+
+from fairlead.api.apps import STATEFULSETS
+from fairlead.api.core import PODS
+from fairlead.api.meta import Ref, Resource
+from fairlead.kube.client import Client
+from fairlead.kube.errors import NotFound
+from fairlead.kube.http import HttpTransport
+from fairlead.kube.request import Request, Transport, create, get, path_of
+from fairlead.plane.launch import Plane
+from fairlead.sim.kubelet import Kubelet
+from fairlead.sim.time import run as run_in_virtual_time
+from tests.e2e.history import History, Tree
+from tests.planes import Planes
+
+T = TypeVar("T")
+Scenario = Callable[..., Coroutine[Any, Any, None]]
+Operator = Callable[[Transport], Coroutine[Any, Any, None]]
+"""The operator, given the way to its cluster: runs until it is cancelled."""
+
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
+CUSTOM_RESOURCES = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
+)
+_ADMISSION = tuple(
+    Resource("admissionregistration.k8s.io", "v1", kind.lower() + "s", kind, namespaced=False)
+    for kind in (
+        "ValidatingWebhookConfiguration",
+        "MutatingWebhookConfiguration",
+        "ValidatingAdmissionPolicyBinding",
+    )
+)
+_POLICIES = Resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicy",
+    namespaced=False,
+)
+_ROLES = tuple(
+    Resource("rbac.authorization.k8s.io", "v1", kind.lower() + "s", kind, namespaced=False)
+    for kind in ("ClusterRoleBinding", "ClusterRole")
+)
+_WORKLOADS = (
+    STATEFULSETS,
+    Resource("apps", "v1", "deployments", "Deployment"),
+    Resource("apps", "v1", "replicasets", "ReplicaSet"),
+    Resource("apps", "v1", "daemonsets", "DaemonSet"),
+)
+
+
+class Ground(Protocol):
+    """A cluster that a scenario runs on."""
+
+    name: str
+
+    def transport(self, user: str) -> Transport: ...
+
+    def controllers(self) -> Coroutine[Any, Any, None] | None:
+        """What must run beside the scenario for the cluster's controllers to act."""
+
+    async def prepare(self, site: Site) -> None:
+        """Before the scenario, in its new namespace."""
+
+    async def clear(self, namespace: str) -> None:
+        """After the scenario, whatever became of it."""
+
+
+class Site:
+    """What a scenario gets, the same on both clusters."""
+
+    def __init__(self, ground: Ground, namespace: str, tasks: asyncio.TaskGroup) -> None:
+        self.ground = ground
+        self.namespace = namespace
+        self._tasks = tasks
+        self._running: list[asyncio.Task[None]] = []
+        self._clients: list[Client] = []
+        self.client = self.client_as("admin")
+        """May do everything."""
+        self.history = History(self.client_as("admin"), namespace, self.start)
+        """Pods and StatefulSets of the namespace from the beginning; `history.follow` adds kinds."""
+
+    @property
+    def real(self) -> bool:
+        return isinstance(self.ground, RealGround)
+
+    def client_as(self, user: str) -> Client:
+        """A user other than `admin` may do what RBAC grants."""
+        client = Client(self.ground.transport(user))
+        self._clients.append(client)
+        return client
+
+    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Runs beside the scenario until its end; a failure fails the scenario at once."""
+        task = self._tasks.create_task(work)
+        self._running.append(task)
+        return task
+
+    async def stop(self, task: asyncio.Task[None]) -> None:
+        """As if its process were killed; returns when nothing of it runs any more."""
+        task.cancel()
+        await asyncio.wait([task])
+
+    def start_kubelet(self, **behaviour: Any) -> asyncio.Task[None]:
+        """Pods of the namespace come and go from now on; `behaviour` is that of `sim.kubelet.Kubelet`."""
+        return self.start(Kubelet(self.client_as("admin"), namespace=self.namespace, **behaviour).run())
+
+    def start_operator(self, operator: Operator, user: str = "admin") -> asyncio.Task[None]:
+        """Runs the operator in this process, as that user."""
+        return self.start(operator(self.ground.transport(user)))
+
+    async def create(self, resource: Resource, tree: Tree, *, status: Tree | None = None) -> Tree:
+        """Creates an object in the namespace and, where given, writes its status as a controller would."""
+        named = {"apiVersion": resource.api_version, "kind": resource.kind, **tree}
+        answer = await self.client.call(create(resource, self.namespace, msgspec.json.encode(named)))
+        made: Tree = msgspec.json.decode(answer.body)
+        return made if status is None else await self.write_status(resource, made["metadata"]["name"], status)
+
+    async def write_status(self, resource: Resource, name: str, status: Tree) -> Tree:
+        """Merges into the status of an object."""
+        path = path_of(resource, self.namespace, name, "status")
+        body = msgspec.json.encode({"status": status})
+        answer = await self.client.call(Request("PATCH", path, body=body, content_type="application/merge-patch+json"))
+        written: Tree = msgspec.json.decode(answer.body)
+        return written
+
+    async def get(self, resource: Resource, name: str) -> Tree | None:
+        """None when there is no such object."""
+        try:
+            answer = await self.client.call(get(Ref(resource, self.namespace, name)))
+        except NotFound:
+            return None
+        found: Tree = msgspec.json.decode(answer.body)
+        return found
+
+    async def until(
+        self,
+        holds: Callable[[], T | Awaitable[T]],
+        *,
+        within: float = 60.0,
+        following: Sequence[Resource] = (),
+        every: float | None = None,
+    ) -> T:
+        """What `holds` returns once that is true; looked at now and after every event of a followed kind.
+
+        `every` so many seconds it looks again in between, for what no event announces.
+        """
+        for resource in following:
+            await self.history.follow(resource)
+        try:
+            async with asyncio.timeout(within):
+                return await self._until(holds, every)
+        except TimeoutError:
+            last = "\n".join(str(event) for event in self.history.events[-30:])
+            pytest.fail(f"{inspect.getsource(holds).strip()}\nnever held within {within:g} s; last events:\n{last}")
+
+    async def _until(self, holds: Callable[[], T | Awaitable[T]], every: float | None) -> T:
+        while True:
+            moment = self.history.moment
+            answer = holds()
+            value = await answer if inspect.isawaitable(answer) else answer
+            if value:
+                return value
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.history.past(moment), every)
+
+    async def close(self) -> None:
+        """Ends what was started and closes all connections."""
+        for task in reversed(self._running):
+            await self.stop(task)
+        for client in self._clients:
+            await client.close()
+
+
+class SimGround:
+    """An embedded cluster for one scenario."""
+
+    name = "sim"
+
+    def __init__(self, seed: int, controllers: bool) -> None:
+        self.cluster = Cluster(seed=seed)
+        self._controllers = controllers
+
+    def transport(self, user: str) -> Transport:
+        return self.cluster.transport(user)
+
+    def controllers(self) -> Coroutine[Any, Any, None] | None:
+        return self.cluster.run() if self._controllers else None
+
+    async def prepare(self, site: Site) -> None:
+        pass
+
+    async def clear(self, namespace: str) -> None:
+        pass
+
+
+class RealGround:
+    """The session's control plane of one flavour, for one scenario."""
+
+    name = "real"
+
+    def __init__(self, plane: Plane, controllers: bool) -> None:
+        self.plane = plane
+        self._controllers = controllers
+
+    def transport(self, user: str) -> Transport:
+        return HttpTransport(self.plane.config() if user == "admin" else self.plane.config_as(user))
+
+    def controllers(self) -> None:
+        return None
+
+    async def prepare(self, site: Site) -> None:
+        if self._controllers:  # pods are refused before their namespace has its account
+            await site.until(lambda: "default" in site.history.objects(SERVICE_ACCOUNTS), following=[SERVICE_ACCOUNTS])
+
+    async def clear(self, namespace: str) -> None:
+        """Removes what would meet the next scenario; webhooks first, whose servers are gone."""
+        async with _opened(self, namespace) as site:
+            await self._clear(site)
+
+    async def _clear(self, site: Site) -> None:
+        for resource in (*_ADMISSION, _POLICIES):
+            await _delete_all(site, resource)
+        for resource in _ROLES:
+            await _delete_all(site, resource, ("labelSelector", "kubernetes.io/bootstrapping!=rbac-defaults"))
+        for resource in _WORKLOADS:
+            await _delete_all(site, resource)
+        await _delete_all(site, PODS, ("gracePeriodSeconds", "0"))
+        await _delete_all(site, CUSTOM_RESOURCES)
+        await site.until(lambda: not site.history.objects(CUSTOM_RESOURCES), following=[CUSTOM_RESOURCES])
+        await site.client.call(Request("DELETE", path_of(NAMESPACES, name=site.namespace)))
+
+
+async def _delete_all(site: Site, resource: Resource, *query: tuple[str, str]) -> None:
+    await site.client.call(Request("DELETE", path_of(resource, site.namespace), query=query))
+
+
+def everywhere(
+    *, controllers: bool = True, seeds: Sequence[int] = (0,), on: Sequence[str] = ("sim", "real")
+) -> Callable[[Scenario], Callable[..., None]]:
+    """Makes a test of a scenario on each cluster; in virtual time once per seed, which orders what is simultaneous.
+
+    Its first parameter is the Site; others are fixtures or parameters as of any test.
+    """
+    places = [pytest.param(seed, id="sim" if len(seeds) == 1 else f"sim-{seed}") for seed in seeds if "sim" in on]
+    if "real" in on:
+        places.append(pytest.param(None, id="real", marks=pytest.mark.real))
+
+    def decorate(scenario: Scenario) -> Callable[..., None]:
+        def test(place: int | None, planes: Planes, **others: object) -> None:
+            if place is None:
+                ground = RealGround(planes.get(controllers=controllers), controllers)
+                asyncio.run(_play(ground, planes.namespace(), scenario, others))
+            else:
+                sim = _simulated(place, controllers, scenario, others)
+                run_in_virtual_time(sim, seed=place)
+
+        own = [
+            inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=kind)
+            for name, kind in (("place", int | None), ("planes", Planes))
+        ]
+        _, *rest = inspect.signature(scenario).parameters.values()
+        # Not functools.wraps: pytest would look through it and ask for a fixture named after the Site.
+        for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
+            setattr(test, attribute, getattr(scenario, attribute))
+        test.__dict__.update(scenario.__dict__)
+        test.__signature__ = inspect.Signature([*own, *rest])  # type: ignore[attr-defined]
+        return pytest.mark.parametrize("place", places)(test)
+
+    return decorate
+
+
+async def _simulated(seed: int, controllers: bool, scenario: Scenario, others: dict[str, object]) -> None:
+    await _play(SimGround(seed, controllers), "test", scenario, others)
+
+
+async def _play(ground: Ground, namespace: str, scenario: Scenario, others: dict[str, object]) -> None:
+    """Runs one scenario and leaves nothing of it behind."""
+    try:
+        async with _opened(ground, namespace) as site:
+            controllers = ground.controllers()
+            if controllers is not None:
+                site.start(controllers)
+            await site.create(NAMESPACES, {"metadata": {"name": namespace}})
+            for resource in (PODS, STATEFULSETS):
+                await site.history.follow(resource)
+            await ground.prepare(site)
+            await scenario(site, **others)
+    finally:
+        await ground.clear(namespace)
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    assert not left, f"tasks left behind: {left}"
+
+
+@asynccontextmanager
+async def _opened(ground: Ground, namespace: str) -> AsyncIterator[Site]:
+    """A failure of what was started ends what runs inside."""
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            site = Site(ground, namespace, tasks)
+            try:
+                yield site
+            finally:
+                await site.close()
+    except BaseExceptionGroup as group:
+        raise _only(group) from None
+
+
+def _only(error: BaseException) -> BaseException:
+    """What a group of one holds: a failed assertion or a skip shows as itself."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

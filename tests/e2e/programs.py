@@ -1,0 +1,56 @@
+"""Runs our programs as a user does: as processes of their own, by the names they are installed under."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Finished(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+async def finished(
+    program: str,
+    *arguments: str,
+    kubeconfig: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    within: float = 60.0,
+) -> Finished:
+    """Runs it to its end, which must come `within` so many seconds."""
+    async with running(program, *arguments, kubeconfig=kubeconfig, environment=environment) as process:
+        async with asyncio.timeout(within):
+            out, err = await process.communicate()
+        assert process.returncode is not None
+        return Finished(process.returncode, out.decode(), err.decode())
+
+
+@asynccontextmanager
+async def running(
+    program: str, *arguments: str, kubeconfig: Path | None = None, environment: Mapping[str, str] | None = None
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """While it runs, or has ended by itself; killed afterwards. Its output can be read line by line.
+
+    Without a kubeconfig it finds none: never the one of the person who runs the tests.
+    """
+    process = await asyncio.create_subprocess_exec(
+        Path(sys.executable).with_name(program),
+        *arguments,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "KUBECONFIG": str(kubeconfig or os.devnull), "NO_COLOR": "1", **(environment or {})},
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
