@@ -57,8 +57,8 @@ class Case(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        groups = f"{self.groups} groups × " if self.groups > 1 else ""
-        return f"{groups}{self.zones} zones × {self.pods} pods, {self.budget} at a time"
+        groups = f"{self.groups} groups of " if self.groups > 1 else ""
+        return f"{groups}{self.zones} zones of {self.pods} pods, {self.budget} at a time"
 
     def all_zones(self) -> Iterator[Zone]:
         for group in range(self.groups):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -78,7 +78,9 @@ class Ground:
         """Makes a namespace in which pods are accepted."""
         await self._create(NAMESPACES, {"metadata": {"name": namespace}})
         account = get(Ref(ACCOUNTS, namespace, "default"))
-        while (await self.transport.send(account)).status != 200:
+        while True:
+            if (await self.transport.send(account)).status == 200:
+                return
             await asyncio.sleep(_LOOK_EVERY)
 
     async def fill(self, case: Case, namespace: str) -> dict[str, int]:
@@ -140,7 +142,7 @@ def _flow_schemas(user: str) -> list[dict[str, object]]:
     ]
 
 
-def _flow_schema(user: str, kind: str, precedence: int, rule: dict[str, object]) -> dict[str, object]:
+def _flow_schema(user: str, kind: str, precedence: int, rule: Mapping[str, object]) -> dict[str, object]:
     return {
         "metadata": {"name": f"bench-{user}-{kind}"},
         "spec": {

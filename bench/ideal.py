@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from bench.narrow import Line, Pod, StatefulSet, pod_line, pods_in, statefulset_line, statefulsets_in
-from bench.watching import answered, lines, present
+from bench.watching import answered, changes, present
 from fairlead.api.apps import STATEFULSETS
 from fairlead.api.core import PODS
 from fairlead.api.meta import Ref
@@ -112,12 +112,13 @@ async def follow(transport: HttpTransport, namespace: str) -> None:
                 tasks.create_task(answered(transport, delete(ref)))
 
         async def watch_zones() -> None:
-            async for line in lines(transport, STATEFULSETS, namespace, zones.metadata.resource_version):
-                act(ideal.see_zone(statefulset_line(line).object))
+            version = zones.metadata.resource_version
+            async for line in changes(transport, STATEFULSETS, namespace, version, statefulset_line):
+                act(ideal.see_zone(line.object))
 
         async def watch_pods() -> None:
-            async for line in lines(transport, PODS, namespace, pods.metadata.resource_version):
-                act(ideal.see_pod(pod_line(line)))
+            async for line in changes(transport, PODS, namespace, pods.metadata.resource_version, pod_line):
+                act(ideal.see_pod(line))
 
         tasks.create_task(watch_zones())
         tasks.create_task(watch_pods())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 from msgspec import Struct
 
@@ -16,6 +17,11 @@ from fairlead.kube.request import Transport, watch
 
 EVENTS = Resource("", "v1", "events", "Event")
 REVISIONS = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
+CALM = 15.0
+"""Seconds without a write after which nothing is left to say of the rollout; counts of events come ten seconds late."""
+CALM_LIMIT = 180.0
+"""Seconds after which an operator that still writes is taken as it is."""
+_LOOK_EVERY = 1.0
 _MARGIN = 30.0
 
 
@@ -23,6 +29,8 @@ class Idle(Struct, frozen=True):
     """One stretch of idle time."""
 
     seconds: int
+    calm_after: float
+    """Seconds after the rollout at which the operator had written its last event about it."""
     changes: dict[str, int]
     """Changed resource versions by kind of object, leases among them."""
     requests: Requests
@@ -38,13 +46,27 @@ class Idle(Struct, frozen=True):
 
 
 async def measure(ground: Ground, namespace: str, user: str, seconds: int) -> Idle:
-    """Watches for so long."""
+    """Lets the operator finish what it has to say of the rollout, then watches for so long."""
+    calm_after = await _calmed(ground, user)
     before = await ground.requests_of(user)
     kinds = (PODS, STATEFULSETS, EVENTS, REVISIONS, LEASES)
     async with asyncio.timeout(seconds + _MARGIN):
         counts = await asyncio.gather(*(_changes(ground.transport, kind, namespace, seconds) for kind in kinds))
     requests = (await ground.requests_of(user)).since(before)
-    return Idle(seconds, {kind.plural: count for kind, count in zip(kinds, counts, strict=True)}, requests)
+    changes = {kind.plural: count for kind, count in zip(kinds, counts, strict=True)}
+    return Idle(seconds, calm_after, changes, requests)
+
+
+async def _calmed(ground: Ground, user: str) -> float:
+    """Returns when the user has written nothing for CALM seconds, or at the limit; answers with its last write."""
+    begun = last = time.monotonic()
+    writes = (await ground.requests_of(user)).writes
+    while (now := time.monotonic()) < min(last + CALM, begun + CALM_LIMIT):
+        await asyncio.sleep(_LOOK_EVERY)
+        count = (await ground.requests_of(user)).writes
+        if count != writes:
+            writes, last = count, now
+    return last - begun
 
 
 async def _changes(transport: Transport, kind: Resource, namespace: str, seconds: int) -> int:

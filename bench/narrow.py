@@ -26,8 +26,12 @@ class Meta(Struct, frozen=True, rename="camel"):
     deletion_timestamp: str | None = None
 
 
+class Running(Struct, frozen=True, gc=False):
+    pass
+
+
 class State(Struct, frozen=True, gc=False):
-    running: Raw | None = None
+    running: Running | None = None
 
 
 class Container(Struct, frozen=True):

@@ -15,12 +15,10 @@ from contextlib import asynccontextmanager
 from bench.cases import Zone
 from bench.narrow import Line, Pod, StatefulSet, pod_line, pods_in, statefulset_line, statefulsets_in
 from bench.replay import Event
-from bench.watching import lines, present
+from bench.watching import changes, present
 from fairlead.api.apps import STATEFULSETS
 from fairlead.api.core import PODS
 from fairlead.kube.request import Transport
-
-_LOOK_EVERY = 0.05
 
 
 class Observer:
@@ -37,6 +35,7 @@ class Observer:
         self._records = False
         self._open: set[str] = set(self._zones)
         self._finished = asyncio.Event()
+        self._finished_at = 0.0
 
     @property
     def revisions(self) -> dict[str, str]:
@@ -56,18 +55,20 @@ class Observer:
         self._records = records
         self._open = {zone for zone in self._zones if not self._is_finished(zone)}
         self._finished.clear()
-        if not self._open:
-            self._finished.set()
+        self._look()
 
     async def finished(self) -> float:
         """When, on the monotonic clock, the last zone was seen to be finished."""
         await self._finished.wait()
-        return self.last_event
+        return self._finished_at
 
     async def quiet_for(self, seconds: float) -> None:
         """Returns when nothing has changed for so long."""
-        while time.monotonic() < self.last_event + seconds:
-            await asyncio.sleep(_LOOK_EVERY)
+        while True:
+            rest = self.last_event + seconds - time.monotonic()
+            if rest <= 0:
+                return
+            await asyncio.sleep(rest)
 
     def see_pod(self, line: Line[Pod]) -> None:
         pod = line.object
@@ -104,7 +105,11 @@ class Observer:
             self._open.discard(zone)
         elif zone in self._zones:
             self._open.add(zone)
-        if self._goal and not self._open:
+        self._look()
+
+    def _look(self) -> None:
+        if not self._open and not self._finished.is_set():
+            self._finished_at = self.last_event
             self._finished.set()
 
     def _is_finished(self, name: str) -> bool:
@@ -132,12 +137,13 @@ async def observing(transport: Transport, namespace: str, zones: Iterable[Zone])
         observer.see_pod(Line("ADDED", pod))
 
     async def watch_sets() -> None:
-        async for line in lines(transport, STATEFULSETS, namespace, sets.metadata.resource_version):
-            observer.see_set(statefulset_line(line))
+        version = sets.metadata.resource_version
+        async for line in changes(transport, STATEFULSETS, namespace, version, statefulset_line):
+            observer.see_set(line)
 
     async def watch_pods() -> None:
-        async for line in lines(transport, PODS, namespace, pods.metadata.resource_version):
-            observer.see_pod(pod_line(line))
+        async for line in changes(transport, PODS, namespace, pods.metadata.resource_version, pod_line):
+            observer.see_pod(line)
 
     async with asyncio.TaskGroup() as tasks:
         watches = [tasks.create_task(watch()) for watch in (watch_sets, watch_pods)]
@@ -146,4 +152,3 @@ async def observing(transport: Transport, namespace: str, zones: Iterable[Zone])
         finally:
             for task in watches:
                 task.cancel()
-

@@ -90,5 +90,6 @@ def peak_megabytes(pid: int) -> float:
 
 def busy_seconds() -> float:
     """Time that all cores of the machine have been at work, whoever for."""
-    user, nice, system, _idle, _waiting, interrupt, soft, *_ = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    cores = Path("/proc/stat").read_text().partition("\n")[0]
+    _name, user, nice, system, _idle, _waiting, interrupt, soft, *_ = cores.split()
     return sum(map(int, (user, nice, system, interrupt, soft))) / TICKS

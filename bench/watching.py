@@ -1,21 +1,22 @@
-"""A list and the watch that follows it, as plainly as the API offers them: one connection, no retries.
+"""A list and the watch that follows it, as plainly as the API offers them.
 
-Whoever measures must not lose an event without noticing, so an end before time is an error.
+Whoever measures must not lose an event without noticing: what cannot be had in full is an error, and nothing is tried
+again.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from typing import TypeVar
 
+from bench.narrow import Line, Pod, StatefulSet
 from fairlead.api.meta import Resource
 from fairlead.kube.request import Request, Transport, list_page, watch
 
+T = TypeVar("T", Pod, StatefulSet)
+
 WATCH_SECONDS = 1800
 """Longer than any phase of a measurement."""
-
-
-class WatchEnded(Exception):
-    """The server ended a watch that was still needed."""
 
 
 async def answered(transport: Transport, request: Request) -> bytes:
@@ -31,15 +32,21 @@ async def present(transport: Transport, resource: Resource, namespace: str) -> b
     return await answered(transport, list_page(resource, namespace))
 
 
-async def lines(transport: Transport, resource: Resource, namespace: str, version: str) -> AsyncIterator[bytes]:
-    """The lines of a watch from a version on, until the caller has enough."""
-    request = watch(
-        resource, namespace, resource_version=version, bookmarks=False, timeout_seconds=WATCH_SECONDS
-    )
-    async with transport.stream(request) as stream:
-        if stream.status >= 400:
-            raise WatchEnded(f"{request.doing}: {stream.status}")
-        async for line in stream:
-            if line:
-                yield line
-    raise WatchEnded(f"the watch on {resource.plural} in {namespace} ended")
+async def changes(
+    transport: Transport, resource: Resource, namespace: str, version: str, decode: Callable[[bytes], Line[T]]
+) -> AsyncIterator[Line[T]]:
+    """What happens after a version, for ever.
+
+    The server ends watches that it finds too slow; the next one goes on where the last one ended. Should that place be
+    forgotten by then, the server says so with an error, which is no Line and cannot be decoded.
+    """
+    while True:
+        request = watch(resource, namespace, resource_version=version, bookmarks=False, timeout_seconds=WATCH_SECONDS)
+        async with transport.stream(request) as stream:
+            if stream.status >= 400:
+                raise RuntimeError(f"{request.doing}: {stream.status}")
+            async for line in stream:
+                if line:
+                    change = decode(line)
+                    version = change.object.metadata.resource_version
+                    yield change

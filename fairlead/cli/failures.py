@@ -13,10 +13,12 @@ _REFUSED = re.compile(
 )
 
 
-def sentence(error: KubeError, server: str = "", context: str = "") -> str:
+def sentence(error: KubeError, server: str = "", context: str = "", *, chooses: bool = True) -> str:
     """One line; `server` and `context` are those that were used, as far as they are known.
 
     Errors without an answer of the cluster say what would help where they arise.
+
+    `chooses` says that the program has `--context`, `--as` and `-n`, so that choosing otherwise is a way out.
     """
     cluster = f"the cluster {server}" if server else "the cluster"
     match error:
@@ -24,10 +26,10 @@ def sentence(error: KubeError, server: str = "", context: str = "") -> str:
             used = f" of context {context}" if context else ""
             text = (
                 f"{cluster} does not accept the credentials{used}; they may have expired:"
-                " log in again, or choose another context with --context"
+                f" {'log in again, or choose another context with --context' if chooses else 'renew them'}"
             )
         case Forbidden():
-            text = _forbidden(error)
+            text = _forbidden(error, chooses=chooses)
         case NotFound():
             text = f"{error}: {cluster} does not have it; check the version of the cluster and the namespace"
         case Throttled() | ServerError():
@@ -39,22 +41,20 @@ def sentence(error: KubeError, server: str = "", context: str = "") -> str:
     return " ".join(text.split())
 
 
-def _forbidden(error: Forbidden) -> str:
+def _forbidden(error: Forbidden, *, chooses: bool) -> str:
     found = _REFUSED.search(error.message)
+    otherwise = ", or act as another user with --as or --context" * chooses
     if found is None:
-        return f"not allowed ({error}): ask for a role that allows it, or act as another user with --as or --context"
+        return f"not allowed ({error}): ask for a role that allows it{otherwise}"
     user, verb = found["user"], found["verb"]
     what = f"{found['resource']}.{found['group']}" if found["group"] else found["resource"]
     if verb == "impersonate":
         return f'user "{user}" may not act as other {what}: leave out --as, or ask for a role that allows it'
     if found["namespace"] is not None:
-        where, choice = f'in namespace "{found["namespace"]}"', "choose another namespace with -n"
+        where, choice = f'in namespace "{found["namespace"]}"', "choose another namespace with -n, "
     else:
-        where, choice = "in all namespaces", "choose one namespace with -n"
-    return (
-        f'user "{user}" may not {verb} {what} {where}: {choice}, ask for a role that allows it,'
-        " or act as another user with --as or --context"
-    )
+        where, choice = "in all namespaces", "choose one namespace with -n, "
+    return f'user "{user}" may not {verb} {what} {where}: {choice * chooses}ask for a role that allows it{otherwise}'
 
 
 def first_of(group: ExceptionGroup[Exception]) -> KubeError:

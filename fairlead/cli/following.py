@@ -66,6 +66,7 @@ class Following:
             tasks.append(group.create_task(self._end_when_fatal()))
             for informer in self._informers:
                 await informer.synced.wait()
+            self._changed.clear()
             try:
                 yield
             finally:

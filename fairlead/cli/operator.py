@@ -84,16 +84,19 @@ def operate(options: OperatorOptions) -> int:
     from fairlead.cli.failures import first_of, sentence
     from fairlead.control.run import run
     from fairlead.control.serving import PortBusy
-    from fairlead.kube.errors import KubeError
+    from fairlead.kube.errors import ConfigError, KubeError
 
     try:
         run(options)
     except PortBusy as error:
         text = str(error)
+    except ConfigError as error:
+        outside = options.by_contract and not options.config_file
+        text = f"{error}{'; elsewhere set -kubernetes.api-url and -kubernetes.config-file' * outside}"
     except KubeError as error:
-        text = sentence(error, options.api_url, options.context)
+        text = sentence(error, options.api_url, options.context, chooses=not options.by_contract)
     except ExceptionGroup as group:
-        text = sentence(first_of(group), options.api_url, options.context)
+        text = sentence(first_of(group), options.api_url, options.context, chooses=not options.by_contract)
     else:
         return exits.OK
     print(f"{options.process}: {text}", file=sys.stderr)

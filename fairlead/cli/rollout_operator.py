@@ -10,6 +10,7 @@ import math
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from fairlead.api.durations import format_go
@@ -137,7 +138,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = parse(PROCESS, WORKING + LATER, sys.argv[1:] if arguments is None else arguments)
         options = options_of(given)
     except Leave as leave:
-        print(leave.text, file=sys.stderr)
+        with suppress(BrokenPipeError):  # a reader that has seen enough of the usage does not change the code
+            print(leave.text, file=sys.stderr)
         return leave.code
     from fairlead.cli.operator import operate
     from fairlead.control.logs import configure
@@ -166,6 +168,7 @@ def options_of(given: Parsed) -> OperatorOptions:
         server_port=given[PORT],
         api_url=given[API_URL],
         config_file=given[CONFIG_FILE],
+        by_contract=True,
         interval=max(given[INTERVAL], 0.0) if given.has(INTERVAL) else None,
         client_timeout=timeout if timeout > 0 else NO_TIMEOUT,
         qps=max(given[CLIENT_QPS], 0.0),

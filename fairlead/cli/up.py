@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import secrets
+import shutil
 import ssl
 import sys
 import tempfile
@@ -83,11 +85,11 @@ async def _running(kubeconfig: Path, port: int, log: Path) -> AsyncIterator[Clie
     from fairlead.sim.kubelet import Kubelet
     from fairlead.sim.server import serve
 
-    cluster = Cluster(seed=None)
+    cluster = Cluster(seed=secrets.randbits(32))
     client = Client(cluster.transport("admin"))
     authority, token = Authority(), secrets.token_urlsafe(24)
-    async with serve(cluster, port=port, tls=_tls(authority), tokens={token: "admin"}) as address:
-        _write_kubeconfig(kubeconfig, address, authority.certificate, token)
+    async with serve(cluster, port=port, tls=_tls(authority), tokens={token: "admin"}) as server:
+        _write_kubeconfig(kubeconfig, server.url, authority.certificate, token)
         async with asyncio.TaskGroup() as tasks:
             kubelet = Kubelet(Client(cluster.transport("kubelet")), ready_after=READY_AFTER, gone_after=GONE_AFTER)
             manager = await _operator(cluster, log)
@@ -159,16 +161,25 @@ class Witness:
 def _farewell(demo: Demo | None, kubeconfig: Path, log: Path, *, stays: bool) -> str:
     name = demo.rollout if demo is not None else "NAME"
     where = f"-n {demo.namespace}" if demo is not None else "-A"
+    fairlead = _program()
     then = "Press Ctrl-C to end it." if stays else "The cluster ends now; in a terminal it stays until Ctrl-C."
     return f"""
 Try next, in another terminal:
   export KUBECONFIG={kubeconfig}
-  fairlead get {where}
-  fairlead explain {name} {where}
-  fairlead watch {where} --forever
+  {fairlead} get {where}
+  {fairlead} explain {name} {where}
+  {fairlead} watch {where} --forever
 
 The operator's log: {log}
 {then}"""
+
+
+def _program() -> str:
+    """How this program is called from here."""
+    called = Path(sys.argv[0])
+    if shutil.which("fairlead") or not called.exists():
+        return "fairlead"
+    return os.path.relpath(called) if called.is_relative_to(Path.cwd()) else str(called)
 
 
 def _tls(authority: Authority) -> ssl.SSLContext:

@@ -19,7 +19,8 @@ class OperatorOptions(Struct, frozen=True, kw_only=True):
     """0: any free port."""
     api_url: str = ""
     config_file: str = ""
-    """Empty: the in-cluster configuration, unless the process says otherwise."""
+    by_contract: bool = False
+    """Started under a contract's name: no config file then means the in-cluster configuration and nothing else."""
     context: str = ""
     impersonate: str = ""
     interval: float | None = None

@@ -111,6 +111,8 @@ async def _freeze(manager: Manager) -> None:
 
 def config_of(options: OperatorOptions) -> ClusterConfig:
     """Where the options say that the cluster is."""
+    if options.by_contract and not options.config_file:
+        return kubeconfig.in_cluster()
     paths = [Path(options.config_file)] if options.config_file else None
     return kubeconfig.find(paths, options.context, impersonate=options.impersonate, server=options.api_url)
 

@@ -7,7 +7,7 @@ write that is sent while `gate` is open and given up within `write_timeout` is o
 the lease, even if this process was paused in between.
 
 The client must have no gate of its own. The identity must be different for every process: a record with our identity
-is taken for ours. Not guarded against: a lease that is deleted under its holder, with a candidate that never saw that lease.
+is taken for ours. Not guarded against: a lease deleted under its holder, with a candidate that never saw that lease.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ class Election:
             spec["leaseTransitions"] = (record.lease_transitions or 0) + 1 if found is not None else 0
         written = await self._send(self._as_request(found, spec))
         self._observe(written)
-        self._renewed_at = clock.monotonic() + 9
+        self._renewed_at = sent_at
         self.last_error = None
         return True
 

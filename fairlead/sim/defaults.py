@@ -13,6 +13,18 @@ from fairlead.sim.store import Tree
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _PROBE_NUMBERS = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 _MODES = ("secret", "configMap", "downwardAPI", "projected")
+_NODE_INFO = (
+    "machineID",
+    "systemUUID",
+    "bootID",
+    "kernelVersion",
+    "osImage",
+    "containerRuntimeVersion",
+    "kubeletVersion",
+    "kubeProxyVersion",
+    "operatingSystem",
+    "architecture",
+)
 _TOKEN_SECONDS = 3600
 _GRACE_SECONDS = 30
 
@@ -202,7 +214,23 @@ def _secret(tree: Tree) -> None:
         tree["data"] = (tree.get("data") or {}) | coded
 
 
+def _event(tree: Tree) -> None:
+    for key in ("source", "involvedObject"):
+        _child(tree, key)
+    for key in ("reportingComponent", "reportingInstance"):
+        tree.setdefault(key, "")
+
+
+def _node(tree: Tree) -> None:
+    _child(tree, "spec")
+    status = _child(tree, "status")
+    status.setdefault("daemonEndpoints", {"kubeletEndpoint": {"Port": 0}})
+    status.setdefault("nodeInfo", dict.fromkeys(_NODE_INFO, ""))
+
+
 _FILLERS = {
+    "Event": _event,
+    "Node": _node,
     "StatefulSet": _stateful_set,
     "Pod": _pod,
     "Service": _service,

@@ -41,6 +41,7 @@ class StatusError(Exception):
         self.reason = reason
         self.message = message
         self.details = details or {}
+        self._shows_details = details is not None
 
     @property
     def retry_after(self) -> int | None:
@@ -59,7 +60,7 @@ class StatusError(Exception):
         }
         if self.reason:
             body["reason"] = self.reason
-        if self.details:
+        if self._shows_details:
             body["details"] = self.details
         body["code"] = self.code
         return body
@@ -141,7 +142,7 @@ def _invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> Statu
 
 def unprocessable() -> StatusError:
     """A JSON patch that does not apply, for whatever reason."""
-    return StatusError(422, "Invalid", "the server rejected our request due to an error in our request")
+    return StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {})
 
 
 def bad_request(message: str) -> StatusError:
@@ -162,11 +163,20 @@ def forbidden(resource: Resource, name: str, why: str, causes: Sequence[Cause] =
 
 def method_not_allowed() -> StatusError:
     message = "the server does not allow this method on the requested resource"
-    return StatusError(405, "MethodNotAllowed", message)
+    return StatusError(405, "MethodNotAllowed", message, {})
+
+
+def no_such_resource() -> StatusError:
+    """A path below a served version that names nothing."""
+    return StatusError(404, "NotFound", "the server could not find the requested resource", {})
 
 
 def unsupported_media(message: str) -> StatusError:
     return StatusError(415, "UnsupportedMediaType", message)
+
+
+def unsupported_patch() -> StatusError:
+    return StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
 
 
 def unknown_format(accepted: Sequence[str]) -> StatusError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from bisect import bisect_right
 
 import msgspec
 from msgspec import Struct
@@ -15,9 +16,9 @@ from fairlead.sim.errors import (
     expired,
     invalid_options,
     not_allowed,
+    quoted,
     too_large_version,
     unsupported,
-    wrong,
 )
 from fairlead.sim.registry import Kind
 from fairlead.sim.selectors import is_unselective, matcher
@@ -88,14 +89,7 @@ def _first_after(versions: list[Version], after: str) -> int:
     if not after:
         return 0
     namespace, _, name = after.partition("\0")
-    low, high = 0, len(versions)
-    while low < high:
-        middle = (low + high) // 2
-        if versions[middle].key <= (namespace, name):
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return bisect_right(versions, (namespace, name), key=lambda version: version.key)
 
 
 def _position(store: Store, query: Query) -> tuple[int | None, str]:
@@ -116,7 +110,7 @@ def _decoded(text: str) -> _Token:
         raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
         return msgspec.json.decode(raw, type=_Token)
     except (binascii.Error, msgspec.DecodeError):
-        raise bad_request("continue key is not valid: encoded in an unknown format") from None
+        raise bad_request("invalid continue token: continue key is not valid: encoded in an unknown format") from None
 
 
 def _check(query: Query) -> None:
@@ -140,8 +134,9 @@ def number(resource_version: str) -> int:
     if not resource_version:
         return 0
     if not resource_version.isdecimal():
-        cause = wrong("resourceVersion", resource_version, "must be a number")
-        raise invalid_options("ListOptions", [cause])
+        shown = quoted(resource_version)
+        why = f"strconv.ParseUint: parsing {shown}: invalid syntax"
+        raise bad_request(f"invalid resource version: resourceVersion: Invalid value: {shown}: {why}")
     return int(resource_version)
 
 
@@ -152,7 +147,10 @@ def watch(store: Store, kind: Kind, query: Query, lag: tuple[float, float]) -> W
         raise invalid_options("ListOptions", [not_allowed("resourceVersionMatch", text)])
     if query.initial_events is None and query.match:
         text = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-        raise invalid_options("ListOptions", [not_allowed("resourceVersionMatch", text)])
+        causes = [not_allowed("resourceVersionMatch", text)]
+        if query.match != "NotOlderThan":
+            causes.append(unsupported("resourceVersionMatch", query.match, ("NotOlderThan",)))
+        raise invalid_options("ListOptions", causes)
     since = number(query.resource_version)
     with_state = query.initial_events if query.initial_events is not None else since == 0
     match = matcher(kind, query.namespace, query.labels, query.fields)

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from fairlead.sim import strategic
-from fairlead.sim.errors import bad_request, unknown_format, unprocessable, unsupported_media
+from fairlead.sim.errors import bad_request, unprocessable, unsupported_media, unsupported_patch
 from fairlead.sim.store import Tree
 
 JSON_PATCH = "application/json-patch+json"
@@ -32,6 +32,12 @@ class Operation(Struct, frozen=True, rename={"source": "from"}):
     path: str
     source: str = ""
     value: Any | UnsetType = UNSET
+
+
+def json_error(error: msgspec.DecodeError) -> str:
+    """What is wrong with a body, in the server's words where clients meet them."""
+    text = str(error)
+    return "unexpected end of JSON input" if "truncated" in text else text
 
 
 class _Impossible(Exception):
@@ -52,14 +58,14 @@ def reader(content_type: str, body: bytes) -> Patch:
         case "application/apply-patch+yaml":
             raise unsupported_media("apply patches are not served by the embedded cluster yet")
         case _:
-            raise unknown_format((JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH))
+            raise unsupported_patch()
 
 
 def _object(body: bytes) -> Tree:
     try:
         return msgspec.json.decode(body, type=Tree)
     except msgspec.DecodeError as error:
-        raise bad_request(f"error decoding patch: {error}") from None
+        raise bad_request(f"error decoding patch: {json_error(error)}") from None
 
 
 def _merged(target: object, changes: Tree) -> Tree:
@@ -79,7 +85,7 @@ def _json_patch(body: bytes) -> Patch:
     try:
         operations = msgspec.json.decode(body, type=list[Operation])
     except msgspec.DecodeError as error:
-        raise bad_request(f"error decoding patch: {error}") from None
+        raise bad_request(f"error decoding patch: {json_error(error)}") from None
 
     def apply(tree: Tree) -> Tree:
         document: Any = copy.deepcopy(tree)

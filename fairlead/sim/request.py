@@ -7,7 +7,7 @@ one. HTTP and the in-process transport wrap the same two.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from urllib.parse import unquote
 
 import msgspec
@@ -20,10 +20,14 @@ from fairlead.sim.errors import (
     StatusError,
     bad_request,
     expired,
+    invalid_options,
     method_not_allowed,
+    no_such_resource,
     unknown_format,
+    unsupported,
 )
 from fairlead.sim.listing import Query, watch
+from fairlead.sim.patch import json_error
 from fairlead.sim.registry import NAMESPACES, Kind
 from fairlead.sim.store import Event, Tree, Watcher
 from fairlead.sim.verbs import Verbs
@@ -66,7 +70,7 @@ class Watch:
                 raise
             self._refusal = error
 
-    async def lines(self) -> AsyncIterator[bytes]:
+    async def lines(self) -> AsyncGenerator[bytes, None]:
         """Events until the time-out, the end of the server or `close`."""
         if self._watcher is None:
             if self._refusal is not None:
@@ -167,6 +171,15 @@ class Handler:
             return None
         return Target(kind, namespace, name, subresource)
 
+    def _is_below_a_version(self, path: str) -> bool:
+        match path.strip("/").split("/"):
+            case ["api", version, _, *_]:
+                return bool(self.verbs.registry.served("", version))
+            case ["apis", group, version, _, *_]:
+                return bool(self.verbs.registry.served(group, version))
+            case _:
+                return False
+
     def _answer(self, request: Request, user: str) -> Response:
         if request.method == "GET" and request.path in discovery.HEALTH:
             return Response(200, b"ok", PLAIN)
@@ -174,9 +187,9 @@ class Handler:
         if document is not None:
             return _json(200, document)
         target = self._target(request.path)
-        if target is None:
-            return Response(404, b"404 page not found\n", PLAIN)
-        if target.name and target.kind.resource.namespaced and not target.namespace:
+        if target is None or (target.name and target.kind.resource.namespaced and not target.namespace):
+            if self._is_below_a_version(request.path):
+                raise no_such_resource()
             return Response(404, b"404 page not found\n", PLAIN)
         user = next((value for name, value in request.headers if name.lower() == "impersonate-user"), user)
         match request.method:
@@ -318,7 +331,8 @@ def _is_dry(request: Request) -> bool:
     """Whether nothing is to be stored."""
     wish = dict(request.query).get("dryRun", "")
     if wish not in ("", "All"):
-        raise bad_request(f'Invalid value: "{wish}": supported values: "All"')
+        kind = {"POST": "Create", "PUT": "Update", "PATCH": "Patch"}.get(request.method, "Delete")
+        raise invalid_options(f"{kind}Options", [unsupported("dryRun", [wish], ("All",))])
     return wish == "All"
 
 
@@ -330,8 +344,9 @@ def _body(request: Request, kind: Kind) -> Tree:
     try:
         return msgspec.json.decode(request.body, type=Tree)
     except msgspec.DecodeError as error:
-        shown = request.body[:_SHOWN_BYTES].hex()
-        reason = f"couldn't get version/kind; json parse error: {error}"
+        start = request.body[:_SHOWN_BYTES]
+        shown = start.decode(errors="replace") if start.startswith(b"{") else start.hex()
+        reason = f"couldn't get version/kind; json parse error: {json_error(error)}"
         name = kind.resource.kind
         message = f"the object provided is unrecognized (must be of type {name}): {reason} ({shown})"
         raise bad_request(message) from None

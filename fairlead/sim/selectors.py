@@ -17,6 +17,8 @@ from fairlead.sim.store import Match, Tree, Version
 
 _TOKENS = re.compile(r"\s*(==|!=|=|!|,|\(|\)|<|>|[^\s=!,()<>]+)")
 _WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+# Absent means false.
+_FLAGS = ("spec.unschedulable",)
 _UNNAMED = {"reportingController": "reportingComponent"}
 
 
@@ -51,7 +53,6 @@ class _Words:
     """The words of a selector, read one by one."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
         self._words = list(self._split(text))
         self._at = 0
 
@@ -74,7 +75,7 @@ class _Words:
         return word
 
     def error(self, why: str) -> StatusError:
-        return bad_request(f"unable to parse requirement: {why} in selector {self._text!r}")
+        return bad_request(f"unable to parse requirement: {why}")
 
 
 def parse_labels(text: str) -> tuple[Requirement, ...]:
@@ -107,7 +108,7 @@ def _requirement(words: _Words) -> Requirement:
         case "<" | ">":
             return _comparison(words, key, operator)
         case _:
-            raise words.error(f"found {operator!r}, expected: in, notin, =, ==, !=, >, <")
+            raise words.error(f"found {operator!r}, expected: in, notin, =, ==, !=, gt, lt")
 
 
 def _comparison(words: _Words, key: str, operator: str) -> Requirement:
@@ -138,8 +139,8 @@ def _value(words: _Words) -> str:
 
 
 def _values(words: _Words) -> tuple[str, ...]:
-    if words.take() != "(":
-        raise words.error("expected '('")
+    if (found := words.take()) != "(":
+        raise words.error(f"found '{found}' expected: '('")
     values: list[str] = []
     while True:
         values.append("" if words.peek() in (",", ")") else _value(words))
@@ -187,7 +188,9 @@ def _lookup(tree: Tree, path: str) -> str:
         value = value.get(part) if isinstance(value, dict) else None
     if isinstance(value, bool):
         return "true" if value else "false"
-    return "" if value is None else str(value)
+    if value is None:
+        return "false" if path in _FLAGS else ""
+    return str(value)
 
 
 def _field_test(terms: tuple[tuple[str, bool, str], ...]) -> Callable[[Version], bool]:

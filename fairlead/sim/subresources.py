@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _SCALE = Resource("autoscaling", "v1", "scale", "Scale")
 _ADDRESSES_PER_BLOCK = 250
+_TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_TOLERATION = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
 _EVICTED = {"reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}
 
 
@@ -44,15 +46,25 @@ def _limit_pod_status(before: Tree, after: Tree) -> None:
         after["status"]["qosClass"] = known
 
 
-def first_status(tree: Tree) -> None:
-    """The status that an object is born with."""
+def admit(tree: Tree) -> None:
+    """What a new object is given: the status it is born with, a pod's priority and the tolerations of all pods."""
     match tree["kind"]:
         case "Pod":
+            spec = tree["spec"]
+            spec.setdefault("priority", 0)
+            spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
+            tolerations: list[Tree] = spec.setdefault("tolerations", [])
+            missing = [key for key in _TOLERATED if not any(_tolerates(each, key) for each in tolerations)]
+            tolerations += [{"key": key} | _TOLERATION for key in missing]
             tree["status"] = {"phase": "Pending", "qosClass": _quality(tree["spec"])}
         case "StatefulSet":
             tree["status"] = {"replicas": 0, "availableReplicas": 0}
         case "Namespace":
             tree.setdefault("spec", {}).setdefault("finalizers", ["kubernetes"])
+
+
+def _tolerates(toleration: Tree, key: str) -> bool:
+    return bool(toleration.get("key", key) == key and toleration.get("effect", "NoExecute") == "NoExecute")
 
 
 def _quality(spec: Tree) -> str:

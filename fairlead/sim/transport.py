@@ -7,8 +7,8 @@ between, and a caller that gives up does not know whether its write was carried 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
 
 from fairlead.kube.errors import TransportError
 from fairlead.kube.request import Request, Response
@@ -62,9 +62,9 @@ class LocalTransport:
             assert answer is not None  # noqa: S101  without a watch there is an answer
             yield LocalStream(answer.status, answer.headers, _once(answer.body))
             return
-        lines = _giving_way(watch)
         try:
-            yield LocalStream(200, JSON, lines)
+            async with aclosing(_giving_way(watch)) as lines:
+                yield LocalStream(200, JSON, lines)
         finally:
             watch.close()
 
@@ -76,8 +76,9 @@ async def _once(body: bytes) -> AsyncIterator[bytes]:
     yield body
 
 
-async def _giving_way(watch: Watch) -> AsyncIterator[bytes]:
+async def _giving_way(watch: Watch) -> AsyncGenerator[bytes, None]:
     """The lines, with a turn for others before each: a backlog is read in steps, as from a socket."""
-    async for line in watch.lines():
-        await asyncio.sleep(0)
-        yield line
+    async with aclosing(watch.lines()) as lines:
+        async for line in lines:
+            await asyncio.sleep(0)
+            yield line

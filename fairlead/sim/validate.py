@@ -63,12 +63,17 @@ _POD_IMMUTABLE_TEXT = (
 
 def on_create(tree: Tree) -> list[Cause]:
     """Broken rules of a new object, defaults filled in."""
-    return list(_name(tree)) + _labels(tree["metadata"].get("labels"), "metadata.labels") + _spec(tree)
+    causes = list(_name(tree)) + _labels(tree["metadata"].get("labels"), "metadata.labels")
+    service = (tree.get("spec") or {}).get("serviceName") if tree["kind"] == "StatefulSet" else None
+    if service and not _LABEL.fullmatch(service):
+        causes.append(wrong("spec.serviceName", service, _LABEL_TEXT))
+    return causes + _spec(tree)
 
 
 def on_update(old: Tree, new: Tree, subresource: str) -> list[Cause]:
     """Broken rules of a change; `new` is complete, with what the subresource may not touch taken from `old`."""
-    causes = list(_metadata_update(old["metadata"], new["metadata"]))
+    # The server checks metadata once for all kinds and once for each; both are told.
+    causes = list(_metadata_update(old["metadata"], new["metadata"])) * 2
     causes += _labels(new["metadata"].get("labels"), "metadata.labels")
     if subresource == "status":
         return causes + _status(old.get("status") or {}, new)
@@ -212,18 +217,19 @@ def _not_negative(tree: Tree, key: str, field: str) -> list[Cause]:
 
 def _selector(spec: Tree) -> list[Cause]:
     selector = spec.get("selector")
+    labels: dict[str, str] | None = spec["template"]["metadata"].get("labels")
+    mismatch = wrong("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
     if selector is None:
-        return [required("spec.selector")]
+        # No selector matches nothing.
+        return [required("spec.selector"), mismatch]
     equal: dict[str, str] = selector.get("matchLabels") or {}
     expressions: list[Tree] = selector.get("matchExpressions") or []
     if not equal and not expressions:
         return [wrong("spec.selector", selector, "empty selector is invalid for statefulset")]
-    labels: dict[str, str] = spec["template"]["metadata"].get("labels") or {}
-    holds = all(labels.get(key) == value for key, value in equal.items()) and all(
-        _expression_holds(expression, labels) for expression in expressions
+    holds = all((labels or {}).get(key) == value for key, value in equal.items()) and all(
+        _expression_holds(expression, labels or {}) for expression in expressions
     )
-    text = "`selector` does not match template `labels`"
-    return [] if holds else [wrong("spec.template.metadata.labels", labels, text)]
+    return [] if holds else [mismatch]
 
 
 def _expression_holds(expression: Tree, labels: dict[str, str]) -> bool:

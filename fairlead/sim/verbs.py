@@ -29,7 +29,7 @@ from fairlead.sim.errors import (
     version_required,
 )
 from fairlead.sim.listing import Listed, Query, select, watch
-from fairlead.sim.registry import NAMESPACES, Kind, Registry
+from fairlead.sim.registry import NAMESPACES, NODES, Kind, Registry
 from fairlead.sim.store import Author, Head, Store, Table, Tree, Version, Watcher, timestamp
 
 _SYSTEM = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
@@ -128,10 +128,10 @@ class Verbs:
         metadata["creationTimestamp"] = timestamp()
         if kind.has_generation:
             metadata["generation"] = 1
-        if kind.has_status:
+        if kind.has_status and kind.resource != NODES:
             new.pop("status", None)
         defaults.fill(new)
-        subresources.first_status(new)
+        subresources.admit(new)
         subresources.allocate(new, self.store)
         self._check(kind, new, validate.on_create(new))
 
@@ -269,10 +269,7 @@ class Verbs:
     def _taken(self, kind: Kind, namespace: str, tree: Tree) -> Tree:
         """A copy in stored form, without nulls, in the namespace of the request."""
         resource = kind.resource
-        for key, wanted in (("apiVersion", resource.api_version), ("kind", resource.kind)):
-            if (tree.get(key) or wanted) != wanted:
-                word = "API version" if key == "apiVersion" else "kind"
-                raise bad_request(f"the {word} in the data ({tree[key]}) does not match the expected {word} ({wanted})")
+        _same_kind(resource, tree)
         raw = _RAW.get(resource.kind)
         kept = {raw: copy.deepcopy(tree[raw])} if raw in tree else {}
         new = _without_nulls(tree) | {"apiVersion": resource.api_version, "kind": resource.kind} | kept
@@ -350,6 +347,19 @@ class Verbs:
     def _check(kind: Kind, new: Tree, causes: Sequence[Cause]) -> None:
         if causes:
             raise invalid(kind.storage, new["metadata"].get("name") or "", causes)
+
+
+def _same_kind(resource: Resource, tree: Tree) -> None:
+    """A body may leave out what it is, not say something else."""
+    kind = tree.get("kind") or resource.kind
+    version = tree.get("apiVersion") or resource.api_version
+    if (kind, version) == (resource.kind, resource.api_version):
+        return
+    number = str(version).rpartition("/")[2]
+    raise bad_request(
+        f'{kind} in version "{number}" cannot be handled as a {resource.kind}: '
+        f"converting ({number}.{kind}) to ({resource.group or 'core'}.{resource.kind}): unknown conversion"
+    )
 
 
 def _placed(kind: Kind, namespace: str, metadata: Tree) -> None:

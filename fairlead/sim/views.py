@@ -36,7 +36,7 @@ def outward(kind: Kind, tree: Tree) -> Tree:
     """The form that clients of this kind see."""
     if kind.resource != EVENTS:
         return tree
-    renamed = {_OUTWARD.get(key, key): value for key, value in tree.items()}
+    renamed = {_OUTWARD.get(key, key): value for key, value in tree.items() if value != ""}
     return renamed | {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind}
 
 

@@ -14,7 +14,9 @@ from fairlead.cli.main import main
 from fairlead.kube.errors import KubeError, TransportError
 from tests.cli.worlds import World, kubeconfig_of, served
 
-COMMANDS = pytest.mark.parametrize("words", [["get"], ["explain", "ingester"], ["watch"]], ids=lambda words: words[0])
+COMMANDS = pytest.mark.parametrize(
+    "words", [["get"], ["explain", "ingester"], ["watch", "--timeout=20s"]], ids=lambda words: words[0]
+)
 
 FORBIDDEN = (
     'statefulsets.apps is forbidden: User "jane" cannot list resource "statefulsets" in API group "apps"'

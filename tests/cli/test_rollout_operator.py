@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from types import ModuleType
 
@@ -158,6 +159,18 @@ def test_no_namespace_at_all_is_exit_1(capsys: pytest.CaptureFixture[str]) -> No
 def test_what_cannot_be_parsed_is_exit_2_with_the_usage(word: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([word]) == 2
     assert "Usage of rollout-operator:" in capsys.readouterr().err
+
+
+def test_a_reader_that_leaves_before_the_end_of_the_usage_does_not_change_the_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Closed(io.StringIO):
+        def write(self, _: str) -> int:
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "stderr", Closed())
+
+    assert main(["-unknown"]) == 2
 
 
 def test_help_is_exit_0_with_the_usage_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:

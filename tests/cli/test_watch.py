@@ -20,6 +20,7 @@ import pytest
 from fairlead.api.explain import Explain
 from fairlead.cli import exits
 from fairlead.cli.connect import Cluster
+from fairlead.cli.following import BURST
 from fairlead.cli.main import main
 from fairlead.cli.render import plain
 from fairlead.cli.screens import page
@@ -28,7 +29,7 @@ from fairlead.kube.client import Client
 from fairlead.kube.errors import Unauthorized
 from fairlead.sim.time import run
 from tests.builders import a_zone, pods_of
-from tests.cli.worlds import Served, World, served
+from tests.cli.worlds import Object, Served, World, served
 
 OLD, HALF, NEW = a_zone("a"), a_zone("a", ready=2), a_zone("a", current="new")
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ ")
@@ -40,18 +41,20 @@ class Notes:
     def __init__(self) -> None:
         self.phases: list[str] = []
         self.pages: list[str] = []
+        self.times: list[datetime] = []
 
     def show(self, seen: Sequence[Explain], now: datetime, trouble: str) -> None:
         phase = " ".join(one.stands.phase for one in seen)
         if self.phases[-1:] != [phase]:
             self.phases.append(phase)
+        self.times.append(now)
         self.pages.append(plain(page(seen, now, 80, 50, trouble)))
 
 
 def watched(
-    world: World, wanted: Wanted, story: Callable[[], Awaitable[None]] | None = None, seconds: float | None = None
+    world: World, wanted: Wanted, story: Callable[[], Awaitable[None]] | None = None, seconds: float = 3600
 ) -> tuple[End, Notes]:
-    """How the watch ended while the story was told, and what it showed."""
+    """How the watch ended while the story was told, and what it showed; at the latest after an hour."""
     notes = Notes()
 
     async def both() -> End:
@@ -78,6 +81,20 @@ def test_it_follows_a_rollout_to_its_end_and_leaves_with_0() -> None:
 
     assert end == End(exits.OK)
     assert notes.phases == ["Rolling", "Settling", "Current"]
+
+
+@pytest.mark.parametrize("change", [pods_of(OLD, "old", _2="terminating")[2], a_zone("a", max_unavailable="2")])
+def test_a_change_of_a_pod_or_a_statefulset_is_shown_without_waiting_for_the_next_tick(change: Object) -> None:
+    world = World(OLD, pods_of(OLD, "old"))
+
+    async def story() -> None:
+        await asyncio.sleep(10.3)
+        world.put(change)
+
+    _, notes = watched(world, Wanted(), story, seconds=12)
+
+    seconds = [round((shown - notes.times[0]).total_seconds(), 2) for shown in notes.times]
+    assert seconds == [*map(float, range(11)), round(10.3 + BURST, 2), round(11.3 + BURST, 2)]
 
 
 def test_a_wait_that_no_fact_dates_is_dated_by_what_the_watch_has_seen() -> None:

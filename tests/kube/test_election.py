@@ -65,7 +65,7 @@ def play(scenario: Callable[[], Awaitable[None]], seed: int = 0) -> None:
     async def whole() -> None:
         await scenario()
 
-    run(whole(), seed=seed)
+    run(whole(), seed=seed, steps=200_000)
 
 
 def spec(api: Scripted) -> Tree:

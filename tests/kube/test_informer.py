@@ -73,7 +73,7 @@ def play(scene: Callable[[], Awaitable[None]]) -> None:
     async def whole() -> None:
         await scene()
 
-    run(whole())
+    run(whole(), steps=100_000)
 
 
 def once(response: Response, *, watch: bool) -> Callable[[Request, str], Awaitable[Response | None]]:

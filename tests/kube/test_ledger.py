@@ -47,7 +47,7 @@ def play(scenario: Callable[[], Awaitable[None]]) -> None:
     async def whole() -> None:
         await scenario()
 
-    run(whole())
+    run(whole(), steps=100_000)
 
 
 def test_a_write_is_pending_until_its_version_or_a_newer_one_is_seen() -> None:

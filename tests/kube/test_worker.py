@@ -52,7 +52,7 @@ def play(scenario: Callable[[], Awaitable[None]]) -> None:
     async def whole() -> None:
         await scenario()
 
-    run(whole())
+    run(whole(), steps=100_000)
 
 
 def test_a_key_that_is_done_is_left_alone() -> None:

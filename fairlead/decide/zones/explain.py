@@ -194,7 +194,9 @@ def chore_of(zone: Zone, going: set[str]) -> str:
     """What is left to do in a zone after the pods and zones in `going`; empty when nothing is, or it is paused."""
     if zone.is_paused or zone.is_current or zone.ref.uid in going:
         return ""
+    if zone.is_stale or not zone.knows_revisions:
+        return f"zone {zone.name}"
     for pod in zone.outdated:
         if pod.metadata.uid not in going and not is_terminating(pod):
             return f"delete {pod.metadata.name}"
-    return f"record revision {zone.statefulset.status.update_revision or 'unknown'} as current in {zone.name}"
+    return f"record revision {zone.statefulset.status.update_revision} as current in {zone.name}"

@@ -22,8 +22,8 @@ from fairlead.sim.registry import CORE_EVENTS
 from fairlead.sim.store import Event, Tree, Version
 from fairlead.sim.verbs import Verbs
 
-LAG = (0.0, 0.02)
-"""Seconds by which a watch is behind; each event draws its own, in order."""
+ACCOUNTS = "system:serviceaccount:kube-system:"
+"""Controllers write under their service accounts."""
 
 
 class Stale(Exception):
@@ -44,6 +44,7 @@ class Api:
         self._user = user
         self.store = verbs.store
         self.registry = verbs.registry
+        self.lag = verbs.lag
 
     def resource(self, api_version: str, kind: str) -> Resource | None:
         """What an owner reference names; None when it is not served."""
@@ -84,14 +85,13 @@ class Api:
 
 
 class View(Generic[T]):
-    """One resource as a watch has shown it so far."""
+    """One resource as a watch has shown it so far; each event draws its lag, and all keep their order."""
 
     def __init__(
         self,
         api: Api,
         resource: Resource,
         into: type[T],
-        lag: tuple[float, float] = LAG,
         indexes: Mapping[str, Index[T]] = {},
     ) -> None:
         self.objects: Store[T] = Store(indexes)
@@ -100,7 +100,7 @@ class View(Generic[T]):
         self.synced = asyncio.Event()
         self._store = api.store
         self._table = api.store.table(resource)
-        self._lag = lag
+        self._lag = api.lag
         self._decoder = msgspec.json.Decoder(into)
         self._handlers: list[Callable[[T | None, T | None], None]] = []
 

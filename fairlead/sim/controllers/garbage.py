@@ -17,11 +17,12 @@ from msgspec import Struct
 from fairlead.api.meta import Meta, OwnerReference, Resource
 from fairlead.kube.queue import Queue
 from fairlead.kube.worker import work
-from fairlead.sim.controllers.base import LAG, Api, Stale, View, failed
+from fairlead.sim.controllers.base import ACCOUNTS, Api, Stale, View, failed
 from fairlead.sim.controllers.owning import change_owners, release
 from fairlead.sim.errors import StatusError
 from fairlead.sim.registry import CORE_EVENTS
 from fairlead.sim.store import Tree
+from fairlead.sim.verbs import Verbs
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
@@ -111,11 +112,11 @@ class Graph:
         return [self._items[each] for each in self._dependents.get(uid, ())]
 
 
-class GarbageCollector:
-    """One collector for all kinds; `lag` is the range in seconds by which each of its watches is behind."""
+class Collector:
+    """One for all kinds; its watches are behind by the lag of the verbs."""
 
-    def __init__(self, api: Api, *, lag: tuple[float, float] = LAG) -> None:
-        self._api = api
+    def __init__(self, verbs: Verbs) -> None:
+        self._api = api = Api(verbs, f"{ACCOUNTS}generic-garbage-collector")
         self._graph = Graph()
         self._doubtful: Queue[str] = Queue(first_delay=FIRST_RETRY, longest_delay=LONGEST_RETRY)
         """UIDs of what may have to go."""
@@ -124,7 +125,7 @@ class GarbageCollector:
         self._views = []
         for kind in api.registry.stored():
             if kind.resource != CORE_EVENTS:
-                view = View(api, kind.resource, Owned, lag)
+                view = View(api, kind.resource, Owned)
                 view.subscribe(partial(self._changed, kind.resource))
                 self._views.append(view)
 

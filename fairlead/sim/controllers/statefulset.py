@@ -19,7 +19,7 @@ from fairlead.api.core import PODS, Pod
 from fairlead.kube import clock
 from fairlead.kube.queue import Queue
 from fairlead.kube.worker import work
-from fairlead.sim.controllers.base import LAG, Api, Expectations, Recorder, Stale, View, failed
+from fairlead.sim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, View, failed
 from fairlead.sim.controllers.history import Chosen, History
 from fairlead.sim.controllers.owning import OWNER, adopt, orphans_of, owner_or_orphan, release, selects
 from fairlead.sim.controllers.revisions import CONTROLLER_REVISIONS, Revision
@@ -34,6 +34,7 @@ from fairlead.sim.controllers.statefulset_pods import (
 )
 from fairlead.sim.errors import StatusError
 from fairlead.sim.store import Tree
+from fairlead.sim.verbs import Verbs
 
 Key = tuple[str, str]
 
@@ -47,15 +48,15 @@ STATUS_ATTEMPTS, STATUS_PAUSE = 5, 0.01
 """How often, and seconds apart, a status is tried whose set has changed meanwhile."""
 
 
-class StatefulSets:
-    """One controller; `lag` is the range in seconds by which each of its watches is behind."""
+class StatefulSetController:
+    """One controller; its watches are behind by the lag of the verbs."""
 
-    def __init__(self, api: Api, *, lag: tuple[float, float] = LAG, workers: int = WORKERS) -> None:
-        self._api = api
+    def __init__(self, verbs: Verbs, *, workers: int = WORKERS) -> None:
+        self._api = api = Api(verbs, f"{ACCOUNTS}statefulset-controller")
         self._workers = workers
-        self._sets = View(api, STATEFULSETS, Set, lag)
-        self._pods = View(api, PODS, Pod, lag, {OWNER: owner_or_orphan})
-        self._revisions = View(api, CONTROLLER_REVISIONS, Revision, lag, {OWNER: owner_or_orphan})
+        self._sets = View(api, STATEFULSETS, Set)
+        self._pods = View(api, PODS, Pod, {OWNER: owner_or_orphan})
+        self._revisions = View(api, CONTROLLER_REVISIONS, Revision, {OWNER: owner_or_orphan})
         self._history = History(api, self._revisions)
         self._expected = Expectations()
         self._events = Recorder(api, "statefulset-controller")

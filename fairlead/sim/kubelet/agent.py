@@ -20,7 +20,16 @@ from fairlead.api.core import PODS
 from fairlead.api.meta import Ref, Resource
 from fairlead.kube import clock
 from fairlead.kube.client import Client
-from fairlead.kube.errors import AlreadyExists, Conflict, Invalid, NotFound, ServerError, Throttled, TransportError
+from fairlead.kube.errors import (
+    AlreadyExists,
+    Conflict,
+    Invalid,
+    KubeError,
+    NotFound,
+    ServerError,
+    Throttled,
+    TransportError,
+)
 from fairlead.kube.informer import Change, Informer
 from fairlead.kube.queue import Queue
 from fairlead.kube.request import JSON, MERGE_PATCH, Request, Response, create, patch, path_to
@@ -88,7 +97,7 @@ class Kubelet:
             await self._register(name)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._informer.run())
-            tasks.create_task(work(self._queue, self._look, workers=CONCURRENT_REQUESTS, failed=_quiet))
+            tasks.create_task(work(self._queue, self._look, workers=CONCURRENT_REQUESTS, failed=_failed))
 
     def _changed(self, change: Change[Pod]) -> None:
         old, new = change.old, change.new
@@ -214,8 +223,10 @@ class Kubelet:
                 return address
 
 
-def _quiet(uid: str, error: Exception) -> None:
-    """Failed requests are tried again; there is nobody to tell."""
+def _failed(uid: str, error: Exception) -> None:
+    """Failed requests are tried again, without a word; anything else is a mistake of ours and ends the run."""
+    if not isinstance(error, KubeError):
+        raise error
 
 
 def _node(name: str, now: str) -> dict[str, object]:

@@ -123,6 +123,7 @@ USED = {
         {"_1": "missing", "_2": "missing"},
         2,
     ),
+    "a pod that the status does not know of yet": (a_zone(known=2), {}, 1),
     "pods never made, with a status that knows only the others": (a_zone(known=2), {"_2": "missing"}, 1),
 }
 

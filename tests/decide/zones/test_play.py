@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from fairlead.decide.decision import Hold
@@ -77,7 +77,6 @@ ACTS = some.tuples(
 )
 
 
-@settings(max_examples=150)
 @given(
     budgets=some.tuples(*[some.sampled_from(("1", "2", "50%", "x"))] * 3),
     paused=some.sampled_from((None, None, "a", "b")),

@@ -89,6 +89,14 @@ def test_a_paused_zone_that_is_not_ready_blocks_nobody_who_has_nothing_to_do() -
     assert without.verdict == Hold(Reason.PODS_NOT_READY)
 
 
+def test_a_zone_whose_status_is_stale_counts_as_one_with_work() -> None:
+    a, b = a_zone("a", paused="true", current="new"), a_zone("b", current="new", generation=2)
+
+    decision = settled(seen(a, b, pods_of(a, "new", _0="notReady"), pods_of(b, "new")))
+
+    assert decision.verdict == Hold(Reason.OTHER_ZONE_NOT_READY)
+
+
 def test_all_finished_zones_up_to_the_active_one_are_recorded_at_once() -> None:
     a, b, c = a_zone("a"), a_zone("b", current="new"), a_zone("c", 0)
     d, e = a_zone("d"), a_zone("e", 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fairlead.sim.controllers.revisions import hash_of, patch_of
@@ -11,7 +13,7 @@ from tests.sim.controllers.world import World, a_set_tree, play, with_image
 SEEDS = range(20)
 
 
-async def two_ready(world: World, **spec: object) -> None:
+async def two_ready(world: World, **spec: Any) -> None:
     world.create(STATEFUL_SETS, a_set_tree(replicas=2, **spec))
     await world.settle()
     world.make_ready("web-0", "web-1")

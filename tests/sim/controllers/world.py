@@ -11,11 +11,10 @@ import msgspec
 from fairlead.api.meta import Resource
 from fairlead.kube import clock
 from fairlead.kube.request import MERGE_PATCH
-from fairlead.sim.controllers import manager
-from fairlead.sim.registry import CONTROLLER_REVISIONS, CORE_EVENTS, NAMESPACES, PODS, STATEFUL_SETS
-from fairlead.sim.store import Author, Event, Store, Tree
+from fairlead.sim.cluster import Cluster
+from fairlead.sim.registry import CONTROLLER_REVISIONS, CORE_EVENTS, PODS, STATEFUL_SETS
+from fairlead.sim.store import Author, Event, Tree
 from fairlead.sim.time import run
-from fairlead.sim.verbs import Verbs
 
 NAMESPACE = "default"
 TESTER = "tester"
@@ -23,14 +22,14 @@ LAG = (0.0, 0.02)
 
 
 class World:
-    """A cluster with one namespace."""
+    """A cluster, and what was written on it."""
 
-    def __init__(self, seed: int) -> None:
-        self.store = Store(seed)
-        self.verbs = Verbs(self.store)
+    def __init__(self, seed: int, lag: tuple[float, float]) -> None:
+        self.cluster = Cluster(seed=seed, controller_lag=lag)
+        self.store = self.cluster.store
+        self.verbs = self.cluster.verbs
         self.writes: list[tuple[Resource, Event, Author]] = []
         self.store.listen(lambda resource, event, author: self.writes.append((resource, event, author)))
-        self.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
 
     def create(self, resource: Resource, tree: Tree) -> Tree:
         return self.verbs.create(resource, NAMESPACE if resource.namespaced else "", tree, user=TESTER)
@@ -111,8 +110,8 @@ def play(scenario: Callable[[World], Awaitable[None]], *, seed: int = 0, lag: tu
     """Runs the scenario beside the controllers; a controller that fails fails it."""
 
     async def main() -> World:
-        world = World(seed)
-        running = asyncio.create_task(manager.run(world.verbs, lag=lag))
+        world = World(seed, lag)
+        running = asyncio.create_task(world.cluster.run())
         try:
             await scenario(world)
             assert not running.done(), running.exception()

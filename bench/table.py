@@ -1,0 +1,148 @@
+"""Figures as Markdown, and what the budgets say of them."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from bench.cases import POD_TIME, Case
+from bench.rollout import Figures
+from bench.startup import Startup
+
+BOUND_FACTOR = 1.10
+"""One group against the bound."""
+IDEAL_FACTOR = 1.2
+"""Many groups against the ideal deleter, because there the machine is the limit."""
+MEGABYTES = 80.0
+CPU_SECONDS = 6.0
+HELP_MILLISECONDS = 150.0
+
+
+class Check(Struct, frozen=True):
+    """A figure that has a budget."""
+
+    what: str
+    figure: str
+    budget: str
+    ok: bool
+
+    @property
+    def word(self) -> str:
+        return "ok" if self.ok else "**over**"
+
+
+class Result(Struct, frozen=True):
+    """All subjects on one case."""
+
+    case: Case
+    figures: Sequence[Figures]
+
+    def of(self, name: str) -> Figures | None:
+        return next((each for each in self.figures if each.subject.name == name), None)
+
+
+def checks(results: Iterable[Result], startup: Startup) -> list[Check]:
+    """Every budget that these results can be held against."""
+    found = [check for result in results for check in _checks_of(result)]
+    milliseconds = f"{startup.help:.0f} ms (Python alone {startup.python:.0f} ms)"
+    help_ok = startup.help <= HELP_MILLISECONDS
+    return [*found, Check("`fairlead --help`", milliseconds, f"≤ {HELP_MILLISECONDS:.0f} ms", help_ok)]
+
+
+def _checks_of(result: Result) -> list[Check]:
+    case, ideal, ours = result.case, result.of("ideal"), result.of("fairlead")
+    name = f"({case.key})"
+    if ideal is None or ours is None:
+        return [Check(f"{name} measured", "no", "ideal and fairlead", ok=False)]
+    found = [Check(f"{name} finished", "yes" if ours.finished else "no", "yes", ours.finished and ideal.finished)]
+    if case.groups == 1:
+        factor = ours.seconds / case.bound
+        found.append(
+            Check(f"{name} time against the bound", f"{factor:.2f}", f"≤ {BOUND_FACTOR:.2f}", factor <= BOUND_FACTOR)
+        )
+    else:
+        factor = ours.seconds / ideal.seconds
+        found.append(
+            Check(f"{name} time against the ideal", f"{factor:.2f}", f"≤ {IDEAL_FACTOR:.2f}", factor <= IDEAL_FACTOR)
+        )
+        cpu = ours.load.subject
+        found.append(Check(f"{name} CPU", f"{cpu:.2f} s", f"≤ {CPU_SECONDS:.0f} s", cpu <= CPU_SECONDS))
+    for each in (ours, ideal):
+        count = each.verdict.violations
+        found.append(Check(f"{name} violations by {each.subject.title}", str(count), "0", count == 0))
+    memory = ours.megabytes
+    found.append(Check(f"{name} memory", f"{memory:.0f} MB", f"≤ {MEGABYTES:.0f} MB", memory <= MEGABYTES))
+    if ours.idle is not None:
+        idle = ours.idle
+        found.append(Check(f"{name} writes in {idle.seconds} s of idling", str(idle.writes), "0", idle.writes == 0))
+    return found
+
+
+def report(results: Sequence[Result], startup: Startup, peer: bool) -> str:
+    """The whole text."""
+    parts = [machine(), *(_section(result, peer) for result in results)]
+    parts += [_idling(each) for result in results for each in result.figures if each.idle is not None]
+    rows = [(check.what, check.figure, check.budget, check.word) for check in checks(results, startup)]
+    parts.append("### Budgets\n\n" + markdown(("what", "figure", "budget", ""), rows))
+    return "\n\n".join(parts)
+
+
+def machine() -> str:
+    """What kind of machine this is, without its name."""
+    words = Path("/proc/meminfo").read_text().split()
+    gigabytes = int(words[words.index("MemTotal:") + 1]) * 1024 / 1e9
+    cores = len(os.sched_getaffinity(0))
+    kernel = f"{platform.system()} {platform.release().split('-')[0]} {platform.machine()}"
+    return f"Machine: {cores} cores, {gigabytes:.0f} GB of memory, {kernel}, Python {platform.python_version()}."
+
+
+def _section(result: Result, peer: bool) -> str:
+    case = result.case
+    lead = (
+        f"### ({case.key}) {case.title}\n\n"
+        f"Bound: `zones * waves * pod time = {case.zones} * {case.waves} * {POD_TIME:.1f} s = {case.bound:.1f} s`."
+    )
+    columns = ("", "time", "time / bound", "time / ideal", "CPU", "peak memory", "writes", "lease writes", "reads")
+    judged = ("deletions", "over budget", "two zones", "needless", "CPU of control plane / kubelet / others")
+    rows = [_row(case, each, result.of("ideal")) for each in result.figures]
+    if not peer:
+        rows.append(("upstream operator", "not given", *[""] * (len(columns) + len(judged) - 2)))
+    return f"{lead}\n\n{markdown((*columns, *judged), rows)}"
+
+
+def _row(case: Case, each: Figures, ideal: Figures | None) -> tuple[str, ...]:
+    load, requests, verdict = each.load, each.requests, each.verdict
+    return (
+        each.subject.title,
+        f"{each.seconds:.1f} s" if each.finished else f"not finished in {each.seconds:.0f} s",
+        f"{each.seconds / case.bound:.2f}",
+        f"{each.seconds / ideal.seconds:.2f}" if ideal is not None else "",
+        f"{load.subject:.2f} s",
+        f"{each.megabytes:.0f} MB",
+        *(str(count) for count in (requests.writes, requests.leases, requests.reads)),
+        *(str(count) for count in (verdict.deletions, verdict.over_budget, verdict.two_zones, verdict.needless)),
+        f"{load.plane:.1f} / {load.kubelet:.1f} / {load.others:.1f} s",
+    )
+
+
+def _idling(each: Figures) -> str:
+    idle = each.idle
+    assert idle is not None
+    changes = ", ".join(f"{count} of {kind}" for kind, count in idle.changes.items())
+    requests = idle.requests
+    return (
+        f"Idle for {idle.seconds} s with {each.subject.title} running, after it had written its last event about the "
+        f"rollout {idle.calm_after:.0f} s after its end: changed resource versions: {changes}; "
+        f"requests of the operator: {requests.writes} writes, {requests.leases} renewals of its lease, "
+        f"{requests.reads} reads. A lease that is held is renewed, by the contract of leader election."
+    )
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; columns after the first are aligned to the right."""
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

@@ -1,0 +1,79 @@
+"""`make bench`: zone rollouts on the real control plane, against their bound and an ideal deleter.
+
+Everything runs on loopback. Every phase has a limit of time, and every program that is started is ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench import startup
+from bench.cases import ONE_GROUP, QUICK, THIRTY_GROUPS, Case
+from bench.ground import Ground
+from bench.rollout import Figures, measure
+from bench.subjects import FAIRLEAD, IDEAL, UPSTREAM, Subject, subjects
+from bench.table import Result, checks, report
+from fairlead.plane.build import Unavailable
+from fairlead.plane.launch import Plane
+
+IDLE_SECONDS = 60
+QUICK_IDLE_SECONDS = 10
+
+
+async def run(cases: Sequence[Case], chosen: Sequence[Subject], idle_seconds: int) -> list[Result]:
+    """All subjects on all cases, one after the other on one plane; fairlead idles after the last case."""
+    async with Plane(build=True, say=say) as plane:
+        ground = Ground(plane)
+        try:
+            await ground.prepare(subject.name for subject in chosen)
+            results = []
+            for case in cases:
+                figures: list[Figures] = []
+                for subject in chosen:
+                    say(f"({case.key}) {case.title}: {subject.title}")
+                    idling = idle_seconds if subject is FAIRLEAD and case is cases[-1] else 0
+                    with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as folder:
+                        figures.append(await measure(ground, case, subject, Path(folder), idling))
+                    say(f"  {figures[-1].seconds:.1f} s, {figures[-1].verdict.violations} violations")
+                results.append(Result(case, figures))
+            return results
+        finally:
+            await ground.close()
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.zones", description="Measures zone rollouts.")
+    parser.add_argument("--quick", action="store_true", help="a small case only, to see that everything runs")
+    parser.add_argument("--case", choices=("a", "b"), action="append", help="only this case; may be repeated")
+    parser.add_argument(
+        "--subject",
+        choices=("ideal", "fairlead", "upstream"),
+        action="append",
+        help="only this one; may be repeated. Budgets need ideal and fairlead",
+    )
+    arguments = parser.parse_args()
+    every = [QUICK] if arguments.quick else [ONE_GROUP, THIRTY_GROUPS]
+    cases = [case for case in every if arguments.quick or case.key in (arguments.case or ("a", "b"))]
+    names = arguments.subject or [subject.name for subject in (IDEAL, FAIRLEAD, UPSTREAM)]
+    chosen = [subject for subject in subjects() if subject.name in names]
+    started = startup.measure(5 if arguments.quick else startup.RUNS)
+    try:
+        results = asyncio.run(run(cases, chosen, QUICK_IDLE_SECONDS if arguments.quick else IDLE_SECONDS))
+    except Unavailable as problem:
+        say(f"there is no control plane to measure on: {problem}")
+        return 1
+    print(report(results, started, peer=UPSTREAM in chosen))
+    return 0 if all(check.ok for check in checks(results, started)) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

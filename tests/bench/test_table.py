@@ -1,0 +1,112 @@
+"""Budgets and the table they are printed in."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from bench.cases import ONE_GROUP, THIRTY_GROUPS, Case
+from bench.ground import Requests
+from bench.idle import Idle
+from bench.replay import Verdict
+from bench.rollout import Figures, Load
+from bench.startup import Startup
+from bench.subjects import FAIRLEAD, IDEAL
+from bench.table import Result, checks, machine, markdown, report
+
+QUICK_START = Startup(help=80, python=20)
+
+
+def figures(**changed: object) -> Figures:
+    """Those of fairlead, all within the budgets."""
+    good = Figures(FAIRLEAD, True, 19.0, Load(subject=1.0), 60.0, Requests(writes=40), Verdict(deletions=30))
+    return structs.replace(good, **changed)
+
+
+def a_result(case: Case = ONE_GROUP, **changed: object) -> Result:
+    return Result(case, [figures(subject=IDEAL, seconds=18.5), figures(**changed)])
+
+
+def over(result: Result, startup: Startup = QUICK_START) -> list[str]:
+    return [check.what for check in checks([result], startup) if not check.ok]
+
+
+def test_within_all_budgets_nothing_is_over() -> None:
+    assert over(a_result()) == []
+    assert over(a_result(THIRTY_GROUPS)) == []
+
+
+def test_one_group_is_held_against_the_bound() -> None:
+    assert over(a_result(seconds=19.7)) == []
+    assert over(a_result(seconds=19.9)) == ["(a) time against the bound"]
+
+
+def test_many_groups_are_held_against_the_ideal() -> None:
+    assert over(a_result(THIRTY_GROUPS, seconds=22.1)) == []
+    assert over(a_result(THIRTY_GROUPS, seconds=22.3)) == ["(b) time against the ideal"]
+
+
+def test_cpu_has_a_budget_where_there_are_many_groups() -> None:
+    assert over(a_result(load=Load(subject=6.1))) == []
+    assert over(a_result(THIRTY_GROUPS, load=Load(subject=6.1))) == ["(b) CPU"]
+
+
+def test_a_single_violation_is_over() -> None:
+    assert over(a_result(verdict=Verdict(deletions=30, two_zones=1))) == ["(a) violations by fairlead"]
+
+
+def test_an_ideal_that_is_not_safe_is_no_measure() -> None:
+    unsafe = figures(subject=IDEAL, verdict=Verdict(deletions=30, over_budget=1))
+
+    assert over(Result(ONE_GROUP, [unsafe, figures()])) == ["(a) violations by ideal deleter"]
+
+
+def test_memory_and_start_have_budgets() -> None:
+    assert over(a_result(megabytes=80.1)) == ["(a) memory"]
+    assert over(a_result(), Startup(help=151, python=20)) == ["`fairlead --help`"]
+
+
+def test_a_rollout_that_did_not_end_is_over() -> None:
+    assert "(a) finished" in over(a_result(finished=False))
+
+
+def test_an_idle_operator_may_renew_its_lease_and_write_nothing_else() -> None:
+    renewing = Idle(60, 3.0, {"pods": 0, "leases": 30}, Requests(leases=30))
+    repeating = Idle(60, 3.0, {"pods": 0, "leases": 30}, Requests(leases=30, writes=1))
+    changing = Idle(60, 3.0, {"pods": 1}, Requests())
+
+    assert over(a_result(idle=renewing)) == []
+    assert over(a_result(idle=repeating)) == ["(a) writes in 60 s of idling"]
+    assert over(a_result(idle=changing)) == ["(a) writes in 60 s of idling"]
+
+
+def test_a_case_without_its_measure_is_not_passed() -> None:
+    assert over(Result(ONE_GROUP, [figures()])) == ["(a) measured"]
+
+
+def test_a_table_has_a_line_per_row() -> None:
+    assert markdown(("", "time"), [("ideal", "1 s"), ("ours", "2 s")]).splitlines() == [
+        "|  | time |",
+        "| --- | ---: |",
+        "| ideal | 1 s |",
+        "| ours | 2 s |",
+    ]
+
+
+def test_every_row_of_the_report_is_as_wide_as_its_head() -> None:
+    text = report([a_result(), a_result(THIRTY_GROUPS)], QUICK_START, peer=False)
+
+    blocks = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
+    assert len(blocks) == 3
+    assert all(len({line.count("|") for line in block}) == 1 for block in blocks)
+
+
+def test_the_report_says_when_the_upstream_operator_was_not_measured() -> None:
+    given, missing = (report([a_result()], QUICK_START, peer=peer) for peer in (True, False))
+
+    assert "not given" in missing
+    assert "not given" not in given
+
+
+def test_the_machine_is_described_without_its_name() -> None:
+    assert machine().startswith("Machine: ")
+    assert "cores" in machine()

@@ -1,0 +1,163 @@
+"""The operator as end-to-end tests run it: in this process, on the transport of a Site, with its metrics and log open.
+
+A test that something does *not* happen waits for `at_rest`: the operator has seen everything that the cluster shows,
+has looked at it since, and has nothing in hand. From then on nothing happens unless something else changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import structlog
+from msgspec import Struct
+from structlog.types import EventDict, FilteringBoundLogger, WrappedLogger
+
+from fairlead.api.meta import Resource
+from fairlead.control.manager import Manager
+from fairlead.control.metrics import Metrics
+from fairlead.control.options import OperatorOptions
+from fairlead.control.run import assemble
+from fairlead.kube.request import Transport
+from tests.e2e.clusters import Site
+
+INTERVAL = 0.2
+"""Seconds; the setting of the acceptance scenarios."""
+LOOK_EVERY = 0.02
+"""Seconds between looks at what no event of the cluster announces."""
+
+
+class Record(Struct, frozen=True):
+    """A line of the operator's log."""
+
+    level: str
+    message: str
+    keys: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.level}: {self.message} {self.keys}"
+
+
+class OperatorMistake(AssertionError):
+    """The operator logged an error: one that it calls its own."""
+
+
+class Operator:
+    """Options, metrics and log of one operator; call it with a transport to run it, again after it was stopped.
+
+    `through` wraps the transport, for faults. A record of level error fails the scenario.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        *,
+        interval: float | None = INTERVAL,
+        lease: str | None = None,
+        identity: str = "operator",
+        through: Callable[[Transport], Transport] = lambda transport: transport,
+    ) -> None:
+        self.metrics = Metrics()
+        self.log: list[Record] = []
+        self.manager: Manager | None = None
+        self._site = site
+        self._through = through
+        self._options = OperatorOptions(
+            process="rollout-operator",
+            namespaces=(site.namespace,),
+            interval=interval,
+            lease=lease,
+            identity=identity,
+        )
+
+    async def __call__(self, transport: Transport) -> None:
+        """Runs until cancelled."""
+        try:
+            used = self._through(transport)
+            self.manager = await assemble(self._options, self._site.namespace, used, self.metrics, self._logger())
+            await self.manager.run()
+        finally:
+            close = getattr(transport, "close", None)
+            if close is not None:
+                await close()
+
+    @property
+    def ready(self) -> bool:
+        """What `/ready` answers with 200."""
+        return self.manager is not None and self.manager.ready.is_set()
+
+    def sample(self, name: str, **labels: str) -> float | None:
+        """The value of a series by its name after `rollout_operator_`; None when there is no such series."""
+        return self.metrics.registry.get_sample_value(f"rollout_operator_{name}", labels)
+
+    def passes(self, group: str = "ingester") -> int:
+        return int(self.sample("group_reconciles_total", rollout_group=group) or 0)
+
+    def failures(self, group: str = "ingester") -> int:
+        """How many passes failed; -1 before the first pass, when the series must not be taken for a 0."""
+        value = self.sample("group_reconciles_failed_total", rollout_group=group)
+        return -1 if value is None else int(value)
+
+    def records(self, level: str, message: str = "") -> list[Record]:
+        return [record for record in self.log if record.level == level and message in record.message]
+
+    async def at_rest(self, *, passes: int = 1, group: str = "ingester") -> None:
+        """Returns when the operator has decided on what the cluster shows now and has nothing left to do.
+
+        At least `passes` passes of the group have ended by then.
+        """
+        await self._site.until(lambda: self._rests(passes, group), every=LOOK_EVERY)
+        await self._site.history.caught_up()
+
+    async def keeps_failing(self, group: str = "ingester") -> None:
+        """Returns after the failure of a pass that began when the operator had seen all that the cluster shows now."""
+        await self._site.until(self._is_in_step, every=LOOK_EVERY)
+        # The pass under way may have begun before that.
+        goal = self.failures(group) + 2
+        await self._site.until(lambda: self.failures(group) >= goal, every=LOOK_EVERY)
+        await self._site.history.caught_up()
+
+    async def _rests(self, passes: int, group: str) -> bool:
+        before = await self._is_in_step()
+        if before is None or not self._is_idle() or self.passes(group) < passes:
+            return False
+        # Idle on this very state: a write of its own between the two looks would show.
+        return await self._is_in_step() == before and self._is_idle()
+
+    def _is_idle(self) -> bool:
+        """No key is ready, in work, or waits for a time."""
+        assert self.manager is not None
+        queue = self.manager._queue
+        return not (queue._live or queue._initial or queue._working or queue._again or queue._delayed)
+
+    async def _is_in_step(self) -> dict[Resource, dict[str, str]] | None:
+        """The versions of what the cluster shows, when the operator's caches show exactly the same."""
+        if self.manager is None:
+            return None
+        shown = {}
+        for informer in self.manager._part.informers:
+            selection = informer._selection
+            listed = await self._site.client.list(
+                selection.resource, informer._codec._item.type, namespace=selection.namespace, labels=selection.labels
+            )
+            held = {item.metadata.name: item.metadata.resource_version for item in informer.store.items()}
+            live = {item.metadata.name: item.metadata.resource_version for item in listed.items}
+            if held != live:
+                return None
+            shown[selection.resource] = live
+        return shown
+
+    def _logger(self) -> FilteringBoundLogger:
+        logger = structlog.wrap_logger(
+            None, processors=[self._take], wrapper_class=structlog.make_filtering_bound_logger(10)
+        )
+        return cast("FilteringBoundLogger", logger)
+
+    def _take(self, _: WrappedLogger, method: str, event: EventDict) -> EventDict:
+        keys = dict(event)
+        record = Record("warn" if method == "warning" else method, str(keys.pop("event")), keys)
+        self.log.append(record)
+        self._site.history.wake()
+        if record.level == "error":
+            raise OperatorMistake(str(record)) from keys.get("exc_info")
+        raise structlog.DropEvent

@@ -1,0 +1,202 @@
+"""Patches: what each kind does to a tree, and how it is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from fairlead.sim.errors import StatusError
+from fairlead.sim.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, reader
+
+Tree = dict[str, Any]
+
+
+def patched(content_type: str, tree: Tree, patch: object) -> Tree:
+    return reader(content_type, json.dumps(patch).encode())(tree)
+
+
+@pytest.mark.parametrize(
+    ("operations", "result"),
+    [
+        ([{"op": "add", "path": "/b", "value": 2}], {"a": {"x": 1}, "l": [1, 2, 3], "b": 2}),
+        ([{"op": "add", "path": "/l/1", "value": 9}], {"a": {"x": 1}, "l": [1, 9, 2, 3]}),
+        ([{"op": "add", "path": "/l/-", "value": 9}], {"a": {"x": 1}, "l": [1, 2, 3, 9]}),
+        ([{"op": "add", "path": "/a/x~1y~0z", "value": 9}], {"a": {"x": 1, "x/y~z": 9}, "l": [1, 2, 3]}),
+        ([{"op": "remove", "path": "/a/x"}], {"a": {}, "l": [1, 2, 3]}),
+        ([{"op": "remove", "path": "/l/0"}], {"a": {"x": 1}, "l": [2, 3]}),
+        ([{"op": "replace", "path": "/l/2", "value": 9}], {"a": {"x": 1}, "l": [1, 2, 9]}),
+        ([{"op": "move", "from": "/a/x", "path": "/b"}], {"a": {}, "l": [1, 2, 3], "b": 1}),
+        ([{"op": "copy", "from": "/a", "path": "/b"}], {"a": {"x": 1}, "l": [1, 2, 3], "b": {"x": 1}}),
+        ([{"op": "test", "path": "/a", "value": {"x": 1}}], {"a": {"x": 1}, "l": [1, 2, 3]}),
+        ([{"op": "test", "path": "/none", "value": None}], {"a": {"x": 1}, "l": [1, 2, 3]}),
+    ],
+)
+def test_json_patch(operations: list[Tree], result: Tree) -> None:
+    assert patched(JSON_PATCH, {"a": {"x": 1}, "l": [1, 2, 3]}, operations) == result
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "test", "path": "/a", "value": 2},
+        {"op": "test", "path": "/flag", "value": 1},
+        {"op": "remove", "path": "/none"},
+        {"op": "replace", "path": "/none", "value": 1},
+        {"op": "add", "path": "/none/deeper", "value": 1},
+        {"op": "add", "path": "/l/5", "value": 1},
+        {"op": "add", "path": "/l/01", "value": 1},
+        {"op": "add", "path": "/a"},
+        {"op": "move", "from": "/none", "path": "/b"},
+        {"op": "twist", "path": "/a"},
+    ],
+)
+def test_a_json_patch_that_does_not_apply_is_unprocessable_as_a_whole(operation: Tree) -> None:
+    tree = {"a": 1, "l": [1], "flag": True}
+    patch = [{"op": "add", "path": "/first", "value": 1}, operation]
+
+    with pytest.raises(StatusError) as caught:
+        patched(JSON_PATCH, tree, patch)
+
+    assert caught.value.code == 422
+    assert caught.value.message == "the server rejected our request due to an error in our request"
+    assert tree == {"a": 1, "l": [1], "flag": True}
+
+
+def test_merge_patch_merges_objects_removes_nulls_and_replaces_lists() -> None:
+    tree = {"a": {"x": 1, "y": 2}, "l": [1, 2], "s": "text"}
+
+    result = patched(
+        MERGE_PATCH, tree, {"a": {"y": None, "z": {"w": 1, "v": None}}, "l": [3], "s": {"t": 1}, "n": None}
+    )
+
+    assert result == {"a": {"x": 1, "z": {"w": 1}}, "l": [3], "s": {"t": 1}}
+
+
+@pytest.mark.parametrize("content_type", [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH])
+def test_a_body_that_is_not_json_is_a_bad_request(content_type: str) -> None:
+    with pytest.raises(StatusError, match="error decoding patch") as caught:
+        reader(content_type, b"{")
+
+    assert caught.value.code == 400
+
+
+def test_a_type_may_carry_a_charset() -> None:
+    assert patched(f"{MERGE_PATCH}; charset=utf-8", {}, {"a": 1}) == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("content_type", "message"),
+    [(APPLY_PATCH, "apply patches are not served"), ("text/plain", "415: Unsupported Media Type")],
+)
+def test_other_types_are_refused(content_type: str, message: str) -> None:
+    with pytest.raises(StatusError, match=message) as caught:
+        reader(content_type, b"{}")
+
+    assert caught.value.code == 415
+
+
+def containers(*names: str, **env: str) -> list[Tree]:
+    return [{"name": name, "image": "app:1", **({"env": _env(env)} if env else {})} for name in names]
+
+
+def _env(values: dict[str, str]) -> list[Tree]:
+    return [{"name": name, "value": value} for name, value in values.items()]
+
+
+def strategic(tree: Tree, patch: Tree) -> Tree:
+    return patched(STRATEGIC_PATCH, tree, patch)
+
+
+def test_strategic_merge_finds_list_items_by_their_key() -> None:
+    tree = {"containers": containers("main", "side", LEVEL="info", PORT="80")}
+
+    result = strategic(tree, {"containers": [{"name": "side", "env": [{"name": "PORT", "value": "81"}]}]})
+
+    assert result["containers"][0] == containers("main", LEVEL="info", PORT="80")[0]
+    assert {item["name"]: item["value"] for item in result["containers"][1]["env"]} == {"LEVEL": "info", "PORT": "81"}
+    assert result["containers"][1]["image"] == "app:1"
+
+
+def test_strategic_merge_replaces_lists_without_a_key() -> None:
+    assert strategic({"args": [1, 2], "tolerations": [{"key": "a"}]}, {"args": [3], "tolerations": [{"key": "b"}]}) == {
+        "args": [3],
+        "tolerations": [{"key": "b"}],
+    }
+
+
+def test_strategic_merge_tells_ports_of_containers_and_services_apart() -> None:
+    service = {"spec": {"ports": [{"port": 80, "targetPort": 1}]}}
+    pod = {"containers": [{"name": "main", "ports": [{"containerPort": 80, "name": "http"}]}]}
+
+    assert strategic(service, {"spec": {"ports": [{"port": 80, "targetPort": 2}]}}) == {
+        "spec": {"ports": [{"port": 80, "targetPort": 2}]}
+    }
+    assert strategic(pod, {"containers": [{"name": "main", "ports": [{"containerPort": 80, "protocol": "TCP"}]}]}) == {
+        "containers": [{"name": "main", "ports": [{"containerPort": 80, "name": "http", "protocol": "TCP"}]}]
+    }
+
+
+def test_strategic_merge_deletes_and_replaces_by_directive() -> None:
+    tree = {
+        "containers": containers("a", "b"),
+        "securityContext": {"runAsUser": 1, "fsGroup": 2},
+        "volumes": [{"name": "v"}],
+    }
+
+    result = strategic(
+        tree,
+        {
+            "containers": [{"name": "a", "$patch": "delete"}],
+            "securityContext": {"$patch": "replace", "runAsUser": 5},
+            "volumes": [{"$patch": "replace"}, {"name": "w"}],
+        },
+    )
+
+    assert result == {"containers": containers("b"), "securityContext": {"runAsUser": 5}, "volumes": [{"name": "w"}]}
+
+
+def test_strategic_merge_joins_lists_of_plain_values_and_can_delete_from_them() -> None:
+    tree = {"metadata": {"finalizers": ["a", "b"]}}
+
+    added = strategic(tree, {"metadata": {"finalizers": ["c"]}})
+    removed = strategic(tree, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"]}})
+
+    assert sorted(added["metadata"]["finalizers"]) == ["a", "b", "c"]
+    assert removed["metadata"]["finalizers"] == ["b"]
+
+
+def test_strategic_merge_retains_only_the_keys_it_is_told_to() -> None:
+    tree = {"volumes": [{"name": "v", "emptyDir": {}}]}
+    patch = {"volumes": [{"name": "v", "$retainKeys": ["name", "configMap"], "configMap": {"name": "c"}}]}
+
+    assert strategic(tree, patch) == {"volumes": [{"name": "v", "configMap": {"name": "c"}}]}
+
+
+@pytest.mark.parametrize(
+    ("live", "given", "order", "result"),
+    [
+        ("abcd", "", "dcba", "dcba"),
+        ("abcd", "", "db", "acdb"),
+        ("ab", "c", "cab", "cab"),
+        ("ab", "c", "", "cab"),
+        ("abc", "cb", "", "acb"),
+        ("", "ab", "ba", "ba"),
+        ("abx", "c", "acb", "acbx"),
+    ],
+)
+def test_strategic_merge_orders_lists_as_the_server_does(live: str, given: str, order: str, result: str) -> None:
+    patch: Tree = {"containers": [{"name": name} for name in given]} if given else {}
+    if order:
+        patch["$setElementOrder/containers"] = [{"name": name} for name in order]
+    tree = {"containers": [{"name": name} for name in live]} if live else {}
+
+    assert "".join(item["name"] for item in strategic(tree, patch)["containers"]) == result
+
+
+def test_strategic_merge_needs_the_key_of_every_item() -> None:
+    with pytest.raises(StatusError, match="does not contain declared merge key: name") as caught:
+        strategic({"containers": containers("a")}, {"containers": [{"image": "x"}]})
+
+    assert caught.value.code == 400

@@ -1,0 +1,197 @@
+"""The cluster over real HTTP and HTTPS."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import shutil
+import ssl
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from fairlead.sim.cluster import Cluster
+from fairlead.sim.registry import CONFIG_MAPS
+from fairlead.sim.server import ADMIN_TOKENS, Server, serve
+from fairlead.sim.store import Watcher
+from tests.sim.trees import a_map, a_set
+
+ADMIN = next(iter(ADMIN_TOKENS))
+MAPS = "/api/v1/namespaces/default/configmaps"
+Script = Callable[[Cluster, Server, aiohttp.ClientSession], Awaitable[Any]]
+
+
+def served(script: Script, *, token: str = ADMIN, **options: Any) -> Any:
+    """The answer of a script that talks to a running server."""
+
+    async def main() -> Any:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        cluster = Cluster()
+        async with (
+            asyncio.timeout(60),
+            serve(cluster, **options) as server,
+            aiohttp.ClientSession(server.url, headers=headers) as session,
+        ):
+            return await script(cluster, server, session)
+
+    return asyncio.run(main())
+
+
+def test_objects_are_created_and_listed() -> None:
+    async def script(_: Cluster, __: Server, session: aiohttp.ClientSession) -> tuple[int, list[str], int]:
+        async with session.post(MAPS, json=a_map("a")) as made:
+            status = made.status
+        async with session.get(MAPS) as listed:
+            names = [item["metadata"]["name"] for item in (await listed.json())["items"]]
+        async with session.get(f"{MAPS}/none") as missing:
+            return status, names, missing.status
+
+    assert served(script) == (201, ["a"], 404)
+
+
+def test_a_watch_is_streamed_line_by_line_while_it_is_open() -> None:
+    async def script(cluster: Cluster, _: Server, session: aiohttp.ClientSession) -> list[str]:
+        seen = []
+        async with session.get(MAPS, params={"watch": "1"}) as stream:
+            assert stream.headers["Transfer-Encoding"] == "chunked"
+            for name in ("a", "b"):
+                cluster.verbs.create(CONFIG_MAPS, "default", a_map(name), user="me")
+                seen.append(json.loads(await stream.content.readline())["object"]["metadata"]["name"])
+        return seen
+
+    assert served(script) == ["a", "b"]
+
+
+def test_a_client_that_goes_away_frees_its_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def script(cluster: Cluster, _: Server, session: aiohttp.ClientSession) -> int:
+        table = cluster.store.table(CONFIG_MAPS)
+        freed = asyncio.Event()
+        forget = table.forget
+
+        def note(watcher: Watcher) -> None:
+            forget(watcher)
+            freed.set()
+
+        monkeypatch.setattr(table, "forget", note)
+        async with session.get(MAPS, params={"watch": "1"}):
+            assert len(table._watchers) == 1
+        await freed.wait()
+        return len(table._watchers)
+
+    assert served(script) == 0
+
+
+def test_stopping_the_server_ends_open_watches_cleanly() -> None:
+    async def main() -> bytes:
+        async with aiohttp.ClientSession(headers={"Authorization": "Bearer admin"}) as session:
+            async with serve(Cluster()) as server:
+                stream = await session.get(f"{server.url}{MAPS}", params={"watch": "1"})
+            async with stream:
+                return await stream.content.read()
+
+    assert asyncio.run(main()) == b""
+
+
+@pytest.mark.parametrize(
+    ("token", "path", "status"),
+    [("", MAPS, 401), ("wrong", MAPS, 401), ("", "/healthz", 200), ("", "/version", 200), ("admin", MAPS, 200)],
+)
+def test_who_may_enter(token: str, path: str, status: int) -> None:
+    async def script(_: Cluster, __: Server, session: aiohttp.ClientSession) -> int:
+        async with session.get(path) as answer:
+            return answer.status
+
+    assert served(script, token=token) == status
+
+
+def test_tokens_tell_who_writes_and_anybody_may_be_somebody() -> None:
+    async def script(cluster: Cluster, server: Server, session: aiohttp.ClientSession) -> list[str]:
+        async with session.post(MAPS, json=a_map("a")):
+            pass
+        async with aiohttp.ClientSession(server.url) as stranger, stranger.post(MAPS, json=a_map("b")):
+            pass
+        return [entry.user for entry in cluster.history.of(CONFIG_MAPS)]
+
+    assert served(script, token="t1", tokens={"t1": "alice"}, anonymous="nobody") == ["alice", "nobody"]
+
+
+def a_certificate(folder: Path) -> Path:
+    """A self-signed certificate for 127.0.0.1 and its key, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "fairlead")])
+    now = datetime.now(UTC)
+    address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(address, critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    path = folder / "server.pem"
+    path.write_bytes(
+        certificate.public_bytes(serialization.Encoding.PEM)
+        + key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return path
+
+
+def test_it_serves_https(tmp_path: Path) -> None:
+    pem = a_certificate(tmp_path)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(pem)
+    trust = ssl.create_default_context(cafile=str(pem))
+
+    async def script(_: Cluster, server: Server, session: aiohttp.ClientSession) -> tuple[str, int]:
+        async with session.get("/api/v1/namespaces", ssl=trust) as answer:
+            return server.url.partition(":")[0], answer.status
+
+    assert served(script, tls=tls) == ("https", 200)
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_kubectl_finds_its_way(tmp_path: Path) -> None:
+    async def kubectl(server: Server, *words: str, given: str = "") -> str:
+        options = ("--kubeconfig=/dev/null", f"--cache-dir={tmp_path}", f"--server={server.url}")
+        program = await asyncio.create_subprocess_exec(
+            "kubectl",
+            *options,
+            *words,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        output, _ = await program.communicate(given.encode())
+        return output.decode()
+
+    async def script(cluster: Cluster, server: Server, _: aiohttp.ClientSession) -> list[str]:
+        manifest = json.dumps({"apiVersion": "apps/v1", "kind": "StatefulSet"} | a_set())
+        answers = [await kubectl(server, "create", "-f", "-", "--validate=false", given=manifest)]
+        lines = (
+            "get sts,pods -o name",
+            "scale sts web --replicas=3",
+            "set image sts/web main=app:2",
+            "delete sts web",
+        )
+        answers += [await kubectl(server, *line.split()) for line in lines]
+        return [answer.strip() for answer in answers]
+
+    assert served(script, anonymous="admin") == [
+        "statefulset.apps/web created",
+        "statefulset.apps/web",
+        "statefulset.apps/web scaled",
+        "statefulset.apps/web image updated",
+        'statefulset.apps "web" deleted',
+    ]
