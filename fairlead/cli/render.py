@@ -150,7 +150,7 @@ def since(block: Block, now: datetime) -> str:
     if block.since is None:
         return ""
     lasted = short((now - block.since).total_seconds())
-    return f"since {lasted}" if block.since_exact else f"since {lasted} (first seen by this process)"
+    return f"for {lasted}" if block.since_exact else f"for {lasted} (first seen by this process)"
 
 
 def short(seconds: float) -> str:

@@ -64,7 +64,7 @@ def test_three_zones_of_ten_pods_fit_into_80_columns() -> None:
         "  ingester-zone-b  Waiting   2/10  ●n ●n ◐n ●o ●o ●o ●o ●o ●o ●o\n"
         "  ingester-zone-c  Pending   0/10  ●o ●o ●o ●o ●o ●o ●o ●o ●o ●o\n"
         "\n"
-        "waiting: ingester-zone-b-2 is not ready: container ingester is not ready, since\n"
+        "waiting: ingester-zone-b-2 is not ready: container ingester is not ready, for\n"
         "         12s (first seen by this process)\n"
         "next: delete ingester-zone-b-3\n"
         "next: then zone ingester-zone-c"
@@ -82,7 +82,7 @@ def test_the_document_says_where_it_stands_what_comes_next_and_what_clears_each_
         "  ingester-zone-b  Waiting  2/3  ●n ●n ◐n\n"
         "    from ingester-zone-b-old to ingester-zone-b-new, at most 1 at a time\n"
         "    - ingester-zone-b-2 is not ready: container ingester is not ready\n"
-        "      since 3m5s\n"
+        "      for 3m5s\n"
         "      cleared when the pod becomes ready\n"
         "  ingester-zone-c  Pending  0/3  ●o ●o ●o\n"
         "    from ingester-zone-c-old to ingester-zone-c-new, at most 1 at a time\n"
@@ -93,7 +93,7 @@ def test_the_document_says_where_it_stands_what_comes_next_and_what_clears_each_
         "\n"
         "What it waits for\n"
         "  - ingester-zone-b-2 is not ready: container ingester is not ready\n"
-        "    since 3m5s\n"
+        "    for 3m5s\n"
         "    cleared when the pod becomes ready\n"
         "\n"
         "● ready  ◐ not ready  ◌ terminating  ○ missing  ✕ stuck  n new, o old revision"
@@ -165,8 +165,8 @@ def test_times_have_their_two_largest_units(seconds: float, text: str) -> None:
 
 
 def test_a_time_that_only_this_process_saw_says_so() -> None:
-    assert since(a_block(exact=True), NOW) == "since 12s"
-    assert since(a_block(exact=False), NOW) == "since 12s (first seen by this process)"
+    assert since(a_block(exact=True), NOW) == "for 12s"
+    assert since(a_block(exact=False), NOW) == "for 12s (first seen by this process)"
     assert since(a_block(seconds=None), NOW) == ""
 
 

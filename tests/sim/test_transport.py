@@ -404,3 +404,14 @@ def test_it_is_well(path: str) -> None:
         return await cluster.transport().send(Request("GET", path))
 
     assert on_a_cluster(script).body == b"ok"
+
+
+def test_a_running_cluster_has_controllers() -> None:
+    async def script(cluster: Cluster) -> list[str]:
+        running = asyncio.create_task(cluster.run())
+        await cluster.transport().send(request.create(STATEFUL_SETS, "default", encoded(a_set(replicas=1))))
+        await asyncio.sleep(1)
+        running.cancel()
+        return [entry.name for entry in cluster.history.of(PODS) if entry.user.endswith(":statefulset-controller")]
+
+    assert on_a_cluster(script) == ["web-0"]

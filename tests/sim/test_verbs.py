@@ -503,7 +503,8 @@ def test_without_a_selector_nothing_matches_either() -> None:
 
     assert error.message == (
         'StatefulSet.apps "e" is invalid: [spec.selector: Required value, spec.template.metadata.labels: '
-        "Invalid value: null: `selector` does not match template `labels`, spec.template.spec.containers: Required value]"
+        "Invalid value: null: `selector` does not match template `labels`, "
+        "spec.template.spec.containers: Required value]"
     )
 
 
