@@ -74,7 +74,6 @@ class Stage(Struct, frozen=True):
     namespace: str
     observer: Observer
     kubelet: Process
-    folder: Path
 
     @property
     def limit(self) -> float:
@@ -95,7 +94,7 @@ async def measure(ground: Ground, case: Case, subject: Subject, folder: Path, id
     """Builds the case, rolls it, takes it down again."""
     async with _stage(ground, case, subject, folder) as stage:
         port = port_for(subject)
-        arguments = subject.arguments(ground.kubeconfig_of(subject.name), stage.namespace, port)
+        arguments = subject.arguments(ground.kubeconfig_of(subject.name), ground.plane.url, stage.namespace, port)
         async with running(subject.name, arguments, folder) as process:
             async with asyncio.timeout(SETUP_LIMIT):
                 await until_ready(process, port)
@@ -116,15 +115,16 @@ async def _stage(ground: Ground, case: Case, subject: Subject, folder: Path) -> 
     transport = HttpTransport(ground.plane.config())  # the observer's own connections
     try:
         async with running("kubelet", _kubelet(ground, namespace), folder) as kubelet:
-            async with observing(transport, namespace, case.all_zones()) as observer:
-                stage = Stage(ground, case, subject, namespace, observer, kubelet, folder)
+            try:
+                async with observing(transport, namespace, case.all_zones()) as observer:
+                    async with asyncio.timeout(SETUP_LIMIT):
+                        observer.expect(await ground.fill(case, namespace), records=True)
+                        await observer.finished()
+                        await observer.quiet_for(QUIET)
+                    yield Stage(ground, case, subject, namespace, observer, kubelet)
+            finally:
                 async with asyncio.timeout(SETUP_LIMIT):
-                    observer.expect(await ground.fill(case, namespace), records=True)
-                    await observer.finished()
-                    await observer.quiet_for(QUIET)
-                yield stage
-            async with asyncio.timeout(SETUP_LIMIT):
-                await ground.empty(namespace)
+                    await ground.empty(namespace)
     finally:
         await transport.close()
 

@@ -28,7 +28,7 @@ class Subject(Struct, frozen=True):
     patience: float = 1.0
     """How many times the usual limit a rollout may take."""
 
-    def arguments(self, kubeconfig: Path, namespace: str, port: int) -> list[str]:
+    def arguments(self, kubeconfig: Path, server: str, namespace: str, port: int) -> list[str]:
         """The command that runs it; `port` is for its own server."""
         match self.name:
             case "ideal":
@@ -42,6 +42,7 @@ class Subject(Struct, frozen=True):
                     os.environ[PEER],
                     f"-kubernetes.namespace={namespace}",
                     f"-kubernetes.config-file={kubeconfig}",
+                    f"-kubernetes.api-url={server}",
                     f"-server.port={port}",
                 ]
 

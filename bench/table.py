@@ -109,8 +109,9 @@ def _section(result: Result, peer: bool) -> str:
     columns = ("", "time", "time / bound", "time / ideal", "CPU", "peak memory", "writes", "lease writes", "reads")
     judged = ("deletions", "over budget", "two zones", "needless", "CPU of control plane / kubelet / others")
     rows = [_row(case, each, result.of("ideal")) for each in result.figures]
-    if not peer:
-        rows.append(("upstream operator", "not given", *[""] * (len(columns) + len(judged) - 2)))
+    if result.of("upstream") is None:
+        word = "did not run" if peer else "not given"
+        rows.append(("upstream operator", word, *[""] * (len(columns) + len(judged) - 2)))
     return f"{lead}\n\n{markdown((*columns, *judged), rows)}"
 
 

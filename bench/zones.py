@@ -15,6 +15,7 @@ from pathlib import Path
 from bench import startup
 from bench.cases import ONE_GROUP, QUICK, THIRTY_GROUPS, Case
 from bench.ground import Ground
+from bench.processes import Ended
 from bench.rollout import Figures, measure
 from bench.subjects import FAIRLEAD, IDEAL, UPSTREAM, Subject, subjects
 from bench.table import Result, checks, report
@@ -33,17 +34,29 @@ async def run(cases: Sequence[Case], chosen: Sequence[Subject], idle_seconds: in
             await ground.prepare(subject.name for subject in chosen)
             results = []
             for case in cases:
-                figures: list[Figures] = []
+                figures = []
                 for subject in chosen:
-                    say(f"({case.key}) {case.title}: {subject.title}")
                     idling = idle_seconds if subject is FAIRLEAD and case is cases[-1] else 0
-                    with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as folder:
-                        figures.append(await measure(ground, case, subject, Path(folder), idling))
-                    say(f"  {figures[-1].seconds:.1f} s, {figures[-1].verdict.violations} violations")
-                results.append(Result(case, figures))
+                    figures.append(await attempt(ground, case, subject, idling))
+                results.append(Result(case, [each for each in figures if each is not None]))
             return results
         finally:
             await ground.close()
+
+
+async def attempt(ground: Ground, case: Case, subject: Subject, idle_seconds: int) -> Figures | None:
+    """None, after saying why, when the subject cannot be measured: the others still can."""
+    say(f"({case.key}) {case.title}: {subject.title}")
+    figures = None
+    with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as folder:
+        try:
+            figures = await measure(ground, case, subject, Path(folder), idle_seconds)
+            say(f"  {figures.seconds:.1f} s, {figures.verdict.violations} violations")
+        except* Ended as group:
+            say(f"  {group.exceptions[0]}")
+        except* TimeoutError:
+            say("  given up: a phase before or after the rollout took longer than its limit")
+    return figures
 
 
 def say(line: str) -> None:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 from typing import TypeAlias
 
-NaturalKey: TypeAlias = tuple[tuple[str, int, str], ...]
+NaturalKey: TypeAlias = tuple[list[str | tuple[int, str]], str]
 
-_RUNS = re.compile(r"([^0-9]*)([0-9]*)")
+_DIGITS = re.compile(r"([0-9]+)")
 
 
-def natural_key(name: str) -> tuple[NaturalKey, str]:
+def natural_key(name: str) -> NaturalKey:
     """Sorts runs of digits as integers and all else as text: `x-2` before `x-10`.
 
     Digits are compared by length and then as text, which is their order as integers whatever their length. The name
     itself decides between `x-1` and `x-01`.
     """
-    runs = tuple((text, len(bare), bare) for text, digits in _RUNS.findall(name) for bare in (digits.lstrip("0"),))
+    runs: list[str | tuple[int, str]] = [*_DIGITS.split(name)]  # text and digits take turns, text first
+    for place in range(1, len(runs), 2):
+        bare = str(runs[place]).lstrip("0")
+        runs[place] = len(bare), bare
     return runs, name
 
 

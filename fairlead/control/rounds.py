@@ -45,6 +45,10 @@ class _Said(Struct, frozen=True):
     rule: str
     reason: Reason
     tells: tuple[Tell, ...]
+    sayings: tuple[Saying, ...] = ()
+
+
+_NOTHING = _Said("", Reason.COMPLETE, ())
 
 
 class Watcher(Protocol):
@@ -135,14 +139,16 @@ class Rounds(Generic[S]):
         return self._patience
 
     def _announce(self, key: Key, seen: S, decision: Decision) -> None:
-        said, before = _Said(decision.rule, decision.verdict.reason, decision.tell), self._said.get(key)
-        if said == before:
+        before = self._said.get(key, _NOTHING)
+        if (decision.rule, decision.verdict.reason, decision.tell) == (before.rule, before.reason, before.tells):
             return
-        self._said[key] = said
-        for saying in self._part.say(seen, decision):
-            self._record(saying, {"rollout": str(key), "rule": decision.rule})
+        sayings = self._part.say(seen, decision)
+        self._said[key] = _Said(decision.rule, decision.verdict.reason, decision.tell, sayings)
+        for saying in sayings:
+            if saying not in before.sayings:
+                self._record(saying, {"rollout": str(key), "rule": decision.rule})
         for tell in decision.tell:
-            if before is None or tell not in before.tells:
+            if tell not in before.tells:
                 self._tell(tell)
 
     def _audit(self, line: Line) -> None:

@@ -18,8 +18,10 @@ from fairlead.control.part import Key, Part, Saying, Wake
 from fairlead.decide.ask import Answers
 from fairlead.decide.decision import Decision
 from fairlead.decide.zones import decide, explain
+from fairlead.decide.zones.course import moved_first
+from fairlead.decide.zones.groups import group_of
 from fairlead.decide.zones.seen import Snapshot
-from fairlead.decide.zones.words import LOGGED, REASONS, WRITES
+from fairlead.decide.zones.words import LOGGED, MOVED_FIRST, REASONS, WRITES
 from fairlead.kube.client import Client
 from fairlead.kube.informer import Change, Informer
 from fairlead.kube.store import Named
@@ -87,8 +89,10 @@ def _say(seen: Snapshot, decision: Decision) -> tuple[Saying, ...]:
     waits = "; ".join(block.text for block in explain(seen, decision).blocked_by)
     keys = {"reason": reason.word, "waiting_for": waits} if waits else {"reason": reason.word}
     words = REASONS[reason]
+    first = moved_first(group_of(seen)) if decision.rule == "roll" else None
     return (
         Saying(words.level, words.message, keys),
+        *((Saying(MOVED_FIRST.level, MOVED_FIRST.message, {"zone": first.name}),) if first is not None else ()),
         *(
             Saying(told.level, told.message, {"object": str(tell.about), "text": tell.text})
             for tell in decision.tell

@@ -100,7 +100,7 @@ class Queue(Generic[K]):
             except asyncio.CancelledError:
                 if getter.done() and not getter.cancelled():
                     self._wake()  # the call that was woken for a key is gone: wake another for it
-                else:
+                elif getter in self._getters:  # not when a call that left in the same moment woke past this one
                     self._getters.remove(getter)
                 raise
         raise Closed

@@ -10,7 +10,7 @@ from bench.idle import Idle
 from bench.replay import Verdict
 from bench.rollout import Figures, Load
 from bench.startup import Startup
-from bench.subjects import FAIRLEAD, IDEAL
+from bench.subjects import FAIRLEAD, IDEAL, UPSTREAM
 from bench.table import Result, checks, machine, markdown, report
 
 QUICK_START = Startup(help=80, python=20)
@@ -101,10 +101,12 @@ def test_every_row_of_the_report_is_as_wide_as_its_head() -> None:
 
 
 def test_the_report_says_when_the_upstream_operator_was_not_measured() -> None:
-    given, missing = (report([a_result()], QUICK_START, peer=peer) for peer in (True, False))
+    failed, missing = (report([a_result()], QUICK_START, peer=peer) for peer in (True, False))
+    measured = report([Result(ONE_GROUP, [figures(subject=UPSTREAM)])], QUICK_START, peer=True)
 
     assert "not given" in missing
-    assert "not given" not in given
+    assert "did not run" in failed
+    assert not any(words in measured for words in ("not given", "did not run"))
 
 
 def test_the_machine_is_described_without_its_name() -> None:

@@ -273,6 +273,7 @@ def test_a_version_that_is_always_gone_is_not_asked_for_in_a_busy_loop() -> None
         scene = Scene()
 
         async def always_gone(request: Request, _: str) -> Response | None:
+            await asyncio.sleep(0)
             return failure(410, "Expired") if ("watch", "true") in request.query else None
 
         scene.api.fault = always_gone

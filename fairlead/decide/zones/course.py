@@ -26,6 +26,12 @@ def order_of(group: Group) -> tuple[Zone, ...]:
     return tuple(sorted(group.zones, key=lambda zone: zone.is_ready))
 
 
+def moved_first(group: Group) -> Zone | None:
+    """The zone that P5 puts before others whose names come first; None when the order is that of the names."""
+    first = order_of(group)[0]
+    return None if first is group.zones[0] else first
+
+
 def course_of(group: Group) -> Course:
     """P6: zone after zone until one is ongoing.
 

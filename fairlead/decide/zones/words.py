@@ -89,5 +89,7 @@ INVALID_BUDGET = Words(
     "InvalidAnnotation",
 )
 
+MOVED_FIRST = Words("info", "zone moved first", "{object} is not ready, so it goes before zones with earlier names")
+
 LOGGED: dict[str, Words] = {INVALID_BUDGET.event: INVALID_BUDGET}
 """Words for the log of what a Decision tells beside its reason, by the Event's reason."""

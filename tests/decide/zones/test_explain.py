@@ -96,6 +96,25 @@ def test_a_terminating_pod_dates_from_the_start_of_its_grace_period() -> None:
     assert (block.since, block.since_exact) == (NOW - timedelta(seconds=30), True)
 
 
+def test_a_pod_that_says_it_is_ready_while_a_container_is_not_is_not_dated_by_its_condition() -> None:
+    a = a_zone("a")
+    unsure = a_pod(a, 0, "new", state="notReady")
+    ready = msgspec.structs.replace(unsure.status, conditions=a_pod(a).status.conditions)
+
+    (block,) = explained(a, msgspec.structs.replace(unsure, status=ready), pods_of(a, "new")[1:]).blocked_by
+
+    assert (block.since, block.since_exact) == (None, False)
+
+
+def test_a_pod_that_is_on_its_way_out_is_not_announced_again() -> None:
+    a = a_zone("a")
+
+    assert explained(a, pods_of(a, _0="terminating")).next == ("delete ingester-zone-a-1",)
+    assert explained(a, pods_of(a, "new", _0="terminating old")).next == (
+        "record revision new as current in ingester-zone-a",
+    )
+
+
 def test_a_wait_that_no_fact_dates_is_dated_by_who_saw_it_first() -> None:
     a = a_zone("a")
     pods = pods_of(a, "new", _1="missing")
