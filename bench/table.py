@@ -20,6 +20,8 @@ IDEAL_FACTOR = 1.2
 MEGABYTES = 80.0
 CPU_SECONDS = 6.0
 HELP_MILLISECONDS = 150.0
+QUIET_SHARE = 0.1
+"""Of the machine's CPU that others may take before times say more of them than of us."""
 
 
 class Check(Struct, frozen=True):
@@ -95,9 +97,12 @@ def machine() -> str:
     """What kind of machine this is, without its name."""
     words = Path("/proc/meminfo").read_text().split()
     gigabytes = int(words[words.index("MemTotal:") + 1]) * 1024 / 1e9
-    cores = len(os.sched_getaffinity(0))
     kernel = f"{platform.system()} {platform.release().split('-')[0]} {platform.machine()}"
-    return f"Machine: {cores} cores, {gigabytes:.0f} GB of memory, {kernel}, Python {platform.python_version()}."
+    return f"Machine: {_cores()} cores, {gigabytes:.0f} GB of memory, {kernel}, Python {platform.python_version()}."
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
 
 
 def _section(result: Result, peer: bool) -> str:
@@ -112,7 +117,18 @@ def _section(result: Result, peer: bool) -> str:
     if result.of("upstream") is None:
         word = "did not run" if peer else "not given"
         rows.append(("upstream operator", word, *[""] * (len(columns) + len(judged) - 2)))
-    return f"{lead}\n\n{markdown((*columns, *judged), rows)}"
+    return "\n\n".join((lead, markdown((*columns, *judged), rows), *_noise(result)))
+
+
+def _noise(result: Result) -> list[str]:
+    """A warning when somebody else was at work, which no budget knows of."""
+    shares = [each.load.others / (each.seconds * _cores()) for each in result.figures]
+    if max(shares, default=0.0) <= QUIET_SHARE:
+        return []
+    said = ", ".join(
+        f"{share:.0%} with {each.subject.title}" for each, share in zip(result.figures, shares, strict=True)
+    )
+    return [f"**Not a quiet machine**: programs outside of the measurement took {said} of its CPU."]
 
 
 def _row(case: Case, each: Figures, ideal: Figures | None) -> tuple[str, ...]:

@@ -61,10 +61,11 @@ def tests(arguments: Sequence[str]) -> Count:
         command = [sys.executable, "-m", "pytest", f"--junitxml={report}", "-rfEs", *arguments]
         code = subprocess.run(command, check=False).returncode
         count = read(report)
-    if code == 0 and count.passed + count.skipped:
+    if count.failed or (code == 0 and count.passed + count.skipped):
         return count
-    # A crash leaves no report, whatever the code; an interrupted or empty run names no failed test.
-    return count if count.failed else count.plus(Count(failed=1))
+    # A crash leaves no report, whatever the code; an interrupted or empty run has nobody to blame.
+    _say(f"pytest ended with code {code} and names no failed test; that counts as one")
+    return count.plus(Count(failed=1))
 
 
 def read(report: Path) -> Count:

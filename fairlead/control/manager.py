@@ -23,7 +23,7 @@ from fairlead.kube.queue import Queue
 from fairlead.kube.worker import work
 
 RESYNC = 300.0
-"""Every rollout is looked at this often even if nothing seems to change, should a watch have lost an event."""
+"""Every rollout is looked at this often, on a fresh list, even if nothing seems to change: a watch may lose events."""
 
 LEAST_PATIENCE = 5.0
 """Seconds; longer than a write may take: one without an answer has happened before the list is made, or never will."""
@@ -64,6 +64,8 @@ class Manager:
     ) -> None:
         self.ready = asyncio.Event()
         """Set once the caches are filled."""
+        self.leading = asyncio.Event()
+        """Set once rounds run: with a lease, only when it is held."""
         self._part = part
         self._log = log
         self._recorder = recorder
@@ -100,6 +102,7 @@ class Manager:
         self._queue.close()
 
     async def _lead(self) -> None:
+        self.leading.set()
         async with asyncio.TaskGroup() as tasks:
             resync = tasks.create_task(self._resync())
             await work(self._queue, self._rounds.run, workers=WORKERS, failed=self._failed)
@@ -110,6 +113,7 @@ class Manager:
             for key in self._part.rollouts():
                 self._wake(key, True)
             await asyncio.sleep(RESYNC)
+            await asyncio.gather(*(informer.refresh() for informer in self._part.informers))
 
     def _wake(self, key: Key, initial: bool) -> None:
         self._queue.add(key, initial=initial)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from fairlead.control.zones import zones
 from fairlead.kube import kubeconfig, request
 from fairlead.kube.client import Client
 from fairlead.kube.election import Election
-from fairlead.kube.errors import Forbidden, NotFound
+from fairlead.kube.errors import Forbidden, KubeError, NotFound
 from fairlead.kube.events import Recorder
 from fairlead.kube.http import HttpTransport
 from fairlead.kube.kubeconfig import ClusterConfig
@@ -92,7 +92,7 @@ async def _until(stop: asyncio.Event, manager: Manager) -> None:
         await asyncio.wait((running, stopping), return_when=asyncio.FIRST_COMPLETED)
         if not running.done():
             manager.stop()
-            if not manager.ready.is_set():
+            if not manager.leading.is_set():  # no round is under way, and the wait for a lease may never end
                 running.cancel()
             await asyncio.wait((running,), timeout=STOP_TIMEOUT)
     finally:
@@ -128,7 +128,7 @@ async def assemble(
     election = None
     if options.lease is not None:
         lease = Ref(LEASES, options.namespaces[0] if options.namespaces else home, options.lease)
-        election = Election(Client(transport, user_agent=agent), lease, options.identity)
+        election = Election(Client(transport, user_agent=agent), lease, options.identity, waits=_waiting(lease, log))
     client = Client(
         transport,
         user_agent=agent,
@@ -148,6 +148,18 @@ async def assemble(
         pace=Pace(options.interval),
         election=election,
     )
+
+
+def _waiting(lease: Ref, log: FilteringBoundLogger) -> Callable[[str, KubeError | None], None]:
+    """Says who is waited for, or what is in the way: an operator that does not act must not be silent about it."""
+
+    def waits(holder: str, error: KubeError | None) -> None:
+        if error is None:
+            log.info("waiting for the lease", lease=str(lease), holder=holder)
+        else:
+            log.warning("the lease cannot be had", lease=str(lease), error=str(error))
+
+    return waits
 
 
 async def _preflight(client: Client, part: Part[Any], options: OperatorOptions, log: FilteringBoundLogger) -> None:

@@ -83,7 +83,9 @@ class Election:
         renew_deadline: float = 10,
         retry_period: float = 2,
         seed: int | None = None,
+        waits: Callable[[str, KubeError | None], None] | None = None,
     ) -> None:
+        """While the lease is waited for, `waits` hears who holds it or why it cannot be had, each time that changes."""
         if not duration > renew_deadline > retry_period * JITTER > 0:
             raise ValueError(
                 f"a lease needs duration > renew deadline > {JITTER} x retry period > 0, "
@@ -98,6 +100,7 @@ class Election:
         self._renew_deadline = renew_deadline
         self._retry_period = retry_period
         self._random = random.Random(seed)  # noqa: S311  spreads load, guards nothing
+        self._waits = waits
         self._seen: _Lease | None = None
         """The lease as last read or written; its record counts on when the lease is deleted."""
         self._absent = False
@@ -142,9 +145,14 @@ class Election:
                 await self._release()
 
     async def _acquire(self) -> None:
+        told = None
         while True:
+            self.last_error = None
             if await self._attempt():
                 return
+            if self._waits is not None and told != (now := (self.holder, str(self.last_error))):
+                told = now
+                self._waits(self.holder, self.last_error)
             await asyncio.sleep(self._retry_period * (1 + JITTER * self._random.random()))
 
     async def _lead(self, lead: Callable[[], Awaitable[None]]) -> None:

@@ -11,11 +11,13 @@ import os
 import socket
 import ssl
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from ipaddress import ip_address, ip_network
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
+from weakref import WeakSet
 
 import aiohttp
 from multidict import CIMultiDict
@@ -27,6 +29,7 @@ from fairlead.kube.kubeconfig import ClusterConfig
 from fairlead.kube.request import Request, Response, Stream
 
 CONNECT_SECONDS = 10.0
+CLOSE_SECONDS = 1.0
 SILENCE_SECONDS = 10.0
 """How long past its own end a watch may be silent before its connection counts as dead."""
 WATCH_SECONDS = 3600.0
@@ -68,6 +71,8 @@ class HttpTransport:
         self._proxy, self._proxy_headers = _proxy(config)
         self._impersonation = impersonation_headers(config)
         self._session: aiohttp.ClientSession | None = None
+        self._sockets: WeakSet[socket.socket] = WeakSet()
+        """All that were made and are not forgotten by everybody else."""
         self._tls: tuple[tuple[bytes, bytes], ssl.SSLContext] | None = None
 
     async def send(self, request: Request) -> Response:
@@ -86,6 +91,18 @@ class HttpTransport:
         await self._auth.close()
         if self._session is not None:
             await self._session.close()
+            await self._ended()
+
+    async def _ended(self) -> None:
+        """Waits for connections whose requests were cancelled: aiohttp lets go of them before they are closed."""
+        until = asyncio.get_running_loop().time() + CLOSE_SECONDS
+        while any(made.fileno() != -1 for made in self._sockets) and asyncio.get_running_loop().time() < until:
+            await asyncio.sleep(0.005)
+
+    def _socket(self, address: tuple[Any, ...]) -> socket.socket:
+        made = _keeping_alive(address)
+        self._sockets.add(made)
+        return made
 
     @asynccontextmanager
     async def _stream(self, request: Request) -> AsyncIterator[Stream]:
@@ -110,14 +127,18 @@ class HttpTransport:
                 )
             yield response
         finally:
-            # Gives the connection back, or closes it when bytes are still to come, as with a watch that is left early.
+            # Gives the connection back. One with bytes still to come, such as a watch that is left early, is cut off:
+            # a polite end of TLS would outlive the loop.
+            connection = response.connection
+            if connection is not None and connection.transport is not None and not response.content.at_eof():
+                connection.transport.abort()
             response.release()
 
     async def _request(
         self, request: Request, credential: Credential, limits: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
         if self._session is None:
-            self._session = _session()
+            self._session = _session(self._socket)
         try:
             return await self._session.request(
                 request.method,
@@ -282,9 +303,9 @@ def _headers(response: aiohttp.ClientResponse) -> dict[str, str]:
     return {name.lower(): value for name, value in response.headers.items()}
 
 
-def _session() -> aiohttp.ClientSession:
+def _session(socket_factory: Callable[[tuple[Any, ...]], socket.socket]) -> aiohttp.ClientSession:
     # Every watch holds a connection, so their number has no limit.
-    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECONDS, socket_factory=_socket)
+    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECONDS, socket_factory=socket_factory)
     session = aiohttp.ClientSession(
         connector=connector, cookie_jar=aiohttp.DummyCookieJar(), raise_for_status=False, auto_decompress=True
     )
@@ -294,10 +315,10 @@ def _session() -> aiohttp.ClientSession:
     return session
 
 
-def _socket(address: tuple[object, ...]) -> socket.socket:
+def _keeping_alive(address: tuple[Any, ...]) -> socket.socket:
     """A socket on which a peer that is gone is noticed within about a minute, also when nothing is sent."""
     family, kind, protocol, *_ = address
-    made = socket.socket(family, kind, protocol)  # type: ignore[arg-type]
+    made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
         if hasattr(socket, option):

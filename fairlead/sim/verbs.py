@@ -249,6 +249,8 @@ class Verbs:
             for key, version in list(self._table(kind).live.items()):
                 if key[0] != namespace or not kind.resource.namespaced:
                     continue
+                if self._table(kind).live.get(key) is not version:  # swept meanwhile: a removal sweeps as well
+                    continue
                 left = True
                 if version.head.deletion_timestamp is None:
                     self.delete(kind.resource, namespace, key[1], user=author.user)

@@ -109,6 +109,14 @@ def test_the_report_says_when_the_upstream_operator_was_not_measured() -> None:
     assert not any(words in measured for words in ("not given", "did not run"))
 
 
+def test_the_report_warns_of_others_at_work() -> None:
+    quiet = report([a_result(load=Load(subject=1.0, plane=2.0, machine=3.5))], QUICK_START, peer=False)
+    busy = report([a_result(load=Load(subject=1.0, plane=2.0, machine=1000.0))], QUICK_START, peer=False)
+
+    assert "Not a quiet machine" not in quiet
+    assert "Not a quiet machine" in busy
+
+
 def test_the_machine_is_described_without_its_name() -> None:
     assert machine().startswith("Machine: ")
     assert "cores" in machine()

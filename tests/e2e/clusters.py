@@ -14,11 +14,10 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, overload
 
 import msgspec
 import pytest
-from fairlead.sim.cluster import Cluster
 
 from fairlead.api.apps import STATEFULSETS
 from fairlead.api.core import PODS
@@ -28,6 +27,7 @@ from fairlead.kube.errors import NotFound
 from fairlead.kube.http import HttpTransport
 from fairlead.kube.request import Request, Transport, create, get, path_of
 from fairlead.plane.launch import Plane
+from fairlead.sim.cluster import Cluster
 from fairlead.sim.kubelet import Kubelet
 from fairlead.sim.time import run as run_in_virtual_time
 from tests.e2e.history import History, Tree
@@ -105,6 +105,12 @@ class Site:
     def real(self) -> bool:
         return isinstance(self.ground, RealGround)
 
+    @property
+    def plane(self) -> Plane:
+        """The real control plane, for scenarios that run on no other cluster."""
+        assert isinstance(self.ground, RealGround)
+        return self.ground.plane
+
     def client_as(self, user: str) -> Client:
         """A user other than `admin` may do what RBAC grants."""
         client = Client(self.ground.transport(user))
@@ -154,14 +160,34 @@ class Site:
         found: Tree = msgspec.json.decode(answer.body)
         return found
 
+    @overload
     async def until(
         self,
-        holds: Callable[[], T | Awaitable[T]],
+        holds: Callable[[], Awaitable[T]],
+        *,
+        within: float = ...,
+        following: Sequence[Resource] = ...,
+        every: float | None = ...,
+    ) -> T: ...
+
+    @overload
+    async def until(
+        self,
+        holds: Callable[[], T],
+        *,
+        within: float = ...,
+        following: Sequence[Resource] = ...,
+        every: float | None = ...,
+    ) -> T: ...
+
+    async def until(
+        self,
+        holds: Callable[[], Any],
         *,
         within: float = 60.0,
         following: Sequence[Resource] = (),
         every: float | None = None,
-    ) -> T:
+    ) -> Any:
         """What `holds` returns once that is true; looked at now and after every event of a followed kind.
 
         `every` so many seconds it looks again in between, for what no event announces.
@@ -175,7 +201,7 @@ class Site:
             last = "\n".join(str(event) for event in self.history.events[-30:])
             pytest.fail(f"{inspect.getsource(holds).strip()}\nnever held within {within:g} s; last events:\n{last}")
 
-    async def _until(self, holds: Callable[[], T | Awaitable[T]], every: float | None) -> T:
+    async def _until(self, holds: Callable[[], Any], every: float | None) -> Any:
         while True:
             moment = self.history.moment
             answer = holds()

@@ -1,9 +1,9 @@
-"""Somebody else who acts at the worst moment: right before a request of the operator reaches the cluster."""
+"""Transports that make trouble no fault plan can name: somebody else who acts first, and a wire that loses lines."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from fairlead.kube.request import Request, Response, Stream, Transport, place_of
 
@@ -30,3 +30,33 @@ class Meddling:
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
         return self._transport.stream(request)
+
+
+class Losing:
+    """A transport; while `loses` is set, the lines of watches do not arrive."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.loses = False
+        self.lost = 0
+        self._transport = transport
+        self.send = transport.send
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        async with self._transport.stream(request) as opened:
+            yield _Holed(self, opened)
+
+
+class _Holed:
+    def __init__(self, losing: Losing, opened: Stream) -> None:
+        self.status = opened.status
+        self.headers: Mapping[str, str] = opened.headers
+        self._losing = losing
+        self._opened = opened
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for line in self._opened:
+            if self._losing.loses:
+                self._losing.lost += 1
+            else:
+                yield line

@@ -111,18 +111,18 @@ class Operator:
 
     async def keeps_failing(self, group: str = "ingester") -> None:
         """Returns after the failure of a pass that began when the operator had seen all that the cluster shows now."""
-        await self._site.until(self._is_in_step, every=LOOK_EVERY)
+        await self._site.until(self._in_step, every=LOOK_EVERY)
         # The pass under way may have begun before that.
         goal = self.failures(group) + 2
         await self._site.until(lambda: self.failures(group) >= goal, every=LOOK_EVERY)
         await self._site.history.caught_up()
 
     async def _rests(self, passes: int, group: str) -> bool:
-        before = await self._is_in_step()
+        before = await self._in_step()
         if before is None or not self._is_idle() or self.passes(group) < passes:
             return False
         # Idle on this very state: a write of its own between the two looks would show.
-        return await self._is_in_step() == before and self._is_idle()
+        return await self._in_step() == before and self._is_idle()
 
     def _is_idle(self) -> bool:
         """No key is ready, in work, or waits for a time."""
@@ -130,7 +130,7 @@ class Operator:
         queue = self.manager._queue
         return not (queue._live or queue._initial or queue._working or queue._again or queue._delayed)
 
-    async def _is_in_step(self) -> dict[Resource, dict[str, str]] | None:
+    async def _in_step(self) -> dict[Resource, dict[str, str]] | None:
         """The versions of what the cluster shows, when the operator's caches show exactly the same."""
         if self.manager is None:
             return None

@@ -54,3 +54,22 @@ async def running(
         if process.returncode is None:
             process.kill()
         await process.communicate()
+
+
+async def line_with(stream: asyncio.StreamReader | None, text: str, within: float = 30.0) -> str:
+    """The next line that holds this text; lines before it are lost. Fails with them when the stream ends first."""
+    assert stream is not None
+    before = []
+    async with asyncio.timeout(within):
+        async for line in stream:
+            before.append(line.decode())
+            if text in before[-1]:
+                return before[-1].rstrip("\n")
+    raise AssertionError(f"{text!r} was never written, only:\n{''.join(before)}")
+
+
+async def ended(process: asyncio.subprocess.Process, within: float = 30.0) -> int:
+    """Its exit code, once a signal to end has been obeyed."""
+    process.terminate()
+    async with asyncio.timeout(within):
+        return await process.wait()

@@ -206,7 +206,7 @@ async def test_12_full_cycle(site: Site) -> None:
     await roll(site, hold=True)
     for pod in order:
         name = f"{PREFIX}{pod}"
-        await site.until(lambda name=name: runs(site, name, SECOND))  # type: ignore[misc]
+        await runs(site, name, SECOND)
         await play.operator.at_rest()
         assert pods_out(site) == [name]
         await release(site, name)
@@ -259,9 +259,14 @@ async def both_told(site: Site, reason: str) -> list[Tree]:
     return await site.until(two)
 
 
-def runs(site: Site, pod: str, image: str) -> bool:
-    found = site.history.objects(PODS).get(pod)
-    return found is not None and found["status"]["phase"] == "Running" and image_of(found) == image
+async def runs(site: Site, pod: str, image: str) -> None:
+    """Returns when the pod's containers run with that image, ready or not."""
+
+    def found() -> bool:
+        tree = site.history.objects(PODS).get(pod)
+        return tree is not None and tree["status"]["phase"] == "Running" and image_of(tree) == image
+
+    await site.until(found)
 
 
 def essence(tree: Tree) -> Tree:

@@ -184,17 +184,12 @@ async def test_42_restart_safety(site: Site) -> None:
     before = site.history.events[-1].version
     play = await begin(site)
     await play.operator.at_rest()
-    assert play.task is not None
     await site.stop(play.task)
 
     await roll(site)
     killed = 0
     for _ in range(LIVES):
-        life = Life(lots.randint(4, 24), after=lots.random() < 0.5)
-        task = site.start_operator(Operator(site, interval=None, through=life.begin))
-        await site.until(lambda life=life: life.over or is_complete(site, SECOND), every=LOOK_EVERY)  # type: ignore[misc]
-        await site.stop(task)
-        killed += life.over
+        killed += await live(site, Life(lots.randint(4, 24), after=lots.random() < 0.5))
     site.start_operator(Operator(site, interval=None))
     await site.until(lambda: is_complete(site, SECOND))
 
@@ -202,6 +197,14 @@ async def test_42_restart_safety(site: Site) -> None:
     assert play.witness.unfinished() == []
     assert sorted(play.deletions) == [f"{letter}-{ordinal}" for letter in "abc" for ordinal in range(3)]
     assert zones_out(site, since=before) == 1
+
+
+async def live(site: Site, life: Life) -> bool:
+    """Whether the life was ended early, and not by the end of the rollout."""
+    task = site.start_operator(Operator(site, interval=None, through=life.begin))
+    await site.until(lambda: life.over or is_complete(site, SECOND), every=LOOK_EVERY)
+    await site.stop(task)
+    return life.over
 
 
 class Life:

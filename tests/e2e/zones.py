@@ -190,39 +190,28 @@ async def told(site: Site, reason: str) -> list[Tree]:
     return await site.until(found, following=[EVENTS])
 
 
-class Play:
-    """The operator at work on a site, and what it has done since it was started."""
+class Deeds:
+    """What operators have done on a site since this was made; nobody else may delete pods of the zones meanwhile."""
 
-    def __init__(self, site: Site, operator: Operator) -> None:
+    def __init__(self, site: Site) -> None:
         self.site = site
-        self.operator = operator
-        self.task: asyncio.Task[None] | None = None
         self._start = max((event.version for event in site.history.events), default=0)
         self._given = {resource: site.history.objects(resource) for resource in (PODS, STATEFULSETS)}
 
     @property
     def witness(self) -> invariants.Witness:
-        """Has seen everything since the start, and every deletion of a managed pod counts as the operator's.
-
-        Raises when a safety invariant was broken.
-        """
+        """Has seen everything since the start; raises when a safety invariant was broken."""
         return invariants.Witness().see_all([*self._at_start(), *self._since()])
 
     @property
     def deletions(self) -> list[str]:
-        """Pods that the operator deleted, in order and without what all names begin with."""
+        """Pods that were deleted, in order and without what all names begin with."""
         return [name.removeprefix(PREFIX) for name in self.witness.deletions]
 
     @property
     def completions(self) -> list[str]:
-        """Zones whose revision it recorded."""
+        """Zones whose revision was recorded."""
         return [name.removeprefix(PREFIX) for name in self.witness.completions]
-
-    async def rest(self) -> None:
-        """The operator has nothing to do about what is so now; on the embedded cluster a minute goes by as well."""
-        await self.operator.at_rest()
-        if not self.site.real:
-            await asyncio.sleep(60)
 
     def _at_start(self) -> Iterable[invariants.Event]:
         for resource, objects in self._given.items():
@@ -235,9 +224,22 @@ class Play:
                 yield invariants.Event(event.resource.plural, event.type, event.object)
 
 
+class Play(Deeds):
+    """The operator at work on a site."""
+
+    def __init__(self, site: Site, operator: Operator, user: str) -> None:
+        super().__init__(site)
+        self.operator = operator
+        self.task = site.start_operator(operator, user)
+
+    async def rest(self) -> None:
+        """The operator has nothing to do about what is so now; on the embedded cluster a minute goes by as well."""
+        await self.operator.at_rest()
+        if not self.site.real:
+            await asyncio.sleep(60)
+
+
 async def begin(site: Site, operator: Operator | None = None, *, user: str = "admin") -> Play:
     """Starts the operator on what is there."""
     await site.history.caught_up()
-    play = Play(site, operator or Operator(site))
-    play.task = site.start_operator(play.operator, user)
-    return play
+    return Play(site, operator or Operator(site), user)

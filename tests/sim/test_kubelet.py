@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,13 +14,14 @@ import pytest
 
 from fairlead.kube.client import Client
 from fairlead.kube.errors import TransportError
-from fairlead.kube.request import MERGE_PATCH, Request, Response, Stream, Transport
+from fairlead.kube.request import MERGE_PATCH, Request, Response, Stream, Transport, path_of
 from fairlead.sim import behaviour
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.kubelet import Kubelet
 from fairlead.sim.registry import NODES, PODS
 from fairlead.sim.store import Tree
 from fairlead.sim.time import run
+from tests.e2e.clusters import RealGround, Site, everywhere
 
 NAMESPACE = "default"
 TESTER = "tester"
@@ -463,3 +466,28 @@ def test_lost_requests_are_made_good(seed: int) -> None:
         assert all(world.is_ready(name) for name in world.pods())
 
     play(scenario, seed)
+
+
+@everywhere(controllers=False, on=("real",))
+async def test_it_runs_as_a_process_of_its_own_on_a_real_cluster_and_ends_when_told(site: Site) -> None:
+    assert isinstance(site.ground, RealGround)
+    kubeconfig = str(site.ground.plane.kubeconfig)
+    options = ("--kubeconfig", kubeconfig, "--namespace", site.namespace, "--ready-after", "0", "--gone-after", "0")
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "fairlead.sim.kubelet", *options, stdout=pipe, stderr=pipe
+    )
+    try:
+        containers = {"containers": [{"name": "c", "image": "i:1"}]}
+        await site.create(PODS, {"metadata": {"name": "pod"}, "spec": containers})
+        await site.until(
+            lambda: any(condition(pod, "Ready").get("status") == "True" for pod in site.history.objects(PODS).values())
+        )
+
+        await site.client.call(Request("DELETE", path_of(PODS, site.namespace, "pod")))
+        await site.until(lambda: not site.history.objects(PODS))
+    finally:
+        process.send_signal(signal.SIGTERM)
+        said = await process.communicate()
+
+    assert (process.returncode, said) == (0, (b"", b""))

@@ -48,7 +48,7 @@ REASONS: dict[Reason, Words] = {
         BLOCKED,
     ),
     Reason.BUDGET_USED: Words(
-        "info", "budget reached", "{object} has {count} of its pods not ready or missing, and may have {limit}"
+        "info", "budget reached", "{count} pods of {object} are out, and {limit} may be"
     ),
     Reason.PODS_NOT_READY: Words("info", "zone updated but not ready", "{object} is not ready: {detail}"),
     Reason.POD_MISSING: Words("info", "zone updated but not ready", "{object} does not exist yet"),
