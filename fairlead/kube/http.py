@@ -96,7 +96,7 @@ class HttpTransport:
     async def _ended(self) -> None:
         """Waits for connections whose requests were cancelled: aiohttp lets go of them before they are closed."""
         until = asyncio.get_running_loop().time() + CLOSE_SECONDS
-        while any(made.fileno() != -1 for made in self._sockets) and asyncio.get_running_loop().time() < until:
+        while any(made.fileno() != -1 for made in self._sockets) and asyncio.get_running_loop().time() < until:  # noqa: ASYNC110  nothing tells
             await asyncio.sleep(0.005)
 
     def _socket(self, address: tuple[Any, ...]) -> socket.socket:

@@ -328,13 +328,23 @@ def settings_of_runs(draw: st.DrawFn, *, strict: bool = False) -> Setting:
     )
 
 
-def programs(most_steps: int = 25) -> st.SearchStrategy[Program]:
-    """Everything may happen; there is something to roll from the start."""
-    step = st.one_of(WAITS, WAITS, DEPLOYMENTS, DISTURBANCES, TROUBLE, TROUBLE)
-    return st.builds(Program, settings_of_runs(), st.lists(step, min_size=6, max_size=most_steps).map(tuple))
+def programs(most_steps: int = 20) -> st.SearchStrategy[Program]:
+    """Everything may happen."""
+    what = _one_in_turn(DEPLOYMENTS, DISTURBANCES, TROUBLE, TROUBLE)
+    return st.builds(Program, settings_of_runs(), _in_time(what, most_steps))
 
 
-def quiet_programs(most_steps: int = 25) -> st.SearchStrategy[Program]:
+def quiet_programs(most_steps: int = 20) -> st.SearchStrategy[Program]:
     """One new template for all before operators start, then trouble for the operators but none for the pods."""
-    step = st.one_of(WAITS, TROUBLE, TROUBLE)
-    return st.builds(Program, settings_of_runs(strict=True), st.lists(step, min_size=6, max_size=most_steps).map(tuple))
+    return st.builds(Program, settings_of_runs(strict=True), _in_time(TROUBLE, most_steps))
+
+
+def _one_in_turn(*kinds: st.SearchStrategy[Step]) -> st.SearchStrategy[Step]:
+    """Of one of the kinds, all as likely; `one_of` would count every alternative of every kind."""
+    return st.integers(0, len(kinds) - 1).flatmap(kinds.__getitem__)
+
+
+def _in_time(what: st.SearchStrategy[Step], most: int) -> st.SearchStrategy[tuple[Step, ...]]:
+    """Steps, each after a while."""
+    moments = st.lists(st.tuples(WAITS, what), min_size=4, max_size=most)
+    return moments.map(lambda pairs: tuple(step for pair in pairs for step in pair))
