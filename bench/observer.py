@@ -46,6 +46,11 @@ class Observer:
     def unfinished(self) -> list[str]:
         return sorted(self._open)
 
+    def shown(self, zones: Iterable[str]) -> list[str]:
+        """The pods of these zones in a few words, for a message."""
+        pods = [pod for zone in zones for _, pod in sorted(self._pods[zone].items())]
+        return [f"{pod.metadata.name} {pod.status.phase}{' ready' if pod.is_ready else ''}" for pod in pods]
+
     def expect(self, generations: Mapping[str, int], *, records: bool) -> None:
         """From now on a zone is finished when all its pods are ready at the revision of this generation.
 

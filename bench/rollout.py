@@ -33,6 +33,10 @@ QUIET = 2.0
 """Seconds without a change after which statuses count as settled; leases are taken meanwhile, too."""
 
 
+class Stuck(Exception):
+    """A phase before or after the rollout took longer than its limit; the message tells how far it came."""
+
+
 class Load(Struct, frozen=True):
     """CPU seconds by who used them."""
 
@@ -117,16 +121,31 @@ async def _stage(ground: Ground, case: Case, subject: Subject, folder: Path) -> 
         async with running("kubelet", _kubelet(ground, namespace), folder) as kubelet:
             try:
                 async with observing(transport, namespace, case.all_zones()) as observer:
-                    async with asyncio.timeout(SETUP_LIMIT):
-                        observer.expect(await ground.fill(case, namespace), records=True)
-                        await observer.finished()
-                        await observer.quiet_for(QUIET)
-                    yield Stage(ground, case, subject, namespace, observer, kubelet)
+                    stage = Stage(ground, case, subject, namespace, observer, kubelet)
+                    await _settle(stage)
+                    yield stage
             finally:
                 async with asyncio.timeout(SETUP_LIMIT):
                     await ground.empty(namespace)
     finally:
         await transport.close()
+
+
+async def _settle(stage: Stage) -> None:
+    """Creates the case and returns when all its pods are ready and nothing changes any more."""
+    observer = stage.observer
+    try:
+        async with asyncio.timeout(SETUP_LIMIT):
+            observer.expect(await stage.ground.fill(stage.case, stage.namespace), records=True)
+            await observer.finished()
+            await observer.quiet_for(QUIET)
+    except TimeoutError:
+        stage.kubelet.check()
+        raise Stuck(
+            f"{len(observer.unfinished)} zones did not come up in {SETUP_LIMIT:.0f} s, among them "
+            f"{observer.unfinished[:3]} with {observer.shown(observer.unfinished[:1])}; "
+            f"the kubelet's last words:\n{stage.kubelet.last_words()}"
+        ) from None
 
 
 async def _roll(stage: Stage, process: Process) -> Figures:

@@ -16,7 +16,7 @@ from bench import startup
 from bench.cases import ONE_GROUP, QUICK, THIRTY_GROUPS, Case
 from bench.ground import Ground
 from bench.processes import Ended
-from bench.rollout import Figures, measure
+from bench.rollout import Figures, Stuck, measure
 from bench.subjects import FAIRLEAD, IDEAL, UPSTREAM, Subject, subjects
 from bench.table import Result, checks, report
 from fairlead.plane.build import Unavailable
@@ -52,7 +52,7 @@ async def attempt(ground: Ground, case: Case, subject: Subject, idle_seconds: in
         try:
             figures = await measure(ground, case, subject, Path(folder), idle_seconds)
             say(f"  {figures.seconds:.1f} s, {figures.verdict.violations} violations")
-        except* Ended as group:
+        except* (Ended, Stuck) as group:
             say(f"  {group.exceptions[0]}")
         except* TimeoutError:
             say("  given up: a phase before or after the rollout took longer than its limit")

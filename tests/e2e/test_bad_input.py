@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import aiohttp
 import pytest
 import yaml
 
@@ -172,11 +173,16 @@ async def test_zones_with_mistakes_are_rolled_by_the_contracts_process(site: Sit
     plane = site.plane
 
     async with running(*as_contract(plane.url, plane.kubeconfig, site.namespace)) as process:
+        started = await line_with(process.stderr, "msg=starting")
         said = await line_with(process.stderr, "invalid max-unavailable")
         await line_with(process.stderr, "pod terminated")
         await line_with(process.stderr, "budget reached")
+        ready, _ = await asked(started, "/ready")
+        _, metrics = await asked(started, "/metrics")
         code = await ended(process)
 
+    assert ready == 200
+    assert 'rollout_operator_group_reconciles_failed_total{rollout_group="ingester"} 0.0' in metrics
     assert "level=warn" in said
     assert "abc" in said
     assert code == 0
@@ -209,6 +215,13 @@ async def test_second_operator_waits_for_the_first_says_so_and_takes_over(site: 
     await site.history.caught_up()
     assert deeds.deletions == ["a-0", "a-1"]
     assert f"{zone.name}-0" in site.history.objects(PODS)
+
+
+async def asked(started: str, path: str) -> tuple[int, str]:
+    """Status and body from the port that the operator named when it started."""
+    port = started.rpartition("port=")[2]
+    async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}{path}") as answer:
+        return answer.status, await answer.text()
 
 
 def operate(site: Site) -> tuple[str, ...]:

@@ -105,6 +105,7 @@ async def test_06_status_lag_terminating(site: Site) -> None:
     await play.rest()
 
     assert play.deletions == []
+    assert play.operator.records("info", "pod terminated") == []
     assert play.operator.failures() == 0
 
 
@@ -194,7 +195,7 @@ async def test_11_invalid_max(site: Site, value: str) -> None:
     assert (event["regarding"]["name"], event["type"]) == ("ingester-zone-a", "Warning")
 
 
-@everywhere(controllers=True)
+@everywhere(controllers=True, seeds=tuple(range(5)))
 async def test_12_full_cycle(site: Site) -> None:
     """Pods become ready only when the test says so; until then nothing else goes. Zones follow one another."""
     await three_zones(site)
@@ -213,6 +214,7 @@ async def test_12_full_cycle(site: Site) -> None:
     await site.until(lambda: is_complete(site, SECOND))
 
     assert play.deletions == order
+    assert len(play.operator.records("info", "pod terminated")) == len(order)
     assert play.completions == list(ZONES)
     assert zones_out(site, since=before) == 1
     assert play.witness.unfinished() == []

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import PODS
+from fairlead.api.core import EVENTS, PODS
 from fairlead.api.meta import Ref
 from fairlead.kube.request import Request, Transport, delete, place_of
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.meddling import Meddling
 from tests.e2e.operators import Operator
-from tests.e2e.zones import a_zone, begin, change
+from tests.e2e.zones import a_zone, begin, change, told
 
 
 @everywhere(controllers=False)
@@ -56,6 +56,31 @@ async def test_group_of_one_zone_rolls_to_its_end(site: Site) -> None:
     await play.rest()
     assert play.completions == ["a"]
     assert len(play.deletions) == 3
+
+
+@everywhere(controllers=False)
+async def test_every_event_is_told_once(site: Site) -> None:
+    """One for each pod and each completion, and one for the annotation, however many passes see it."""
+    zone = await a_zone(site, "a", 2, max_unavailable="abc")
+    play = await begin(site)
+    for ordinal in range(2):
+        await play.rest()
+        await zone.make_pod(ordinal)
+    await play.rest()
+
+    await told(site, "RevisionCompleted")
+    events = [event for event in site.history.objects(EVENTS).values() if event["regarding"]["uid"] == zone.uid]
+
+    assert sorted(event["reason"] for event in events) == [
+        "InvalidAnnotation",
+        "PodTerminated",
+        "PodTerminated",
+        "RevisionCompleted",
+    ]
+    assert all(event.get("series") is None for event in events)
+    assert [event["note"] for event in events if event["reason"] == "PodTerminated"] == [
+        f"Deleted pod {zone.name}-{ordinal} of revision old to have it made anew" for ordinal in range(2)
+    ]
 
 
 @everywhere(controllers=False)
