@@ -38,6 +38,12 @@ class Write(Struct, frozen=True, kw_only=True):
     """What all verbs share; `change` is what the audit line shows."""
 
     does: Does
+    scope: str = ""
+    """UID of what is rolled (a zone, a set, an environment): nothing is decided about it before the caches show this.
+
+    It is bound to the object and not to the key of the round, because an object may move from one group to another
+    while its writes are still on their way into the caches.
+    """
     change_from: str = ""
     change_to: str = ""
     tell: Tell | None = None

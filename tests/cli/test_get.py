@@ -33,7 +33,7 @@ def test_get_shows_each_rollout_with_its_phase_progress_and_wait(
     assert code == exits.OK
     assert title.split() == ["PART", "ROLLOUT", "PHASE", "DONE", "WAITING", "FOR", "SINCE"]
     assert row.startswith("zones   ingester   Waiting   3/6 pods ")
-    assert "1 pods of ingester-zone-b are out" in row
+    assert "ingester-zone-b has used its budget" in row
     assert "(and 1 more)" in row
 
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,14 +57,15 @@ async def running(
 
 
 async def line_with(stream: asyncio.StreamReader | None, text: str, within: float = 30.0) -> str:
-    """The next line that holds this text; lines before it are lost. Fails with them when the stream ends first."""
+    """The next line that holds this text; those before it are lost, or shown when it does not come."""
     assert stream is not None
     before = []
-    async with asyncio.timeout(within):
-        async for line in stream:
-            before.append(line.decode())
-            if text in before[-1]:
-                return before[-1].rstrip("\n")
+    with suppress(TimeoutError):
+        async with asyncio.timeout(within):
+            async for line in stream:
+                before.append(line.decode())
+                if text in before[-1]:
+                    return before[-1].rstrip("\n")
     raise AssertionError(f"{text!r} was never written, only:\n{''.join(before)}")
 
 

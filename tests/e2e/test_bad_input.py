@@ -17,7 +17,7 @@ from tests.e2e.clusters import Site, everywhere
 from tests.e2e.operators import Operator
 from tests.e2e.programs import Finished, ended, finished, line_with, running
 from tests.e2e.roles import SEED_ROLE, grant
-from tests.e2e.zones import Deeds, a_zone, begin
+from tests.e2e.zones import a_zone, begin, deeds_on
 
 GET = ("fairlead", "get", "-n", "test")
 OPERATE = ("fairlead", "operator", "-n", "test", "--port", "0")
@@ -104,7 +104,7 @@ async def test_right_to_list_that_is_missing_is_named(site: Site) -> None:
     user = await grant(site, {**SEED_ROLE, ("", "pods"): ("get", "watch", "delete")})
     config = site.plane.kubeconfig_for(user.name)
     await a_zone(site, "a")
-    deeds = Deeds(site)
+    deeds = await deeds_on(site)
 
     for command in (
         ("fairlead", "get", "-n", site.namespace),
@@ -139,7 +139,7 @@ async def test_right_to_the_lease_that_is_missing_is_said(site: Site) -> None:
     """The operator cannot know whether another one leads, so it waits and says why; told to end, it does so at once."""
     user = await grant(site, SEED_ROLE)
     await a_zone(site, "a")
-    deeds = Deeds(site)
+    deeds = await deeds_on(site)
 
     async with running(*operate(site), kubeconfig=site.plane.kubeconfig_for(user.name)) as process:
         said = await line_with(process.stderr, "the lease cannot be had")
@@ -169,16 +169,17 @@ async def test_zones_with_mistakes_are_rolled_by_the_contracts_process(site: Sit
     """No `name` label, and a budget that is no number: one pod at a time, and the log says what was ignored."""
     await a_zone(site, "a", labels={"app": "ingester"}, max_unavailable="abc")
     await a_zone(site, "b")
-    deeds = Deeds(site)
+    deeds = await deeds_on(site)
     plane = site.plane
 
-    async with running(*as_contract(plane.url, plane.kubeconfig, site.namespace)) as process:
-        started = await line_with(process.stderr, "msg=starting")
+    port = free_port()
+
+    async with running(*as_contract(plane.url, plane.kubeconfig, site.namespace, port)) as process:
         said = await line_with(process.stderr, "invalid max-unavailable")
         await line_with(process.stderr, "pod terminated")
         await line_with(process.stderr, "budget reached")
-        ready, _ = await asked(started, "/ready")
-        _, metrics = await asked(started, "/metrics")
+        ready, _ = await asked(port, "/ready")
+        _, metrics = await asked(port, "/metrics")
         code = await ended(process)
 
     assert ready == 200
@@ -193,33 +194,30 @@ async def test_zones_with_mistakes_are_rolled_by_the_contracts_process(site: Sit
 @everywhere(controllers=False, on=("real",))
 async def test_second_operator_waits_for_the_first_says_so_and_takes_over(site: Site) -> None:
     zone = await a_zone(site, "a")
-    deeds = Deeds(site)
+    deeds = await deeds_on(site)
     config = site.plane.kubeconfig
 
-    async with (
-        running(*operate(site), kubeconfig=config) as first,
-        running(*operate(site), kubeconfig=config) as second,
-    ):
+    async with running(*operate(site), kubeconfig=config) as first:
         await line_with(first.stderr, "budget reached")
-        lease = await site.get(LEASES, "fairlead-operator")
-        said = await line_with(second.stderr, "waiting for the lease")
-        assert lease is not None
-        assert lease["spec"]["holderIdentity"] in said
+        async with running(*operate(site), kubeconfig=config) as second:
+            said = await line_with(second.stderr, "waiting for the lease")
+            lease = await site.get(LEASES, "fairlead-operator")
+            first_code = await ended(first)
+            await line_with(second.stderr, "budget reached")
+            await zone.make_pod(0)
+            await line_with(second.stderr, "pod terminated")
+            second_code = await ended(second)
 
-        assert await ended(first) == 0
-        await line_with(second.stderr, "budget reached")
-        await zone.make_pod(0)
-        await line_with(second.stderr, "pod terminated")
-        assert await ended(second) == 0
-
+    assert lease is not None
+    assert lease["spec"]["holderIdentity"] in said
+    assert (first_code, second_code) == (0, 0)
     await site.history.caught_up()
     assert deeds.deletions == ["a-0", "a-1"]
     assert f"{zone.name}-0" in site.history.objects(PODS)
 
 
-async def asked(started: str, path: str) -> tuple[int, str]:
-    """Status and body from the port that the operator named when it started."""
-    port = started.rpartition("port=")[2]
+async def asked(port: int, path: str) -> tuple[int, str]:
+    """Status and body."""
     async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}{path}") as answer:
         return answer.status, await answer.text()
 
@@ -228,14 +226,14 @@ def operate(site: Site) -> tuple[str, ...]:
     return ("fairlead", "operator", "-n", site.namespace, "--port", "0")
 
 
-def as_contract(server: str, config: Path, namespace: str) -> tuple[str, ...]:
+def as_contract(server: str, config: Path, namespace: str, port: int = 0) -> tuple[str, ...]:
     """The zone contract's process, whose flags are its own."""
     return (
         "rollout-operator",
         f"-kubernetes.api-url={server}",
         f"-kubernetes.config-file={config}",
         f"-kubernetes.namespace={namespace}",
-        "-server.port=0",
+        f"-server.port={port}",
     )
 
 

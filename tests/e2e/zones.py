@@ -239,6 +239,12 @@ class Play(Deeds):
             await asyncio.sleep(60)
 
 
+async def deeds_on(site: Site) -> Deeds:
+    """From now on, whoever the operator is."""
+    await site.history.caught_up()
+    return Deeds(site)
+
+
 async def begin(site: Site, operator: Operator | None = None, *, user: str = "admin") -> Play:
     """Starts the operator on what is there."""
     await site.history.caught_up()

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from fairlead.decide.reason import Reason
 from fairlead.decide.zones.groups import Group, Zone
-from fairlead.decide.zones.roll import Done, Finish, Step, Wait, step_of
+from fairlead.decide.zones.roll import Done, Finish, Step, Terminate, Wait, step_of
 
 
 class Course(Struct, frozen=True):
@@ -20,6 +20,13 @@ class Course(Struct, frozen=True):
     step: Step
     """What the active zone asks for; Done when there is none."""
 
+    @property
+    def touched(self) -> tuple[Zone, ...]:
+        """The zones that a pass on this course writes to."""
+        if self.active is not None and isinstance(self.step, Terminate):
+            return (*self.finishing, self.active)
+        return self.finishing
+
 
 def order_of(group: Group) -> tuple[Zone, ...]:
     """P5: the zone that is not ready goes first, because no other may be touched before it is ready again."""
@@ -28,8 +35,8 @@ def order_of(group: Group) -> tuple[Zone, ...]:
 
 def moved_first(group: Group) -> Zone | None:
     """The zone that P5 puts before others whose names come first; None when the order is that of the names."""
-    first = order_of(group)[0]
-    return None if first is group.zones[0] else first
+    order = order_of(group)
+    return None if order[:1] == group.zones[:1] else order[0]
 
 
 def course_of(group: Group) -> Course:

@@ -80,7 +80,7 @@ def lane_of(zone: Zone, group: Group, course: Course, decision: Decision) -> Lan
         name=zone.name,
         phase=phase_of(zone, course, decision.verdict),
         done=sum(cell.revision == "new" and cell.state == "ready" for cell in cells),
-        total=len(cells),
+        total=max(len(cells), len(zone.pods) + zone.missing),
         from_revision=revision_of(zone.outdated[0]) if rolled_back else status.current_revision,
         to_revision=status.update_revision,
         budget=zone.budget.limit,

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 from msgspec import Struct
 
-from fairlead.api.apps import REVISION_LABEL, STATEFULSETS, StatefulSet
+from fairlead.api.apps import REVISION_LABEL, StatefulSet
 from fairlead.api.core import PODS, Pod
 from fairlead.api.meta import Ref
-from fairlead.api.ordinals import natural_key
+from fairlead.api.ordinals import natural_key, ordinal_of
 from fairlead.api.zones import NAME_LABEL, PAUSED
 from fairlead.decide.zones.budgets import Budget, max_unavailable
 from fairlead.decide.zones.health import is_ready, says_ready
+from fairlead.decide.zones.live import newest, ref_of
 from fairlead.decide.zones.seen import Snapshot
 
 ON_DELETE = "OnDelete"
+MOST_NAMED = 100
+"""How many missing pods are named; a StatefulSet may ask for two thousand million."""
 
 
 class Zone(Struct, frozen=True):
@@ -39,8 +43,7 @@ class Zone(Struct, frozen=True):
 
     @property
     def ref(self) -> Ref:
-        metadata = self.statefulset.metadata
-        return Ref(STATEFULSETS, metadata.namespace, metadata.name, metadata.uid)
+        return ref_of(self.statefulset)
 
     @property
     def expected(self) -> int:
@@ -65,8 +68,10 @@ class Zone(Struct, frozen=True):
 
     @property
     def missing_names(self) -> list[str]:
-        """Of the pods that the spec asks for; a pod beyond those that only the status knows has no certain name."""
-        return absent(self.statefulset, self.pods)
+        """Of the pods that the spec asks for, the first MOST_NAMED; others that only the status counts have no name."""
+        present = present_in(self.statefulset, self.pods)
+        absent = (ordinal for ordinal in ordinals_of(self.statefulset) if ordinal not in present)
+        return [f"{self.name}-{ordinal}" for ordinal in islice(absent, MOST_NAMED)]
 
     @property
     def is_paused(self) -> bool:
@@ -111,7 +116,8 @@ class Group(Struct, frozen=True):
 
 
 def group_of(seen: Snapshot) -> Group:
-    statefulsets = sorted(seen.statefulsets, key=lambda zone: zone.metadata.name)
+    current = (newest(zone, seen) for zone in seen.statefulsets) if seen.answers.known else seen.statefulsets
+    statefulsets = sorted((zone for zone in current if zone is not None), key=lambda zone: zone.metadata.name)
     members = members_of(statefulsets, seen.pods)
     return Group(seen, tuple(map(zone_of, statefulsets, members)))
 
@@ -166,15 +172,21 @@ def missing_of(statefulset: StatefulSet, pods: list[Pod]) -> int:
     three pods, yet pod 1 is missing.
     """
     expected = max(statefulset.spec.replicas, statefulset.status.replicas)
-    return max(0, expected - len(pods), len(absent(statefulset, pods)))
+    wanted, present = ordinals_of(statefulset), present_in(statefulset, pods)
+    return max(0, expected - len(pods), len(wanted) - len(present))
 
 
-def absent(statefulset: StatefulSet, pods: Iterable[Pod]) -> list[str]:
-    """Names of the pods that the spec asks for (H-5: from `spec.ordinals.start` on) and that do not exist."""
-    names = {pod.metadata.name for pod in pods}
-    prefix, start = statefulset.metadata.name, statefulset.spec.ordinals.start
-    wanted = [f"{prefix}-{ordinal}" for ordinal in range(start, start + statefulset.spec.replicas)]
-    return [name for name in wanted if name not in names]
+def ordinals_of(statefulset: StatefulSet) -> range:
+    """Of the pods that the spec asks for, H-5: from `spec.ordinals.start` on."""
+    start = statefulset.spec.ordinals.start
+    return range(start, start + statefulset.spec.replicas)
+
+
+def present_in(statefulset: StatefulSet, pods: Iterable[Pod]) -> set[int]:
+    """Ordinals among those asked for whose pod exists; costs what exists, not what is asked for."""
+    wanted = ordinals_of(statefulset)
+    found = (ordinal_of(pod.metadata.name, statefulset.metadata.name) for pod in pods)
+    return {ordinal for ordinal in found if ordinal is not None and ordinal in wanted}
 
 
 def pod_ref(pod: Pod) -> Ref:

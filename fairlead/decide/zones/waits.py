@@ -14,8 +14,11 @@ from fairlead.decide.reason import Reason
 from fairlead.decide.zones.course import course_of
 from fairlead.decide.zones.groups import ON_DELETE, Group, Zone
 from fairlead.decide.zones.health import is_ready, is_terminating, waiting_for
-from fairlead.decide.zones.records import question
+from fairlead.decide.zones.live import question
 from fairlead.decide.zones.words import REASONS
+
+MOST_WAITS = 10
+"""How many pods of a zone are named as waited for; the rest are counted."""
 
 
 class Waiting(Struct, frozen=True):
@@ -39,7 +42,7 @@ def waits_of(group: Group, reason: Reason) -> tuple[Waiting, ...]:
         case Reason.PAUSED:
             return tuple(paused(zone) for zone in group.zones if zone.is_paused and not zone.is_current)
         case Reason.READ_FAILED | Reason.CACHE_BEHIND:
-            return tuple(unrecorded(zone, group, reason) for zone in course_of(group).finishing)
+            return tuple(unread(zone, group, reason) for zone in course_of(group).touched)
         case Reason.ROLLING | Reason.COMPLETE:
             return ()
     zone = course_of(group).active
@@ -63,13 +66,18 @@ def zone_waits(zone: Zone, reason: Reason, group: Group) -> tuple[Waiting, ...]:
 
 
 def pods_of(zone: Zone) -> Iterator[Waiting]:
-    """The pods a zone waits for, in natural order; where no pod shows why it is not ready, what its status counts."""
+    """The pods a zone waits for, in natural order, the first MOST_WAITS of them by name.
+
+    Where no pod shows why the zone is not ready, what its status counts.
+    """
     out = [pod_wait(zone, pod) for pod in zone.pods if not is_ready(pod)]
     out += [
         Waiting(zone, Reason.POD_MISSING, f"pod/{name}", REASONS[Reason.POD_MISSING].text.format(object=name))
         for name in zone.missing_names
     ]
-    yield from sorted(out, key=lambda wait: natural_key(wait.object))
+    yield from sorted(out, key=lambda wait: natural_key(wait.object))[:MOST_WAITS]
+    if (more := zone.unready + zone.missing - MOST_WAITS) > 0 and len(out) >= MOST_WAITS:
+        yield about(zone, Reason.PODS_NOT_READY, detail=f"{more} more of its pods are out")
     status = zone.statefulset.status
     if not out and not zone.is_ready:
         unnamed = f"its status counts {status.ready_replicas} ready of {zone.expected}, {len(zone.pods)} pods exist"
@@ -139,8 +147,8 @@ def paused(zone: Zone) -> Waiting:
     return about(zone, Reason.PAUSED, detail=detail)
 
 
-def unrecorded(zone: Zone, group: Group, reason: Reason) -> Waiting:
-    answer = group.seen.answers.known.get(question(zone))
+def unread(zone: Zone, group: Group, reason: Reason) -> Waiting:
+    answer = group.seen.answers.known.get(question(zone.statefulset))
     detail = answer.text or answer.kind if isinstance(answer, Bad) else "the answer could not be understood"
     return about(zone, reason, detail=detail)
 

@@ -47,9 +47,7 @@ REASONS: dict[Reason, Words] = {
         "{object} is paused and not ready, which holds back {detail}",
         BLOCKED,
     ),
-    Reason.BUDGET_USED: Words(
-        "info", "budget reached", "{count} pods of {object} are out, and {limit} may be"
-    ),
+    Reason.BUDGET_USED: Words("info", "budget reached", "{object} has used its budget: {count} out, {limit} allowed"),
     Reason.PODS_NOT_READY: Words("info", "zone updated but not ready", "{object} is not ready: {detail}"),
     Reason.POD_MISSING: Words("info", "zone updated but not ready", "{object} does not exist yet"),
     Reason.POD_TERMINATING: Words("debug", "waiting for a terminating pod", "{object} is shutting down"),

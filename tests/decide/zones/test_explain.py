@@ -253,7 +253,7 @@ def with_answer(snapshot: Snapshot, answer: Good | Bad) -> Snapshot:
 def test_a_read_that_failed_and_a_cache_that_is_behind_are_named() -> None:
     a = a_zone("a")
     refused = with_answer(seen(a, pods_of(a, "new")), Bad("refused", "statefulsets is forbidden"))
-    behind = with_answer(seen(a, pods_of(a, "new")), Good(body_of(a_zone("a", version="2"))))
+    behind = with_answer(seen(a, pods_of(a, "new")), Good(body_of(a_zone("a", group="elsewhere"))))
 
     failed = explain(refused, settled(refused))
     waiting_for_cache = explain(behind, settled(behind))

@@ -14,6 +14,7 @@ from fairlead.decide.ask import Need
 from fairlead.decide.decision import Decision, Move
 from fairlead.decide.zones import Snapshot, decide, explain
 from tests.builders import NOW
+from tests.decide.zones.judging import settled
 from tests.strategies import snapshots
 
 
@@ -33,9 +34,9 @@ def test_the_same_facts_in_any_order_give_the_same_decision_and_explanation(snap
 
 @given(snapshots())
 def test_writes_go_to_what_was_seen_and_each_object_gets_one(snapshot: Snapshot) -> None:
-    outcome = decide(snapshot, NOW)
+    outcome = settled(snapshot)
 
-    if isinstance(outcome, Decision) and isinstance(outcome.verdict, Move):
+    if isinstance(outcome.verdict, Move):
         writes = [write for write in outcome.verdict.writes if isinstance(write, Delete | Replace)]
         assert len(writes) == len(outcome.verdict.writes) > 0
         uids = [write.ref.uid for write in writes]
@@ -46,9 +47,9 @@ def test_writes_go_to_what_was_seen_and_each_object_gets_one(snapshot: Snapshot)
 
 @given(snapshots())
 def test_no_pod_goes_that_terminates_or_is_up_to_date_in_its_zone(snapshot: Snapshot) -> None:
-    outcome = decide(snapshot, NOW)
+    outcome = settled(snapshot)
 
-    if isinstance(outcome, Decision) and isinstance(outcome.verdict, Move):
+    if isinstance(outcome.verdict, Move):
         pods = {pod.metadata.uid: pod for pod in snapshot.pods}
         for write in outcome.verdict.writes:
             if isinstance(write, Delete):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from fairlead.decide.ask import Answer, Answers, Bad, Good, Need
+from fairlead.decide.act import Replace
+from fairlead.decide.ask import Answer, Answers, Ask, Bad, Good, Need
 from fairlead.decide.decision import Decision, Hold, Move
 from fairlead.decide.reason import Reason
-from fairlead.decide.zones import RULES, Snapshot, decide
+from fairlead.decide.zones import RULES, Snapshot, decide, explain
 from tests.builders import NOW, a_pod, a_zone, body_of, pods_of, seen
 from tests.decide.zones.judging import completed, deleted, settled
 
@@ -107,45 +108,107 @@ def test_all_finished_zones_up_to_the_active_one_are_recorded_at_once() -> None:
 
 
 def answered(snapshot: Snapshot, answer: Answer) -> Decision:
-    need = decide(snapshot, NOW)
-    assert isinstance(need, Need)
-    known = {ask: answer for stage in need.stages for ask in stage}
-    outcome = decide(msgspec.structs.replace(snapshot, answers=Answers(known)), NOW)
-    assert isinstance(outcome, Decision)
-    return outcome
+    """The decision when zone a is answered with this and every other zone as it was seen."""
+    live: dict[str, Answer] = {zone.metadata.name: Good(body_of(zone)) for zone in snapshot.statefulsets}
+    live["ingester-zone-a"] = answer
+    known: dict[Ask, Answer] = {}
+    for _ in range(3):
+        outcome = decide(msgspec.structs.replace(snapshot, answers=Answers(known)), NOW)
+        if isinstance(outcome, Decision):
+            return outcome
+        known |= {ask: live[ask.to.ref.name] for stage in outcome.stages for ask in stage}
+    raise AssertionError("a pass asks twice at most")
 
 
 A, B = a_zone("a"), a_zone("b")
 FINISHING = seen(A, B, pods_of(A, "new"), pods_of(B))
 
 
-def test_a_record_needs_the_live_object() -> None:
+def test_whatever_is_written_to_is_read_live_before() -> None:
     need = decide(FINISHING, NOW)
 
     assert isinstance(need, Need)
-    ((ask,),) = need.stages
-    assert (str(ask.to.ref), ask.to.ref.uid, ask.effect) == ("statefulset/ingester-zone-a", A.metadata.uid, False)
+    (stage,) = need.stages
+    assert [str(ask.to.ref) for ask in stage] == ["statefulset/ingester-zone-a", "statefulset/ingester-zone-b"]
+    assert [ask.to.ref.uid for ask in stage] == [A.metadata.uid, B.metadata.uid]
+    assert not need.has_effect
 
 
-def test_a_record_is_bound_to_the_version_that_was_seen() -> None:
-    decision = answered(FINISHING, Good(body_of(A)))
+def test_a_pod_of_a_revision_that_the_cache_does_not_know_yet_stays() -> None:
+    cached = a_zone("a", current="v1", update="v1")
+    pods = (a_pod(cached, 0, "v2"), a_pod(cached, 1, "v1"), a_pod(cached, 2, "v1"))
+    live = a_zone("a", current="v1", update="v2", generation=2, observed=2, version="2")
+
+    decision = answered(seen(cached, *pods), Good(body_of(live)))
+
+    assert deleted(decision) == ["a-1"]
+
+
+def test_a_rollback_that_the_cache_does_not_show_yet_is_not_worked_against() -> None:
+    live = a_zone("a", current="old", update="old", generation=2, observed=2, version="2")
+
+    decision = answered(seen(A, pods_of(A)), Good(body_of(live)))
+
+    assert decision.verdict == Hold(Reason.COMPLETE)
+
+
+def test_a_pause_that_the_cache_does_not_show_yet_holds() -> None:
+    decision = answered(seen(A, pods_of(A)), Good(body_of(a_zone("a", paused="true", version="2"))))
+
+    assert decision.verdict == Hold(Reason.PAUSED)
+
+
+def test_when_an_answer_changes_the_course_all_zones_are_read_at_once() -> None:
+    zones = [a_zone(letter) for letter in "abcde"]
+    snapshot = seen(*zones, *(pods_of(zone) for zone in zones))
+    done = a_zone("a", current="old", update="old", generation=2, observed=2, version="2")
+    first = decide(snapshot, NOW)
+    assert isinstance(first, Need)
+    known: dict[Ask, Answer] = {ask: Good(body_of(done)) for stage in first.stages for ask in stage}
+
+    second = decide(msgspec.structs.replace(snapshot, answers=Answers(known)), NOW)
+
+    assert isinstance(second, Need)
+    (stage,) = second.stages
+    assert [ask.to.ref.name[-1] for ask in stage] == ["b", "c", "d", "e"]
+
+
+MOVED: dict[str, Answer] = {
+    "it is another one of that name": Good(body_of(a_zone("a")).replace(b"uid-ingester-zone-a", b"uid-another")),
+    "it has moved to another group": Good(body_of(a_zone("a", group="elsewhere", version="2"))),
+}
+
+
+@pytest.mark.parametrize("answer", MOVED.values(), ids=MOVED.keys())
+def test_a_zone_that_is_no_longer_what_the_cache_shows_is_waited_for(answer: Answer) -> None:
+    decision = answered(FINISHING, answer)
+
+    assert isinstance(decision.verdict, Hold)
+    assert decision.verdict.reason is Reason.CACHE_BEHIND
+    assert not decision.verdict.reason.fails
+    assert decision.verdict.again is not None
+    assert 0 < (decision.verdict.again - NOW).total_seconds() <= 1
+
+
+def test_a_record_is_bound_to_the_version_that_was_read() -> None:
+    decision = answered(FINISHING, Good(body_of(a_zone("a", version="2"))))
 
     assert isinstance(decision.verdict, Move)
     record = decision.verdict.writes[0]
-    assert (record.resource_version, record.subresource) == ("1", "status")  # type: ignore[union-attr]
+    assert isinstance(record, Replace)
+    assert (record.resource_version, record.subresource, record.scope) == ("2", "status", A.metadata.uid)
     assert (record.change_from, record.change_to) == ("old", "new")
     assert record.tell is not None
     assert (record.tell.about.name, record.tell.reason) == ("ingester-zone-a", "RevisionCompleted")
 
 
-def test_when_the_live_object_has_moved_on_the_cache_is_waited_for() -> None:
-    decision = answered(FINISHING, Good(body_of(a_zone("a", version="2"))))
+def test_a_record_waits_when_the_cache_has_overtaken_what_was_read() -> None:
+    newer = a_zone("a", version="3")
+
+    decision = answered(seen(newer, B, pods_of(newer, "new"), pods_of(B)), Good(body_of(a_zone("a", version="2"))))
 
     assert isinstance(decision.verdict, Hold)
     assert decision.verdict.reason is Reason.CACHE_BEHIND
-    assert decision.verdict.again is not None
-    assert 0 < (decision.verdict.again - NOW).total_seconds() <= 1
-    assert not decision.verdict.reason.fails
 
 
 def test_when_the_zone_has_vanished_there_is_nothing_to_record_and_the_next_goes_on() -> None:
@@ -156,6 +219,18 @@ def test_when_the_zone_has_vanished_there_is_nothing_to_record_and_the_next_goes
 
 def test_when_the_only_zone_has_vanished_nothing_is_left() -> None:
     assert answered(seen(A, pods_of(A, "new")), Bad("absent")).verdict == Hold(Reason.COMPLETE)
+
+
+def test_a_zone_that_asks_for_very_many_pods_costs_what_exists() -> None:
+    many = a_zone("a", 2**31 - 1, ready=3, known=3)
+
+    decision = settled(seen(many, pods_of(a_zone("a"), "new")))
+    shown = explain(seen(many, pods_of(a_zone("a"), "new")), decision)
+
+    assert decision.verdict == Hold(Reason.POD_MISSING)
+    assert shown.stands.total == 2**31 - 1
+    assert len(shown.blocked_by) <= 11
+    assert shown.blocked_by[-1].text.endswith(f"{2**31 - 1 - 3 - 10} more of its pods are out")
 
 
 BROKEN: dict[str, Answer] = {
