@@ -55,8 +55,13 @@ def options_of(arguments: argparse.Namespace) -> OperatorOptions:
     if unknown := [part for part in parts if part not in PARTS]:
         raise ValueError(f'--parts names "{unknown[0]}": this release has {", ".join(PARTS)}')
     interval = None
-    if arguments.interval and (interval := parse_go(arguments.interval)) < 0:
-        raise ValueError(f"--interval is {arguments.interval}: set it to 0s or longer")
+    if arguments.interval:
+        try:
+            interval = parse_go(arguments.interval)
+        except ValueError as error:
+            raise ValueError(f"--interval: {error}") from error
+        if interval < 0:
+            raise ValueError(f"--interval is {arguments.interval}: set it to 0s or longer")
     if not 0 <= arguments.port <= 65535:
         raise ValueError(f"--port is {arguments.port}: set it to a port from 0 to 65535")
     if arguments.qps > 0 and arguments.burst < 1:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import re
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -36,20 +38,23 @@ async def probes(port: int, metrics: Metrics, is_ready: Callable[[], bool]) -> A
     runner = web.AppRunner(app, access_log=None, keepalive_timeout=180, shutdown_timeout=1)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, None, port)
-        try:
-            await site.start()
-        except OSError as error:
-            raise PortBusy(f"port {port} cannot be listened on ({error.strerror}); choose another one") from error
-        yield _port_of(runner)
+        yield await _listen(runner, port)
     finally:
         await runner.cleanup()
 
 
-def _port_of(runner: web.AppRunner) -> int:
-    address = runner.addresses[0]
-    port: int = address[1]
-    return port
+async def _listen(runner: web.AppRunner, port: int) -> int:
+    """Listens on all interfaces of both families under one port, also when any free one is asked for."""
+    try:
+        await web.TCPSite(runner, "0.0.0.0", port).start()
+        chosen: int = runner.addresses[0][1]
+        if socket.has_ipv6:
+            await web.TCPSite(runner, "::", chosen).start()
+    except OSError as error:
+        if error.errno in (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL):  # built with IPv6, run without
+            return chosen
+        raise PortBusy(f"port {port} cannot be listened on ({error.strerror}); choose another one") from error
+    return chosen
 
 
 def _route(request: web.Request) -> str:

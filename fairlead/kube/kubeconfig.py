@@ -181,7 +181,8 @@ def load(paths: Sequence[Path] | None, context: str = "", *, impersonate: str = 
     there = [path for path in wanted if path.exists()]
     if not there:
         names = ", ".join(str(path) for path in wanted) or "no path given"
-        raise ConfigError(f"no kubeconfig ({names}): give one with --kubeconfig or set KUBECONFIG")
+        help_ = "check the path" if paths else "give one with --kubeconfig or set KUBECONFIG"
+        raise ConfigError(f"no kubeconfig ({names}): {help_}")
     merged = _Merged(there)
     name = context or merged.current
     if not name:

@@ -126,7 +126,7 @@ def test_a_server_that_is_not_there_is_named(
 
 
 @COMMANDS
-def test_without_a_kubeconfig_it_says_how_to_give_one(
+def test_a_kubeconfig_that_is_not_there_is_named_with_what_to_check(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = main([*words, "--kubeconfig", str(tmp_path / "none")])
@@ -134,7 +134,7 @@ def test_without_a_kubeconfig_it_says_how_to_give_one(
     (line,) = capsys.readouterr().err.splitlines()
     assert code == exits.ERROR
     assert str(tmp_path / "none") in line
-    assert "--kubeconfig" in line
+    assert "check the path" in line
 
 
 def test_an_unknown_context_names_the_known_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -171,7 +171,14 @@ def test_secrets_are_not_printed(tmp_path: Path) -> None:
 def test_no_file_at_all_says_where_one_was_looked_for(tmp_path: Path) -> None:
     text = refusal(tmp_path / "nowhere")
 
-    assert text == f"no kubeconfig ({tmp_path / 'nowhere'}): give one with --kubeconfig or set KUBECONFIG"
+    assert text == f"no kubeconfig ({tmp_path / 'nowhere'}): check the path"
+
+
+def test_no_file_in_the_usual_places_says_how_to_give_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "nowhere"))
+
+    with pytest.raises(ConfigError, match="give one with --kubeconfig or set KUBECONFIG"):
+        load(None)
 
 
 def test_a_context_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path) -> None:
