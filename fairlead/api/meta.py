@@ -68,7 +68,10 @@ class Meta(Struct, frozen=True, rename="camel"):
     @property
     def controller_uid(self) -> str:
         """UID of the controlling owner, empty when nobody controls the object."""
-        return next((owner.uid for owner in self.owner_references if owner.controller), "")
+        for owner in self.owner_references:
+            if owner.controller:
+                return owner.uid
+        return ""
 
 
 class LabelSelectorRequirement(Struct, frozen=True):

@@ -13,8 +13,9 @@ from msgspec import Struct
 from structlog.types import FilteringBoundLogger
 
 from fairlead.control.part import Key, Part
-from fairlead.control.rounds import PassFailed, Rounds, Watcher
+from fairlead.control.rounds import PassFailed, Rounds, Terms, Watcher
 from fairlead.decide.act import Tell
+from fairlead.kube import clock
 from fairlead.kube.client import Client
 from fairlead.kube.election import Election
 from fairlead.kube.errors import KubeError
@@ -23,11 +24,15 @@ from fairlead.kube.queue import Queue
 from fairlead.kube.worker import work
 
 RESYNC = 300.0
-"""Every rollout is looked at this often, on a fresh list, even if nothing seems to change: a watch may lose events."""
+"""Every rollout is looked at and everything is listed this often, even if nothing seems to change: a watch may lose
+events."""
 
 LEAST_PATIENCE = 5.0
-"""Seconds; longer than a write may take: one without an answer has happened before the list is made, or never will."""
 USUAL_PATIENCE = 10.0
+LONGEST_WRITE = 30.0
+"""Seconds; without a lease a write may take as long as any call, but the rollout waits for it."""
+LEAST_BACK_OFF = 0.1
+"""Seconds until a failed round is tried again, however short the interval: what fails at once fills no loop."""
 WORKERS = 8
 
 
@@ -40,7 +45,8 @@ class Pace(Struct, frozen=True):
     def queue(self) -> Queue[Key]:
         if self.interval is None:
             return Queue()
-        return Queue(first_delay=self.interval, longest_delay=self.interval, spacing=self.interval)
+        back_off = max(self.interval, LEAST_BACK_OFF)
+        return Queue(first_delay=back_off, longest_delay=back_off, spacing=max(self.interval, 0.0))
 
     @property
     def patience(self) -> float:
@@ -71,7 +77,9 @@ class Manager:
         self._recorder = recorder
         self._election = election
         self._queue = pace.queue()
-        self._rounds: Rounds[Any] = Rounds(part, client, pace.patience, log, self._tell, watcher)
+        timeout = min(client.timeout, LONGEST_WRITE) if election is None else election.write_timeout
+        terms = Terms(pace.patience, timeout)
+        self._rounds: Rounds[Any] = Rounds(part, client, terms, log, self._tell, watcher)
 
     async def run(self) -> None:
         """Until cancelled, until `stop`, or until the lease is lost."""
@@ -93,8 +101,12 @@ class Manager:
                     task.cancel()
 
     async def _lead_afresh(self) -> None:
-        """Leads with caches that show all that an earlier leader wrote, however late its last write was."""
-        await asyncio.gather(*(informer.refresh() for informer in self._part.informers))
+        """Leads with caches that show all that an earlier leader wrote, however late its last write was.
+
+        A rollout waits for the lists that it reads and for no others.
+        """
+        self._rounds.listed_since = clock.monotonic()
+        self._ask_for_lists()
         await self._lead()
 
     def stop(self) -> None:
@@ -113,7 +125,11 @@ class Manager:
             for key in self._part.rollouts():
                 self._wake(key, True)
             await asyncio.sleep(RESYNC)
-            await asyncio.gather(*(informer.refresh() for informer in self._part.informers))
+            self._ask_for_lists()  # what they bring that is new wakes its rollouts
+
+    def _ask_for_lists(self) -> None:
+        for informer in self._part.informers:
+            informer.ask_for_list()
 
     def _wake(self, key: Key, initial: bool) -> None:
         self._queue.add(key, initial=initial)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.exposition import generate_latest
 
+from fairlead.control.part import Key
 from fairlead.kube.request import Request
 
 REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100)
@@ -41,6 +42,7 @@ class Metrics:
     """All collectors of one process."""
 
     def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # the contract has no `_created` series
         self.registry = registry = CollectorRegistry()
         group = ("rollout_group",)
         self.reconciles = Counter("rollout_operator_group_reconciles", "Passes started.", group, registry=registry)
@@ -112,51 +114,51 @@ class Metrics:
 
 
 class GroupSeries:
-    """Keeps the four series of every group, and takes them away when the group is gone.
+    """Keeps the four series of every group name, and takes them away when no namespace has such a group any more.
 
-    Every group ever exported is remembered: a group that vanishes while another one fails goes with the next pass
-    that leaves no group failing.
+    Every name ever exported is remembered: one that vanishes while a group fails goes with the next pass that leaves
+    no group failing.
     """
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        self._failing: dict[str, bool] = {}
-        self._gone: dict[str, None] = {}
+        self._namespaces: dict[str, set[str]] = {}
+        """Where groups of an exported name are; empty for a name whose series are to go."""
+        self._failing: set[Key] = set()
 
-    def started(self, group: str) -> None:
+    def started(self, key: Key) -> None:
         """A pass of the group begins."""
         metrics = self._metrics
-        if group not in self._failing:
-            metrics.failed.labels(group)
-            metrics.last_success.labels(group)
-            self._failing[group] = False
-        self._gone.pop(group, None)
-        metrics.reconciles.labels(group).inc()
+        if key.name not in self._namespaces:
+            metrics.failed.labels(key.name)
+            metrics.last_success.labels(key.name)
+        self._namespaces.setdefault(key.name, set()).add(key.namespace)
+        metrics.reconciles.labels(key.name).inc()
 
-    def ended(self, group: str, seconds: float, *, failed: bool, at: float) -> None:
+    def ended(self, key: Key, seconds: float, *, failed: bool, at: float) -> None:
         """A pass of the group is over; `at` is the Unix time."""
         metrics = self._metrics
-        metrics.duration.labels(group).observe(seconds)
+        metrics.duration.labels(key.name).observe(seconds)
         if failed:
-            metrics.failed.labels(group).inc()
+            metrics.failed.labels(key.name).inc()
+            self._failing.add(key)
         else:
-            metrics.last_success.labels(group).set(at)
-        self._failing[group] = failed
-        self._sweep()
+            metrics.last_success.labels(key.name).set(at)
+            self._failing.discard(key)
+            self._sweep()
 
-    def vanished(self, group: str) -> None:
+    def vanished(self, key: Key) -> None:
         """The group has no StatefulSet any more."""
-        if group in self._failing:
-            self._failing[group] = False
-            self._gone[group] = None
+        self._failing.discard(key)
+        if key.name in self._namespaces:
+            self._namespaces[key.name].discard(key.namespace)
         self._sweep()
 
     def _sweep(self) -> None:
-        if any(self._failing.values()):
+        if self._failing:
             return
         metrics = self._metrics
-        for group in self._gone:
+        for name in [name for name, namespaces in self._namespaces.items() if not namespaces]:
             for collector in (metrics.reconciles, metrics.failed, metrics.duration, metrics.last_success):
-                collector.remove(group)
-            del self._failing[group]
-        self._gone.clear()
+                collector.remove(name)
+            del self._namespaces[name]

@@ -57,10 +57,14 @@ class Part(Struct, Generic[S], frozen=True):
     subscribe: Callable[[Wake], None]
     """Has the wake function called for every change that may matter."""
     watched: Callable[[Key], Mapping[Resource, Informer[Named]]]
-    """Where the writes of a rollout become visible."""
+    """What the rounds of a rollout read, and where its writes become visible."""
+    scopes: Callable[[Key], Iterable[str]]
+    """What a rollout decides about at present, as its writes name it; others may have written to it before."""
     rollouts: Callable[[], Iterable[Key]]
     gather: Callable[[Key, Answers, Mapping[str, datetime]], S | None]
     """Everything a decision may read; None when the rollout is gone."""
+    versions: Callable[[S], Iterable[str]]
+    """Which objects a Snapshot shows, in which versions: equal for equal facts."""
     decide: Decide[S]
     say: Callable[[S, Decision], tuple[Saying, ...]]
     done: Mapping[Does, Saying]

@@ -1,15 +1,16 @@
 """Rounds: one pass over one rollout, from its key to its effects.
 
-A round starts only when the cache shows what earlier rounds of the same rollout wrote; that is what makes it safe to
-start the next one at once. When the cache does not catch up in time, it is filled by a fresh list.
+A round starts only when the cache shows what was written before to anything it decides about; that is what makes it
+safe to start the next one at once. When the cache does not catch up in time, a fresh list is asked for. Nothing waits
+here: a round that may not start yet says when to look again, and the worker goes on with other rollouts.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from itertools import count
+from math import inf
 from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct
@@ -22,21 +23,39 @@ from fairlead.decide.ask import Answers
 from fairlead.decide.decision import Decision, Hold, Move
 from fairlead.decide.reason import Reason
 from fairlead.drive.outside import asker
-from fairlead.drive.perform import Effects, Round, carry_out, digest
+from fairlead.drive.perform import Effects, Round, carry_out, digest, scope_of
 from fairlead.drive.round import settle
 from fairlead.kube import clock
 from fairlead.kube.client import Client
+from fairlead.kube.errors import ApiError
 from fairlead.kube.ledger import Ledger
 
 S = TypeVar("S")
+
+LOOK_AGAIN = 0.2
+"""Seconds until a round that may not start yet is looked at again, should no event wake it."""
+LONGEST_HOLD = 60.0
+"""Seconds for which a server that asks to be left alone is believed."""
 
 
 class PassFailed(Exception):
     """The decision says that this pass failed; it is tried again after a while."""
 
 
-class Gone(Exception):
+class Vanished(Exception):
     """The rollout vanished while its round asked for facts."""
+
+
+class Overtaken(Exception):
+    """While a round asked for facts, something was written to what it decides about; it begins anew."""
+
+
+class Terms(Struct, frozen=True):
+    """What rounds are held to, in seconds."""
+
+    patience: float
+    """How long a watch may take to show an own write before a fresh list is asked for."""
+    write_timeout: float
 
 
 class _Said(Struct, frozen=True):
@@ -54,11 +73,11 @@ _NOTHING = _Said("", Reason.COMPLETE, ())
 class Watcher(Protocol):
     """Told when passes begin and end."""
 
-    def started(self, group: str) -> None: ...
+    def started(self, key: Key) -> None: ...
 
-    def ended(self, group: str, seconds: float, *, failed: bool, at: float) -> None: ...
+    def ended(self, key: Key, seconds: float, *, failed: bool, at: float) -> None: ...
 
-    def vanished(self, group: str) -> None: ...
+    def vanished(self, key: Key) -> None: ...
 
 
 class Rounds(Generic[S]):
@@ -68,75 +87,112 @@ class Rounds(Generic[S]):
         self,
         part: Part[S],
         client: Client,
-        patience: float,
+        terms: Terms,
         log: FilteringBoundLogger,
         tell: Callable[[Tell], None],
         watcher: Watcher,
     ) -> None:
+        self.listed_since = -inf
+        """Loop time; a round reads only caches whose last list began then or later."""
         self._part = part
-        self._patience = patience
-        self._ledger = ledger = Ledger(patience)
+        self._ledger = ledger = Ledger(terms.patience)
         self._log = log
         self._tell = tell
         self._watcher = watcher
         self._ask = asker(client)
-        self._effects = Effects(client, ledger, self._audit, tell)
+        self._effects = Effects(client, ledger, self._audit, tell, terms.write_timeout)
         self._said: dict[Key, _Said] = {}
+        self._wrote: dict[Key, tuple[str, ...]] = {}
+        """Scopes that the last round of a rollout wrote to, until the caches show it; so no scope is left behind."""
+        self._held: dict[Key, float] = {}
+        """Loop time until which the server asked to be spared a rollout."""
         self._numbers = count(1)
 
     async def run(self, key: Key) -> float | None:
         """One round; answers with the seconds after which to look again without being woken."""
-        if (wait := await self._catch_up(key)) is not None:
+        if (wait := self._must_wait(key)) is not None:
             return wait
         now = clock.now()
-        if self._part.gather(key, Answers(), {}) is None:
+        seen = self._part.gather(key, Answers(), {})
+        if seen is None:
             self._forget(key)
             return None
         begun = clock.monotonic()
-        self._watcher.started(key.name)
+        self._watcher.started(key)
         failed = True
         try:
-            again = await self._pass(key, now)
+            again = await self._pass(key, seen, now)
             failed = False
-        except Gone:
+        except (Vanished, Overtaken):
             failed = False
-            return None
+            return LOOK_AGAIN
+        except ApiError as error:
+            if error.retry_after is not None:
+                self._held[key] = clock.monotonic() + min(error.retry_after, LONGEST_HOLD)
+            raise
         finally:
             took = clock.monotonic() - begun
-            self._watcher.ended(key.name, took, failed=failed, at=clock.now().timestamp())
-        return None if again is None else max(0.0, (again - now).total_seconds())
+            self._watcher.ended(key, took, failed=failed, at=clock.now().timestamp())
+        return again
 
-    async def _pass(self, key: Key, now: datetime) -> datetime | None:
+    async def _pass(self, key: Key, first: S, now: datetime) -> float | None:
+        """Decides on what was seen first, or anew once more is known; seconds until to look again."""
+
         def gather(answers: Answers) -> S:
+            if not answers.known:
+                return first
+            if self._is_behind(key):
+                raise Overtaken
             seen = self._part.gather(key, answers, {})
             if seen is None:
-                raise Gone
+                raise Vanished
             return seen
 
         seen, decision = await settle(self._part.decide, gather, now, self._ask)
-        assert isinstance(decision, Decision)  # a Need comes back only from a look  # noqa: S101
+        if not isinstance(decision, Decision):
+            raise TypeError(f"a round of {key} ended with a question, which only a look may")
         self._announce(key, seen, decision)
-        match decision.verdict:
-            case Move(reason, writes, again):
-                this = Round(f"{next(self._numbers)}", str(key), decision.rule, reason.word, digest(seen))
-                await carry_out(writes, this, self._effects)
-                return again
-            case Hold(reason) if reason.fails:
-                raise PassFailed(reason.word)
-            case Hold(_, again):
-                return again
+        verdict = decision.verdict
+        if isinstance(verdict, Hold) and verdict.reason.fails:
+            raise PassFailed(verdict.reason.word)
+        again = None if verdict.again is None else max(0.0, (verdict.again - now).total_seconds())
+        if isinstance(verdict, Hold):
+            return again
+        await self._move(key, seen, verdict, decision.rule)
+        # Should the watch be silent, somebody must notice that the writes do not show.
+        return LOOK_AGAIN if again is None else min(again, LOOK_AGAIN)
 
-    async def _catch_up(self, key: Key) -> float | None:
-        """None once the cache shows this rollout's own writes; else how long to give it before looking again."""
+    async def _move(self, key: Key, seen: S, move: Move, rule: str) -> None:
+        versions = self._part.versions(seen)
+        this = Round(f"{next(self._numbers)}", str(key), rule, move.reason.word, digest(versions))
+        self._wrote[key] = tuple(scope_of(write, this.key) for write in move.writes)
+        await carry_out(move.writes, this, self._effects)
+
+    def _must_wait(self, key: Key) -> float | None:
+        """None when a round may start; else the seconds until to look again."""
+        left = self._held.get(key, -inf) - clock.monotonic()
+        if left > 0:
+            return left
+        self._held.pop(key, None)
+        return LOOK_AGAIN if self._is_behind(key) else None
+
+    def _is_behind(self, key: Key) -> bool:
+        """Whether the caches lack what a round of the rollout must see; asks for lists where no watch will bring it.
+
+        It must see all writes to what it decides about, whichever rollout made them, and all of its own.
+        """
         watched = self._part.watched(key)
-        if not self._ledger.pending(str(key), watched):
-            return None
-        overdue = self._ledger.overdue(str(key))
-        if overdue:
-            await asyncio.gather(*(watched[resource].refresh() for resource in overdue))
-        if not self._ledger.pending(str(key), watched):
-            return None
-        return self._patience
+        lacking = [resource for resource, informer in watched.items() if informer.listed_at < self.listed_since]
+        scopes = dict.fromkeys((str(key), *self._wrote.get(key, ()), *self._part.scopes(key)))
+        pending = [scope for scope in scopes if self._ledger.pending(scope, watched)]
+        for scope in pending:
+            lacking += self._ledger.overdue(scope)
+        for resource in dict.fromkeys(lacking):
+            watched[resource].ask_for_list()
+        if pending or lacking:
+            return True
+        self._wrote.pop(key, None)
+        return False
 
     def _announce(self, key: Key, seen: S, decision: Decision) -> None:
         before = self._said.get(key, _NOTHING)
@@ -164,6 +220,4 @@ class Rounds(Generic[S]):
 
     def _forget(self, key: Key) -> None:
         self._said.pop(key, None)
-        self._ledger.forget(str(key))
-        if all(other.name != key.name for other in self._part.rollouts()):  # series know the name alone
-            self._watcher.vanished(key.name)
+        self._watcher.vanished(key)

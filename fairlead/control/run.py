@@ -69,8 +69,9 @@ async def _process(options: OperatorOptions, log: FilteringBoundLogger) -> None:
         log.info("starting", process=options.process, version=__version__, port=port)
         config = config_of(options)
         async with _connected(config) as transport:
-            manager = await assemble(options, config.namespace, transport, metrics, log)
-            await _until(stop, manager)
+            manager = await _unless(stop, assemble(options, config.namespace, transport, metrics, log))
+            if manager is not None:
+                await _until(stop, manager)
     log.info("stopped")
 
 
@@ -81,6 +82,20 @@ async def _connected(config: ClusterConfig) -> AsyncIterator[HttpTransport]:
         yield transport
     finally:
         await transport.close()
+
+
+async def _unless(stop: asyncio.Event, starting: Coroutine[Any, Any, Manager]) -> Manager | None:
+    """The manager once it has started; None, with the start given up, when the stop signal comes first."""
+    started = asyncio.create_task(starting)
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait((started, stopping), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (started, stopping):
+            task.cancel()
+    with suppress(asyncio.CancelledError):
+        return await started
+    return None
 
 
 async def _until(stop: asyncio.Event, manager: Manager) -> None:
@@ -122,12 +137,13 @@ async def assemble(
 ) -> Manager:
     """The manager for these options on this transport, once the cluster has shown that it answers.
 
-    `home` is the namespace for the lease when the options name none.
+    `home` is the namespace for the lease when all namespaces are served.
     """
     agent = f"{options.process}/{__version__}"
     election = None
     if options.lease is not None:
-        lease = Ref(LEASES, options.namespaces[0] if options.namespaces else home, options.lease)
+        # The smallest name, so that the same namespaces in another order are the same operator.
+        lease = Ref(LEASES, min(options.namespaces, default=home), options.lease)
         election = Election(Client(transport, user_agent=agent), lease, options.identity, waits=_waiting(lease, log))
     client = Client(
         transport,
@@ -174,6 +190,6 @@ async def _preflight(client: Client, part: Part[Any], options: OperatorOptions, 
     for namespace in options.namespaces:
         with suppress(Forbidden):  # the contract's role has no right to read namespaces
             try:
-                await client.call(request.get(Ref(NAMESPACES, "", namespace)))
+                await client.call(structs.replace(request.get(Ref(NAMESPACES, "", namespace)), timeout=START_TIMEOUT))
             except NotFound:
                 log.warning("namespace does not exist", namespace=namespace, help="check the name, or create it")

@@ -15,6 +15,7 @@ from fairlead.api.meta import Resource
 from fairlead.api.zones import GROUP_LABEL, Settings
 from fairlead.control.gather import zones as gathering
 from fairlead.control.part import Key, Part, Saying, Wake
+from fairlead.control.troubles import Troubles
 from fairlead.decide.ask import Answers
 from fairlead.decide.decision import Decision
 from fairlead.decide.zones import decide, explain
@@ -32,7 +33,8 @@ N = TypeVar("N", bound=Named)
 class _Watched:
     """The informers of one namespace, or of all of them."""
 
-    def __init__(self, client: Client, namespace: str) -> None:
+    def __init__(self, client: Client, namespace: str, log: FilteringBoundLogger) -> None:
+        of_zones, of_pods = Troubles(STATEFULSETS, namespace, log), Troubles(PODS, namespace, log)
         self.zones = Informer(
             client,
             STATEFULSETS,
@@ -40,13 +42,23 @@ class _Watched:
             namespace=namespace,
             labels=GROUP_LABEL,
             indexes=gathering.STATEFULSET_INDEXES,
+            trouble=of_zones.failed,
+            restored=of_zones.restored,
         )
-        self.pods = Informer(client, PODS, Pod, namespace=namespace, indexes=gathering.POD_INDEXES)
+        self.pods = Informer(
+            client,
+            PODS,
+            Pod,
+            namespace=namespace,
+            indexes=gathering.POD_INDEXES,
+            trouble=of_pods.failed,
+            restored=of_pods.restored,
+        )
 
 
 def zones(client: Client, namespaces: tuple[str, ...], settings: Settings, log: FilteringBoundLogger) -> Part[Snapshot]:
     """The part for these namespaces; none means all."""
-    watched = {namespace: _Watched(client, namespace) for namespace in namespaces or ("",)}
+    watched = {namespace: _Watched(client, namespace, log) for namespace in namespaces or ("",)}
 
     def of(key: Key) -> _Watched:
         return watched.get(key.namespace) or watched[""]
@@ -62,6 +74,9 @@ def zones(client: Client, namespaces: tuple[str, ...], settings: Settings, log: 
     def rollouts() -> Iterable[Key]:
         return chain.from_iterable(gathering.all_groups(each.zones.store) for each in watched.values())
 
+    def scopes(key: Key) -> Iterable[str]:
+        return gathering.scopes(key, of(key).zones.store)
+
     def gather(key: Key, answers: Answers, since: Mapping[str, datetime]) -> Snapshot | None:
         each = of(key)
         return gathering.snapshot(key, each.zones.store, each.pods.store, settings, answers, since)
@@ -71,8 +86,10 @@ def zones(client: Client, namespaces: tuple[str, ...], settings: Settings, log: 
         informers=tuple(_any(one) for each in watched.values() for one in (each.zones, each.pods)),
         subscribe=subscribe,
         watched=informers_of,
+        scopes=scopes,
         rollouts=rollouts,
         gather=gather,
+        versions=gathering.versions,
         decide=decide,
         say=_say,
         done={does: Saying(words.level, words.message) for does, words in WRITES.items()},
@@ -80,7 +97,7 @@ def zones(client: Client, namespaces: tuple[str, ...], settings: Settings, log: 
 
 
 def _any(informer: Informer[StatefulSet] | Informer[Pod]) -> Informer[Named]:
-    """The engine only starts, refreshes and reads informers; it never puts an object into one."""
+    """The engine only runs informers, asks them for lists and reads them; it never puts an object into one."""
     return cast("Informer[Named]", informer)
 
 

@@ -33,7 +33,7 @@ class Good(Struct, frozen=True):
 
 
 class Bad(Struct, frozen=True):
-    """`kind` is a word to decide by: `absent`, `refused`, `timeout`, `failed`, `not-sent`."""
+    """`kind` is a word to decide by: `absent`, `refused`, `unreachable`, `failed`, `not-sent`."""
 
     kind: str
     text: str = ""

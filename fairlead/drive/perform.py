@@ -1,11 +1,14 @@
 """Carrying out: writes in order, each noted in the ledger and the audit, stopping at the first that fails.
 
-Nothing is chosen here. That an object vanished meanwhile is no failure: what the write wanted to change is gone.
+Nothing is chosen here. That an object vanished meanwhile is no failure: what the write wanted to change is gone, and
+the cache must come to show it. An answer that does not say what became of the write (none at all, an error of the
+server, a success that cannot be read) leaves its outcome unknown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from typing import Protocol, assert_never
 
@@ -17,12 +20,9 @@ from fairlead.api.meta import Ref
 from fairlead.decide.act import AnyWrite, Apply, Create, Delete, Patch, Replace, Tell
 from fairlead.kube import clock, request
 from fairlead.kube.client import Client
-from fairlead.kube.errors import AlreadyExists, Conflict, KubeError, NotFound, TransportError
+from fairlead.kube.errors import AlreadyExists, Conflict, KubeError, NotFound, ServerError, TransportError
 from fairlead.kube.ledger import Ledger
 from fairlead.kube.request import Request
-
-WRITE_TIMEOUT = 4.0
-"""Seconds; below a lease's duration minus its renew deadline, so that no write outlives the lease it was sent under."""
 
 
 class Teller(Protocol):
@@ -36,69 +36,95 @@ class Effects(Struct, frozen=True):
     ledger: Ledger
     audit: Callable[[Line], None]
     tell: Teller
+    timeout: float
+    """Seconds until a write is given up; under a lease, so few that none outlives it."""
 
 
 class Round(Struct, frozen=True):
     """What every audit line of one round shares."""
 
     id: str
-    scope: str
+    key: str
+    """The rollout; the scope in the ledger of a write that names none."""
     rule: str
     reason: str
     seen_digest: str = ""
 
 
-class _Written(msgspec.Struct):
-    class _Meta(msgspec.Struct, rename="camel"):
-        resource_version: str = ""
-        uid: str = ""
+class _Meta(Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+    uid: str = ""
 
-    metadata: _Meta = msgspec.field(default_factory=_Meta)
+
+class _Written(Struct, frozen=True):
+    metadata: _Meta = _Meta()
 
 
 _WRITTEN = msgspec.json.Decoder(_Written)
 
 
-def digest(seen: object) -> str:
-    """Short name of a Snapshot: two rounds with the same digest saw the same facts."""
-    return blake2b(repr(seen).encode(), digest_size=8).hexdigest()
+def digest(versions: Iterable[str]) -> str:
+    """Short name of what was seen: two rounds with the same digest saw the same objects in the same versions."""
+    return blake2b("\n".join(versions).encode(), digest_size=8).hexdigest()
 
 
 async def carry_out(writes: tuple[AnyWrite, ...], this: Round, effects: Effects) -> None:
-    """All writes are done and noted when this returns; the first failure is raised and the rest are not sent."""
-    for write in writes:
-        try:
-            outcome, version = await _send(write, this.scope, effects)
-        except KubeError as error:
-            effects.audit(_line(write, this, str(error)))
-            raise
-        effects.audit(_line(write, this, outcome, version))
-        if write.tell is not None and outcome == "ok":
-            effects.tell(write.tell)
+    """All writes are done and noted when this returns; the first failure is raised and the rest are not sent.
+
+    They are pending in the ledger from the first moment, so that nobody decides on what is about to change.
+    """
+    with effects.ledger.in_flight([(scope_of(write, this.key), subject(write)) for write in writes]):
+        for write in writes:
+            try:
+                outcome, version = await _send(write, scope_of(write, this.key), effects)
+            except KubeError as error:
+                effects.audit(_line(write, this, str(error)))
+                raise
+            effects.audit(_line(write, this, outcome, version))
+            if write.tell is not None and outcome == "ok":
+                effects.tell(write.tell)
 
 
 async def _send(write: AnyWrite, scope: str, effects: Effects) -> tuple[str, str]:
-    ref = subject(write)
+    ref, message = subject(write), request_for(write)
     try:
-        answer = await effects.client.call(structs.replace(request_for(write), timeout=WRITE_TIMEOUT))
+        answer = await effects.client.call(structs.replace(message, timeout=effects.timeout))
+        written = _written(answer.body, write, message.doing)
     except NotFound:
+        effects.ledger.deleted(scope, ref)
         return "gone", ""
     except AlreadyExists:
         effects.ledger.unknown(scope, ref)  # what exists may not be in the cache yet
         return "exists", ""
     except Conflict:
         if isinstance(write, Delete):  # the UID is another's: the one meant is gone
+            effects.ledger.deleted(scope, ref)
             return "gone", ""
         raise
-    except TransportError:
+    except (TransportError, ServerError, asyncio.CancelledError):
         effects.ledger.unknown(scope, ref)
         raise
-    written = _WRITTEN.decode(answer.body).metadata
     if isinstance(write, Delete):
         effects.ledger.deleted(scope, ref)
     else:
         effects.ledger.wrote(scope, structs.replace(ref, uid=written.uid or ref.uid), written.resource_version)
     return "ok", written.resource_version
+
+
+def _written(body: bytes, write: AnyWrite, doing: str) -> _Meta:
+    """What the answer says of the object; that of a Delete need not be the object, any other must have its version."""
+    try:
+        metadata = _WRITTEN.decode(body).metadata
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise TransportError(f"{doing}: the answer cannot be read: {error}") from error
+    if not metadata.resource_version and not isinstance(write, Delete):
+        raise TransportError(f"{doing}: the answer has no resource version")
+    return metadata
+
+
+def scope_of(write: AnyWrite, key: str) -> str:
+    """What must be seen to show the write before it is decided about again; by default the rollout of this key."""
+    return write.scope or key
 
 
 def request_for(write: AnyWrite) -> Request:
@@ -132,7 +158,7 @@ def _line(write: AnyWrite, this: Round, outcome: str, version: str = "") -> Line
     return Line(
         time=clock.now(),
         round=this.id,
-        key=this.scope,
+        key=this.key,
         rule=this.rule,
         reason=this.reason,
         does=write.does.value,

@@ -1,11 +1,14 @@
 """Kubernetes Events for people who watch: told without waiting, written when there is time, never in the way.
 
-What repeats within six minutes is one Event with a count, written again at most every SPACING seconds. What cannot be
-written is dropped and counted; nothing that happens here stops or fails the caller.
+What repeats within six minutes is one Event with a count, written again at most every SPACING seconds. Different texts
+for the same reason about the same object that come closer together than that are gathered into one Event, so that a
+rollout of many pods does not become as many writes. What cannot be written is dropped and counted; nothing that happens
+here stops or fails the caller.
 """
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
 
 import msgspec
@@ -25,6 +28,7 @@ SERIES_SECONDS = 360.0
 """A repetition after a longer silence is a new Event."""
 SPACING = 10.0
 MOST_REMEMBERED = 1000
+MOST_GATHERED = 50
 LONGEST_NOTE, LONGEST_REASON, LONGEST_NAME = 1024, 128, 253
 TIMEOUT = 5.0
 
@@ -34,6 +38,12 @@ class _Key(Struct, frozen=True):
     warning: bool
     reason: str
     note: str
+
+
+class _Topic(Struct, frozen=True):
+    about: Ref
+    warning: bool
+    reason: str
 
 
 class _Series(Struct):
@@ -59,12 +69,40 @@ class Recorder:
         self._series: dict[_Key, _Series] = {}
         """What was told lately, the least recent first; at most MOST_REMEMBERED."""
         self._queue: Queue[_Key] = Queue(spacing=SPACING)
+        self._gathering: dict[_Topic, dict[str, None]] = {}
+        """Topics of which an Event was told less than SPACING ago, and the texts that have come since."""
         self._resource = EVENTS
         self._last_stamp = 0
 
     def tell(self, about: Ref, warning: bool, reason: str, text: str) -> None:
-        """The Event will be written soon, or counted if it repeats another; returns at once."""
-        key = _Key(about, warning, reason[:LONGEST_REASON], _shortened(text))
+        """The Event will be written soon, alone or with others, or counted if it repeats one; returns at once."""
+        topic = _Topic(about, warning, reason[:LONGEST_REASON])
+        if topic in self._gathering and _Key(about, warning, topic.reason, _shortened(text)) not in self._series:
+            self._add(text, self._gathering[topic])
+            return
+        self._tell(topic, text)
+        if topic not in self._gathering:
+            self._gather(topic)
+
+    def _add(self, text: str, gathered: dict[str, None]) -> None:
+        if text not in gathered and len(gathered) >= MOST_GATHERED:
+            self.dropped += 1
+        else:
+            gathered[text] = None
+
+    def _gather(self, topic: _Topic) -> None:
+        self._gathering[topic] = {}
+        asyncio.get_running_loop().call_later(SPACING, self._tell_gathered, topic)
+
+    def _tell_gathered(self, topic: _Topic) -> None:
+        texts = self._gathering.pop(topic)
+        if texts:
+            self._tell(topic, "; ".join(texts))
+            self._gather(topic)
+
+    def _tell(self, topic: _Topic, text: str) -> None:
+        about = topic.about
+        key = _Key(about, topic.warning, topic.reason, _shortened(text))
         now, moment = clock.now(), clock.monotonic()
         series = self._series.pop(key, None)
         if series is None or moment - series.told_at >= SERIES_SECONDS:

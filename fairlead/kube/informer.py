@@ -51,17 +51,6 @@ class Change(Struct, Generic[T], frozen=True):
     initial: bool = False
 
 
-class Stopped(KubeError):
-    """The informer ended before it had listed again."""
-
-
-class _Gap(Struct):
-    """A caller of `refresh`: it is served by the first list begun after the `after`-th."""
-
-    after: int
-    closed: asyncio.Future[None]
-
-
 class Informer(Generic[T]):
     """One resource, seen through one selection, shared by any number of subscribers."""
 
@@ -79,8 +68,13 @@ class Informer(Generic[T]):
         streaming: bool = False,
         seed: int | None = None,
         trouble: Callable[[Exception], None] | None = None,
+        restored: Callable[[], None] | None = None,
     ) -> None:
-        """`trouble` hears of every failed attempt and every object that cannot be read."""
+        """`trouble` hears of failed attempts, and of objects that cannot be read, once for each of their versions.
+
+        A version that is too old is no failure unless it comes again at once. After a failure `restored` is called when
+        a watch has stayed open for a second.
+        """
         self.resource = resource
         self.store: Store[T] = Store(indexes)
         self.synced = asyncio.Event()
@@ -99,20 +93,26 @@ class Informer(Generic[T]):
         self._streaming = streaming
         self._pace = Pace(seed)
         self._trouble = trouble
+        self._restored = restored
+        self._failed = False
+        """Whether `trouble` was told of a failure that is not over."""
         self._handlers: list[Callable[[Change[T]], None]] = []
         self._stale = True
         """The version cannot be resumed: list next."""
         self._begun = 0
         """How many lists were begun."""
+        self._completed = 0
+        """The number of the last list that is in the store."""
+        self._wanted = 0
+        """The number of the first list that serves whoever asked last."""
         self._began_at = self.listed_at
         """When the last of them was."""
-        self._gaps: list[_Gap] = []
         self._arriving: Listing[T] | None = None
         """What a streamed list has brought so far; None outside of one."""
         self._heard = False
         """Whether the watch brought anything."""
         self._wait: asyncio.Timeout | None = None
-        """The wait (for lines or for the next attempt) that a refresh cuts short."""
+        """The wait (for lines or for the next attempt) that a wish for a list cuts short."""
 
     def subscribe(self, handler: Callable[[Change[T]], None]) -> None:
         """The handler is called after the store has changed, once per change; it must not fail."""
@@ -120,33 +120,27 @@ class Informer(Generic[T]):
 
     async def run(self) -> None:
         """Keeps the store in step until cancelled."""
-        try:
-            while True:
-                try:
-                    await self._follow()
-                except KubeError as error:
-                    await self._recover(error)
-        finally:
-            for gap in self._gaps:
-                if not gap.closed.done():
-                    gap.closed.set_exception(Stopped(f"the informer of {self.resource.plural} stopped"))
-            self._gaps.clear()
+        while True:
+            try:
+                await self._follow()
+            except KubeError as error:
+                await self._recover(error)
 
-    async def refresh(self) -> None:
-        """Returns when a list that began after this call is in the store; tries until one succeeds."""
-        gap = _Gap(self._begun, asyncio.get_running_loop().create_future())
-        self._gaps.append(gap)
+    def ask_for_list(self) -> None:
+        """Has a list begin as soon as may be, if none that was asked for is on its way.
+
+        Returns at once: `listed_at` shows when the list is in the store, and who finds it too early asks again. Until
+        it is there the attempts keep their pace, however often it is asked for.
+        """
+        if self._completed < self._wanted:
+            return
+        self._wanted = self._begun + 1
         if self._wait is not None and not self._wait.expired():
             self._wait.reschedule(clock.monotonic())
-        try:
-            await gap.closed
-        finally:
-            if gap in self._gaps:
-                self._gaps.remove(gap)
 
     async def _follow(self) -> None:
         """One list, if one is due, and one watch."""
-        listing = self._stale or bool(self._gaps)
+        listing = self._is_due()
         if listing and self._streaming:
             with suppress(BadRequest, Invalid):
                 await self._watch(from_start=True)
@@ -155,12 +149,15 @@ class Informer(Generic[T]):
         if listing:
             self._begin()
             self._replace(await list_all(self._client, self._selection, self._codec, self._page))
-        if not self._gaps:
+        if not self._is_due():
             await self._watch()
+
+    def _is_due(self) -> bool:
+        return self._stale or self._completed < self._wanted
 
     async def _recover(self, error: KubeError) -> None:
         """Decides where to go on after a failure, and waits before."""
-        self._report(error)
+        self.last_error = error
         delay = self._pace.next_delay()
         if isinstance(error, ApiError):
             passing = isinstance(error, Throttled | ServerError)
@@ -169,6 +166,8 @@ class Informer(Generic[T]):
             delay = max(delay, error.retry_after or 0.0)
         if isinstance(error, Gone) and self._pace.failures == 1:
             return  # an old version is no sign of trouble; only when it comes again at once is there reason to wait
+        self._failed = True
+        self._tell_trouble(error)
         await self._pause(delay)
 
     async def _pause(self, seconds: float) -> None:
@@ -181,16 +180,18 @@ class Informer(Generic[T]):
             self._wait = None
 
     async def _watch(self, *, from_start: bool = False) -> None:
-        """Takes in what the server tells until it ends the watch, is silent for too long, or a refresh is wanted."""
+        """Takes in what the server tells until it ends the watch, is silent for too long, or a list is wanted."""
         seconds = self._pace.watch_seconds()
         if from_start:
             self._begin()
             self._arriving = Listing()
         self._heard, opened = False, clock.monotonic()
+        useful: asyncio.TimerHandle | None = None
         try:
             async with asyncio.timeout(LONGEST_STREAMED_LIST if from_start else seconds + GRACE) as self._wait:
                 async with self._client.stream(self._request(seconds, from_start)) as stream:
                     self.last_error = None
+                    useful = asyncio.get_running_loop().call_later(SHORTEST_USEFUL_WATCH, self._is_restored)
                     async for data in stream:
                         self._take_line(self._codec.line(data))
                         if from_start and self._arriving is None:
@@ -202,9 +203,11 @@ class Informer(Generic[T]):
                 raise TransportError(f"the watch of {self.resource.plural} ended at once")
             self._pace.reset()
         except TimeoutError:
-            if self._arriving is not None and not self._gaps:
+            if self._arriving is not None and self._wanted <= self._begun:  # nobody cut it short
                 self._streaming = False
         finally:
+            if useful is not None:
+                useful.cancel()
             self._arriving = None
             self._wait = None
 
@@ -232,8 +235,7 @@ class Informer(Generic[T]):
             self._arriving.add(item)
             return
         if isinstance(item, Unreadable):
-            self.unreadable[item.key] = item
-            self._report(item)
+            self._set_aside({**self.unreadable, item.key: item})
             return
         self._advance(item.metadata.resource_version)
         key = key_of(item)
@@ -297,26 +299,34 @@ class Informer(Generic[T]):
                 changes += _changes(old, None, initial)
         self.version = found.version
         self.listed_at = self._began_at
-        self.unreadable = found.unreadable
+        self._completed = self._begun
         self._stale = False
         self.synced.set()
-        for problem in found.unreadable.values():
-            self._report(problem)
+        self._set_aside(found.unreadable)
         self._publish(changes)
-        for gap in [gap for gap in self._gaps if gap.after < self._begun]:
-            self._gaps.remove(gap)
-            if not gap.closed.done():
-                gap.closed.set_result(None)
 
     def _publish(self, changes: list[Change[T]]) -> None:
         for change in changes:
             for handler in self._handlers:
                 handler(change)
 
-    def _report(self, error: Exception) -> None:
-        self.last_error = error
+    def _set_aside(self, unreadable: dict[Key, Unreadable]) -> None:
+        """These objects cannot be read at present; those of which this is news are reported."""
+        before, self.unreadable = self.unreadable, unreadable
+        for key, problem in unreadable.items():
+            if key not in before or before[key].version != problem.version:
+                self.last_error = problem
+                self._tell_trouble(problem)
+
+    def _tell_trouble(self, error: Exception) -> None:
         if self._trouble is not None:
             self._trouble(error)
+
+    def _is_restored(self) -> None:
+        if self._failed:
+            self._failed = False
+            if self._restored is not None:
+                self._restored()
 
 
 def _changes(old: T | None, new: T | None, initial: bool) -> list[Change[T]]:

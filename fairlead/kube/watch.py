@@ -88,11 +88,12 @@ class Identity(Struct, frozen=True):
 
 
 class Unreadable(Exception):
-    """An object that does not fit its struct; `key` names it."""
+    """An object that does not fit its struct; `key` and `version` say which one."""
 
-    def __init__(self, key: Key, why: str) -> None:
+    def __init__(self, key: Key, version: str, why: str) -> None:
         super().__init__(f"{'/'.join(part for part in key if part)} cannot be read: {why}")
         self.key = key
+        self.version = version
 
 
 class _PageMeta(Struct, frozen=True, rename={"resource_version": "resourceVersion", "token": "continue"}):
@@ -152,7 +153,8 @@ class Codec(Generic[T]):
         try:
             return self._item.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            return Unreadable(self.identity(data).key, str(error))
+            which = self.identity(data)
+            return Unreadable(which.key, which.metadata.resource_version, str(error))
 
     def page(self, data: bytes) -> tuple[list[T | Unreadable], str, str]:
         """Its objects, its version and the token of the next page."""

@@ -1,7 +1,8 @@
 """Workers that take keys from a queue and reconcile them.
 
 Four outcomes: done; look again at a time; retry with back-off, after any exception; give up until something changes,
-after Terminal. The failure of one key is told and does not touch the others.
+after Terminal. The failure of one key is told and does not touch the others. Between two keys a worker gives way to
+the loop, so that keys which are always ready and never wait hold up nothing else.
 """
 
 from __future__ import annotations
@@ -53,3 +54,4 @@ async def _worker(
                 queue.add_after(key, again)
         finally:
             queue.done(key)
+        await asyncio.sleep(0)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from fairlead.control.metrics import GroupSeries, Metrics, client_path
+from fairlead.control.part import Key
 from fairlead.kube.request import Request
+
+G = Key(("test", "g"))
 
 FOUR = (
     "rollout_operator_group_reconciles_total",
@@ -49,7 +52,7 @@ def value(metrics: Metrics, name: str, group: str) -> float | None:
 def test_failed_counter_and_last_success_exist_from_the_first_pass_on() -> None:
     metrics = Metrics()
 
-    GroupSeries(metrics).started("g")
+    GroupSeries(metrics).started(G)
 
     assert value(metrics, FOUR[0], "g") == 1
     assert value(metrics, FOUR[1], "g") == 0
@@ -60,10 +63,10 @@ def test_a_pass_that_failed_counts_and_leaves_the_time_of_the_last_success() -> 
     metrics = Metrics()
     series = GroupSeries(metrics)
 
-    series.started("g")
-    series.ended("g", 0.1, failed=False, at=1000)
-    series.started("g")
-    series.ended("g", 0.1, failed=True, at=2000)
+    series.started(G)
+    series.ended(G, 0.1, failed=False, at=1000)
+    series.started(G)
+    series.ended(G, 0.1, failed=True, at=2000)
 
     assert [value(metrics, name, "g") for name in FOUR] == [2, 1, 2, 1000]
 
@@ -71,10 +74,10 @@ def test_a_pass_that_failed_counts_and_leaves_the_time_of_the_last_success() -> 
 def test_the_series_of_a_group_without_statefulsets_disappear() -> None:
     metrics = Metrics()
     series = GroupSeries(metrics)
-    series.started("g")
-    series.ended("g", 0.1, failed=False, at=1000)
+    series.started(G)
+    series.ended(G, 0.1, failed=False, at=1000)
 
-    series.vanished("g")
+    series.vanished(G)
 
     assert [value(metrics, name, "g") for name in FOUR] == [None] * 4
     assert b'rollout_group="g"' not in metrics.exposition()
@@ -83,14 +86,15 @@ def test_the_series_of_a_group_without_statefulsets_disappear() -> None:
 def test_while_another_group_fails_the_series_stay_and_go_with_its_next_success() -> None:
     metrics = Metrics()
     series = GroupSeries(metrics)
-    for group in ("gone", "failing"):
-        series.started(group)
-        series.ended(group, 0.1, failed=group == "failing", at=1000)
+    gone, failing = Key(("test", "gone")), Key(("test", "failing"))
+    for key in (gone, failing):
+        series.started(key)
+        series.ended(key, 0.1, failed=key == failing, at=1000)
 
-    series.vanished("gone")
+    series.vanished(gone)
     before = value(metrics, FOUR[0], "gone")
-    series.started("failing")
-    series.ended("failing", 0.1, failed=False, at=1001)
+    series.started(failing)
+    series.ended(failing, 0.1, failed=False, at=1001)
 
     assert before == 1
     assert value(metrics, FOUR[0], "gone") is None
@@ -100,11 +104,49 @@ def test_while_another_group_fails_the_series_stay_and_go_with_its_next_success(
 def test_a_group_that_comes_back_starts_anew() -> None:
     metrics = Metrics()
     series = GroupSeries(metrics)
-    series.started("g")
-    series.ended("g", 0.1, failed=True, at=1000)
-    series.vanished("g")
+    series.started(G)
+    series.ended(G, 0.1, failed=True, at=1000)
+    series.vanished(G)
 
-    series.started("g")
+    series.started(G)
 
     assert value(metrics, FOUR[0], "g") == 1
     assert value(metrics, FOUR[1], "g") == 0
+
+
+def test_the_series_of_a_name_stay_until_the_last_namespace_has_no_such_group() -> None:
+    metrics = Metrics()
+    series = GroupSeries(metrics)
+    here, there = Key(("here", "g")), Key(("there", "g"))
+    for key in (here, there):
+        series.started(key)
+        series.ended(key, 0.1, failed=False, at=1000)
+
+    series.vanished(here)
+    between = value(metrics, FOUR[0], "g")
+    series.vanished(there)
+
+    assert between == 2
+    assert [value(metrics, name, "g") for name in FOUR] == [None] * 4
+
+
+def test_a_failure_in_one_namespace_is_not_forgotten_by_a_success_in_another() -> None:
+    metrics = Metrics()
+    series = GroupSeries(metrics)
+    here, there, gone = Key(("here", "g")), Key(("there", "g")), Key(("here", "gone"))
+    for key in (here, there, gone):
+        series.started(key)
+        series.ended(key, 0.1, failed=key == here, at=1000)
+
+    series.vanished(gone)
+
+    assert value(metrics, FOUR[0], "gone") == 1
+
+
+def test_there_are_no_series_about_when_a_series_began() -> None:
+    metrics = Metrics()
+
+    GroupSeries(metrics).started(G)
+    metrics.observe_call(Request("GET", "/api/v1/pods"), 200, 0.2)
+
+    assert b"_created" not in metrics.exposition()

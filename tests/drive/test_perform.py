@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from fairlead.api.apps import STATEFULSETS
 from fairlead.api.audit import Line
 from fairlead.api.core import PODS, Pod
-from fairlead.api.meta import Ref, Resource
+from fairlead.api.meta import Meta, Ref, Resource
 from fairlead.decide.act import AnyWrite, Apply, Create, Delete, Does, Patch, PatchKind, Replace, Tell
 from fairlead.drive.perform import Effects, Round, carry_out, digest, request_for
+from fairlead.kube import clock
 from fairlead.kube.client import Client
-from fairlead.kube.errors import Conflict, ServerError, TransportError
-from fairlead.kube.ledger import Ledger
+from fairlead.kube.errors import ApiError, Conflict, ServerError, TransportError
+from fairlead.kube.ledger import SETTLE, Ledger
 from fairlead.kube.request import Request, Response, Stream
 from fairlead.kube.store import Store
 from fairlead.sim.time import run
 
 ZONE = Ref(STATEFULSETS, "test", "zone-a", "uid-zone-a")
+WRITE_TIMEOUT = 4.0
 THIS = Round("7", "test/ingester", "roll", "Rolling", "d1")
 
 
@@ -68,12 +72,14 @@ class Server:
 
 
 class Cache:
-    """An informer whose store shows nothing, so that whatever the ledger expects of it stays expected."""
+    """An informer that shows these objects and has not come as far as any write."""
 
-    def __init__(self) -> None:
+    def __init__(self, *shown: Ref) -> None:
         self.store: Store[Pod] = Store()
         self.version = "10"
         self.listed_at = -1.0
+        for ref in shown:
+            self.store.put(Pod(Meta(ref.name, ref.uid, "5", namespace=ref.namespace)))
 
 
 class Told:
@@ -89,7 +95,7 @@ def carried(server: Server, *writes: AnyWrite) -> tuple[Told, Ledger, Exception 
     told, ledger = Told(), Ledger(10)
 
     async def scenario() -> Exception | None:
-        effects = Effects(Client(server), ledger, told.lines.append, told.tells.append)
+        effects = Effects(Client(server), ledger, told.lines.append, told.tells.append, WRITE_TIMEOUT)
         try:
             await carry_out(writes, THIS, effects)
         except Exception as error:  # noqa: BLE001  the test looks at it
@@ -99,9 +105,9 @@ def carried(server: Server, *writes: AnyWrite) -> tuple[Told, Ledger, Exception 
     return told, ledger, run(scenario())
 
 
-def expected(ledger: Ledger, caches: Mapping[Resource, Cache]) -> tuple[str, ...]:
+def expected(ledger: Ledger, caches: Mapping[Resource, Cache], scope: str = THIS.key) -> tuple[str, ...]:
     async def scenario() -> tuple[str, ...]:
-        return tuple(ref.name for ref in ledger.pending(THIS.scope, caches))
+        return tuple(ref.name for ref in ledger.pending(scope, caches))
 
     return run(scenario())
 
@@ -152,6 +158,7 @@ def test_a_pod_that_vanished_is_nothing_to_do_and_nothing_to_tell(code: int) -> 
     assert error is None
     assert told.outcomes() == [("pod/a-0", "gone"), ("pod/a-1", "ok")]
     assert [tell.text for tell in told.tells] == ["Deleted pod a-1"]
+    assert expected(ledger, {PODS: Cache(pod("a-0"), pod("a-1"))}) == ("a-0", "a-1"), "the cache must show it too"
     assert expected(ledger, {PODS: Cache()}) == ()
 
 
@@ -166,10 +173,12 @@ def test_a_conflict_on_a_status_write_is_a_failure() -> None:
 def test_a_status_write_to_a_set_that_vanished_is_nothing_to_do() -> None:
     server = Server({"/apis/apps/v1/namespaces/test/statefulsets/zone-a/status": status(404, "NotFound")})
 
-    told, _, error = carried(server, completion())
+    told, ledger, error = carried(server, completion())
 
     assert error is None
     assert told.outcomes() == [("statefulset/zone-a", "gone")]
+    assert expected(ledger, {STATEFULSETS: Cache(ZONE)}) == ("zone-a",), "the cache must show it too"
+    assert expected(ledger, {STATEFULSETS: Cache()}) == ()
 
 
 def test_a_written_version_is_expected_in_the_cache() -> None:
@@ -178,17 +187,111 @@ def test_a_written_version_is_expected_in_the_cache() -> None:
     assert expected(ledger, {STATEFULSETS: Cache()}) == ("zone-a",)
 
 
-def test_a_write_without_an_answer_is_expected_until_a_later_list() -> None:
-    server = Server({"/api/v1/namespaces/test/pods/a-0": None})
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (None, TransportError),
+        (status(500, "InternalError"), ServerError),
+        (status(504, "Timeout"), ServerError),
+        (Response(200, b"<html>welcome</html>"), TransportError),
+        (Response(200, b'{"metadata": "\xff"}'), TransportError),
+    ],
+    ids=["no answer", "500", "504", "a success in HTML", "a success in no known letters"],
+)
+def test_a_write_of_which_nothing_is_known_fails_and_is_expected_until_a_list_that_begins_when_it_must_be_over(
+    answer: Response | None, kind: type[Exception]
+) -> None:
+    server = Server({"/api/v1/namespaces/test/pods/a-0": answer})
     cache = Cache()
 
-    _, ledger, error = carried(server, deletion("a-0"), deletion("a-1"))
+    told, ledger, error = carried(server, deletion("a-0"), deletion("a-1"))
+
+    assert isinstance(error, kind)
+    assert len(server.requests) == 1
+    assert told.outcomes() == [("pod/a-0", str(error))]
+    assert told.tells == []
+    cache.listed_at = SETTLE - 0.1
+    assert expected(ledger, {PODS: cache}) == ("a-0",)
+    cache.listed_at = SETTLE
+    assert expected(ledger, {PODS: cache}) == ()
+
+
+def test_a_success_without_a_version_is_not_believed() -> None:
+    path = "/apis/apps/v1/namespaces/test/statefulsets/zone-a/status"
+    server = Server({path: Response(200, b'{"kind": "Status", "status": "Success"}')})
+
+    _, ledger, error = carried(server, completion())
 
     assert isinstance(error, TransportError)
-    assert len(server.requests) == 1
-    assert expected(ledger, {PODS: cache}) == ("a-0",)
-    cache.listed_at = 1.0
-    assert expected(ledger, {PODS: cache}) == ()
+    assert expected(ledger, {STATEFULSETS: Cache()}) == ("zone-a",)
+
+
+@pytest.mark.parametrize("refusal", [status(403, "Forbidden"), status(422, "Invalid"), status(429, "TooManyRequests")])
+def test_a_write_that_was_refused_leaves_nothing_to_expect(refusal: Response) -> None:
+    server = Server({"/api/v1/namespaces/test/pods/a-0": refusal})
+
+    _, ledger, error = carried(server, deletion("a-0"))
+
+    assert isinstance(error, ApiError)
+    assert expected(ledger, {PODS: Cache(pod("a-0"))}) == ()
+
+
+def test_writes_are_expected_in_their_own_scope() -> None:
+    _, ledger, _ = carried(Server(), structs.replace(completion(), scope="uid-zone-a"))
+
+    assert expected(ledger, {STATEFULSETS: Cache()}) == ()
+    assert expected(ledger, {STATEFULSETS: Cache()}, "uid-zone-a") == ("zone-a",)
+
+
+class Slow(Server):
+    """Answers after a minute."""
+
+    async def send(self, request: Request) -> Response:
+        await asyncio.sleep(60)
+        return await super().send(request)
+
+
+def test_all_writes_are_pending_from_before_the_first_is_sent() -> None:
+    async def scenario() -> None:
+        ledger = Ledger(10)
+        effects = Effects(Client(Slow()), ledger, lambda _: None, lambda _: None, 90.0)
+        writes = (structs.replace(deletion("a-0"), scope="one"), structs.replace(deletion("b-0"), scope="two"))
+        caches = {PODS: Cache()}
+
+        carrying = asyncio.create_task(carry_out(writes, THIS, effects))
+        await asyncio.sleep(1)
+
+        assert [ref.name for scope in ("one", "two") for ref in ledger.pending(scope, caches)] == ["a-0", "b-0"]
+        await carrying
+        assert ledger.pending("one", caches) == ledger.pending("two", caches) == ()
+
+    run(scenario())
+
+
+def test_a_write_that_is_cancelled_has_an_unknown_outcome() -> None:
+    async def scenario() -> None:
+        ledger = Ledger(10)
+        effects = Effects(Client(Slow()), ledger, lambda _: None, lambda _: None, 90.0)
+        carrying = asyncio.create_task(carry_out((deletion("a-0"),), THIS, effects))
+        await asyncio.sleep(1)
+
+        carrying.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await carrying
+
+        assert ledger.pending(THIS.key, {PODS: Cache()}) == (pod("a-0"),)
+
+    run(scenario())
+
+
+def test_a_write_is_given_up_after_the_time_that_writes_have() -> None:
+    async def scenario() -> float:
+        effects = Effects(Client(Slow(), timeout=300), Ledger(10), lambda _: None, lambda _: None, WRITE_TIMEOUT)
+        with pytest.raises(TransportError, match="no answer within 4 seconds"):
+            await carry_out((deletion("a-0"),), THIS, effects)
+        return clock.monotonic()
+
+    assert run(scenario()) == WRITE_TIMEOUT
 
 
 CREATION = Create(does=Does.TERMINATE_POD, resource=PODS, namespace="test", name="p", body=b"{}")
@@ -232,5 +335,5 @@ def test_every_verb_has_its_request(write: AnyWrite, method: str, path: str, con
 
 
 def test_a_digest_names_what_was_seen() -> None:
-    assert digest(("a", 1)) == digest(("a", 1))
-    assert digest(("a", 1)) != digest(("a", 2))
+    assert digest(("a@1", "b@2")) == digest(["a@1", "b@2"])
+    assert len({digest(seen) for seen in (("a@1", "b@2"), ("a@1", "b@3"), ("a@1",), ("a@1b@2",))}) == 4

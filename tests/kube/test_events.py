@@ -12,7 +12,7 @@ from fairlead.api.core import PODS
 from fairlead.api.meta import Ref, Resource
 from fairlead.kube import clock
 from fairlead.kube.errors import NotLeader, TransportError
-from fairlead.kube.events import MOST_REMEMBERED, SPACING, Recorder
+from fairlead.kube.events import MOST_GATHERED, MOST_REMEMBERED, SPACING, Recorder
 from fairlead.kube.request import Request, Response
 from fairlead.sim.time import run
 from tests.kube.scripted import Scripted, Tree, failure, pod_ref
@@ -130,12 +130,57 @@ def test_different_events_of_one_moment_do_not_collide() -> None:
             recorder.tell(pod_ref("web-0"), False, "Waiting", "not ready")
             recorder.tell(pod_ref("web-0"), True, "Waiting", "not ready")
             recorder.tell(pod_ref("web-0"), False, "Deleted", "not ready")
-            recorder.tell(pod_ref("web-0"), False, "Waiting", "still not ready")
             recorder.tell(pod_ref("web-0", uid="other"), False, "Waiting", "not ready")
             await asyncio.sleep(1)
 
-            assert len(events(api)) == 5
+            assert len(events(api)) == 4
             assert all("series" not in event for event in events(api))
+
+    play(scenario)
+
+
+def test_texts_of_one_topic_that_come_close_together_are_gathered_into_one_event() -> None:
+    async def scenario() -> None:
+        api = Scripted()
+        async with recording(api) as recorder:
+            for number in range(20):
+                recorder.tell(pod_ref("zone-a"), False, "PodTerminated", f"deleted {number}")
+                await asyncio.sleep(1)
+            await asyncio.sleep(SPACING)
+
+            first, *later = [event["note"] for event in events(api)]
+            assert first == "deleted 0"
+            assert len(later) == 2
+            assert "; ".join(later) == "; ".join(f"deleted {number}" for number in range(1, 20))
+            assert recorder.dropped == 0
+
+    play(scenario)
+
+
+def test_a_topic_that_was_quiet_is_told_at_once_again() -> None:
+    async def scenario() -> None:
+        api = Scripted()
+        async with recording(api) as recorder:
+            for number in range(3):
+                recorder.tell(pod_ref("zone-a"), False, "PodTerminated", f"deleted {number}")
+                await asyncio.sleep(SPACING + 1)
+
+            assert [event["note"] for event in events(api)] == ["deleted 0", "deleted 1", "deleted 2"]
+            assert not recorder._gathering
+
+    play(scenario)
+
+
+def test_more_texts_of_one_topic_than_an_event_can_hold_are_counted_as_dropped() -> None:
+    async def scenario() -> None:
+        api = Scripted()
+        async with recording(api) as recorder:
+            for number in range(MOST_GATHERED + 8):
+                recorder.tell(pod_ref("zone-a"), False, "PodTerminated", f"deleted {number}")
+            await asyncio.sleep(SPACING + 1)
+
+            assert len(events(api)) == 2
+            assert recorder.dropped == 7
 
     play(scenario)
 

@@ -11,8 +11,8 @@ import pytest
 
 from fairlead.api.core import PODS, Pod
 from fairlead.kube import clock
-from fairlead.kube.errors import Forbidden, TransportError
-from fairlead.kube.informer import Change, Informer, Stopped
+from fairlead.kube.errors import Forbidden, Gone, TransportError
+from fairlead.kube.informer import Change, Informer
 from fairlead.kube.request import Request, Response
 from fairlead.sim.time import run
 from tests.kube.scripted import Scripted, Tree, a_pod, failure
@@ -24,6 +24,7 @@ class Scene:
     def __init__(self, *, streaming: bool = False, page: int = 500) -> None:
         self.api = Scripted()
         self.troubles: list[Exception] = []
+        self.restored: list[float] = []
         self.told: list[Change[Pod]] = []
         self.informer: Informer[Pod] = Informer(
             self.api.client(),
@@ -34,6 +35,7 @@ class Scene:
             streaming=streaming,
             seed=1,
             trouble=self.troubles.append,
+            restored=lambda: self.restored.append(clock.monotonic()),
         )
         self.informer.subscribe(self.told.append)
 
@@ -176,14 +178,15 @@ def test_a_streamed_list_that_breaks_off_leaves_the_store_alone_and_is_begun_aga
         async with running(scene):
             whole = scene.api._send_initial
             scene.api._send_initial = lambda watch: watch.finish(None)  # type: ignore[method-assign]
-            refreshing = asyncio.create_task(scene.informer.refresh())
+            scene.informer.ask_for_list()
             await settle()
             assert scene.names() == ["a", "b"]
             assert isinstance(scene.informer.last_error, TransportError)
 
             scene.api._send_initial = whole  # type: ignore[method-assign]
-            await refreshing
+            await asyncio.sleep(1.6)
 
+            assert scene.informer.listed_at > 2
             assert scene.story() == ["+uid-a", "+uid-b"]
             assert scene.informer.last_error is None
 
@@ -516,7 +519,9 @@ def test_an_object_that_becomes_unreadable_keeps_its_last_readable_state_until_i
             assert scene.names() == ["a"]
             assert "ns/a cannot be read" in str(scene.informer.last_error)
 
-            await scene.informer.refresh()
+            scene.informer.ask_for_list()
+            await settle()
+            assert scene.api.lists_served == 2
             assert scene.names() == ["a"]
 
             scene.api.remove("a")
@@ -560,7 +565,7 @@ def test_every_subscriber_hears_of_a_change_after_the_store_shows_it() -> None:
     play(scenario)
 
 
-def test_refresh_sees_what_a_frozen_watch_withholds() -> None:
+def test_a_list_that_is_asked_for_shows_what_a_frozen_watch_withholds() -> None:
     async def scenario() -> None:
         scene = Scene()
         scene.api.put(a_pod("a"))
@@ -572,11 +577,11 @@ def test_refresh_sees_what_a_frozen_watch_withholds() -> None:
             before = clock.monotonic()
             assert scene.names() == ["a"]
 
-            await scene.informer.refresh()
+            scene.informer.ask_for_list()
+            await settle()
 
             assert scene.names() == ["b"]
-            assert scene.informer.listed_at >= before
-            assert clock.monotonic() == before
+            assert scene.informer.listed_at == before
             scene.api.put(a_pod("c"))
             await settle()
             assert scene.names() == ["b", "c"]
@@ -584,7 +589,7 @@ def test_refresh_sees_what_a_frozen_watch_withholds() -> None:
     play(scenario)
 
 
-def test_refresh_is_not_content_with_a_list_that_had_begun_before() -> None:
+def test_a_list_that_had_begun_before_does_not_do_for_who_asks() -> None:
     async def scenario() -> None:
         scene = Scene()
         slow = asyncio.Event()
@@ -597,21 +602,23 @@ def test_refresh_is_not_content_with_a_list_that_had_begun_before() -> None:
         task = asyncio.create_task(scene.informer.run())
         await settle()
         scene.api.put(a_pod("a"))
-        refreshing = asyncio.create_task(scene.informer.refresh())
+        scene.api.freeze()
+        for _ in range(3):
+            scene.informer.ask_for_list()
         await settle()
         slow.set()
 
-        await refreshing
+        await settle()
 
         assert scene.names() == ["a"]
-        assert scene.api.lists_served == 2
+        assert scene.api.lists_served == 2, "asked for three times, listed once more"
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
     play(scenario)
 
 
-def test_refresh_cuts_the_pause_after_a_failure_short() -> None:
+def test_a_wish_for_a_list_cuts_the_pause_after_a_failure_short_once() -> None:
     async def scenario() -> None:
         scene = Scene()
         async with running(scene):
@@ -619,29 +626,118 @@ def test_refresh_cuts_the_pause_after_a_failure_short() -> None:
             scene.api.break_watches()
             scene.api.put(a_pod("a"))
             await settle()
-            before = clock.monotonic()
 
-            await asyncio.gather(scene.informer.refresh(), scene.informer.refresh())
+            scene.informer.ask_for_list()
+            await settle()
 
-            assert clock.monotonic() == before
             assert scene.names() == ["a"]
 
     play(scenario)
 
 
-def test_refresh_ends_with_the_informer() -> None:
+def test_however_often_a_list_is_asked_for_a_server_that_refuses_is_not_hurried() -> None:
     async def scenario() -> None:
         scene = Scene()
         async with running(scene):
 
             async def refuse(_request: Request, _when: str) -> Response | None:
-                return failure(500)
+                return failure(403, "Forbidden", "not today")
 
             scene.api.fault = refuse
-            refreshing = asyncio.create_task(scene.informer.refresh())
+            before = len(scene.api.requests)
+            for _ in range(600):
+                scene.informer.ask_for_list()
+                await asyncio.sleep(0.1)
+            assert 3 <= len(scene.api.requests) - before <= 7
+
+            scene.api.fault = None
+            await asyncio.sleep(61)
+            assert scene.informer.listed_at > 60, "the wish was not forgotten"
+
+    play(scenario)
+
+
+def test_a_list_asked_for_while_one_is_streamed_leaves_the_streaming_on() -> None:
+    async def scenario() -> None:
+        scene = Scene(streaming=True)
+        async with running(scene):
+            whole = scene.api._send_initial
+            scene.api._send_initial = lambda watch: None  # type: ignore[method-assign]
+            expire_by_event(scene.api)
+            await settle()
+            scene.api._send_initial = whole  # type: ignore[method-assign]
+
+            scene.informer.ask_for_list()
             await settle()
 
-        with pytest.raises(Stopped):
-            await refreshing
+            assert len(scene.api.asked("GET", sendInitialEvents="true")) == 3
+            assert scene.informer.listed_at > 2
+            assert scene.troubles == []
+
+    play(scenario)
+
+
+def test_after_a_failure_it_is_told_once_that_a_watch_stays_open_again() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        async with running(scene):
+            assert scene.restored == [], "nothing had failed"
+            scene.api.break_watches()
+            await asyncio.sleep(1.6)
+            scene.api.break_watches()
+            await settle()
+            assert scene.restored == [], "it broke again at once"
+            assert len(scene.troubles) == 2
+
+            await asyncio.sleep(30)
+            scene.api.end_watches()
+            await asyncio.sleep(30)
+
+            assert len(scene.restored) == 1
+            assert scene.api.open_watches == 1
+
+    play(scenario)
+
+
+def test_a_version_that_is_too_old_is_no_trouble_unless_it_comes_again_at_once() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        async with running(scene):
+            expire_by_event(scene.api)
+            await asyncio.sleep(5)
+            assert scene.api.lists_served == 2
+            assert (scene.troubles, scene.restored) == ([], [])
+
+            async def always_gone(request: Request, _: str) -> Response | None:
+                return failure(410, "Expired") if ("watch", "true") in request.query else None
+
+            scene.api.fault = always_gone
+            scene.api.end_watches()
+            await settle()
+            assert [type(trouble) for trouble in scene.troubles] == [Gone]
+
+    play(scenario)
+
+
+def test_an_object_that_cannot_be_read_is_reported_once_for_each_of_its_versions() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        broken = a_pod("a")
+        broken["status"]["conditions"] = "none"
+        scene.api.put(broken)
+        async with running(scene):
+            for _ in range(3):
+                scene.informer.ask_for_list()
+                await settle()
+            assert scene.api.lists_served == 4
+            assert len(scene.troubles) == 1
+
+            scene.api.put(broken)
+            await settle()
+            scene.informer.ask_for_list()
+            await settle()
+
+            assert len(scene.troubles) == 2
+            assert scene.restored == []
 
     play(scenario)

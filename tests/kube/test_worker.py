@@ -129,6 +129,33 @@ def test_a_key_that_always_fails_does_not_hold_up_others() -> None:
     play(scenario)
 
 
+def test_keys_that_are_always_ready_and_never_wait_leave_the_loop_to_others() -> None:
+    async def scenario() -> None:
+        queue: Queue[str] = Queue()
+        looks = 0
+
+        async def at_once_again(_: str) -> float:
+            nonlocal looks
+            looks += 1
+            if looks == 1000:
+                queue.close()
+            return 0.0
+
+        async def other() -> int:
+            for _ in range(5):
+                await asyncio.sleep(0)
+            return looks
+
+        queue.add("a")
+        queue.add("b")
+        beside = asyncio.create_task(other())
+        await work(queue, at_once_again, workers=2, failed=lambda key, error: None)
+
+        assert await beside < 100
+
+    play(scenario)
+
+
 def test_as_many_keys_are_in_work_at_once_as_there_are_workers() -> None:
     async def scenario() -> None:
         scene = Scene()

@@ -14,7 +14,7 @@ from fairlead.api.zones import GROUP_LABEL, NAME_LABEL, Settings
 from fairlead.control.part import Key
 from fairlead.decide.ask import Answers
 from fairlead.decide.zones.seen import Snapshot
-from fairlead.kube.store import Readable
+from fairlead.kube.store import Named, Readable
 
 _GROUP, _NAME, _UID, _SELECTING, _CONTROLLER, _ORPHAN = "group", "name", "uid", "selecting", "controller", "orphan"
 
@@ -94,6 +94,17 @@ def snapshot(
         settings=settings,
         since=since,
     )
+
+
+def versions(seen: Snapshot) -> Iterator[str]:
+    """Names every object of the Snapshot, and the version in which it shows it."""
+    shown: tuple[Named, ...] = (*seen.statefulsets, *seen.pods)
+    return (f"{item.metadata.uid}@{item.metadata.resource_version}" for item in shown)
+
+
+def scopes(key: Key, zones: Readable[StatefulSet]) -> Iterator[str]:
+    """The UIDs of the StatefulSets that are in the group at present."""
+    return (zone.metadata.uid for zone in zones.by(_GROUP, _in(key.namespace, key.name)))
 
 
 def group_of(zone: StatefulSet) -> Iterator[Key]:

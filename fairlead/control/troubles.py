@@ -1,0 +1,29 @@
+"""What is in the way of a watch, said in the log when it changes: who does not see must not be silent about it."""
+
+from __future__ import annotations
+
+from structlog.types import FilteringBoundLogger
+
+from fairlead.api.meta import Resource
+from fairlead.kube.watch import Unreadable
+
+
+class Troubles:
+    """The words about one informer; `failed` and `restored` are what it calls."""
+
+    def __init__(self, resource: Resource, namespace: str, log: FilteringBoundLogger) -> None:
+        self._log = log.bind(resource=resource.plural, namespace=namespace or "all")
+        self._said = ""
+        """The last failure, until it is over."""
+
+    def failed(self, error: Exception) -> None:
+        """One record for each failure that differs from the one before, and for each object that cannot be read."""
+        if isinstance(error, Unreadable):
+            self._log.warning("object cannot be read", object="/".join(error.key), error=str(error))
+        elif str(error) != self._said:
+            self._said = str(error)
+            self._log.warning("watch failed", error=self._said)
+
+    def restored(self) -> None:
+        self._said = ""
+        self._log.info("watch restored")

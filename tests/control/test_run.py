@@ -1,0 +1,75 @@
+"""From options to exit: stopping before the start is done, where the lease is, how long first questions may take."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from fairlead.control.options import OperatorOptions
+from fairlead.control.run import START_TIMEOUT, run
+from tests.control.world import World, play
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_start_that_the_server_does_not_answer(tmp_path: Path, number: signal.Signals) -> None:
+    """The server takes the connection and is silent; without the signal the start would fail after ten seconds."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        config = kubeconfig(tmp_path, server.getsockname()[1])
+        calls = threading.Thread(target=answer_with_a_signal, args=(server, number), daemon=True)
+        calls.start()
+
+        run(OperatorOptions(process="fairlead", namespaces=("test",), config_file=config, server_port=0))
+
+        calls.join()
+
+
+def answer_with_a_signal(server: socket.socket, number: signal.Signals) -> None:
+    connection, _ = server.accept()
+    with connection:
+        connection.recv(1)
+        os.kill(os.getpid(), number)
+        connection.recv(1 << 16)
+
+
+def kubeconfig(folder: Path, port: int) -> str:
+    path = folder / "config"
+    path.write_text(
+        f"""
+        {{"apiVersion": "v1", "kind": "Config", "current-context": "x",
+          "contexts": [{{"name": "x", "context": {{"cluster": "x", "user": "x"}}}}],
+          "clusters": [{{"name": "x", "cluster": {{"server": "http://127.0.0.1:{port}"}}}}],
+          "users": [{{"name": "x", "user": {{"token": "t"}}}}]}}
+        """
+    )
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "where"),
+    [(("test", "other"), "other"), (("other", "test"), "other"), (("test",), "test"), ((), "default")],
+    ids=["the smallest name", "whatever the order", "the only one", "at home"],
+)
+def test_where_the_lease_is(namespaces: tuple[str, ...], where: str) -> None:
+    async def scenario(world: World) -> None:
+        async with world.operating(namespaces=namespaces, lease="fairlead"):
+            pass
+
+        created = [sent.path for sent in world.requests if sent.method == "POST"]
+        assert created == [f"/apis/coordination.k8s.io/v1/namespaces/{where}/leases"]
+
+    play(scenario)
+
+
+def test_no_question_of_the_start_may_take_long() -> None:
+    async def scenario(world: World) -> None:
+        await world.operator(namespaces=("test", "other"), client_timeout=300.0)
+
+        assert "/api/v1/namespaces/other" in [sent.path for sent in world.requests]
+        assert {sent.timeout for sent in world.requests} == {START_TIMEOUT}
+
+    play(scenario)
