@@ -51,7 +51,7 @@ def run(options: OperatorOptions) -> None:
 
 def _loop_runner(main: Coroutine[Any, Any, None]) -> None:
     try:
-        import uvloop  # noqa: PLC0415  (a third less CPU where it is installed)
+        import uvloop  # noqa: PLC0415  (a tenth less CPU where it is installed)
     except ImportError:
         asyncio.run(main)
     else:

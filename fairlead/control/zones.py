@@ -17,11 +17,12 @@ from fairlead.control.gather import zones as gathering
 from fairlead.control.part import Key, Part, Saying, Wake
 from fairlead.control.troubles import Troubles
 from fairlead.decide.ask import Answers
-from fairlead.decide.decision import Decision
-from fairlead.decide.zones import decide, explain
+from fairlead.decide.decision import Decision, Hold
+from fairlead.decide.zones import decide
 from fairlead.decide.zones.course import moved_first
 from fairlead.decide.zones.groups import group_of
 from fairlead.decide.zones.seen import Snapshot
+from fairlead.decide.zones.waits import waits_of
 from fairlead.decide.zones.words import LOGGED, MOVED_FIRST, REASONS, WRITES
 from fairlead.kube.client import Client
 from fairlead.kube.informer import Change, Informer
@@ -102,11 +103,11 @@ def _any(informer: Informer[StatefulSet] | Informer[Pod]) -> Informer[Named]:
 
 
 def _say(seen: Snapshot, decision: Decision) -> tuple[Saying, ...]:
-    reason = decision.verdict.reason
-    waits = "; ".join(block.text for block in explain(seen, decision).blocked_by)
+    reason, group = decision.verdict.reason, group_of(seen)
+    waits = "; ".join(wait.text for wait in waits_of(group, reason)) if isinstance(decision.verdict, Hold) else ""
     keys = {"reason": reason.word, "waiting_for": waits} if waits else {"reason": reason.word}
     words = REASONS[reason]
-    first = moved_first(group_of(seen)) if decision.rule == "roll" else None
+    first = moved_first(group) if decision.rule == "roll" else None
     return (
         Saying(words.level, words.message, keys),
         *((Saying(MOVED_FIRST.level, MOVED_FIRST.message, {"zone": first.name}),) if first is not None else ()),
@@ -126,12 +127,18 @@ def _subscribe(watched: _Watched, wake: Wake, log: FilteringBoundLogger) -> None
                 wake(key, change.initial)
 
     def pod_changed(change: Change[Pod]) -> None:
-        for pod in _both(change.old, change.new):
+        # Only a pod that changed hands or labels concerns more groups than those of its newest state.
+        moved = change.old and change.new and _belonging(change.old) != _belonging(change.new)
+        for pod in _both(change.old, change.new) if moved or change.new is None else _both(change.new):
             for key in gathering.groups_of(pod, watched.zones.store):
                 wake(key, change.initial)
 
     watched.zones.subscribe(zone_changed)
     watched.pods.subscribe(pod_changed)
+
+
+def _belonging(pod: Pod) -> tuple[object, ...]:
+    return pod.metadata.labels, pod.metadata.owner_references
 
 
 def _observed(change: Change[StatefulSet], log: FilteringBoundLogger) -> None:

@@ -24,6 +24,9 @@ from fairlead.kube.errors import AlreadyExists, Conflict, KubeError, NotFound, S
 from fairlead.kube.ledger import Ledger
 from fairlead.kube.request import Request
 
+FRESH_SECONDS = 0.5
+"""For so long writes rest on what was seen before the first of them."""
+
 
 class Teller(Protocol):
     def __call__(self, tell: Tell, /) -> None: ...
@@ -72,9 +75,13 @@ async def carry_out(writes: tuple[AnyWrite, ...], this: Round, effects: Effects)
     """All writes are done and noted when this returns; the first failure is raised and the rest are not sent.
 
     They are pending in the ledger from the first moment, so that nobody decides on what is about to change.
+    When answers are so slow that the facts of the decision have grown old, the rest is left to the next round.
     """
+    begun = clock.monotonic()
     with effects.ledger.in_flight([(scope_of(write, this.key), subject(write)) for write in writes]):
-        for write in writes:
+        for place, write in enumerate(writes):
+            if place and clock.monotonic() - begun > FRESH_SECONDS:
+                return
             try:
                 outcome, version = await _send(write, scope_of(write, this.key), effects)
             except KubeError as error:
@@ -88,7 +95,7 @@ async def carry_out(writes: tuple[AnyWrite, ...], this: Round, effects: Effects)
 async def _send(write: AnyWrite, scope: str, effects: Effects) -> tuple[str, str]:
     ref, message = subject(write), request_for(write)
     try:
-        answer = await effects.client.call(structs.replace(message, timeout=effects.timeout))
+        answer = await effects.client.call(structs.replace(message, timeout=effects.timeout, patient=False))
         written = _written(answer.body, write, message.doing)
     except NotFound:
         effects.ledger.deleted(scope, ref)

@@ -89,7 +89,10 @@ class Client:
                 _no_answer(request, f"no answer within {seconds:g} seconds", error)
             if response.status < 400:
                 return response
-            await self._pause(error_of(response, request.doing), deadline)
+            refusal = error_of(response, request.doing)
+            if not request.patient:
+                raise refusal
+            await self._pause(refusal, deadline)
 
     async def read(self, ref: Ref, into: type[T], subresource: str = "") -> T:
         """The object that `ref` names; its UID is not compared."""

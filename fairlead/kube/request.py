@@ -31,6 +31,8 @@ class Request(Struct, frozen=True):
     content_type: str = ""
     timeout: float | None = None
     """Seconds until the caller gives up; None leaves it to the client."""
+    patient: bool = True
+    """Whether a server that asks to come back later is asked again; what rests on a decision must be decided anew."""
     headers: tuple[tuple[str, str], ...] = ()
 
     @property

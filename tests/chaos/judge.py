@@ -6,7 +6,8 @@ is the truth up to there, worked out here from the record; nothing is asked of t
 
 The tolerance is exactly this, and nothing is excused by time:
 - What others did (kills, crashes, new templates, scaling) counts from the moment it was handed over. Nobody can know it
-  sooner, and afterwards there is no excuse.
+  sooner, and afterwards there is no excuse. A StatefulSet that was read by itself counts too: always for writes to its
+  own zone, and for or against writes to other zones, since what was read is not kept beyond its round.
 - What operators did counts from the moment it happened, whichever process did it, whatever the watches show: a pod that
   an operator deleted is out until it has truly been ready again.
 - The writes of one decision are judged by what had been told when its first one was sent: a batch is one decision
@@ -141,6 +142,21 @@ class View:
         self._facts = facts
         self._taken = dict.fromkeys(facts, 0)
         self.state = State()
+        self._read: dict[Key, StatefulSet] = {}
+
+    def read(self, statefulset: StatefulSet) -> None:
+        """One object was read by itself."""
+        self._read[statefulset.metadata.namespace, statefulset.metadata.name] = statefulset
+
+    def group(self, key: Key, touched: str | None) -> dict[str, Zone]:
+        """The zones of a group by name, with what was read of one of them, or of all of them."""
+        state = State()
+        state.pods, state.statefulsets = self.state.pods, dict(self.state.statefulsets)
+        for place, held in self.state.statefulsets.items():
+            read = self._read.get(place)
+            if read is not None and touched in (None, place[1]) and _version(read) > _version(held):
+                state.statefulsets[place] = read
+        return state.group(*key)
 
     def told(self, plural: str, version: int) -> None:
         """Everything of this kind up to a version."""
@@ -180,7 +196,8 @@ class Judge:
         self._now = now
         self._steps = steps
         self._leased = leased
-        self._holder = ""
+        self.holder = ""
+        """Who holds the lease."""
         self._facts: dict[str, list[Fact]] = {"pods": [], "statefulsets": []}
         self._views: dict[str, View] = {}
         self._out: dict[Key, str] = {}
@@ -199,12 +216,18 @@ class Judge:
         """A list or a line was handed to an operator."""
         self._views[operator].told(plural, version)
 
+    def read(self, operator: str, body: bytes) -> None:
+        """A StatefulSet was handed to an operator as the answer to a question."""
+        self._views[operator].read(_statefulset.decode(body))
+
     def asks(self, operator: str, request: Request) -> Asked | None:
         """An operator sends a write; the answer is for `answered`."""
         place = place_of(request.path)
         key = (place.namespace, place.name)
         self.writes += 1
         self._note(f"{operator} asks {request.method} {request.path}")
+        if self._leased and place.plural != "leases" and operator != self.holder:
+            self.broken("lease", f"{operator} sent a write while {self.holder or 'nobody'} held the lease")
         match request.method, place.plural, place.subresource:
             case "DELETE", "pods", "":
                 return self._asks_deletion(operator, key)
@@ -231,7 +254,7 @@ class Judge:
             self.truth.take(plural, fact)
             self._settle()
         elif plural == "leases":
-            self._holder = entry.new["spec"].get("holderIdentity") or ""
+            self.holder = entry.new["spec"].get("holderIdentity") or ""
 
     def unfinished(self) -> list[str]:
         """What is left until every zone with a group is at its update revision and says so (L1)."""
@@ -258,7 +281,8 @@ class Judge:
         if not groups:
             self.broken("S15", f"{operator} asked to delete {key[1]}, which is of no managed zone that it knows of")
             return None
-        asked = self._decided(operator, (key[0], groups[0]))
+        zones = [zone.name for zone in view.zones(key[0]) if pod in zone.pods]
+        asked = self._decided(operator, (key[0], groups[0]), zones[0])
         self._asked[operator, key] = asked
         self._judge(asked, lambda zones: _problems_of_deletion(zones, key[1]))
         live = self.truth.pods.get(key)
@@ -273,17 +297,18 @@ class Judge:
         if group is None:
             self.broken("S15", f"{operator} wrote the status of {key[1]}, which has no group")
             return None
-        asked = self._decided(operator, (key[0], group))
+        asked = self._decided(operator, (key[0], group), key[1])
         recorded = _statefulset.decode(body).status.current_revision
         self._judge(asked, lambda zones: _problems_of_record(zones, key[1], recorded))
         if out := self._own_out(key[1], key[0]):
             self.broken("S7", f"{key[1]} is recorded with {out} not back")
         return asked
 
-    def _decided(self, operator: str, group: Key) -> Asked:
+    def _decided(self, operator: str, group: Key, zone: str) -> Asked:
         step, before = self._decisions.get((operator, group), (-1, []))
-        now = self._views[operator].state.group(*group)
-        return Asked(operator, group, [*before, now] if step == self._steps() else [now])
+        view = self._views[operator]
+        now = [view.group(group, zone), view.group(group, None)]
+        return Asked(operator, group, before + now if step == self._steps() else now)
 
     def _judge(self, asked: Asked, problems: Callable[[dict[str, Zone]], Problems]) -> None:
         """Notes what is wrong with a write, unless it is right as part of one of the decisions it may be of."""
@@ -298,8 +323,8 @@ class Judge:
         plural = entry.resource.plural
         if plural == "leases":
             return
-        if self._leased and entry.user != self._holder:
-            self.broken("lease", f"{entry.user} wrote {entry.name} while {self._holder or 'nobody'} held the lease")
+        if self._leased and entry.user != self.holder:
+            self.broken("lease", f"{entry.user} wrote {entry.name} while {self.holder or 'nobody'} held the lease")
         if plural == "pods":
             self._see_deletion(entry)
         elif plural == "statefulsets":
@@ -407,6 +432,10 @@ def wanted(statefulset: StatefulSet) -> list[str]:
     """Names of the pods that a StatefulSet asks for."""
     start = statefulset.spec.ordinals.start
     return [f"{statefulset.metadata.name}-{i}" for i in range(start, start + statefulset.spec.replicas)]
+
+
+def _version(statefulset: StatefulSet) -> int:
+    return int(statefulset.metadata.resource_version)
 
 
 def _group(statefulset: StatefulSet) -> str | None:

@@ -101,8 +101,11 @@ class Wire:
         self._check(request)
         if request.method == "GET":
             response = await self._carried(self.faulty.send(request))
+            place = place_of(request.path)
             if request.verb == "list" and response.status == 200:
-                self._judge.told(self._process, place_of(request.path).plural, _version(_listed.decode(response.body)))
+                self._judge.told(self._process, place.plural, _version(_listed.decode(response.body)))
+            elif place.plural == "statefulsets" and response.status == 200:
+                self._judge.read(self._process, response.body)
             return response
         self.writes += 1
         number = self.writes

@@ -63,16 +63,16 @@ class Setting(Struct, frozen=True):
     """Most seconds by which each event reaches watches late."""
     interval: float | None = None
     leased: bool = False
-    replicas: int = 1
+    operators: int = 1
     ready_after: float = 1.0
     gone_after: float = 0.1
     strict: bool = False
     """Nobody but operators disturbs pods, so that they are judged by the truth alone as well."""
 
 
-def three_zones(replicas: int = 3, **changes: Any) -> Setting:
+def three_zones(pods: int = 3, **changes: Any) -> Setting:
     """The zones of the acceptance scenarios."""
-    zones = tuple(ZonePlan("ingester", f"ingester-zone-{letter}", replicas) for letter in "abc")
+    zones = tuple(ZonePlan("ingester", f"ingester-zone-{letter}", pods) for letter in "abc")
     return Setting(zones, **changes)
 
 
@@ -104,7 +104,7 @@ class Replica:
             process.task = running().start(process.name, self._world.operate(process))
             await asyncio.wait([process.task])
             process.wire.is_dead = True
-            process.ended = None if process.task.cancelled() else process.task.exception()
+            process.ended = None if process.task.cancelled() else _innermost(process.task.exception())
             self._world.heard_the_end_of(process)
             await asyncio.sleep(STARTING)
 
@@ -187,8 +187,8 @@ class World:
                 await process.wire.close()
         self.check()
 
-    def start(self, replicas: int | None = None) -> None:
-        for _ in range(self.setting.replicas if replicas is None else replicas):
+    def start(self) -> None:
+        for _ in range(self.setting.operators):
             self.replicas.append(Replica(self))
 
     def check(self) -> None:
@@ -240,16 +240,13 @@ class World:
 
     def heard_the_end_of(self, process: Process) -> None:
         """An operator may end for want of a cluster or of a lease, and for no other reason."""
-        error = process.ended
-        while isinstance(error, ExceptionGroup):
-            error = error.exceptions[0]
-        if error is not None and not isinstance(error, KubeError):
-            self.judge.breaches.append(f"{process.name} ended with {error!r}")
+        if process.ended is not None and not isinstance(process.ended, KubeError):
+            self.judge.breaches.append(f"{process.name} ended with {process.ended!r}")
 
     def leader(self) -> Replica | None:
         """The replica whose process the lease names."""
         for replica in self.replicas:
-            if replica.process is not None and replica.process.name == self.judge._holder:
+            if replica.process is not None and replica.process.name == self.judge.holder:
                 return replica
         return None
 
@@ -363,12 +360,23 @@ class World:
                     wire.faulty.thaw(plural)
         for zone in self.setting.zones:
             self.create(zone)
+            self.change(zone.name, {"metadata": {"labels": {GROUP_LABEL: zone.group}}})
             self.annotate(zone.name, PAUSED, None)
             self.set_strategy(zone.name, "OnDelete")
             template = {"metadata": {"annotations": dict.fromkeys(MISBEHAVIOUR)}}
             self.change(zone.name, {"spec": {"template": template}})
+        self.heal_pods()
+
+    def heal_pods(self) -> None:
+        """No pod misbehaves; one that is made from an old template in the next moment may."""
         for name in self.pods():
             self.misbehave(name, None)
+
+
+def _innermost(error: BaseException | None) -> BaseException | None:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 Scenario: TypeAlias = Callable[[World], Coroutine[Any, Any, None]]

@@ -13,6 +13,7 @@ from fairlead.api.core import Pod
 from fairlead.api.zones import GROUP_LABEL, NAME_LABEL, Settings
 from fairlead.control.part import Key
 from fairlead.decide.ask import Answers
+from fairlead.decide.zones.groups import selects
 from fairlead.decide.zones.seen import Snapshot
 from fairlead.kube.store import Named, Readable
 
@@ -117,11 +118,11 @@ def groups_of(pod: Pod, zones: Readable[StatefulSet]) -> Iterable[Key]:
     """The groups whose decision may read this pod; each once, in a stable order."""
     namespace = pod.metadata.namespace
     name = pod.metadata.labels.get(NAME_LABEL)
-    concerned = list(zones.by(_UID, pod.metadata.controller_uid))
-    if name is not None:
-        concerned += zones.by(_NAME, _in(namespace, name))
-    if not pod.metadata.controller_uid:
-        concerned += zones.by(_SELECTING, namespace)
+    if controller := pod.metadata.controller_uid:
+        concerned = zones.by(_UID, controller)
+    else:
+        labelled = () if name is None else zones.by(_NAME, _in(namespace, name))
+        concerned = (*labelled, *(zone for zone in zones.by(_SELECTING, namespace) if selects(zone, pod)))
     return dict.fromkeys(key for zone in concerned for key in group_of(zone))
 
 

@@ -1,0 +1,33 @@
+"""Hypothesis writes programs of rollouts, disturbances and faults; every one is played and judged to its end.
+
+After all of it everything is healed, and then every rollout must come to its end (L1).
+`HYPOTHESIS_PROFILE=soak` plays many more, other ones each time.
+"""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, Phase, given, settings
+
+from tests.chaos.steps import Program, programs, quiet_programs
+
+PROFILE = settings()
+SHARE = 2 if PROFILE.derandomize else 1
+"""The fixed examples of every run are half as many as the profile has, and are not made smaller, to save time."""
+machine = settings(
+    max_examples=PROFILE.max_examples // SHARE,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate, *([] if PROFILE.derandomize else [Phase.shrink])],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+@machine
+@given(programs())
+def test_whatever_happens_no_invariant_breaks_and_rollouts_end(program: Program) -> None:
+    program.play()
+
+
+@machine
+@given(quiet_programs())
+def test_where_only_operators_touch_pods_nothing_is_excused(program: Program) -> None:
+    """The witness judges by the truth alone, however late watches are and whatever becomes of operators."""
+    program.play()
