@@ -113,7 +113,7 @@ class Operator:
         """Returns after the failure of a pass that began when the operator had seen all that the cluster shows now."""
         await self._site.until(self._in_step, every=LOOK_EVERY)
         # The pass under way may have begun before that.
-        goal = self.failures(group) + 2
+        goal = max(self.failures(group), 0) + 2
         await self._site.until(lambda: self.failures(group) >= goal, every=LOOK_EVERY)
         await self._site.history.caught_up()
 
