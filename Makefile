@@ -36,6 +36,8 @@ lock: setup ## renew requirements.lock from pyproject.toml
 		--upgrade -o requirements.lock pyproject.toml
 
 .venv/.ready: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "fairlead needs Python 3.11 or newer: run make with PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@command -v uv >/dev/null || test -x .uv/bin/uv || { $(PYTHON) -m venv .uv && .uv/bin/pip install -q uv; }
 	@$(UV) venv -q --allow-existing --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" .venv
 	@$(UV) pip sync -q --python $(BIN)/python --require-hashes requirements.lock

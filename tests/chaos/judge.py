@@ -11,9 +11,9 @@ The tolerance is exactly this, and nothing is excused by time:
 - What operators did counts from the moment it happened, whichever process did it, whatever the watches show: a pod that
   an operator deleted is out until it has truly been ready again.
 - The writes of one decision are judged by what had been told when its first one was sent: a batch is one decision
-  (rules 16 and 17). Only a write that is sent in the very step of the loop in which the answer of the one before came
-  can be of the same decision; it may as well be the first of the next, so it must be right as one of the two.
-  One that is sent again because the server said when to come back counts as decided anew.
+  (rules 16 and 17). Only a write that is sent in the very step of the loop in which the answer of the one before came,
+  and at most BATCH seconds after the first, can be of the same decision; it may as well be the first of the next, so it
+  must be right as one of the two. One that is sent again because the server asked to come back is decided anew.
 
 So without disturbances by others nothing at all is excused, however late the watches are.
 """
@@ -36,6 +36,8 @@ from tests import invariants
 Key: TypeAlias = tuple[str, str]
 
 TAIL = 60
+BATCH = 0.5
+"""Seconds."""
 _pod = msgspec.json.Decoder(Pod)
 _statefulset = msgspec.json.Decoder(StatefulSet)
 
@@ -175,6 +177,8 @@ class Asked(Struct):
     by: str
     group: Key
     seen: list[dict[str, Zone]]
+    begun: float
+    """When the first write was sent that may be of the same decision."""
 
 
 Problems: TypeAlias = Iterator[tuple[str, str]]
@@ -204,8 +208,8 @@ class Judge:
         """Pods that operators deleted and that have not been ready since, with the UID that was deleted."""
         self._asked: dict[tuple[str, Key], Asked] = {}
         """The last deletion of each pod that each operator asked for."""
-        self._decisions: dict[tuple[str, Key], tuple[int, list[dict[str, Zone]]]] = {}
-        """Per operator and group: the step in which its last write was answered, and what its decision saw."""
+        self._answered: dict[tuple[str, Key], tuple[int, Asked]] = {}
+        """Per operator and group: its last write that was answered, and in which step."""
         self._tail: deque[str] = deque(maxlen=TAIL)
 
     def begins(self, operator: str) -> None:
@@ -240,7 +244,7 @@ class Judge:
 
     def answered(self, asked: Asked | None) -> None:
         if asked is not None:
-            self._decisions[asked.by, asked.group] = self._steps(), asked.seen
+            self._answered[asked.by, asked.group] = self._steps(), asked
 
     def see(self, entry: Entry) -> None:
         """A write was carried out."""
@@ -305,10 +309,13 @@ class Judge:
         return asked
 
     def _decided(self, operator: str, group: Key, zone: str) -> Asked:
-        step, before = self._decisions.get((operator, group), (-1, []))
         view = self._views[operator]
-        now = [view.group(group, zone), view.group(group, None)]
-        return Asked(operator, group, before + now if step == self._steps() else now)
+        asked = Asked(operator, group, [view.group(group, zone), view.group(group, None)], self._now())
+        step, before = self._answered.get((operator, group), (-1, asked))
+        if step == self._steps() and self._now() - before.begun <= BATCH:
+            asked.seen = before.seen + asked.seen
+            asked.begun = before.begun
+        return asked
 
     def _judge(self, asked: Asked, problems: Callable[[dict[str, Zone]], Problems]) -> None:
         """Notes what is wrong with a write, unless it is right as part of one of the decisions it may be of."""

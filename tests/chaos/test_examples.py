@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from fairlead.kube.faults import Fault
 from fairlead.sim.behaviour import HOLD
 from tests.chaos.steps import MEANS
@@ -26,7 +24,6 @@ def deletions_sent(world: World) -> list[str]:
     return [path.rpartition("/")[2] for _, _, method, path, _ in lines if method == "DELETE"]
 
 
-@pytest.mark.xfail(strict=True, reason="the client sends a throttled write again without asking whether it still holds")
 def test_a_deletion_that_the_server_wants_later_is_decided_anew() -> None:
     """S1: while it waited, a pod of another zone was seen to be not ready."""
 
@@ -42,7 +39,6 @@ def test_a_deletion_that_the_server_wants_later_is_decided_anew() -> None:
     play(Setting(ONE_AT_A_TIME), scenario)
 
 
-@pytest.mark.xfail(strict=True, reason="a batch is carried out to its end as it was decided")
 def test_a_batch_ends_when_another_zone_is_seen_to_be_not_ready() -> None:
     """S1: the answers to its deletions are slow, and meanwhile a pod of another zone turns not ready."""
 
