@@ -6,16 +6,19 @@ After all of it everything is healed, and then every rollout must come to its en
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.chaos.steps import Program, programs, quiet_programs
 
-PROFILE = settings()
-"""Says how many; the fixed examples of every run are not made smaller when they fail, which would take long."""
+SOAKS = not settings().derandomize
+PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
+# The fixed examples of every run are not made smaller when they fail: that takes long, and each is replayed as it is.
 machine = settings(
-    phases=[Phase.explicit, Phase.reuse, Phase.generate, *([] if PROFILE.derandomize else [Phase.shrink])],
+    phases=(*PHASES, Phase.shrink) if SOAKS else PHASES,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+pytestmark = [pytest.mark.timeout(0)] if SOAKS else []
 
 
 @machine

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fairlead.api.apps import STATEFULSETS
@@ -40,7 +42,7 @@ async def test_at_full_speed_on_a_stale_cache_no_invariant_breaks(site: Site, tm
             "-server.port=0",
             "-log.level=warn",
         )
-        async with running("rollout-operator", *flags):
+        async with running("rollout-operator", *flags) as process, explained(process, proxy):
             freezer.thaw()
             await roll(site)
             await site.until(lambda: is_complete(site, SECOND), within=60.0)
@@ -85,6 +87,18 @@ async def test_a_leader_that_stood_still_for_too_long_ends_without_a_write(site:
     assert "Traceback" not in err.decode()
     assert await judged.deletions() == NAMES
     assert sorted(first.deletions + second.deletions) == sorted(NAMES)
+
+
+@asynccontextmanager
+async def explained(process: asyncio.subprocess.Process, proxy: Proxy) -> AsyncIterator[None]:
+    """A failure inside tells what the process said, and what it asked for last."""
+    try:
+        yield
+    except BaseException as error:
+        process.kill()
+        _, err = await process.communicate()
+        error.add_note(f"{err.decode()}\n" + "\n".join(map(str, proxy.seen[-20:])))
+        raise
 
 
 def operating(site: Site, proxy: Proxy, folder: Path) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """What lies between one operator process and the cluster.
 
 The network belongs to nobody: what was sent is carried out even if its sender is stopped, gives up or dies meanwhile,
-and lines of watches pile up for a process that does not read. Its delays are shorter than the time after which an
-operator takes a write without an answer for decided.
+and lines of watches pile up for a process that does not read. Tests keep its delays below the time for which a write
+may be under way: what an operator has given up is carried out before anybody may take its place, or never.
 """
 
 from __future__ import annotations

@@ -36,11 +36,11 @@ from tests.chaos.wire import Wire
 NAMESPACE = "test"
 LEASE = "zones"
 OTHERS = "somebody"
-STARTING = 1.0
-"""Seconds that a process takes to be started; longer than anything is under way in the network."""
-HEALED_WITHIN = 1800.0
-"""Virtual seconds; more than a resync, a lease, the longest pause of a watch and the rollout of all pods take together.
-"""
+STARTING = 4.0
+"""Seconds that a process takes to be started: longer than a write of the one before may be under way in the network,
+which without a lease is all that keeps the two apart."""
+HEALED_WITHIN = 360.0
+"""Virtual seconds; a resync, after which everything is seen even if a watch lost it (L2), and a minute to roll."""
 MISBEHAVIOUR = (HOLD, CRASH_AFTER, IMAGE_PULL, PENDING, HANG_TERMINATING)
 
 
