@@ -53,7 +53,15 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f'no demo is named "{arguments.demo}": there is {", ".join(DEMOS)}')
     if arguments.until_done and demo is None:
         raise UsageError("--until-done needs --demo: without a rollout nothing is ever done")
-    return asyncio.run(_up(arguments, demo))
+    if not 0 <= arguments.port <= 65535:
+        raise UsageError(f"--port is {arguments.port}: set it to a port from 0 to 65535")
+    try:
+        return asyncio.run(_up(arguments, demo))
+    except OSError as error:  # a busy port, or a place that cannot be written to
+        print(
+            f"fairlead: the cluster cannot start: {error}; choose another --port or --kubeconfig-out", file=sys.stderr
+        )
+        return exits.ERROR
 
 
 async def _up(arguments: argparse.Namespace, demo: Demo | None) -> int:
