@@ -58,10 +58,9 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         return asyncio.run(_up(arguments, demo))
     except OSError as error:  # a busy port, or a place that cannot be written to
-        print(
-            f"fairlead: the cluster cannot start: {error}; choose another --port or --kubeconfig-out", file=sys.stderr
-        )
-        return exits.ERROR
+        from fairlead.cli.connect import fail
+
+        return fail(f"the cluster cannot start: {error}; choose another --port or --kubeconfig-out")
 
 
 async def _up(arguments: argparse.Namespace, demo: Demo | None) -> int:

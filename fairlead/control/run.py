@@ -46,10 +46,10 @@ STOP_TIMEOUT = 10.0
 def run(options: OperatorOptions) -> None:
     """Returns when a signal asked for it, after the rounds under way have ended."""
     log = configure(options.log_level, options.log_format)
-    _loop_runner(_process(options, log))
+    _run_loop(_process(options, log))
 
 
-def _loop_runner(main: Coroutine[Any, Any, None]) -> None:
+def _run_loop(main: Coroutine[Any, Any, None]) -> None:
     try:
         import uvloop  # noqa: PLC0415  (a tenth less CPU where it is installed)
     except ImportError:
