@@ -1,11 +1,13 @@
-"""The clock seam: all time is asked of the running event loop, so that it can be virtual.
+"""The seam of time and chance: both are asked of the running event loop, so that a run can be virtual and repeated.
 
-A loop with a method `wall` (the embedded cluster's) says what time of day it is; others run on the machine's clock.
+A loop with methods `wall` and `draw` (the embedded cluster's) says what time of day it is and seeds whatever is left to
+chance; others run on the machine's clock and its chance.
 """
 
 from __future__ import annotations
 
 import asyncio
+import random
 from datetime import UTC, datetime
 
 
@@ -18,3 +20,13 @@ def now() -> datetime:
 def monotonic() -> float:
     """Seconds that only grow; differences are meaningful, the value is not."""
     return asyncio.get_running_loop().time()
+
+
+def chance(seed: int | None = None) -> random.Random:
+    """A source of jitter; it spreads load and guards nothing."""
+    if seed is None:
+        try:
+            seed = getattr(asyncio.get_running_loop(), "draw", lambda: None)()
+        except RuntimeError:  # made before its loop runs
+            seed = None
+    return random.Random(seed)  # noqa: S311

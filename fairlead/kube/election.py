@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime
@@ -99,7 +98,7 @@ class Election:
         self._duration = duration
         self._renew_deadline = renew_deadline
         self._retry_period = retry_period
-        self._random = random.Random(seed)  # noqa: S311  spreads load, guards nothing
+        self._random = clock.chance(seed)
         self._waits = waits
         self._seen: _Lease | None = None
         """The lease as last read or written; its record counts on when the lease is deleted."""

@@ -6,14 +6,13 @@ type is known.
 
 from __future__ import annotations
 
-import random
 from typing import Generic, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 
 from fairlead.api.meta import Resource
-from fairlead.kube import request
+from fairlead.kube import clock, request
 from fairlead.kube.client import Client
 from fairlead.kube.errors import Gone, TransportError
 from fairlead.kube.request import Request
@@ -198,7 +197,7 @@ class Pace:
     """
 
     def __init__(self, seed: int | None) -> None:
-        self._random = random.Random(seed)  # noqa: S311  spreads load, guards nothing
+        self._random = clock.chance(seed)
         self.failures = 0
 
     def reset(self) -> None:

@@ -156,6 +156,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._tasks_made = 0
         self._root = _Owner(0)
         self._ready = _Ready(seed, self._root)
+        self._jitter = Draws(seed, "jitter")
 
     def time(self) -> float:
         return self._now
@@ -163,6 +164,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def wall(self) -> datetime:
         """Time of day."""
         return self._start + timedelta(seconds=self._now)
+
+    def draw(self) -> int:
+        """A seed for something that is left to chance."""
+        return self._jitter.integer()
 
     def create_task(
         self, coro: Any, *, name: object = None, context: Context | None = None, **_: object

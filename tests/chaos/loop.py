@@ -8,15 +8,11 @@ has become due meanwhile is due at once, in an order of the loop's seed, with th
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Coroutine
 from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
-from unittest import mock
 
-from fairlead.kube import election, watch
-from fairlead.sim.time import Draws, VirtualLoop, _Ready
+from fairlead.sim.time import VirtualLoop, _Ready
 
 T = TypeVar("T")
 
@@ -82,25 +78,8 @@ def running() -> StoppableLoop:
 
 def run(main: Coroutine[Any, Any, T], *, seed: int = 0, steps: int | None = None) -> T:
     """Runs the coroutine to its end; the same seed gives the same run in every process."""
-    with (
-        _chance_from(seed),
-        asyncio.Runner(loop_factory=lambda: StoppableLoop(seed, steps=steps)) as runner,
-    ):
+    with asyncio.Runner(loop_factory=lambda: StoppableLoop(seed, steps=steps)) as runner:
         return runner.run(main)
-
-
-@contextmanager
-def _chance_from(seed: int) -> Iterator[None]:
-    """Jitter of watches and elections, which asks the machine for chance, is drawn from the seed instead."""
-    draws = Draws(seed, "jitter")
-
-    class Seeded:
-        @staticmethod
-        def Random(own: int | None = None) -> random.Random:  # noqa: N802  stands in for the class
-            return random.Random(draws.integer() if own is None else own)
-
-    with mock.patch.object(watch, "random", Seeded), mock.patch.object(election, "random", Seeded):
-        yield
 
 
 def _place(entry: tuple[int, int, asyncio.Handle]) -> tuple[int, int]:
