@@ -14,7 +14,8 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -23,13 +24,18 @@ _speaking = threading.Lock()
 
 def main(folder: Path, orders: TextIO) -> None:
     """Serves until `orders` ends; afterwards no program runs and FOLDER is gone."""
-    signal.signal(signal.SIGTERM, _leave)
+    leave = _Leave()
+    signal.signal(signal.SIGTERM, leave)
     running: list[subprocess.Popen[bytes]] = []
     try:
         for line in orders:
             order = json.loads(line)
-            running.append(_start(order["name"], order["arguments"], Path(order["log"])))
+            with leave.put_off():
+                process = _start(order["arguments"], Path(order["log"]))
+                running.append(process)
+            _announce(order["name"], process)
     finally:
+        leave.wanted = False  # no second signal may cut this short
         # What they hold is thrown away, so there is nothing they would have to finish first.
         for process in reversed(running):
             process.kill()
@@ -38,12 +44,39 @@ def main(folder: Path, orders: TextIO) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _start(name: str, arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
+class _Leave:
+    """SIGTERM ends the guard, but never between the start of a program and the note that it runs."""
+
+    def __init__(self) -> None:
+        self.wanted = True
+        """Whether the signal is obeyed at all."""
+        self._starting = False
+        self._asked = False
+
+    def __call__(self, _signal: int, _frame: object) -> None:
+        self._asked = True
+        if self.wanted and not self._starting:
+            raise SystemExit(0)
+
+    @contextmanager
+    def put_off(self) -> Iterator[None]:
+        self._starting = True
+        try:
+            yield
+        finally:
+            self._starting = False
+        if self._asked:
+            raise SystemExit(0)
+
+
+def _start(arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
     with log.open("wb") as output:
-        process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+        return subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+
+
+def _announce(name: str, process: subprocess.Popen[bytes]) -> None:
     _tell(name=name, pid=process.pid)
     threading.Thread(target=lambda: _tell(name=name, ended=process.wait()), daemon=True).start()
-    return process
 
 
 def _tell(**what: str | int) -> None:
@@ -51,10 +84,6 @@ def _tell(**what: str | int) -> None:
     with _speaking, suppress(OSError):
         sys.stdout.write(json.dumps(what) + "\n")
         sys.stdout.flush()
-
-
-def _leave(_signal: int, _frame: object) -> None:
-    raise SystemExit(0)
 
 
 if __name__ == "__main__":
