@@ -147,7 +147,7 @@ def served(world: World, folder: Path, namespace: str = "test") -> Iterator[Serv
         yield server
     finally:
         loop.call_soon_threadsafe(world.break_watches)
-        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(10)
+        asyncio.run_coroutine_threadsafe(_ended(runner), loop).result(10)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)
         loop.close()
@@ -165,10 +165,20 @@ async def _started(server: Served) -> web.AppRunner:
 
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", handle)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+    # A watch whose client has gone must not wait for its next line.
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1, handler_cancellation=True)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     return runner
+
+
+async def _ended(runner: web.AppRunner) -> None:
+    """Nothing of the server is left behind for the collector to find after its loop is closed."""
+    await runner.cleanup()
+    left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
 
 
 async def _watched(world: World, request: web.Request) -> web.StreamResponse:
