@@ -16,7 +16,7 @@ import sys
 import tempfile
 from base64 import b64encode
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,19 +86,26 @@ async def _up(arguments: argparse.Namespace, demo: Demo | None) -> int:
 @asynccontextmanager
 async def _running(kubeconfig: Path, port: int, log: Path) -> AsyncIterator[Client]:
     """Cluster, kubelet, server and operator, all in this process and all ready; yields an administrator's client."""
+    from fairlead.kube.calling import HttpCaller
     from fairlead.kube.client import Client
     from fairlead.plane.pki import Authority
+    from fairlead.sim.access import master
     from fairlead.sim.cluster import Cluster
     from fairlead.sim.kubelet import Kubelet
     from fairlead.sim.server import serve
 
-    cluster = Cluster(seed=secrets.randbits(32))
+    caller = HttpCaller()
+    cluster = Cluster(seed=secrets.randbits(32), caller=caller)
     client = Client(cluster.transport("admin"))
     authority, token = Authority(), secrets.token_urlsafe(24)
-    async with serve(cluster, port=port, tls=_tls(authority), tokens={token: "admin"}) as server:
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(caller.close)
+        serving = serve(cluster, port=port, tls=_tls(authority), tokens={token: "admin"})
+        server = await stack.enter_async_context(serving)
         _write_kubeconfig(kubeconfig, server.url, authority.certificate, token)
         async with asyncio.TaskGroup() as tasks:
-            kubelet = Kubelet(Client(cluster.transport("kubelet")), ready_after=READY_AFTER, gone_after=GONE_AFTER)
+            node = Client(cluster.transport(master("kubelet")))
+            kubelet = Kubelet(node, ready_after=READY_AFTER, gone_after=GONE_AFTER)
             manager = await _operator(cluster, log)
             running = [tasks.create_task(work) for work in (cluster.run(), kubelet.run(), manager.run())]
             await manager.ready.wait()
@@ -115,10 +122,12 @@ async def _operator(cluster: Cluster, log: Path) -> Manager:
     from fairlead.control.metrics import Metrics
     from fairlead.control.options import OperatorOptions
     from fairlead.control.run import assemble
+    from fairlead.sim.access import master
 
     options = OperatorOptions(process="fairlead", identity=identity())
     written = configure("info", "logfmt", log.open("w", buffering=1))
-    return await assemble(options, "default", cluster.transport("fairlead"), Metrics(), written)
+    wire, calls = cluster.transport(master("fairlead")), cluster.network.call
+    return await assemble(options, "default", wire, Metrics(), written, calls)
 
 
 async def _play(demo: Demo, client: Client, *, color: bool) -> None:

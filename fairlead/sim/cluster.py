@@ -7,9 +7,14 @@ import uuid
 from collections.abc import Sequence
 
 from fairlead.api.meta import Resource
+from fairlead.kube.calls import Caller
 from fairlead.kube.request import Transport
+from fairlead.sim import roles
+from fairlead.sim.access import ADMIN, User, user_of
+from fairlead.sim.crd import Definitions
+from fairlead.sim.network import Network
 from fairlead.sim.record import History
-from fairlead.sim.registry import NAMESPACES, Registry
+from fairlead.sim.registry import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES, Registry
 from fairlead.sim.request import Handler
 from fairlead.sim.store import Author, Store, Tree, timestamp
 from fairlead.sim.time import START, Draws
@@ -26,7 +31,8 @@ class Cluster:
     """The embedded cluster; the same seed and the same requests give the same names, UIDs, delays and events.
 
     `latency` are the least and most seconds of a request in process, `lag` those by which each event reaches clients'
-    watches late, `controller_lag` the same for the controllers' own watches.
+    watches late, `controller_lag` the same for the controllers' own watches. `caller` reaches admission webhooks;
+    without one they are those served on `network`, within the process.
     """
 
     def __init__(
@@ -37,22 +43,29 @@ class Cluster:
         lag: tuple[float, float] = (0.0, 0.0),
         controller_lag: tuple[float, float] = CONTROLLER_LAG,
         namespaces: Sequence[str] = FIRST_NAMESPACES,
+        caller: Caller | None = None,
     ) -> None:
         self.seed = seed
         self.store = Store(seed)
         self.verbs = Verbs(self.store, Registry(), lag=controller_lag)
-        self.handler = Handler(self.verbs, lag=lag)
+        self.network = Network()
+        self.handler = Handler(self.verbs, caller or self.network.call, lag=lag)
         self._latency = latency
         self._transports = 0
         for name in namespaces:
             self.store.table(NAMESPACES).write(_namespace(name, self.store), None, Author(SYSTEM, "create"))
+        for tree in roles.bootstrap():
+            table = self.store.table(CLUSTER_ROLES if tree["kind"] == CLUSTER_ROLES.kind else CLUSTER_ROLE_BINDINGS)
+            table.write(_born(tree, self.store, "bootstrap"), None, Author(SYSTEM, "create"))
         self.history = History(self.store)
+        Definitions(self.verbs)
 
-    def transport(self, user: str = "admin") -> Transport:
-        """A way in for one user, within the process."""
+    def transport(self, user: str | User = ADMIN) -> Transport:
+        """A way in for one user, within the process; whoever is not `admin` may do what roles grant."""
         self._transports += 1
-        draws = Draws(self.seed, f"latency {user} {self._transports}")
-        return LocalTransport(self.handler, user, latency=self._latency, draws=draws)
+        acting = user_of(user) if isinstance(user, str) else user
+        draws = Draws(self.seed, f"latency {acting.name} {self._transports}")
+        return LocalTransport(self.handler, acting, latency=self._latency, draws=draws)
 
     async def run(self) -> None:
         """Runs the controllers until cancelled."""
@@ -78,21 +91,24 @@ class Cluster:
 
 
 def _namespace(name: str, store: Store) -> Tree:
-    """A namespace that is there from the start; it may be made before any clock runs."""
-    draws = store.draws("uid")
+    """A namespace that is there from the start."""
+    tree: Tree = {
+        "kind": "Namespace",
+        "apiVersion": "v1",
+        "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+    }
+    return _born(tree, store, "uid")
+
+
+def _born(tree: Tree, store: Store, purpose: str) -> Tree:
+    """With UID and time of creation; it may be made before any clock runs."""
+    draws = store.draws(purpose)
     try:
         created = timestamp()
     except RuntimeError:
         created = START.strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {
-        "kind": "Namespace",
-        "apiVersion": "v1",
-        "metadata": {
-            "name": name,
-            "uid": str(uuid.UUID(int=draws.integer() << 64 | draws.integer(), version=4)),
-            "creationTimestamp": created,
-            "labels": {"kubernetes.io/metadata.name": name},
-        },
-        "spec": {"finalizers": ["kubernetes"]},
-        "status": {"phase": "Active"},
-    }
+    uid = str(uuid.UUID(int=draws.integer() << 64 | draws.integer(), version=4))
+    tree["metadata"] |= {"uid": uid, "creationTimestamp": created}
+    return tree

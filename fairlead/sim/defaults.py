@@ -6,8 +6,8 @@ what is filled in, and what is left out.
 
 from __future__ import annotations
 
-import base64
-
+from fairlead.sim import crd_rules, roles, stored, webhook_rules
+from fairlead.sim.registry import is_built_in
 from fairlead.sim.store import Tree
 
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
@@ -30,9 +30,9 @@ _GRACE_SECONDS = 30
 
 
 def fill(tree: Tree) -> None:
-    """Fills in the defaults of the tree's kind, in place."""
+    """Fills in the defaults of the tree's kind, in place; those of custom resources stand in their schemas."""
     filler = _FILLERS.get(tree["kind"])
-    if filler is not None:
+    if filler is not None and is_built_in(tree):
         filler(tree)
 
 
@@ -72,11 +72,35 @@ def _stateful_set(tree: Tree) -> None:
     spec.setdefault("replicas", 1)
     spec.setdefault("revisionHistoryLimit", 10)
     spec.setdefault("serviceName", "")
+    _template(spec)
+    for claim in _items(spec, "volumeClaimTemplates"):
+        _claim_template(claim)
+
+
+def _deployment(tree: Tree) -> None:
+    spec = _child(tree, "spec")
+    spec.setdefault("replicas", 1)
+    strategy = _child(spec, "strategy")
+    _unset(strategy, "type", "RollingUpdate")
+    if strategy["type"] == "RollingUpdate":
+        rolling = _child(strategy, "rollingUpdate")
+        rolling.setdefault("maxUnavailable", "25%")
+        rolling.setdefault("maxSurge", "25%")
+    spec.setdefault("revisionHistoryLimit", 10)
+    spec.setdefault("progressDeadlineSeconds", 600)
+    _template(spec)
+
+
+def _replica_set(tree: Tree) -> None:
+    spec = _child(tree, "spec")
+    spec.setdefault("replicas", 1)
+    _template(spec)
+
+
+def _template(spec: Tree) -> None:
     template = _child(spec, "template")
     _child(template, "metadata")
     _pod_spec(_child(template, "spec"))
-    for claim in _items(spec, "volumeClaimTemplates"):
-        _claim_template(claim)
 
 
 def _claim_template(claim: Tree) -> None:
@@ -206,14 +230,6 @@ def _namespace(tree: Tree) -> None:
     _unset(_child(tree, "status"), "phase", "Active")
 
 
-def _secret(tree: Tree) -> None:
-    _unset(tree, "type", "Opaque")
-    plain = tree.pop("stringData", None)
-    if plain:
-        coded = {key: base64.b64encode(str(value).encode()).decode() for key, value in plain.items()}
-        tree["data"] = (tree.get("data") or {}) | coded
-
-
 def _event(tree: Tree) -> None:
     for key in ("source", "involvedObject"):
         _child(tree, key)
@@ -235,5 +251,11 @@ _FILLERS = {
     "Pod": _pod,
     "Service": _service,
     "Namespace": _namespace,
-    "Secret": _secret,
+    "ConfigMap": stored.fill_config_map,
+    "CustomResourceDefinition": crd_rules.fill,
+    "Deployment": _deployment,
+    "ReplicaSet": _replica_set,
+    "Secret": stored.fill_secret,
+    **dict.fromkeys(roles.KINDS, roles.fill),
+    **dict.fromkeys(webhook_rules.KINDS, webhook_rules.fill),
 }

@@ -8,11 +8,12 @@ from msgspec import Struct
 
 from fairlead.api.meta import Resource
 from fairlead.sim.errors import Cause, invalid_options, precondition, unsupported
-from fairlead.sim.registry import NAMESPACES, Kind
+from fairlead.sim.registry import DEFINITIONS, NAMESPACES, Kind
 from fairlead.sim.store import Tree, Version
 
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 _POLICIES = ("Foreground", "Background", "Orphan", "")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -40,6 +41,8 @@ def plan(kind: Kind, old: Version, options: Options, now: datetime) -> Plan:
     metadata = tree["metadata"]
     if kind.resource == NAMESPACES:
         return _namespace(tree, options, now)
+    if kind.resource == DEFINITIONS and "deletionTimestamp" not in metadata:
+        return _definition(tree, now)
     graceful = False
     if kind.graceful:
         if _is_pending(old, options.grace):
@@ -69,6 +72,25 @@ def _namespace(tree: Tree, options: Options, now: datetime) -> Plan:
     return Plan(tree, gone=False)
 
 
+def _definition(tree: Tree, now: datetime) -> Plan:
+    """A definition is marked first; it goes after its objects."""
+    stamp = now.strftime(_TIME)
+    metadata, status = tree["metadata"], tree.setdefault("status", {})
+    metadata["deletionTimestamp"] = stamp
+    if CLEANUP not in metadata.setdefault("finalizers", []):
+        metadata["finalizers"].append(CLEANUP)
+    condition = {
+        "type": "Terminating",
+        "status": "True",
+        "lastTransitionTime": stamp,
+        "reason": "InstanceDeletionPending",
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    }
+    others = [each for each in status.get("conditions") or [] if each["type"] != condition["type"]]
+    status["conditions"] = [*others, condition]
+    return Plan(tree, gone=False)
+
+
 def check(resource: Resource, old: Version, options: Options) -> None:
     """Raises when the options are not sound or the object is not the one they mean."""
     if options.propagation not in _POLICIES:
@@ -78,6 +100,13 @@ def check(resource: Resource, old: Version, options: Options) -> None:
         raise precondition(resource, old.head.name, "UID", options.uid, old.head.uid)
     if options.resource_version and options.resource_version != str(old.revision):
         raise precondition(resource, old.head.name, "ResourceVersion", options.resource_version, str(old.revision))
+
+
+def is_under_way(kind: Kind, old: Version, options: Options) -> bool:
+    """Whether the deletion has begun already and this request adds nothing to it."""
+    if kind.resource == NAMESPACES:
+        return old.head.deletion_timestamp is not None
+    return kind.graceful and _is_pending(old, options.grace)
 
 
 def _is_pending(old: Version, grace: int | None) -> bool:

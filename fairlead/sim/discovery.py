@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 from fairlead.sim.registry import Kind, Registry
 from fairlead.sim.store import Tree
 
 RELEASE = "v1.36.4"
 HEALTH = ("/healthz", "/livez", "/readyz")
+_VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 _VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+_TERMINATING_VERBS = ["delete", "deletecollection", "get", "list", "watch"]
 _SUBRESOURCES = {
     "binding": ("", "v1", "Binding", ["create"]),
     "eviction": ("policy", "v1", "Eviction", ["create"]),
     "scale": ("autoscaling", "v1", "Scale", ["get", "patch", "update"]),
+    "token": ("authentication.k8s.io", "v1", "TokenRequest", ["create"]),
 }
 
 
@@ -42,8 +47,18 @@ def _version() -> Tree:
 
 
 def _group(group: str, versions: list[str]) -> Tree:
-    entries = [{"groupVersion": f"{group}/{version}", "version": version} for version in versions]
+    ordered = sorted(versions, key=_priority)
+    entries = [{"groupVersion": f"{group}/{version}", "version": version} for version in ordered]
     return {"name": group, "versions": entries, "preferredVersion": entries[0]}
+
+
+def _priority(version: str) -> tuple[int, int, int, str]:
+    """Stable versions before beta before alpha, the newest first, and names of other forms last."""
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        return 3, 0, 0, version
+    stage = ("", "beta", "alpha").index(found[2] or "")
+    return stage, -int(found[1]), -int(found[3] or 0), version
 
 
 def _resources(registry: Registry, group: str, version: str) -> Tree | None:
@@ -62,13 +77,19 @@ def _entries(kind: Kind) -> list[Tree]:
         "singularName": kind.singular,
         "namespaced": resource.namespaced,
         "kind": resource.kind,
-        "verbs": _VERBS,
+        "verbs": _verbs(kind),
     }
     if kind.short_names:
         entry["shortNames"] = list(kind.short_names)
     if kind.categories:
         entry["categories"] = list(kind.categories)
     return [entry, *(_subresource(kind, name) for name in kind.subresources)]
+
+
+def _verbs(kind: Kind) -> list[str]:
+    if kind.answered:
+        return ["create"]
+    return _TERMINATING_VERBS if kind.custom is not None and kind.custom.terminating else _VERBS
 
 
 def _subresource(kind: Kind, name: str) -> Tree:

@@ -14,6 +14,7 @@ from msgspec import Struct
 from fairlead.api.meta import Resource
 
 CHANGED = "the object has been modified; please apply your changes to the latest version and try again"
+_LARGEST_PLAIN = 1e21
 CONTINUE_EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. "
     "You can start a new list without the continue parameter."
@@ -87,6 +88,12 @@ def not_found(resource: Resource, name: str) -> StatusError:
 def already_exists(resource: Resource, name: str) -> StatusError:
     details = _details(resource.group, resource.plural, name)
     return StatusError(409, "AlreadyExists", f"{qualified(resource)} {quoted(name)} already exists", details)
+
+
+def being_deleted(resource: Resource, name: str) -> StatusError:
+    """The name is not free yet."""
+    found = already_exists(resource, name)
+    return StatusError(found.code, found.reason, f"object is being deleted: {found.message}", found.details)
 
 
 def conflict(resource: Resource, name: str, why: str, *, subresource: str = "") -> StatusError:
@@ -202,14 +209,36 @@ def internal(message: str) -> StatusError:
     return StatusError(500, "", message)
 
 
+def internal_error(why: str) -> StatusError:
+    """Something that the server depends on failed."""
+    details: dict[str, object] = {"causes": [{"message": why}]}
+    return StatusError(500, "InternalError", f"Internal error occurred: {why}", details)
+
+
+def timeout(why: str) -> StatusError:
+    return StatusError(504, "Timeout", f"Timeout: {why}", {})
+
+
+def budget_exhausted(why: str, *, retry_after: int = 0) -> StatusError:
+    """An eviction that a disruption budget does not allow."""
+    details: dict[str, object] = {"causes": [Cause("DisruptionBudget", why).tree()]}
+    if retry_after:
+        details["retryAfterSeconds"] = retry_after
+    text = "Cannot evict pod as it would violate the pod's disruption budget."
+    return StatusError(429, "TooManyRequests", text, details)
+
+
 def quoted(text: str) -> str:
     """As Go's %q prints it."""
     return json.dumps(text, ensure_ascii=False)
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """A value as the server prints it in a sentence."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_PLAIN:
+        return str(int(value))
     return quoted(value) if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -222,7 +251,7 @@ def required(field: str, detail: str = "") -> Cause:
 
 
 def wrong(field: str, value: object, detail: str = "") -> Cause:
-    return Cause("FieldValueInvalid", _with(f"Invalid value: {_shown(value)}", detail), field)
+    return Cause("FieldValueInvalid", _with(f"Invalid value: {shown(value)}", detail), field)
 
 
 def not_allowed(field: str, detail: str) -> Cause:
@@ -231,5 +260,5 @@ def not_allowed(field: str, detail: str) -> Cause:
 
 def unsupported(field: str, value: object, supported: Sequence[str]) -> Cause:
     values = ", ".join(quoted(text) for text in supported)
-    text = f"Unsupported value: {_shown(value)}: supported values: {values}"
+    text = f"Unsupported value: {shown(value)}: supported values: {values}"
     return Cause("FieldValueNotSupported", text, field)

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from fairlead.sim import strategic
-from fairlead.sim.errors import bad_request, unprocessable, unsupported_media, unsupported_patch
+from fairlead.sim import strategic as merging
+from fairlead.sim.errors import bad_request, unknown_format, unprocessable, unsupported_media, unsupported_patch
 from fairlead.sim.store import Tree
 
 JSON_PATCH = "application/json-patch+json"
@@ -44,8 +44,11 @@ class _Impossible(Exception):
     """An operation does not fit the document."""
 
 
-def reader(content_type: str, body: bytes) -> Patch:
-    """The patch that a body of this type describes."""
+_CUSTOM_PATCHES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+
+
+def reader(content_type: str, body: bytes, *, strategic: bool = True) -> Patch:
+    """The patch that a body of this type describes; custom resources take no strategic merge patches."""
     match content_type.partition(";")[0].strip():
         case "application/json-patch+json":
             return _json_patch(body)
@@ -53,8 +56,10 @@ def reader(content_type: str, body: bytes) -> Patch:
             changes = _object(body)
             return lambda tree: _merged(tree, changes)
         case "application/strategic-merge-patch+json":
+            if not strategic:
+                raise unknown_format(_CUSTOM_PATCHES)
             changes = _object(body)
-            return lambda tree: strategic.merge(tree, copy.deepcopy(changes))
+            return lambda tree: merging.merge(tree, copy.deepcopy(changes))
         case "application/apply-patch+yaml":
             raise unsupported_media("apply patches are not served by the embedded cluster yet")
         case _:

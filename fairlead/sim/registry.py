@@ -6,11 +6,14 @@ and `validate`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
 from fairlead.api.meta import Resource
+from fairlead.sim.custom import Custom
+from fairlead.sim.errors import no_such_resource
+from fairlead.sim.store import Tree
 
 
 class Kind(Struct, frozen=True):
@@ -22,7 +25,9 @@ class Kind(Struct, frozen=True):
     categories: tuple[str, ...] = ()
     subresources: tuple[str, ...] = ()
     has_generation: bool = False
-    """Changes of the spec are counted in metadata.generation."""
+    """Changes are counted in metadata.generation."""
+    counted: tuple[str, ...] = ("spec",)
+    """Fields whose changes are counted; for a custom resource it is all but the metadata."""
     graceful: bool = False
     """Deletion waits for the grace period and for whoever runs the object."""
     returns_deleted: bool = False
@@ -35,6 +40,10 @@ class Kind(Struct, frozen=True):
     """Field selectors beyond metadata.name and metadata.namespace, as paths in the stored object."""
     stored_as: Resource | None = None
     """Another resource whose objects these are, seen through a different version."""
+    custom: Custom | None = None
+    """What a definition says about the kind; None for a kind that is built in."""
+    answered: bool = False
+    """A creation is answered at once and nothing is stored; there are no other verbs."""
 
     @property
     def storage(self) -> Resource:
@@ -61,8 +70,38 @@ EVENTS = Resource("events.k8s.io", "v1", "events", "Event")
 STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
 CONTROLLER_REVISIONS = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+REPLICA_SETS = Resource("apps", "v1", "replicasets", "ReplicaSet")
+DISRUPTION_BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+DEFINITIONS = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
+)
+ADMISSION = "admissionregistration.k8s.io"
+VALIDATING_WEBHOOKS = Resource(
+    ADMISSION, "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", namespaced=False
+)
+MUTATING_WEBHOOKS = Resource(
+    ADMISSION, "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", namespaced=False
+)
+RBAC = "rbac.authorization.k8s.io"
+ROLES = Resource(RBAC, "v1", "roles", "Role")
+ROLE_BINDINGS = Resource(RBAC, "v1", "rolebindings", "RoleBinding")
+CLUSTER_ROLES = Resource(RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False)
+CLUSTER_ROLE_BINDINGS = Resource(RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
+REVIEWS = tuple(
+    Resource(f"{group}.k8s.io", "v1", f"{kind.lower()}s", kind, namespaced=kind.startswith("Local"))
+    for group, kind in (
+        ("authentication", "SelfSubjectReview"),
+        ("authentication", "TokenReview"),
+        ("authorization", "LocalSubjectAccessReview"),
+        ("authorization", "SelfSubjectAccessReview"),
+        ("authorization", "SelfSubjectRulesReview"),
+        ("authorization", "SubjectAccessReview"),
+    )
+)
 
 _POD_FIELDS = ("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "status.phase")
+_SET_FIELDS = ("status.replicas",)
 _EVENT_FIELDS = (
     "involvedObject.kind",
     "involvedObject.namespace",
@@ -91,31 +130,107 @@ KINDS = (
         fields=_POD_FIELDS,
     ),
     Kind(SECRETS, "secret", fields=("type",)),
-    Kind(SERVICE_ACCOUNTS, "serviceaccount", ("sa",), returns_deleted=True),
+    Kind(SERVICE_ACCOUNTS, "serviceaccount", ("sa",), subresources=("token",), returns_deleted=True),
     Kind(SERVICES, "service", ("svc",), ("all",), ("status",), returns_deleted=True, create_on_update=True),
     Kind(CONTROLLER_REVISIONS, "controllerrevision"),
     Kind(STATEFUL_SETS, "statefulset", ("sts",), ("all",), ("scale", "status"), has_generation=True),
     Kind(LEASES, "lease", create_on_update=True, unconditional_update=False),
     Kind(EVENTS, "event", ("ev",), create_on_update=True, fields=_EVENT_FIELDS, stored_as=CORE_EVENTS),
+    Kind(DEPLOYMENTS, "deployment", ("deploy",), ("all",), ("scale", "status"), has_generation=True),
+    Kind(REPLICA_SETS, "replicaset", ("rs",), ("all",), ("scale", "status"), has_generation=True, fields=_SET_FIELDS),
+    Kind(
+        DISRUPTION_BUDGETS,
+        "poddisruptionbudget",
+        ("pdb",),
+        (),
+        ("status",),
+        has_generation=True,
+        unconditional_update=False,
+    ),
+    Kind(
+        DEFINITIONS,
+        "customresourcedefinition",
+        ("crd", "crds"),
+        ("api-extensions",),
+        ("status",),
+        has_generation=True,
+        unconditional_update=False,
+    ),
+    Kind(
+        MUTATING_WEBHOOKS,
+        "mutatingwebhookconfiguration",
+        (),
+        ("api-extensions",),
+        has_generation=True,
+        counted=("webhooks",),
+        unconditional_update=False,
+    ),
+    Kind(
+        VALIDATING_WEBHOOKS,
+        "validatingwebhookconfiguration",
+        (),
+        ("api-extensions",),
+        has_generation=True,
+        counted=("webhooks",),
+        unconditional_update=False,
+    ),
+    Kind(CLUSTER_ROLE_BINDINGS, "clusterrolebinding", create_on_update=True),
+    Kind(CLUSTER_ROLES, "clusterrole", create_on_update=True),
+    Kind(ROLE_BINDINGS, "rolebinding", create_on_update=True),
+    Kind(ROLES, "role", create_on_update=True),
+    *(Kind(resource, resource.kind.lower(), answered=True) for resource in REVIEWS),
 )
 
 
+_BUILT_IN = frozenset((kind.resource.api_version, kind.resource.kind) for kind in KINDS)
+
+
+def is_built_in(tree: Tree) -> bool:
+    """Whether an object is of a kind of this table; definitions may use the same names in groups of their own."""
+    return (tree["apiVersion"], tree["kind"]) in _BUILT_IN
+
+
 class Registry:
-    """Looks kinds up by the parts of a path."""
+    """Looks kinds up by the parts of a path; definitions add kinds and take them away."""
 
     def __init__(self, kinds: Iterable[Kind] = KINDS) -> None:
         self._kinds = {(kind.resource.group, kind.resource.version, kind.resource.plural): kind for kind in kinds}
+        self._listeners: list[Callable[[Kind], None]] = []
 
     def find(self, group: str, version: str, plural: str) -> Kind | None:
         return self._kinds.get((group, version, plural))
 
     def kind(self, resource: Resource) -> Kind:
-        """The kind of a resource that is known to be served."""
-        return self._kinds[resource.group, resource.version, resource.plural]
+        """The kind of a resource; 404 when it is not served."""
+        found = self._kinds.get((resource.group, resource.version, resource.plural))
+        if found is None:
+            raise no_such_resource()
+        return found
 
     def stored(self) -> tuple[Kind, ...]:
-        """Every kind that has a store of its own."""
-        return tuple(kind for kind in self._kinds.values() if kind.stored_as is None)
+        """One kind for every store there is."""
+        stores: dict[Resource, Kind] = {}
+        for kind in self._kinds.values():
+            if not kind.answered and (kind.stored_as is None or kind.storage not in stores):
+                stores[kind.storage] = kind
+        return tuple(stores.values())
+
+    def listen(self, listener: Callable[[Kind], None]) -> Callable[[], None]:
+        """Has the listener called with a kind of every store that is added, until the answer is called."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def replace(self, group: str, plural: str, kinds: Iterable[Kind]) -> None:
+        """Serves these versions of a resource, and no others of it."""
+        before = {kind.storage for kind in self._kinds.values()}
+        for key in [key for key in self._kinds if (key[0], key[2]) == (group, plural)]:
+            del self._kinds[key]
+        for kind in kinds:
+            self._kinds[group, kind.resource.version, plural] = kind
+        for kind in self.stored():
+            if kind.storage not in before:
+                for listener in self._listeners:
+                    listener(kind)
 
     def versions(self) -> dict[str, list[str]]:
         """Versions of each group in the order of the table."""

@@ -1,43 +1,56 @@
 """From a request to its answer, as bytes: the part of the server that knows paths, parameters and codes.
 
-`Handler.answer` is a plain function of the request; `Handler.watch` opens a watch whose lines are then read one by
-one. HTTP and the in-process transport wrap the same two.
+`Handler.answer` waits for nothing but admission webhooks; `Handler.watch` opens a watch whose lines are then read one
+by one. HTTP and the in-process transport wrap the same two.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
+from typing import TypedDict
 from urllib.parse import unquote
 
 import msgspec
 from msgspec import Struct
 
-from fairlead.kube import clock
+from fairlead.kube.calls import Caller
 from fairlead.kube.request import Request, Response
-from fairlead.sim import discovery, views
+from fairlead.sim import deletion, discovery, pod_requests, views
+from fairlead.sim.access import Access, User, attributes_of
+from fairlead.sim.access_reviews import AccessReviews
+from fairlead.sim.admission import Admission
+from fairlead.sim.clerk import Clerk
 from fairlead.sim.errors import (
     StatusError,
     bad_request,
-    expired,
     invalid_options,
     method_not_allowed,
     no_such_resource,
     unknown_format,
     unsupported,
 )
-from fairlead.sim.listing import Query, watch
+from fairlead.sim.fields import examiner
+from fairlead.sim.impersonation import Impersonation
+from fairlead.sim.listing import Query
 from fairlead.sim.patch import json_error
 from fairlead.sim.registry import NAMESPACES, Kind
-from fairlead.sim.store import Event, Tree, Watcher
+from fairlead.sim.store import Tree
+from fairlead.sim.tokens import Tokens
 from fairlead.sim.verbs import Verbs
+from fairlead.sim.watching import Watch, Wish
 
 JSON = {"content-type": "application/json"}
 PLAIN = {"content-type": "text/plain; charset=utf-8"}
-BOOKMARK_SECONDS = 60.0
-# A watch that names no time-out is ended by the server after half an hour to an hour.
-WATCH_SECONDS = (1800.0, 3600.0)
 _SHOWN_BYTES = 30
+_CREATED_ONLY = ("binding", "eviction", "token")
+
+
+class _Wish(TypedDict):
+    """What every write is told of its request."""
+
+    user: str
+    dry_run: bool
 
 
 class Target(Struct, frozen=True):
@@ -49,102 +62,50 @@ class Target(Struct, frozen=True):
     subresource: str = ""
 
 
-class Watch:
-    """An open watch, as lines."""
-
-    def __init__(self, handler: Handler, kind: Kind, query: Query, options: Mapping[str, str]) -> None:
-        self._handler = handler
-        self._kind = kind
-        self._bookmarks = options.get("allowWatchBookmarks") in ("1", "true")
-        self._announce = query.initial_events is True and self._bookmarks
-        wished = _number(options, "timeoutSeconds")
-        seconds = float(wished) if wished else handler.verbs.store.draws("timeout").between(*WATCH_SECONDS)
-        self._until = clock.monotonic() + seconds
-        self._refusal: StatusError | None = None
-        self._watcher: Watcher | None = None
-        try:
-            self._watcher = watch(handler.verbs.store, kind, query, handler.lag)
-        except StatusError as error:
-            # A version that is too old is told on the open watch, not by the status of the answer.
-            if error.code != expired("").code:
-                raise
-            self._refusal = error
-
-    async def lines(self) -> AsyncGenerator[bytes, None]:
-        """Events until the time-out, the end of the server or `close`."""
-        if self._watcher is None:
-            if self._refusal is not None:
-                yield b'{"type":"ERROR","object":' + json.dumps(self._refusal.status()).encode() + b"}\n"
-            return
-        opened, backlog = self._watcher.revision, self._watcher.backlog
-        if self._announce and not backlog:
-            yield self._bookmark(opened, initial=True)
-        tick = clock.monotonic() + BOOKMARK_SECONDS
-        while True:
-            event = await self._watcher.next(min(self._until, tick) if self._bookmarks else self._until)
-            if event is not None:
-                yield self._line(event)
-                backlog -= 1
-                if self._announce and backlog == 0:
-                    yield self._bookmark(opened, initial=True)
-                continue
-            if self._watcher.closed:
-                return
-            if self._bookmarks:
-                yield self._bookmark(self._seen(self._watcher))
-            if clock.monotonic() >= self._until:
-                return
-            tick = clock.monotonic() + BOOKMARK_SECONDS
-
-    def _seen(self, watcher: Watcher) -> int:
-        """With nothing waiting, the watcher knows all there is."""
-        return watcher.revision if len(watcher) else max(watcher.revision, self._handler.verbs.store.revision)
-
-    def _line(self, event: Event) -> bytes:
-        if self._kind.stored_as is None:
-            return event.line()
-        return b'{"type":"' + event.type.encode() + b'","object":' + views.body(self._kind, event.new) + b"}\n"
-
-    def _bookmark(self, revision: int, *, initial: bool = False) -> bytes:
-        metadata: Tree = {"resourceVersion": str(revision)}
-        if initial:
-            metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
-        resource = self._kind.resource
-        shown = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
-        return msgspec.json.encode({"type": "BOOKMARK", "object": shown}) + b"\n"
-
-    def close(self) -> None:
-        if self._watcher is not None:
-            self._watcher.close()
-
-
 class Handler:
     """Answers requests from the verbs."""
 
-    def __init__(self, verbs: Verbs, *, lag: tuple[float, float] = (0.0, 0.0)) -> None:
+    def __init__(self, verbs: Verbs, caller: Caller, *, lag: tuple[float, float] = (0.0, 0.0)) -> None:
         self.verbs = verbs
+        self.admission = Admission(verbs.store, verbs.registry, caller)
         self.lag = lag
+        self.access = Access(verbs.store)
+        self._impersonation = Impersonation(self.access)
+        self.tokens = Tokens(verbs.store)
+        self._access_reviews = AccessReviews(verbs.store, self.access, self.tokens)
 
-    def answer(self, request: Request, user: str) -> Response:
+    async def answer(self, request: Request, user: User) -> Response:
         """The answer to anything that is not a watch; failures are answers too."""
+        clerk: Clerk | None = None
         try:
-            return self._answer(request, user)
+            clerk = Clerk(self.admission, request, self._allowed(request, user))
+            answer = await self._answer(request, clerk)
         except StatusError as error:
-            return refusal(error)
+            answer = refusal(error)
+        return answer if clerk is None else clerk.signed(answer)
 
-    def watch(self, request: Request) -> Watch | None:
+    def _allowed(self, request: Request, user: User) -> User:
+        """Whom the request is carried out as; whether they may is asked even before whether there is such a path."""
+        user = self._impersonation.acting(user, request)
+        if not user.is_master:
+            self.access.demand(user, attributes_of(request))
+        return user
+
+    def watch(self, request: Request, user: User) -> Watch | None:
         """The watch that a request asks for, None when it asks for something else; raises StatusError."""
         options = dict(request.query)
         if request.method != "GET" or options.get("watch") not in ("1", "true"):
             return None
         target = self._target(request.path)
-        if target is None or target.subresource:
+        if target is None or target.subresource or target.kind.answered:
             return None
+        self._allowed(request, user)
         query = _query(target, options)
         if target.name:
             fields = f"metadata.name={target.name}"
             query = msgspec.structs.replace(query, fields=f"{query.fields},{fields}" if query.fields else fields)
-        return Watch(self, target.kind, query, options)
+        wish = Wish(options.get("allowWatchBookmarks") in ("1", "true"), float(_number(options, "timeoutSeconds")))
+        return Watch(self.verbs.store, target.kind, query, wish, self.lag)
 
     def _target(self, path: str) -> Target | None:
         """What the path names; None for a path that is not served."""
@@ -180,7 +141,7 @@ class Handler:
             case _:
                 return False
 
-    def _answer(self, request: Request, user: str) -> Response:
+    async def _answer(self, request: Request, clerk: Clerk) -> Response:
         if request.method == "GET" and request.path in discovery.HEALTH:
             return Response(200, b"ok", PLAIN)
         document = discovery.describe(self.verbs.registry, request.path)
@@ -191,21 +152,22 @@ class Handler:
             if self._is_below_a_version(request.path):
                 raise no_such_resource()
             return Response(404, b"404 page not found\n", PLAIN)
-        user = next((value for name, value in request.headers if name.lower() == "impersonate-user"), user)
+        if target.kind.answered and request.method != "POST":
+            raise method_not_allowed()
         match request.method:
             case "GET":
                 return self._read(target, dict(request.query))
             case "POST":
-                return self._create(target, request, user)
-            case "PUT" | "PATCH" if target.name and target.subresource not in ("binding", "eviction"):
-                return self._change(target, request, user)
+                return await self._create(target, request, clerk)
+            case "PUT" | "PATCH" if target.name and target.subresource not in _CREATED_ONLY:
+                return await self._change(target, request, clerk)
             case "DELETE" if not target.subresource:
-                return self._delete(target, request, user)
+                return await self._delete(target, request, clerk)
             case _:
                 raise method_not_allowed()
 
     def _read(self, target: Target, options: Mapping[str, str]) -> Response:
-        if target.subresource in ("binding", "eviction"):
+        if target.subresource in _CREATED_ONLY:
             raise method_not_allowed()
         if not target.name:
             return self._list(target, options)
@@ -227,63 +189,76 @@ class Handler:
         items = b",".join(_item(kind, views.body(kind, version)) for version in listed.versions)
         return Response(200, msgspec.json.encode(head)[:-1] + b',"items":[' + items + b"]}", JSON)
 
-    def _create(self, target: Target, request: Request, user: str) -> Response:
+    async def _create(self, target: Target, request: Request, clerk: Clerk) -> Response:
         tree = _body(request, target.kind)
+        place = target.namespace, target.name
+        wish: _Wish = {"user": clerk.user.name, "dry_run": _is_dry(request)}
+        writes = self.verbs.writes
         match target.subresource:
+            case "token":
+                made = self._access_reviews.token_request(target.namespace, target.name, tree)
             case "binding":
-                made = self.verbs.bind(target.namespace, target.name, tree, user=user)
+                made = await clerk.carried_out(pod_requests.bind(writes, *place, tree, **wish))
             case "eviction":
-                made = self.verbs.evict(target.namespace, target.name, tree, user=user)
+                made = await clerk.carried_out(pod_requests.evict(writes, *place, tree, **wish))
             case "" if not target.name:
                 resource = target.kind.resource
                 namespace = target.namespace or (tree.get("metadata") or {}).get("namespace") or ""
                 if resource.namespaced and not target.namespace:
                     raise method_not_allowed()
-                dry_run = _is_dry(request)
-                made = self.verbs.create(resource, namespace, tree, user=user, dry_run=dry_run)
+                examiner(request, target.kind, "", clerk.warnings)(tree)
+                if target.kind.answered:
+                    return _json(201, self._access_reviews.answer(target.kind, target.namespace, tree, clerk.user))
+                made = await clerk.carried_out(writes.create(resource, namespace, tree, **wish))
             case _:
                 raise method_not_allowed()
         return _json(201, made)
 
-    def _change(self, target: Target, request: Request, user: str) -> Response:
+    async def _change(self, target: Target, request: Request, clerk: Clerk) -> Response:
         kind = target.kind
-        subresource, dry_run = target.subresource, _is_dry(request)
+        subresource = target.subresource
+        wish: _Wish = {"user": clerk.user.name, "dry_run": _is_dry(request)}
         place = kind.resource, target.namespace, target.name
+        examine = examiner(request, kind, subresource, clerk.warnings)
         if request.method == "PATCH":
             content = request.content_type, request.body
-            tree = self.verbs.patch(*place, *content, subresource=subresource, user=user, dry_run=dry_run)
-            return _json(200, tree)
+            write = self.verbs.writes.patch(*place, *content, subresource=subresource, examine=examine, **wish)
+            return _json(200, await clerk.carried_out(write))
         existed = (target.namespace, target.name) in self.verbs.store.table(kind.storage).live
         sent = _body(request, kind)
-        tree = self.verbs.update(*place, sent, subresource=subresource, user=user, dry_run=dry_run)
+        examine(sent)
+        if not existed and kind.create_on_update and not subresource:
+            self.access.demand(clerk.user, msgspec.structs.replace(attributes_of(request), verb="create"))
+        tree = await clerk.carried_out(self.verbs.writes.update(*place, sent, subresource=subresource, **wish))
         return _json(200 if existed else 201, tree)
 
-    def _delete(self, target: Target, request: Request, user: str) -> Response:
+    async def _delete(self, target: Target, request: Request, clerk: Clerk) -> Response:
         options = dict(request.query)
         wishes = _body(request, target.kind) if request.body.strip() else {}
         preconditions = wishes.get("preconditions") or {}
         grace = wishes.get("gracePeriodSeconds")
         if grace is None and "gracePeriodSeconds" in options:
             grace = _number(options, "gracePeriodSeconds")
-        names = [(target.namespace, target.name)]
-        if not target.name:
-            names = [
-                version.key for version in self.verbs.select(target.kind.resource, _query(target, options)).versions
-            ]
-        tree: Tree = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
-        for namespace, name in names:
-            tree = self.verbs.delete(
-                target.kind.resource,
-                namespace,
-                name,
-                uid=preconditions.get("uid") or "",
-                resource_version=preconditions.get("resourceVersion") or "",
-                grace=grace,
-                propagation=wishes.get("propagationPolicy") or options.get("propagationPolicy") or "",
-                user=user,
-                dry_run=_is_dry(request) or wishes.get("dryRun") == ["All"],
-            )
-        return _json(200, tree)
+        wanted = deletion.Options(
+            preconditions.get("uid") or "",
+            preconditions.get("resourceVersion") or "",
+            grace,
+            wishes.get("propagationPolicy") or options.get("propagationPolicy") or "",
+        )
+        dry_run = _is_dry(request) or wishes.get("dryRun") == ["All"]
+        wish: _Wish = {"user": clerk.user.name, "dry_run": dry_run}
+        resource, delete = target.kind.resource, self.verbs.writes.removals.delete
+        if target.name:
+            write = delete(resource, target.namespace, target.name, wanted, **wish)
+            return _json(200, await clerk.carried_out(write))
+        for version in self.verbs.select(resource, _query(target, options)).versions:
+            write = delete(resource, *version.key, wanted, collection=True, **wish)
+            try:
+                await clerk.carried_out(write, limited=False)
+            except StatusError as error:
+                if error.code != no_such_resource().code:
+                    raise
+        return _json(200, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
 
 
 def refusal(error: StatusError) -> Response:
@@ -299,7 +274,9 @@ def _json(code: int, tree: Mapping[str, object]) -> Response:
 
 
 def _item(kind: Kind, body: bytes) -> bytes:
-    """An object inside a list, which says once for all what kind its items are."""
+    """An object inside a list, which says once for all what kind its items are; custom resources say it each."""
+    if kind.custom is not None:
+        return body
     opening = f'{{"kind":"{kind.resource.kind}","apiVersion":"{kind.resource.api_version}",'.encode()
     return b"{" + body[len(opening) :] if body.startswith(opening) else body
 

@@ -1,13 +1,12 @@
 """The embedded cluster over real HTTP or HTTPS, for kubectl and everything else that is not in this process.
 
-The handler is the one that the in-process transport calls; here are only connections, bearer tokens and the end of open
-watches when the server stops.
+The handler is the one that the in-process transport calls; here are only connections, who they come from, and the end
+of open watches when the server stops.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hmac
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
@@ -16,9 +15,11 @@ from aiohttp import web
 
 from fairlead.kube.request import Request
 from fairlead.sim import discovery
+from fairlead.sim.access import ANONYMOUS, AUTHENTICATED, User, user_of
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.errors import StatusError, unauthorized
-from fairlead.sim.request import JSON, Handler, Watch, refusal
+from fairlead.sim.request import JSON, Handler, refusal
+from fairlead.sim.watching import Watch
 
 ADMIN_TOKENS = {"admin": "admin"}
 LARGEST_BODY = 3 * 1024 * 1024
@@ -29,12 +30,11 @@ _SHUTDOWN_SECONDS = 2.0
 class Server:
     """A running server; `url` is where it listens."""
 
-    def __init__(self, handler: Handler, tokens: Mapping[str, str], anonymous: str) -> None:
+    def __init__(self, handler: Handler, anonymous: str) -> None:
         self.url = ""
         self.port = 0
         self._handler = handler
-        self._tokens = dict(tokens)
-        self._anonymous = anonymous
+        self._anonymous = user_of(anonymous) if anonymous else None
         self._watches: dict[Watch, None] = {}
         self._runner: web.AppRunner | None = None
 
@@ -60,21 +60,19 @@ class Server:
             await self._runner.cleanup()
             self._runner = None
 
-    def _user(self, request: web.Request) -> str | None:
-        """Whose token the request carries; without a token, who anybody is."""
+    def _user(self, request: web.Request) -> User | None:
+        """Whom a certificate names, else whose token the request carries; without either, who anybody is."""
+        certified = _certified(request)
+        if certified is not None:
+            return certified
         if "Authorization" not in request.headers:
-            return self._anonymous or None
+            return self._anonymous
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        if scheme.lower() != "bearer":
-            return None
-        for known, user in self._tokens.items():
-            if hmac.compare_digest(known.encode(), token.strip().encode()):
-                return user
-        return None
+        return self._handler.tokens.user(token.strip()) if scheme.lower() == "bearer" else None
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
-        user = self._user(request)
-        if user is None and request.path not in _PUBLIC:
+        user = self._user(request) or (user_of(ANONYMOUS) if request.path in _PUBLIC else None)
+        if user is None:
             answer = refusal(unauthorized())
             return web.Response(status=answer.status, body=answer.body, headers=answer.headers)
         ours = Request(
@@ -86,13 +84,13 @@ class Server:
             headers=tuple(request.headers.items()),
         )
         try:
-            watch = self._handler.watch(ours)
+            watch = self._handler.watch(ours, user)
         except StatusError as error:
             answer = refusal(error)
             return web.Response(status=answer.status, body=answer.body, headers=answer.headers)
         if watch is not None:
             return await self._stream(request, watch)
-        answer = self._handler.answer(ours, user or "")
+        answer = await self._handler.answer(ours, user)
         return web.Response(status=answer.status, body=answer.body, headers=answer.headers)
 
     async def _stream(self, request: web.Request, watch: Watch) -> web.StreamResponse:
@@ -113,6 +111,16 @@ class Server:
         return response
 
 
+def _certified(request: web.Request) -> User | None:
+    """Whom the connection's certificate names; there is one only where the TLS context asked for it and checked it."""
+    connection = request.transport
+    certificate = None if connection is None else connection.get_extra_info("peercert")
+    named = [pair for part in (certificate or {}).get("subject", ()) for pair in part]
+    name = next((value for kind, value in named if kind == "commonName"), "")
+    groups = (value for kind, value in named if kind == "organizationName")
+    return User(name, (*groups, AUTHENTICATED)) if name else None
+
+
 @asynccontextmanager
 async def serve(
     cluster: Cluster,
@@ -123,12 +131,13 @@ async def serve(
     tokens: Mapping[str, str] = ADMIN_TOKENS,
     anonymous: str = "",
 ) -> AsyncIterator[Server]:
-    """Serves the cluster while the context is open; `tokens` tells whose each bearer token is.
+    """Serves the cluster while the context is open; `tokens` tells whose each bearer token is, from now on.
 
     Requests without a token are refused unless `anonymous` names their user: kubectl sends tokens over TLS only, so
     that plain HTTP needs it.
     """
-    server = Server(cluster.handler, tokens, anonymous)
+    cluster.handler.tokens.give(tokens)
+    server = Server(cluster.handler, anonymous)
     await server.start(host, port, tls)
     try:
         yield server

@@ -35,6 +35,7 @@ _KEYS = {
     "volumeDevices": "devicePath",
     "volumeMounts": "mountPath",
     "volumes": "name",
+    "webhooks": "name",
 }
 _PATCH = "$patch"
 _RETAIN = "$retainKeys"

@@ -1,33 +1,37 @@
-"""What a part of an object may change: its status, its scale, a pod's node, a pod's eviction."""
+"""What a part of an object may change: its status, its scale, a pod's node."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from fairlead.api.meta import Resource
-from fairlead.sim import deletion
-from fairlead.sim.errors import bad_request, conflict, internal, invalid, not_found, required, wrong
-from fairlead.sim.registry import PODS, Kind
-from fairlead.sim.store import Author, Store, Tree, timestamp
+from fairlead.sim import crd_rules
+from fairlead.sim.errors import bad_request, conflict, internal, invalid, required, wrong
+from fairlead.sim.registry import DEPLOYMENTS, PODS, Kind, is_built_in
+from fairlead.sim.store import Store, Tree, timestamp
 
-if TYPE_CHECKING:
-    from fairlead.sim.verbs import Verbs
-
-_SCALE = Resource("autoscaling", "v1", "scale", "Scale")
+SCALE = Resource("autoscaling", "v1", "scale", "Scale")
 _ADDRESSES_PER_BLOCK = 250
 _TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _TOLERATION = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
-_EVICTED = {"reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}
 
 
 def limited(kind: Kind, before: Tree, new: Tree, subresource: str) -> Tree:
     """`new` with everything put back that a write to the subresource must not touch."""
     if subresource == "status":
+        if kind.custom is not None:
+            after = before | {"metadata": dict(before["metadata"])}
+            after.pop("status", None)
+            return after | ({"status": new["status"]} if "status" in new else {})
         after = {key: value for key, value in before.items() if key not in ("metadata", "status")}
         after |= {"metadata": new["metadata"], "status": new.get("status") or {}}
         if kind.resource == PODS:
             _limit_pod_status(before, after)
+        if kind.resource == DEPLOYMENTS:
+            after["metadata"].pop("labels", None)
+            if "labels" in before["metadata"]:
+                after["metadata"]["labels"] = before["metadata"]["labels"]
         return after
     if kind.has_status:
         new.pop("status", None)
@@ -46,8 +50,20 @@ def _limit_pod_status(before: Tree, after: Tree) -> None:
         after["status"]["qosClass"] = known
 
 
+def counts(kind: Kind, before: Tree, after: Tree) -> bool:
+    """Whether a change is one that metadata.generation counts."""
+    keys = kind.counted
+    if kind.custom is not None:
+        # What a schema fills in since the object was written is no change of this write.
+        before = kind.custom.outward(before, after["apiVersion"])
+        keys = tuple(key for key in {**before, **after} if key not in ("metadata", "apiVersion"))
+    return any(before.get(key) != after.get(key) for key in keys)
+
+
 def admit(tree: Tree) -> None:
     """What a new object is given: the status it is born with, a pod's priority and the tolerations of all pods."""
+    if not is_built_in(tree):
+        return
     match tree["kind"]:
         case "Pod":
             spec = tree["spec"]
@@ -61,6 +77,15 @@ def admit(tree: Tree) -> None:
             tree["status"] = {"replicas": 0, "availableReplicas": 0}
         case "Namespace":
             tree.setdefault("spec", {}).setdefault("finalizers", ["kubernetes"])
+        case "Deployment":
+            tree["status"] = {}
+        case "ReplicaSet":
+            tree["status"] = {"replicas": 0}
+        case "PodDisruptionBudget":
+            numbers = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
+            tree["status"] = dict.fromkeys(numbers, 0)
+        case "CustomResourceDefinition":
+            tree["status"] = crd_rules.born_status(tree)
 
 
 def _tolerates(toleration: Tree, key: str) -> bool:
@@ -85,7 +110,7 @@ def _quality(spec: Tree) -> str:
 
 def allocate(tree: Tree, store: Store) -> None:
     """Gives a new Service its address, unless it is headless or an alias."""
-    if tree["kind"] != "Service":
+    if tree["kind"] != "Service" or not is_built_in(tree):
         return
     spec = tree["spec"]
     if spec["type"] == "ExternalName":
@@ -99,7 +124,12 @@ def allocate(tree: Tree, store: Store) -> None:
 
 
 def carry_over(before: Tree, after: Tree) -> None:
-    """What a Service was given stays with it when an update does not mention it."""
+    """What a Service was given stays with it when an update does not mention it; a definition remembers its storage."""
+    if not is_built_in(after):
+        return
+    if after["kind"] == "CustomResourceDefinition":
+        after["status"] = copy.deepcopy(after.get("status") or {})
+        crd_rules.note_storage(after)
     if after["kind"] == "Service" and after["spec"]["type"] != "ExternalName":
         for key in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
             if key in before["spec"] and not after["spec"].get(key):
@@ -108,12 +138,24 @@ def carry_over(before: Tree, after: Tree) -> None:
         after.setdefault("spec", before["spec"])
 
 
-def scale_of(tree: Tree) -> Tree:
+def scale_shown(kind: Kind, tree: Tree) -> Tree:
+    """The Scale for somebody who asks for it; it needs a number to show."""
+    if kind.custom is not None and kind.custom.scale_numbers(tree)[0] is None:
+        raise kind.custom.no_replicas()
+    return scale_of(kind, tree)
+
+
+def scale_of(kind: Kind, tree: Tree) -> Tree:
     """The Scale of a workload."""
     metadata = tree["metadata"]
     shown = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-    status = {"replicas": (tree.get("status") or {}).get("replicas") or 0, "selector": _selector(tree["spec"])}
-    replicas = tree["spec"].get("replicas") or 0
+    if kind.custom is None:
+        found, selector = (tree.get("status") or {}).get("replicas") or 0, _selector(tree["spec"])
+        replicas = tree["spec"].get("replicas") or 0
+    else:
+        wanted, found, selector = kind.custom.scale_numbers(tree)
+        replicas = wanted or 0
+    status = {"replicas": found, "selector": selector}
     return {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
@@ -139,9 +181,9 @@ def _selector(spec: Tree) -> str:
     return ",".join(text for _, text in sorted(terms))
 
 
-def rescaled(resource: Resource, tree: Tree, change: Callable[[Tree], Tree]) -> Tree:
+def rescaled(kind: Kind, tree: Tree, change: Callable[[Tree], Tree]) -> Tree:
     """The workload after a change of its Scale: only the replicas and the version it is based on are taken over."""
-    scale = change(scale_of(tree))
+    scale = change(scale_of(kind, tree))
     name = tree["metadata"]["name"]
     metadata = scale.get("metadata") or {}
     if metadata.get("name", name) != name:
@@ -151,42 +193,41 @@ def rescaled(resource: Resource, tree: Tree, change: Callable[[Tree], Tree]) -> 
         raise bad_request(f'Scale in version "v1" cannot be handled as a Scale: spec.replicas is {replicas!r}')
     if replicas < 0:
         cause = wrong("spec.replicas", replicas, "must be greater than or equal to 0")
-        raise invalid(_SCALE, name, [cause])
+        raise invalid(SCALE, name, [cause])
     uid = tree["metadata"]["uid"]
     if metadata.get("uid", uid) != uid:
         text = f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta: {uid}"
-        raise conflict(resource, name, text, subresource="scale")
-    tree["spec"]["replicas"] = replicas
-    tree["metadata"]["resourceVersion"] = metadata.get("resourceVersion") or ""
+        raise conflict(kind.resource, name, text, subresource="scale")
+    if kind.custom is None:
+        tree["spec"]["replicas"] = replicas
+        tree["metadata"]["resourceVersion"] = metadata.get("resourceVersion") or ""
+        return tree
+    if "replicas" not in (scale.get("spec") or {}) and kind.custom.scale_numbers(tree)[0] is None:
+        raise kind.custom.empty_replicas()
+    kind.custom.set_replicas(tree, replicas)
+    if metadata.get("resourceVersion"):
+        tree["metadata"]["resourceVersion"] = metadata["resourceVersion"]
     return tree
 
 
-def bind(verbs: Verbs, namespace: str, name: str, binding: Tree, author: Author) -> Tree:
-    """Puts the pod on the node that the Binding names, and says that it is scheduled."""
+def bound(pod: Tree, name: str, binding: Tree) -> Tree:
+    """The pod on the node that the Binding names, said to be scheduled."""
     metadata = binding.get("metadata") or {}
-    if metadata.get("name") != name:
-        raise bad_request("name in URL does not match name in Binding object")
     node = (binding.get("target") or {}).get("name")
     if not node:
         # The server reports this rule without a Status of its own.
         raise internal(f"{required('target.name').field}: Required value")
-    kind = verbs.registry.kind(PODS)
-    old = verbs.store.table(PODS).live.get((namespace, name))
-    if old is None:
-        raise not_found(PODS, name)
-    pod = old.tree()
     if why := _unbindable(pod, metadata, name):
         raise conflict(PODS, name, why, subresource="binding")
     pod["spec"]["nodeName"] = node
     for key in ("annotations", "labels"):
         if metadata.get(key):
             pod["metadata"][key] = (pod["metadata"].get(key) or {}) | metadata[key]
-    _condition(pod, {"type": "PodScheduled", "status": "True"})
-    verbs.store.table(kind.storage).write(pod, old, author)
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+    set_condition(pod, {"type": "PodScheduled", "status": "True"})
+    return pod
 
 
-def _condition(pod: Tree, condition: Tree) -> None:
+def set_condition(pod: Tree, condition: Tree) -> None:
     """Sets a condition in its place, or adds it; its time is that of the last change of its status."""
     conditions: list[Tree] = pod["status"].setdefault("conditions", [])
     for index, known in enumerate(conditions):
@@ -210,31 +251,3 @@ def _unbindable(pod: Tree, binding: Tree, name: str) -> str:
     if pod["spec"].get("schedulingGates"):
         return f"pod {name} has non-empty .spec.schedulingGates"
     return ""
-
-
-def evict(verbs: Verbs, namespace: str, name: str, eviction: Tree, user: str) -> Tree:
-    """Says in the pod's status why it goes, then deletes it under the options that the Eviction carries."""
-    if (eviction.get("metadata") or {}).get("name") != name:
-        raise bad_request("name in URL does not match name in Eviction object")
-    kind = verbs.registry.kind(PODS)
-    options = eviction.get("deleteOptions") or {}
-    preconditions = options.get("preconditions") or {}
-    version = preconditions.get("resourceVersion") or ""
-    wanted = deletion.Options(preconditions.get("uid") or "", version)
-    old = verbs.current(kind, namespace, name)
-    deletion.check(PODS, old, wanted)
-    pod = old.tree()
-    _condition(pod, {"type": "DisruptionTarget", "status": "True"} | _EVICTED)
-    if pod != old.tree():
-        old = verbs.store.table(PODS).write(pod, old, Author(user, "create", "eviction"))
-    verbs.delete(
-        PODS,
-        namespace,
-        name,
-        uid=wanted.uid,
-        resource_version=str(old.revision) if version else "",
-        grace=options.get("gracePeriodSeconds"),
-        propagation=options.get("propagationPolicy") or "",
-        user=user,
-    )
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}

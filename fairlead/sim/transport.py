@@ -12,9 +12,11 @@ from contextlib import aclosing, asynccontextmanager
 
 from fairlead.kube.errors import TransportError
 from fairlead.kube.request import Request, Response
+from fairlead.sim.access import User
 from fairlead.sim.errors import StatusError
-from fairlead.sim.request import JSON, Handler, Watch, refusal
+from fairlead.sim.request import JSON, Handler, refusal
 from fairlead.sim.time import Draws
+from fairlead.sim.watching import Watch
 
 
 class LocalStream:
@@ -32,7 +34,9 @@ class LocalStream:
 class LocalTransport:
     """A transport for one user; `latency` are the least and most seconds of a round trip."""
 
-    def __init__(self, handler: Handler, user: str, *, latency: tuple[float, float] = (0.0, 0.0), draws: Draws) -> None:
+    def __init__(
+        self, handler: Handler, user: User, *, latency: tuple[float, float] = (0.0, 0.0), draws: Draws
+    ) -> None:
         self._handler = handler
         self._user = user
         self._latency = latency
@@ -42,7 +46,7 @@ class LocalTransport:
         try:
             async with asyncio.timeout(request.timeout):
                 await self._travel()
-                response = self._handler.answer(request, self._user)
+                response = await self._handler.answer(request, self._user)
                 await self._travel()
         except TimeoutError:
             raise TransportError(f"{request.method} {request.path}: no answer in {request.timeout} seconds") from None
@@ -53,8 +57,8 @@ class LocalTransport:
         await self._travel()
         watch: Watch | None = None
         try:
-            watch = self._handler.watch(request)
-            answer = None if watch is not None else self._handler.answer(request, self._user)
+            watch = self._handler.watch(request, self._user)
+            answer = None if watch is not None else await self._handler.answer(request, self._user)
         except StatusError as error:
             answer = refusal(error)
         await self._travel()

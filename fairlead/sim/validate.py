@@ -1,4 +1,4 @@
-"""Rules of the API server for the kinds that this cluster serves: metadata, pods, StatefulSets.
+"""Rules of the API server for the kinds that this cluster serves: metadata, pods, workloads.
 
 Every rule answers with causes; none raises. Texts are those of the release, because clients show and tests match them.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from fairlead.sim import crd_rules, roles, stored, webhook_rules
+from fairlead.sim.custom import Custom
 from fairlead.sim.errors import Cause, not_allowed, required, unsupported, wrong
 from fairlead.sim.store import Tree
 
@@ -61,23 +63,35 @@ _POD_IMMUTABLE_TEXT = (
 )
 
 
-def on_create(tree: Tree) -> list[Cause]:
+def on_create(tree: Tree, custom: Custom | None = None) -> list[Cause]:
     """Broken rules of a new object, defaults filled in."""
-    causes = list(_name(tree)) + _labels(tree["metadata"].get("labels"), "metadata.labels")
+    causes = list(_name(tree, custom)) + _labels(tree["metadata"].get("labels"), "metadata.labels")
+    if custom is not None:
+        return causes + custom.on_create(tree)
+    if tree["kind"] == "CustomResourceDefinition":
+        return causes + crd_rules.on_create(tree)
     service = (tree.get("spec") or {}).get("serviceName") if tree["kind"] == "StatefulSet" else None
     if service and not _LABEL.fullmatch(service):
         causes.append(wrong("spec.serviceName", service, _LABEL_TEXT))
     return causes + _spec(tree)
 
 
-def on_update(old: Tree, new: Tree, subresource: str) -> list[Cause]:
+def on_update(old: Tree, new: Tree, subresource: str, custom: Custom | None = None) -> list[Cause]:
     """Broken rules of a change; `new` is complete, with what the subresource may not touch taken from `old`."""
     # The server checks metadata once for all kinds and once for each; both are told.
     causes = list(_metadata_update(old["metadata"], new["metadata"])) * 2
     causes += _labels(new["metadata"].get("labels"), "metadata.labels")
+    if custom is not None:
+        return causes + custom.on_update(old, new, subresource)
     if subresource == "status":
         return causes + _status(old.get("status") or {}, new)
     causes += _spec(new)
+    if new["kind"] == "CustomResourceDefinition":
+        causes += crd_rules.on_update(old, new)
+    if new["kind"] in ("ConfigMap", "Secret"):
+        causes += stored.changed_data(old, new)
+    if new["kind"] in ("Deployment", "ReplicaSet") and old["spec"].get("selector") != new["spec"].get("selector"):
+        causes.append(wrong("spec.selector", new["spec"].get("selector"), _IMMUTABLE))
     if new["kind"] == "StatefulSet":
         fixed_old, fixed_new = (
             {key: value for key, value in tree["spec"].items() if key not in _STATEFUL_SET_MUTABLE}
@@ -85,19 +99,24 @@ def on_update(old: Tree, new: Tree, subresource: str) -> list[Cause]:
         )
         if fixed_old != fixed_new:
             causes.append(not_allowed("spec", _STATEFUL_SET_IMMUTABLE_TEXT))
+    if new["kind"] in roles.KINDS:
+        causes += roles.changed(old, new)
     if new["kind"] == "Pod" and _fixed_pod_spec(old["spec"]) != _fixed_pod_spec(new["spec"]):
         causes.append(not_allowed("spec", _POD_IMMUTABLE_TEXT))
     return causes
 
 
-def _name(tree: Tree) -> Iterable[Cause]:
+def _name(tree: Tree, custom: Custom | None) -> Iterable[Cause]:
     name = tree["metadata"].get("name") or ""
     if not name:
         yield required("metadata.name", "name or generateName is required")
         return
-    if tree["kind"] in _FREE_NAMES:
+    if custom is None and tree["kind"] in roles.KINDS:
+        yield from (wrong("metadata.name", name, text) for text in roles.segment_troubles(name))
         return
-    short = tree["kind"] in _SHORT_NAMES
+    if custom is None and tree["kind"] in _FREE_NAMES:
+        return
+    short = custom is None and tree["kind"] in _SHORT_NAMES
     if len(name) > (63 if short else 253):
         yield wrong("metadata.name", name, f"must be no more than {63 if short else 253} characters")
     elif not (_LABEL if short else _SUBDOMAIN).fullmatch(name):
@@ -134,6 +153,16 @@ def _spec(tree: Tree) -> list[Cause]:
             return _stateful_set(tree.get("spec") or {})
         case "Pod":
             return _pod_spec(tree.get("spec") or {}, "spec")
+        case "Deployment":
+            return _deployment(tree["spec"])
+        case "ReplicaSet":
+            return _replica_set(tree["spec"])
+        case kind if kind in stored.RULES:
+            return stored.RULES[kind](tree)
+        case kind if kind in roles.KINDS:
+            return roles.broken(tree)
+        case kind if kind in webhook_rules.KINDS:
+            return webhook_rules.broken(tree)
         case _:
             return []
 
@@ -186,7 +215,7 @@ def _stateful_set(spec: Tree) -> list[Cause]:
     for key in ("replicas", "minReadySeconds"):
         causes += _not_negative(spec, key, f"spec.{key}")
     causes += _not_negative(spec.get("ordinals") or {}, "start", "spec.ordinals.start")
-    causes += _selector(spec)
+    causes += _selector(spec, "statefulset")
     causes += _pod_spec(spec["template"]["spec"], "spec.template.spec")
     causes += _labels(spec["template"]["metadata"].get("labels"), "spec.template.labels")
     policy = spec["template"]["spec"]["restartPolicy"]
@@ -195,6 +224,47 @@ def _stateful_set(spec: Tree) -> list[Cause]:
     if spec["template"]["spec"].get("activeDeadlineSeconds") is not None:
         at = "spec.template.spec.activeDeadlineSeconds"
         causes.append(not_allowed(at, "activeDeadlineSeconds in StatefulSet is not Supported"))
+    return causes
+
+
+def _deployment(spec: Tree) -> list[Cause]:
+    causes = _replica_set(spec) + _deployment_strategy(spec["strategy"])
+    for key in ("revisionHistoryLimit", "progressDeadlineSeconds"):
+        causes += _not_negative(spec, key, f"spec.{key}")
+    if spec["progressDeadlineSeconds"] <= (spec.get("minReadySeconds") or 0):
+        text = "must be greater than minReadySeconds"
+        causes.append(wrong("spec.progressDeadlineSeconds", spec["progressDeadlineSeconds"], text))
+    return causes
+
+
+def _deployment_strategy(strategy: Tree) -> list[Cause]:
+    rolling = strategy.get("rollingUpdate")
+    match strategy["type"]:
+        case "Recreate":
+            text = "may not be specified when strategy `type` is 'Recreate'"
+            return [] if rolling is None else [not_allowed("spec.strategy.rollingUpdate", text)]
+        case "RollingUpdate":
+            at, numbers = "spec.strategy.rollingUpdate", rolling or {}
+            causes = stored.share(numbers.get("maxUnavailable"), f"{at}.maxUnavailable", most_percent=100)
+            causes += stored.share(numbers.get("maxSurge"), f"{at}.maxSurge")
+            if all(numbers.get(key) in (0, "0%") for key in ("maxUnavailable", "maxSurge")):
+                text = "may not be 0 when `maxSurge` is 0"
+                causes.append(wrong(f"{at}.maxUnavailable", numbers["maxUnavailable"], text))
+            return causes
+        case _:
+            return [unsupported("spec.strategy", strategy, ("Recreate", "RollingUpdate"))]
+
+
+def _replica_set(spec: Tree) -> list[Cause]:
+    causes: list[Cause] = []
+    for key in ("replicas", "minReadySeconds"):
+        causes += _not_negative(spec, key, f"spec.{key}")
+    causes += _selector(spec, "deployment")
+    causes += _labels(spec["template"]["metadata"].get("labels"), "spec.template.labels")
+    causes += _pod_spec(spec["template"]["spec"], "spec.template.spec")
+    policy = spec["template"]["spec"]["restartPolicy"]
+    if policy != "Always":
+        causes.append(unsupported("spec.template.spec.restartPolicy", policy, ("Always",)))
     return causes
 
 
@@ -215,7 +285,7 @@ def _not_negative(tree: Tree, key: str, field: str) -> list[Cause]:
     return [wrong(field, value, _NEGATIVE)] if isinstance(value, int) and value < 0 else []
 
 
-def _selector(spec: Tree) -> list[Cause]:
+def _selector(spec: Tree, word: str) -> list[Cause]:
     selector = spec.get("selector")
     labels: dict[str, str] | None = spec["template"]["metadata"].get("labels")
     mismatch = wrong("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
@@ -225,7 +295,7 @@ def _selector(spec: Tree) -> list[Cause]:
     equal: dict[str, str] = selector.get("matchLabels") or {}
     expressions: list[Tree] = selector.get("matchExpressions") or []
     if not equal and not expressions:
-        return [wrong("spec.selector", selector, "empty selector is invalid for statefulset")]
+        return [wrong("spec.selector", selector, f"empty selector is invalid for {word}")]
     holds = all((labels or {}).get(key) == value for key, value in equal.items()) and all(
         _expression_holds(expression, labels or {}) for expression in expressions
     )
@@ -252,9 +322,27 @@ def _status(old: Tree, new: Tree) -> list[Cause]:
     status = new.get("status") or {}
     if new["kind"] == "StatefulSet":
         return _stateful_set_status(status)
+    if new["kind"] in ("Deployment", "ReplicaSet"):
+        return _replica_status(status)
+    if new["kind"] == "PodDisruptionBudget":
+        return stored.budget_status(status)
     if new["kind"] == "Pod" and status.get("qosClass") != old.get("qosClass"):
         return [wrong("status.qosClass", status.get("qosClass") or "", _IMMUTABLE)]
     return []
+
+
+def _replica_status(status: Tree) -> list[Cause]:
+    causes: list[Cause] = []
+    counts = ("updatedReplicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+    for key in ("observedGeneration", "replicas", *counts, "unavailableReplicas"):
+        causes += _not_negative(status, key, f"status.{key}")
+    for key in counts:
+        if (status.get(key) or 0) > (status.get("replicas") or 0):
+            causes.append(wrong(f"status.{key}", status[key], "cannot be greater than status.replicas"))
+    if (status.get("availableReplicas") or 0) > (status.get("readyReplicas") or 0):
+        text = "cannot be greater than readyReplicas"
+        causes.append(wrong("status.availableReplicas", status["availableReplicas"], text))
+    return causes
 
 
 def _stateful_set_status(status: Tree) -> list[Cause]:

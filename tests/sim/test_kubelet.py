@@ -16,6 +16,7 @@ from fairlead.kube.client import Client
 from fairlead.kube.errors import TransportError
 from fairlead.kube.request import MERGE_PATCH, Request, Response, Stream, Transport, path_of
 from fairlead.sim import behaviour
+from fairlead.sim.access import master
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.kubelet import Kubelet
 from fairlead.sim.registry import NODES, PODS
@@ -36,7 +37,7 @@ class World:
         self.requests: list[str] = []
 
     def client(self, transport: Transport | None = None) -> Client:
-        return Client(transport or self.cluster.transport("kubelet"), observe=self._observe)
+        return Client(transport or self.cluster.transport(master("kubelet")), observe=self._observe)
 
     def _observe(self, request: Request, status: int | None, seconds: float) -> None:
         if request.method != "GET" and "/nodes" not in request.path:
@@ -453,7 +454,7 @@ class Failing:
 @pytest.mark.parametrize("seed", range(10))
 def test_lost_requests_are_made_good(seed: int) -> None:
     async def scenario(world: World) -> None:
-        async with world.kubelet(Failing(world.cluster.transport("kubelet"))):
+        async with world.kubelet(Failing(world.cluster.transport(master("kubelet")))):
             for number in range(20):
                 world.make(f"pod-{number}")
             await asyncio.sleep(10)

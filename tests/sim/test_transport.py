@@ -13,6 +13,7 @@ from fairlead.api.meta import Ref
 from fairlead.kube import clock, request
 from fairlead.kube.errors import TransportError
 from fairlead.kube.request import Request, Response, Transport
+from fairlead.sim.access import MASTERS, master
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.patch import MERGE_PATCH
 from fairlead.sim.registry import CONFIG_MAPS, LEASES, PODS, STATEFUL_SETS
@@ -20,6 +21,8 @@ from fairlead.sim.time import run
 from tests.sim.trees import Tree, a_map, a_pod, a_set
 
 MAPS = "/api/v1/namespaces/default/configmaps"
+FRESH = Cluster().store.revision
+"""Resource version of a cluster in which nothing has happened yet."""
 
 
 def on_a_cluster(script: Callable[[Cluster], Coroutine[Any, Any, Any]], *, seed: int = 0, **options: Any) -> Any:
@@ -107,7 +110,7 @@ def test_a_put_that_creates_says_so() -> None:
         ("GET", "/api/v1/namespaces/default/pods/a-0/eviction", b"", 405, "does not allow this method"),
         ("GET", f"{MAPS}?fieldSelector=data.key=x", b"", 400, "field label not supported: data.key"),
         ("GET", f"{MAPS}?limit=many", b"", 400, "invalid syntax"),
-        ("GET", f"{MAPS}?resourceVersion=99", b"", 504, "Too large resource version: 99, current: 4"),
+        ("GET", f"{MAPS}?resourceVersion=99", b"", 504, f"Too large resource version: 99, current: {FRESH}"),
         ("GET", f"{MAPS}?resourceVersionMatch=Exact", b"", 422, "forbidden unless resourceVersion is provided"),
         ("GET", f"{MAPS}?continue=nonsense", b"", 400, "continue key is not valid"),
         ("DELETE", f"{MAPS}/a?dryRun=Some", b"", 422, 'Unsupported value: ["Some"]: supported values: "All"'),
@@ -158,7 +161,7 @@ def test_lists_are_paged_and_selected() -> None:
     assert pages == [["a", "b"], ["c", "d"], ["e"]]
     assert one == ["c"]
     assert (everywhere["kind"], everywhere["apiVersion"]) == ("ConfigMapList", "v1")
-    assert everywhere["metadata"] == {"resourceVersion": "9"}
+    assert everywhere["metadata"] == {"resourceVersion": str(FRESH + 5)}
     assert "kind" not in everywhere["items"][0]
 
 
@@ -176,12 +179,12 @@ def test_a_watch_ends_at_its_time_out_with_a_bookmark() -> None:
     async def script(cluster: Cluster) -> tuple[list[str], float]:
         transport = cluster.transport()
         await add(transport, "a")
-        watch = a_watch(resourceVersion="4", allowWatchBookmarks="true", timeoutSeconds="150")
+        watch = a_watch(resourceVersion=str(FRESH), allowWatchBookmarks="true", timeoutSeconds="150")
         return await follow(transport, watch), clock.monotonic()
 
     lines, now = on_a_cluster(script)
 
-    assert lines == ["ADDED a", "BOOKMARK 5", "BOOKMARK 5", "BOOKMARK 5"]
+    assert lines == ["ADDED a", *[f"BOOKMARK {FRESH + 1}"] * 3]
     assert now == 150.0
 
 
@@ -195,14 +198,16 @@ def test_without_being_asked_for_there_are_no_bookmarks() -> None:
 def test_a_bookmark_does_not_claim_what_a_lagging_watch_has_not_delivered() -> None:
     async def script(cluster: Cluster) -> list[str]:
         transport = cluster.transport()
-        watch = a_watch(resourceVersion="4", allowWatchBookmarks="true", timeoutSeconds="70")
+        watch = a_watch(resourceVersion=str(FRESH), allowWatchBookmarks="true", timeoutSeconds="70")
         async with asyncio.TaskGroup() as group:
             lines = group.create_task(follow(transport, watch))
             await asyncio.sleep(1)
             await add(transport, "a")
         return lines.result()
 
-    assert on_a_cluster(script, lag=(62.0, 62.0)) == ["BOOKMARK 4", "ADDED a", "BOOKMARK 5"]
+    lines = on_a_cluster(script, lag=(62.0, 62.0))
+
+    assert lines == [f"BOOKMARK {FRESH}", "ADDED a", f"BOOKMARK {FRESH + 1}"]
 
 
 def test_initial_events_end_with_an_annotated_bookmark() -> None:
@@ -223,8 +228,8 @@ def test_initial_events_end_with_an_annotated_bookmark() -> None:
 
     empty, some, status = on_a_cluster(script)
 
-    assert empty == ["BOOKMARK 4 end", "BOOKMARK 4"]
-    assert some == ["ADDED a", "ADDED b", "BOOKMARK 6 end", "BOOKMARK 6"]
+    assert empty == [f"BOOKMARK {FRESH} end", f"BOOKMARK {FRESH}"]
+    assert some == ["ADDED a", "ADDED b", f"BOOKMARK {FRESH + 2} end", f"BOOKMARK {FRESH + 2}"]
     assert status == 422
 
 
@@ -233,7 +238,7 @@ def test_a_version_that_is_too_old_is_told_on_the_watch() -> None:
         transport = cluster.transport()
         await add(transport, "a", "b")
         cluster.compact()
-        return await follow(transport, a_watch(resourceVersion="4"))
+        return await follow(transport, a_watch(resourceVersion=str(FRESH)))
 
     assert on_a_cluster(script) == ["ERROR 410"]
 
@@ -322,9 +327,10 @@ def test_binding_and_eviction_are_posted_to_the_pod() -> None:
 
 def test_writes_are_recorded_under_their_user() -> None:
     async def script(cluster: Cluster) -> list[str]:
-        await add(cluster.transport("alice"), "a")
-        impersonated = Request("DELETE", f"{MAPS}/a", headers=(("Impersonate-User", "bob"),))
-        await cluster.transport("alice").send(impersonated)
+        alice = cluster.transport(master("alice"))
+        await add(alice, "a")
+        bob = (("Impersonate-User", "bob"), ("Impersonate-Group", MASTERS))
+        await alice.send(Request("DELETE", f"{MAPS}/a", headers=bob))
         return [entry.user for entry in cluster.history.of(CONFIG_MAPS)]
 
     assert on_a_cluster(script) == ["alice", "bob"]
@@ -384,7 +390,7 @@ def test_discovery_names_every_kind_and_subresource() -> None:
 
     assert version["gitVersion"].startswith("v1.36.4")
     assert core["versions"] == ["v1"]
-    assert [each["name"] for each in groups["groups"]] == ["apps", "coordination.k8s.io", "events.k8s.io"]
+    assert [each["name"] for each in groups["groups"]][:3] == ["apps", "coordination.k8s.io", "events.k8s.io"]
     names = {each["name"]: each for each in v1["resources"]}
     assert {"pods", "pods/status", "pods/binding", "pods/eviction", "nodes", "namespaces/status"} <= names.keys()
     assert (names["pods/eviction"]["group"], names["pods/eviction"]["kind"]) == ("policy", "Eviction")
@@ -394,6 +400,12 @@ def test_discovery_names_every_kind_and_subresource() -> None:
         "statefulsets",
         "statefulsets/scale",
         "statefulsets/status",
+        "deployments",
+        "deployments/scale",
+        "deployments/status",
+        "replicasets",
+        "replicasets/scale",
+        "replicasets/status",
     ]
     assert group["preferredVersion"] == {"groupVersion": "apps/v1", "version": "v1"}
 

@@ -70,7 +70,7 @@ def test_a_new_object_gets_what_the_server_decides() -> None:
     assert made["metadata"]["namespace"] == "default"
     assert made["metadata"]["creationTimestamp"] == "2030-01-01T00:00:01Z"
     assert len(made["metadata"]["uid"]) == 36
-    assert made["metadata"]["resourceVersion"] == "5"
+    assert made["metadata"]["resourceVersion"] == str(Cluster().store.revision + 1)
     assert "generation" not in made["metadata"]
     assert "managedFields" not in made["metadata"]
     assert sent["metadata"]["uid"] == "mine"
@@ -706,9 +706,10 @@ def test_propagation_becomes_a_finalizer(propagation: str, finalizers: list[str]
 def test_a_deletion_can_name_the_version_it_means() -> None:
     def script(cluster: Cluster) -> StatusError:
         verbs = cluster.verbs
-        verbs.create(CONFIG_MAPS, "default", a_map(), user="me")
+        made = verbs.create(CONFIG_MAPS, "default", a_map(), user="me")
+        current = made["metadata"]["resourceVersion"]
         error = refused(lambda: verbs.delete(CONFIG_MAPS, "default", "settings", resource_version="1", user="me"))
-        verbs.delete(CONFIG_MAPS, "default", "settings", resource_version="5", user="me")
+        verbs.delete(CONFIG_MAPS, "default", "settings", resource_version=current, user="me")
         return error
 
     error = on_a_cluster(script)

@@ -10,6 +10,7 @@ Kinds are those served when it starts. Events are not collected: they own nothin
 from __future__ import annotations
 
 import asyncio
+from contextlib import ExitStack
 from functools import partial
 
 from msgspec import Struct
@@ -20,7 +21,7 @@ from fairlead.kube.worker import work
 from fairlead.sim.controllers.base import ACCOUNTS, Api, Stale, View, failed
 from fairlead.sim.controllers.owning import change_owners, release
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import CORE_EVENTS
+from fairlead.sim.registry import CORE_EVENTS, Kind
 from fairlead.sim.store import Tree
 from fairlead.sim.verbs import Verbs
 
@@ -116,28 +117,34 @@ class Collector:
     """One for all kinds; its watches are behind by the lag of the verbs."""
 
     def __init__(self, verbs: Verbs) -> None:
-        self._api = api = Api(verbs, f"{ACCOUNTS}generic-garbage-collector")
+        self._api = Api(verbs, f"{ACCOUNTS}generic-garbage-collector")
         self._graph = Graph()
         self._doubtful: Queue[str] = Queue(first_delay=FIRST_RETRY, longest_delay=LONGEST_RETRY)
         """UIDs of what may have to go."""
         self._orphaning: Queue[str] = Queue(first_delay=FIRST_RETRY, longest_delay=LONGEST_RETRY)
         """UIDs of what goes without its dependents."""
-        self._views = []
-        for kind in api.registry.stored():
-            if kind.resource != CORE_EVENTS:
-                view = View(api, kind.resource, Owned)
-                view.subscribe(partial(self._changed, kind.resource))
-                self._views.append(view)
+        self._views: dict[Resource, View[Owned]] = {}
+
+    def _follow(self, kind: Kind, tasks: asyncio.TaskGroup) -> None:
+        """Has the kind's store viewed, once; definitions add kinds at any time."""
+        if kind.resource == CORE_EVENTS or kind.storage in self._views:
+            return
+        view = self._views[kind.storage] = View(self._api, kind.storage, Owned)
+        view.subscribe(partial(self._changed, kind.resource))
+        tasks.create_task(view.run())
 
     async def run(self) -> None:
         """Until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            for view in self._views:
-                tasks.create_task(view.run())
-            for view in self._views:
-                await view.synced.wait()
-            tasks.create_task(work(self._doubtful, self._collect, workers=WORKERS, failed=failed))
-            tasks.create_task(work(self._orphaning, self._orphan, workers=WORKERS, failed=failed))
+        registry = self._api.registry
+        with ExitStack() as stack:
+            async with asyncio.TaskGroup() as tasks:
+                stack.callback(registry.listen(lambda kind: self._follow(kind, tasks)))
+                for kind in registry.stored():
+                    self._follow(kind, tasks)
+                for view in list(self._views.values()):
+                    await view.synced.wait()
+                tasks.create_task(work(self._doubtful, self._collect, workers=WORKERS, failed=failed))
+                tasks.create_task(work(self._orphaning, self._orphan, workers=WORKERS, failed=failed))
 
     def _changed(self, resource: Resource, old: Owned | None, new: Owned | None) -> None:
         if old is not None and (new is None or new.metadata.uid != old.metadata.uid):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from fairlead.api.apps import REVISION_LABEL, Ordinals, StatefulSetMeta
-from fairlead.api.core import Pod, PodStatus
-from fairlead.api.meta import Condition, LabelSelector, Meta
+from fairlead.api.core import Pod, PodMeta, PodStatus
+from fairlead.api.meta import Condition, LabelSelector
 from fairlead.sim.controllers.statefulset_pods import POD_NAME_LABEL, RollingUpdate, Set, Spec, Status, Strategy
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -58,7 +58,7 @@ def a_pod(
         labels[POD_NAME_LABEL] = name
     since = NOW - timedelta(seconds=ready_for)
     return Pod(
-        Meta(name, f"{name}-uid", "5", "default", labels, NOW if terminating else None),
+        PodMeta(name, f"{name}-uid", "5", "default", labels, NOW if terminating else None),
         PodStatus(phase, (Condition("Ready", "True" if ready else "False", since),)),
     )
 

@@ -1,0 +1,44 @@
+"""HTTP calls that do not go to the API server, as values: pod endpoints, metric queries, webhooks.
+
+A handler is a function from a Call to a Reply, so that the same one is wrapped by a real HTTP server or called
+directly in virtual time; a Caller is the other side of the same seam.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from msgspec import Struct
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """One request; as seen by a handler, `url` is the path with its query."""
+
+    method: str
+    url: str
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    timeout: float = 5.0
+    """Seconds until the whole call is given up."""
+    authority: bytes = b""
+    """PEM of the certificate authorities to trust instead of the machine's."""
+
+    def header(self, name: str) -> list[str]:
+        """All values of a header, in order."""
+        return [value for key, value in self.headers if key.lower() == name.lower()]
+
+
+class Reply(Struct, frozen=True):
+    status: int
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class NoReply(Exception):
+    """The call was not answered: not resolved, not connected, not trusted, cut off or too late; the text says which."""
+
+
+Handler: TypeAlias = Callable[[Call], Awaitable[Reply]]
+Caller: TypeAlias = Callable[[Call], Awaitable[Reply]]
+"""Raises NoReply; any status is a reply."""

@@ -1,0 +1,77 @@
+"""Carries out the writes of one request, and keeps the warnings that its answer shows."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+
+import msgspec
+
+from fairlead.kube.request import Request, Response
+from fairlead.sim.access import User
+from fairlead.sim.admission import Admission
+from fairlead.sim.asking import Write, unreviewed
+from fairlead.sim.reviewing import Asker
+from fairlead.sim.store import Tree
+
+_MOST_CHARACTERS = 4096
+_SHORTENED = 256
+_TEXTS = ("fieldManager", "fieldValidation", "propagationPolicy")
+
+
+class Clerk:
+    """Works on behalf of one user, for one request."""
+
+    def __init__(self, admission: Admission, request: Request, user: User) -> None:
+        self.user = user
+        self.warnings: list[str] = []
+        self._admission = admission
+        self._request = request
+
+    async def carried_out(self, write: Write, *, limited: bool = True) -> Tree:
+        """The result of the write; nothing is awaited while there are no webhooks."""
+        if not self._admission.asks_anybody():
+            return unreviewed(write)
+        asker = Asker(self.user.info(), _options(self._request))
+        return await self._admission.carried_out(write, asker, self.warnings, limited=limited)
+
+    def signed(self, answer: Response) -> Response:
+        """The answer with the warnings that came up, each once."""
+        if not self.warnings:
+            return answer
+        headers: Mapping[str, str] = {**answer.headers, "warning": ", ".join(_headers(self.warnings))}
+        return msgspec.structs.replace(answer, headers=headers)
+
+
+def _headers(warnings: list[str]) -> list[str]:
+    """As header values; what is too long in all is shortened text by text, and cut."""
+    texts = list(dict.fromkeys(text for text in warnings if text and not _has_controls(text)))
+    if sum(len(text) for text in texts) > _MOST_CHARACTERS:
+        shortened, length = [], 0
+        for text in texts:
+            if length >= _MOST_CHARACTERS:
+                break
+            shortened.append(text[:_SHORTENED])
+            length += len(shortened[-1])
+        texts = shortened
+    return ['299 - "' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts]
+
+
+def _has_controls(text: str) -> bool:
+    return any(unicodedata.category(character) == "Cc" for character in text)
+
+
+def _options(request: Request) -> Tree:
+    """The options of the request as a review shows them; what cannot be decoded has been refused before."""
+    query = dict(request.query)
+    options: Tree = {}
+    if query.get("dryRun"):
+        options["dryRun"] = [query["dryRun"]]
+    options |= {key: query[key] for key in _TEXTS if query.get(key)}
+    if request.method != "DELETE":
+        return options
+    if query.get("gracePeriodSeconds"):
+        options["gracePeriodSeconds"] = int(query["gracePeriodSeconds"])
+    if request.body.strip():
+        options |= msgspec.json.decode(request.body, type=Tree)
+    return options | {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}

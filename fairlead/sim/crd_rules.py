@@ -1,0 +1,220 @@
+"""Defaults and rules of CustomResourceDefinitions.
+
+The server keeps what all versions have in common in one place before it checks, so a fault in a schema that every
+version has is told at `spec.validation`, else at the version; the same holds for subresources.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fairlead.sim import structural
+from fairlead.sim.errors import Cause, not_allowed, required, unsupported, wrong
+from fairlead.sim.store import Tree
+
+_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_LABEL_TEXT = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
+    "'[a-z]([-a-z0-9]*[a-z0-9])?')"
+)
+_GROUP = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_GROUP_TEXT = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+_PROTECTED = (".k8s.io", ".kubernetes.io")
+_APPROVED = "api-approved.kubernetes.io"
+_IMMUTABLE = "field is immutable"
+_SIMPLE_PATH = re.compile(r"(\.[a-zA-Z_][-a-zA-Z0-9_]*)+")
+_WEBHOOK = "conversion by webhook is not served by the embedded cluster: use the strategy None, or a real control plane"
+
+
+def fill(tree: Tree) -> None:
+    """Fills in the names that follow from others, and the conversion."""
+    spec = tree.setdefault("spec", {})
+    names = spec.setdefault("names", {})
+    kind = names.get("kind") or ""
+    if not names.get("singular") and kind:
+        names["singular"] = kind.lower()
+    if not names.get("listKind") and kind:
+        names["listKind"] = f"{kind}List"
+    spec.setdefault("conversion", {"strategy": "None"})
+
+
+def born_status(tree: Tree) -> Tree:
+    """The status of a definition that nobody has looked at."""
+    stored = [version.get("name") or "" for version in tree["spec"].get("versions") or [] if version.get("storage")]
+    return {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored[:1]}
+
+
+def note_storage(tree: Tree) -> None:
+    """Remembers the storage version among those that may be in the store."""
+    stored = tree.setdefault("status", {}).setdefault("storedVersions", [])
+    for version in tree["spec"].get("versions") or []:
+        if version.get("storage") and version["name"] not in stored:
+            stored.append(version["name"])
+
+
+def is_true(tree: Tree, condition: str) -> bool:
+    conditions = (tree.get("status") or {}).get("conditions") or []
+    return any(each["type"] == condition and each["status"] == "True" for each in conditions)
+
+
+def on_create(tree: Tree) -> list[Cause]:
+    """Broken rules of a new definition, beyond those of all names."""
+    spec, name = tree["spec"], tree["metadata"].get("name") or ""
+    wanted = f"{spec['names'].get('plural') or ''}.{spec.get('group') or ''}"
+    causes = [] if name == wanted else [wrong("metadata.name", name, 'must be spec.names.plural+"."+spec.group')]
+    return causes + on_spec(spec) + _stored(tree) + _approval(tree)
+
+
+def on_update(old: Tree, new: Tree) -> list[Cause]:
+    """Broken rules of a changed definition."""
+    spec, before = new["spec"], old["spec"]
+    causes = on_spec(spec)
+    fixed: list[tuple[str, object, object]] = []
+    if is_true(old, "Established"):
+        fixed.append(("spec.scope", spec.get("scope"), before.get("scope")))
+        fixed.append(("spec.names.kind", spec["names"].get("kind"), before["names"].get("kind")))
+    fixed.append(("spec.group", spec.get("group"), before.get("group")))
+    fixed.append(("spec.names.plural", spec["names"].get("plural"), before["names"].get("plural")))
+    causes += [wrong(field, value, _IMMUTABLE) for field, value, known in fixed if value != known]
+    return causes + _stored(new)
+
+
+def _stored(tree: Tree) -> list[Cause]:
+    versions = tree["spec"].get("versions") or []
+    names = [version.get("name") for version in versions]
+    stored = tree["status"].get("storedVersions") or []
+    if not stored:
+        return [wrong("status.storedVersions", stored, "must have at least one stored version")]
+    causes = [
+        wrong("status.storedVersions", stored, f"must have the storage version {version['name']}")
+        for version in versions
+        if version.get("storage") and version.get("name") not in stored
+    ]
+    return causes + [
+        wrong(
+            f"status.storedVersions[{index}]",
+            name,
+            f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions "
+            f"until a storage migration ensures no data remains persisted in {name} and removes {name} from "
+            "status.storedVersions",
+        )
+        for index, name in enumerate(stored)
+        if name not in names
+    ]
+
+
+def _approval(tree: Tree) -> list[Cause]:
+    group = tree["spec"].get("group") or ""
+    if group not in ("k8s.io", "kubernetes.io") and not group.endswith(_PROTECTED):
+        return []
+    value = (tree["metadata"].get("annotations") or {}).get(_APPROVED)
+    if value and value.startswith(("https://", "http://", "unapproved")):
+        return []
+    text = (
+        f'protected groups must have approval annotation "{_APPROVED}", '
+        "see https://github.com/kubernetes/enhancements/pull/1111"
+    )
+    return [required(f"metadata.annotations[{_APPROVED}]", text)]
+
+
+def on_spec(spec: Tree) -> list[Cause]:
+    """Broken rules of what a definition asks for."""
+    causes = _group(spec.get("group") or "")
+    scope = spec.get("scope")
+    if not scope:
+        causes.append(required("spec.scope"))
+    elif scope not in ("Cluster", "Namespaced"):
+        causes.append(unsupported("spec.scope", scope, ("Cluster", "Namespaced")))
+    if spec.get("preserveUnknownFields"):
+        text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        causes.append(wrong("spec.preserveUnknownFields", True, text))
+    causes += _versions(spec.get("versions") or []) + _names(spec["names"])
+    strategy = (spec.get("conversion") or {}).get("strategy")
+    if strategy == "Webhook":
+        causes.append(not_allowed("spec.conversion.strategy", _WEBHOOK))
+    elif strategy != "None":
+        causes.append(unsupported("spec.conversion.strategy", strategy or "", ("None", "Webhook")))
+    return causes
+
+
+def _group(group: str) -> list[Cause]:
+    if not group:
+        return [required("spec.group")]
+    if not _GROUP.fullmatch(group):
+        return [wrong("spec.group", group, _GROUP_TEXT)]
+    if "." not in group:
+        return [wrong("spec.group", group, "should be a domain with at least one dot")]
+    return []
+
+
+def _versions(versions: list[Tree]) -> list[Cause]:
+    names = [version.get("name") or "" for version in versions]
+    causes: list[Cause] = []
+    for index, version in enumerate(versions):
+        at = f"spec.versions[{index}]"
+        if not (version.get("schema") or {}).get("openAPIV3Schema"):
+            causes.append(required(f"{at}.schema.openAPIV3Schema"))
+        if not _LABEL.fullmatch(names[index]):
+            causes.append(wrong(f"{at}.name", names[index], _LABEL_TEXT))
+    for version, at in _places(versions, "schema", "validation"):
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if schema:
+            has_status = (version.get("subresources") or {}).get("status") is not None
+            causes += structural.causes_of(schema, f"{at}.openAPIV3Schema", has_status=has_status)
+    for version, at in _places(versions, "subresources", "subresources"):
+        causes += _scale((version.get("subresources") or {}).get("scale"), f"{at}.scale")
+    if len(set(names)) != len(names):
+        causes.append(wrong("spec.versions", names, "must contain unique version names"))
+    if sum(bool(version.get("storage")) for version in versions) != 1:
+        causes.append(wrong("spec.versions", names, "must have exactly one version marked as storage version"))
+    return causes
+
+
+def _places(versions: list[Tree], key: str, common: str) -> list[tuple[Tree, str]]:
+    """Each version with the path of a part of it; one for all where they are alike."""
+    if versions and all(version.get(key) == versions[0].get(key) for version in versions):
+        return [(versions[0], f"spec.{common}")]
+    return [(version, f"spec.versions[{index}].{key}") for index, version in enumerate(versions)]
+
+
+def _scale(scale: Tree | None, at: str) -> list[Cause]:
+    if scale is None:
+        return []
+    causes: list[Cause] = []
+    for key, roots, where in (
+        ("specReplicasPath", (".spec.",), ".spec"),
+        ("statusReplicasPath", (".status.",), ".status"),
+        ("labelSelectorPath", (".spec.", ".status."), "either .spec or .status"),
+    ):
+        path = scale.get(key) or ""
+        if not path:
+            causes += [] if key == "labelSelectorPath" else [required(f"{at}.{key}")]
+        elif not _SIMPLE_PATH.fullmatch(path):
+            causes.append(wrong(f"{at}.{key}", path, "must be a simple json path starting with ."))
+        elif not path.startswith(roots):
+            causes.append(wrong(f"{at}.{key}", path, f"should be a json path under {where}"))
+    return causes
+
+
+def _names(names: Tree) -> list[Cause]:
+    causes = [required(f"spec.names.{key}") for key in ("plural", "singular", "kind", "listKind") if not names.get(key)]
+    given = [key for key in ("plural", "singular") if names.get(key)]
+    causes += [wrong(f"spec.names.{key}", names[key], _LABEL_TEXT) for key in given if not _LABEL.fullmatch(names[key])]
+    for key in ("kind", "listKind"):
+        if names.get(key) and not _LABEL.fullmatch(names[key].lower()):
+            text = f"may have mixed case, but should otherwise match: {_LABEL_TEXT}"
+            causes.append(wrong(f"spec.names.{key}", names[key], text))
+    for key in ("shortNames", "categories"):
+        causes += [
+            wrong(f"spec.names.{key}[{index}]", name, _LABEL_TEXT)
+            for index, name in enumerate(names.get(key) or [])
+            if not _LABEL.fullmatch(name)
+        ]
+    if names.get("kind") and names["kind"] == names.get("listKind"):
+        causes.append(wrong("spec.names.listKind", names["listKind"], "kind and listKind may not be the same"))
+    return causes

@@ -1,0 +1,70 @@
+"""Names and who answers at them, within one process: webhooks and pod endpoints without sockets.
+
+A handler gets its call one turn of the loop after it was made and never longer than the call allows, by the loop's
+clock, so that a slow handler is slow in virtual time as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from urllib.parse import urlsplit
+
+import msgspec
+
+from fairlead.kube.calls import Call, Handler, NoReply, Reply
+from fairlead.kube.redirects import following
+
+_PORTS = {"http": 80, "https": 443}
+
+
+class Network:
+    """Hosts of the cluster; `call` is a Caller."""
+
+    def __init__(self) -> None:
+        self._handlers: dict[tuple[str, int | None], Handler] = {}
+
+    def serve(self, host: str, handler: Handler) -> None:
+        """Answers calls to the host, at one port or, without one in the name, at any; a second handler replaces."""
+        self._handlers[_place(host)] = handler
+
+    def withdraw(self, host: str) -> None:
+        """From now on nobody answers there; calls that are under way go on."""
+        self._handlers.pop(_place(host), None)
+
+    async def call(self, call: Call) -> Reply:
+        """The handler's reply, after redirects; NoReply when there is none in time."""
+        try:
+            async with asyncio.timeout(call.timeout):
+                return await following(self._send, call)
+        except TimeoutError:
+            raise NoReply(f"{call.method} {call.url}: no answer in {call.timeout:g} seconds") from None
+
+    async def _send(self, call: Call) -> Reply:
+        parts = urlsplit(call.url)
+        host = parts.netloc.rpartition("@")[2]
+        name, port = _place(host)
+        if parts.scheme not in _PORTS or not name:
+            raise NoReply(f"{call.method} {call.url}: the address must be http:// or https:// with a host")
+        port = _PORTS[parts.scheme] if port is None else port
+        shown = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        headers = call.headers if call.header("Host") else (*call.headers, ("Host", host))
+        await asyncio.sleep(0)
+        return await self._handler(call, name, port)(msgspec.structs.replace(call, url=shown, headers=headers))
+
+    def _handler(self, call: Call, name: str, port: int) -> Handler:
+        handler = self._handlers.get((name, port)) or self._handlers.get((name, None))
+        if handler is not None:
+            return handler
+        if any(known == name for known, _ in self._handlers):
+            raise NoReply(f"{call.method} {call.url}: connection refused")
+        raise NoReply(f"{call.method} {call.url}: no such host")
+
+
+def _place(host: str) -> tuple[str, int | None]:
+    """Name and port as compared: case and a trailing dot do not matter."""
+    try:
+        parts = urlsplit(f"//{host}")
+        port = parts.port
+    except ValueError:
+        raise ValueError(f"{host!r} is not a host with an optional port") from None
+    return (parts.hostname or "").rstrip("."), port

@@ -1,0 +1,182 @@
+"""What a write sees of an object: the whole of it, its status, or its scale.
+
+Clients send and get one form, the store keeps another; a part goes between the two.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import msgspec
+
+from fairlead.api.meta import Resource
+from fairlead.sim import defaults, subresources, views
+from fairlead.sim.errors import bad_request
+from fairlead.sim.registry import Kind
+from fairlead.sim.store import Head, Tree, Version
+
+_OMITTED_WHEN_EMPTY = ("labels", "annotations", "finalizers", "ownerReferences")
+# The server decodes this field without looking into it.
+_RAW = {"ControllerRevision": "data"}
+
+
+class Part:
+    """A whole object, or its status."""
+
+    def __init__(self, kind: Kind, namespace: str, name: str, subresource: str = "") -> None:
+        self.kind = kind
+        self.namespace = namespace
+        self.name = name
+        self.subresource = subresource
+
+    @property
+    def shown(self) -> Resource:
+        """What the trees are that clients see."""
+        return self.kind.resource
+
+    @property
+    def scope(self) -> str:
+        """The namespace as admission knows it: that of a namespace is the namespace itself."""
+        return self.name if self.kind.resource.plural == "namespaces" else self.namespace
+
+    def seen(self, stored: Tree) -> Tree:
+        """As clients see it."""
+        return views.outward(self.kind, stored)
+
+    def accepted(self, _old: Version, sent: Tree) -> Tree:
+        """The stored form of what a client sent; raises when it is not this object."""
+        new = taken(self.kind, self.namespace, sent)
+        same_name(new, self.name)
+        return new
+
+    def offered(self, _sent: Tree, new: Tree) -> Tree:
+        """What admission is shown of the change before anything is checked."""
+        return self.seen(new)
+
+    def complete(self, sent: Tree) -> Tree:
+        """What the server makes of a tree when it decodes it."""
+        new = taken(self.kind, self.namespace, sent)
+        defaults.fill(new)
+        return self.seen(new)
+
+
+class NewPart(Part):
+    """An object that does not exist yet; what the server adds to every object of its kind is seen from the start."""
+
+    def complete(self, sent: Tree) -> Tree:
+        new = taken(self.kind, self.namespace, sent)
+        defaults.fill(new)
+        status = copy.deepcopy(new.get("status"))
+        subresources.admit(new)
+        new.pop("status", None)
+        return self.seen(new if status is None else new | {"status": status})
+
+
+class ScalePart(Part):
+    """The Scale of a workload."""
+
+    @property
+    def shown(self) -> Resource:
+        return subresources.SCALE
+
+    def seen(self, stored: Tree) -> Tree:
+        return subresources.scale_of(self.kind, stored)
+
+    def accepted(self, old: Version, sent: Tree) -> Tree:
+        return subresources.rescaled(self.kind, old.tree(), lambda _: copy.deepcopy(sent))
+
+    def offered(self, sent: Tree, _new: Tree) -> Tree:
+        return _without_zero(sent)
+
+    def complete(self, sent: Tree) -> Tree:
+        return without_nulls(_without_zero(sent)) | {"kind": self.shown.kind, "apiVersion": self.shown.api_version}
+
+
+def _without_zero(scale: Tree) -> Tree:
+    """As a server writes a Scale: it leaves out a number of zero, which it takes a missing one for."""
+    spec = scale.get("spec")
+    if not isinstance(spec, dict) or spec.get("replicas") != 0:
+        return scale
+    return scale | {"spec": {key: value for key, value in spec.items() if key != "replicas"}}
+
+
+def part_of(kind: Kind, namespace: str, name: str, subresource: str) -> Part:
+    return (ScalePart if subresource == "scale" else Part)(kind, namespace, name, subresource)
+
+
+def taken(kind: Kind, namespace: str, tree: Tree) -> Tree:
+    """A copy in stored form, without nulls, in the namespace of the request."""
+    resource = kind.resource
+    _same_kind(resource, tree)
+    new = views.inward(kind, _decoded(kind, tree))
+    metadata = new.setdefault("metadata", {})
+    metadata.pop("managedFields", None)
+    for key in _OMITTED_WHEN_EMPTY:
+        if key in metadata and not metadata[key]:
+            del metadata[key]
+    _placed(kind, namespace, metadata)
+    try:
+        msgspec.convert({"name": ""} | metadata, Head)
+    except msgspec.ValidationError as error:
+        version, name = resource.version, resource.kind
+        raise bad_request(f'{name} in version "{version}" cannot be handled as a {name}: {error}') from None
+    return new
+
+
+def _decoded(kind: Kind, tree: Tree) -> Tree:
+    """A copy without nulls that are not allowed; of a custom resource also without unknown fields, with defaults."""
+    said = {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind}
+    if kind.custom is not None:
+        new = copy.deepcopy(tree) | said
+        if new.get("metadata") is None:
+            new["metadata"] = {}
+        kind.custom.take_in(new)
+        return new
+    raw = _RAW.get(kind.resource.kind)
+    kept = {raw: copy.deepcopy(tree[raw])} if raw in tree else {}
+    return without_nulls(tree) | said | kept
+
+
+def same_name(new: Tree, name: str) -> None:
+    """A body names the object that the path names."""
+    found = new["metadata"].get("name") or ""
+    if not found:
+        raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+    if found != name:
+        raise bad_request(f"the name of the object ({found}) does not match the name on the URL ({name})")
+
+
+def _same_kind(resource: Resource, tree: Tree) -> None:
+    """A body may leave out what it is, not say something else."""
+    kind = tree.get("kind") or resource.kind
+    version = tree.get("apiVersion") or resource.api_version
+    if (kind, version) == (resource.kind, resource.api_version):
+        return
+    number = str(version).rpartition("/")[2]
+    raise bad_request(
+        f'{kind} in version "{number}" cannot be handled as a {resource.kind}: '
+        f"converting ({number}.{kind}) to ({resource.group or 'core'}.{resource.kind}): unknown conversion"
+    )
+
+
+def _placed(kind: Kind, namespace: str, metadata: Tree) -> None:
+    """Puts the namespace of the request in, or refuses another one."""
+    if not kind.resource.namespaced:
+        metadata.pop("namespace", None)
+        return
+    if metadata.get("namespace", namespace) != namespace:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    metadata["namespace"] = namespace
+
+
+def without_nulls(tree: Tree) -> Tree:
+    """A deep copy in which fields that are null are absent."""
+    copied: Tree = {}
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            copied[key] = without_nulls(value)
+        elif isinstance(value, list):
+            copied[key] = [without_nulls(item) if isinstance(item, dict) else item for item in value]
+        elif value is not None:
+            copied[key] = value
+    return copied

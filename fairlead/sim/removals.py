@@ -1,0 +1,119 @@
+"""Deletions: asked about, then carried out at once or in two steps, and again when the object changed meanwhile.
+
+A deletion that first marks the object and then takes it away is asked about before each step, as the server does. What
+a terminating namespace still holds goes without questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from msgspec.structs import replace
+
+from fairlead.api.meta import Resource
+from fairlead.kube import clock
+from fairlead.sim import deletion
+from fairlead.sim.asking import DELETING, Question, Write, about, unreviewed
+from fairlead.sim.errors import CHANGED, conflict, not_found
+from fairlead.sim.parts import Part
+from fairlead.sim.registry import NAMESPACES, Kind, Registry
+from fairlead.sim.store import Author, Store, Table, Tree, Version
+
+_ROUNDS = 100
+
+
+class Removals:
+    """Every refusal is a StatusError."""
+
+    def __init__(self, store: Store, registry: Registry) -> None:
+        self.store = store
+        self.registry = registry
+
+    def _table(self, kind: Kind) -> Table:
+        return self.store.table(kind.storage)
+
+    def delete(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        options: deletion.Options,
+        *,
+        user: str,
+        dry_run: bool = False,
+        collection: bool = False,
+    ) -> Write:
+        """Deletes the object, or starts to; the answer is the object while something holds it, else as its kind has.
+
+        In the deletion of a collection the questions do not name the object.
+        """
+        kind = self.registry.kind(resource)
+        part, author = Part(kind, namespace, name), Author(user, "delete")
+        question = replace(about(part, DELETING, "DELETE", dry_run), name="" if collection else name)
+        for _ in range(_ROUNDS):
+            old = self._table(kind).live.get((namespace, name))
+            if old is None:
+                raise not_found(kind.resource, name)
+            plan = deletion.plan(kind, old, options, clock.now())
+            if deletion.is_under_way(kind, old, options):
+                return part.seen(old.tree())
+            yield replace(question, old=part.seen(old.tree()))
+            if self._table(kind).live.get(old.key) is old:
+                break
+        else:
+            raise conflict(kind.resource, name, CHANGED)
+        if dry_run:
+            return _answer(part, old, old.tree() if plan.tree is None else plan.tree, gone=plan.gone)
+        if plan.tree is not None:
+            old = self._table(kind).write(plan.tree, old, author)
+        if plan.gone:
+            last = old if plan.tree is None else (yield from self._settled(part, old, question))
+            return _answer(part, old, old.tree() if last is None else self.remove(kind, last, author).tree(), gone=True)
+        if kind.resource == NAMESPACES:
+            self.sweep(name, author)
+        return _answer(part, old, old.tree(), gone=False)
+
+    def _settled(
+        self, part: Part, old: Version, question: Question
+    ) -> Generator[Question, Tree | None, Version | None]:
+        """The version to take away after one more question; None when somebody else has done it meanwhile."""
+        table = self._table(part.kind)
+        for _ in range(_ROUNDS):
+            yield replace(question, old=part.seen(old.tree()))
+            latest = table.live.get(old.key)
+            if latest is None or latest.head.uid != old.head.uid:
+                return None
+            if latest is old:
+                return old
+            old = latest
+        raise conflict(part.kind.resource, part.name, CHANGED)
+
+    def remove(self, kind: Kind, old: Version, author: Author) -> Version:
+        """Takes a version away for good, and a terminating namespace with its last object."""
+        gone = self._table(kind).remove(old, author)
+        space = self.store.table(NAMESPACES).live.get(("", old.key[0]))
+        if space is not None and space.head.deletion_timestamp is not None:
+            self.sweep(old.key[0], author)
+        return gone
+
+    def sweep(self, namespace: str, author: Author) -> None:
+        """Deletes what a terminating namespace still holds; the namespace goes when it is empty."""
+        left = False
+        for kind in self.registry.stored():
+            for key, version in list(self._table(kind).live.items()):
+                if key[0] != namespace or not kind.resource.namespaced:
+                    continue
+                if self._table(kind).live.get(key) is not version:  # swept meanwhile: a removal sweeps as well
+                    continue
+                left = True
+                if version.head.deletion_timestamp is None:
+                    unreviewed(self.delete(kind.resource, namespace, key[1], deletion.Options(), user=author.user))
+        space = self.store.table(NAMESPACES).live.get(("", namespace))
+        if not left and space is not None and not space.head.finalizers:
+            self.store.table(NAMESPACES).remove(space, author)
+
+
+def _answer(part: Part, old: Version, tree: Tree, *, gone: bool) -> Tree:
+    if gone and not part.kind.returns_deleted:
+        return deletion.success(part.kind.resource, old)
+    return part.seen(tree)

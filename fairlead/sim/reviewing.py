@@ -1,0 +1,220 @@
+"""One question to one webhook: the AdmissionReview that is sent, and what its answer means."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.api.meta import Resource
+from fairlead.kube.calls import Call, Caller, NoReply, Reply
+from fairlead.sim.asking import Question
+from fairlead.sim.errors import StatusError, bad_request, quoted
+from fairlead.sim.registry import Kind
+from fairlead.sim.store import Tree
+from fairlead.sim.webhooks import VERSIONS, Hook
+
+_GROUP = "admission.k8s.io"
+_HEADERS = (
+    ("Content-Type", "application/json"),
+    ("Accept", "application/json, */*"),
+    ("User-Agent", "kube-apiserver-admission"),
+)
+_NOT_TOLD = "unknown"
+_LEAST_REFUSAL = 400
+# What the server makes of an answer without content it understands.
+_CODES = {
+    400: "the server rejected our request for an unknown reason",
+    401: "the server has asked for the client to provide credentials",
+    404: "the server could not find the requested resource",
+    405: "the server does not allow this method on the requested resource",
+    409: "the server reported a conflict",
+    422: "the server rejected our request due to an error in our request",
+    429: "the server has received too many requests and has asked us to try again later",
+    503: "the server is currently unable to handle the request",
+    504: "the server was unable to return a response in the time allotted, but may still be processing the request",
+}
+_OWN_WORDS = (403, 406, 415)
+
+
+class Failed(Exception):
+    """The webhook was not asked, or did not answer as it must; its failure policy says what follows."""
+
+
+class Asker(Struct, frozen=True):
+    """On whose behalf, and with which options of the request."""
+
+    user: Tree
+    options: Tree
+
+
+class Invocation(Struct, frozen=True):
+    """A webhook that is asked, and the version in which it wants to see the objects."""
+
+    hook: Hook
+    kind: Kind
+    shown: Resource
+
+
+class Answer(Struct, frozen=True):
+    """What a webhook said."""
+
+    patch: bytes = b""
+    warnings: tuple[str, ...] = ()
+    refusal: StatusError | None = None
+
+
+class _Response(Struct, frozen=True, rename="camel"):
+    allowed: bool = False
+    uid: str = ""
+    status: Tree | None = None
+    patch: str | None = None
+    patch_type: str | None = None
+    warnings: tuple[str, ...] | None = None
+
+
+class _Envelope(Struct, frozen=True, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+    response: _Response | None = None
+
+
+async def ask(invocation: Invocation, question: Question, asker: Asker, uid: str, caller: Caller) -> Answer:
+    """Asks the webhook about trees in its version; raises Failed, and StatusError when it must not be asked."""
+    hook = invocation.hook
+    if question.dry_run and hook.side_effects not in ("None", "NoneOnDryRun"):
+        raise bad_request(f"admission webhook {quoted(hook.name)} does not support dry run")
+    version = next((each for each in hook.admission_review_versions if each in VERSIONS), "")
+    body = {
+        "kind": "AdmissionReview",
+        "apiVersion": f"{_GROUP}/{version}",
+        "request": _request(invocation, question, asker, uid),
+    }
+    url = f"{hook.url}?timeout={hook.timeout_seconds}s"
+    call = Call(
+        method="POST",
+        url=url,
+        headers=_HEADERS,
+        body=msgspec.json.encode(body),
+        timeout=float(hook.timeout_seconds),
+        authority=hook.authority,
+    )
+    try:
+        reply = await caller(call)
+    except NoReply as error:
+        raise Failed(f"failed to call webhook: {error}") from None
+    return _understood(hook, version, uid, _envelope(reply), mutating=question.phase == "mutating")
+
+
+def _request(invocation: Invocation, question: Question, asker: Asker, uid: str) -> Tree:
+    asked = question.kind.resource
+    named = {
+        "subResource": question.subresource,
+        "requestSubResource": question.subresource,
+        "name": question.name,
+        "namespace": question.namespace,
+    }
+    kinds = {"DELETE": "DeleteOptions", "CREATE": "CreateOptions"}
+    options = {"kind": kinds.get(question.operation, "UpdateOptions"), "apiVersion": "meta.k8s.io/v1"}
+    return {
+        "uid": uid,
+        "kind": _kind(invocation.shown),
+        "resource": _resource(invocation.kind.resource),
+        "requestKind": _kind(question.shown),
+        "requestResource": _resource(asked),
+        **{key: value for key, value in named.items() if value},
+        "operation": question.operation,
+        "userInfo": asker.user,
+        "object": question.object,
+        "oldObject": question.old,
+        "dryRun": question.dry_run,
+        "options": options | asker.options,
+    }
+
+
+def _kind(resource: Resource) -> Tree:
+    return {"group": resource.group, "version": resource.version, "kind": resource.kind}
+
+
+def _resource(resource: Resource) -> Tree:
+    return {"group": resource.group, "version": resource.version, "resource": resource.plural}
+
+
+def _envelope(reply: Reply) -> _Envelope:
+    if not 200 <= reply.status <= 206:
+        raise Failed(f"failed to call webhook: {_why(reply)}")
+    try:
+        envelope = msgspec.json.decode(reply.body, type=_Envelope)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Failed(f"failed to call webhook: the answer is not an AdmissionReview: {error}") from None
+    if envelope.kind != "AdmissionReview":
+        found = f"{envelope.api_version}, Kind={envelope.kind}"
+        raise Failed(f"failed to call webhook: the answer is not an AdmissionReview but {found}")
+    return envelope
+
+
+def _why(reply: Reply) -> str:
+    """What an answer with a failure status says."""
+    try:
+        status = json.loads(reply.body)
+    except ValueError:
+        status = None
+    if isinstance(status, dict) and status.get("kind") == "Status" and status.get("message"):
+        return str(status["message"])
+    kinds = [value for name, value in reply.headers if name.lower() == "content-type"]
+    is_text = bool(kinds) and kinds[0].startswith("text/")
+    told = reply.body.decode(errors="replace").strip() if is_text else _NOT_TOLD
+    if reply.status in _OWN_WORDS:
+        return told
+    if reply.status in _CODES:
+        return _CODES[reply.status]
+    if reply.status >= 500:
+        return f"an error on the server ({quoted(told)}) has prevented the request from succeeding"
+    return f"the server responded with the status code {reply.status} but did not return more information"
+
+
+def _understood(hook: Hook, version: str, uid: str, envelope: _Envelope, *, mutating: bool) -> Answer:
+    response = envelope.response
+    wrong = "received invalid webhook response: "
+    if response is None:
+        raise Failed(wrong + "webhook response was absent")
+    if version == "v1":
+        _check(response, envelope, uid, mutating)
+    try:
+        patch = base64.b64decode(response.patch or "", validate=True) if mutating else b""
+    except binascii.Error:
+        raise Failed("failed to call webhook: response.patch is not base64") from None
+    if patch and version == "v1" and response.patch_type != "JSONPatch":
+        raise Failed(f"unsupported patch type {quoted(response.patch_type or '')}")
+    refusal = None if response.allowed else _refusal(hook.name, response.status or {})
+    return Answer(patch, response.warnings or (), refusal)
+
+
+def _check(response: _Response, envelope: _Envelope, uid: str, mutating: bool) -> None:
+    """What the older version of the review leaves unchecked."""
+    wrong = "received invalid webhook response: "
+    if response.uid != uid:
+        raise Failed(f"{wrong}expected response.uid={quoted(uid)}, got {quoted(response.uid)}")
+    if envelope.api_version != f"{_GROUP}/v1":
+        found = f"{envelope.api_version}, Kind={envelope.kind}"
+        raise Failed(f"{wrong}expected webhook response of {_GROUP}/v1, Kind=AdmissionReview, got {found}")
+    if mutating and response.patch and response.patch_type is None:
+        raise Failed(f"{wrong}webhook returned response.patch but not response.patchType")
+    if mutating and not response.patch and response.patch_type is not None:
+        raise Failed(f"{wrong}webhook returned response.patchType but not response.patch")
+    for key, value in (("patch", response.patch), ("patchType", response.patch_type)):
+        if not mutating and value:
+            raise Failed(f"{wrong}validating webhook may not return response.{key}")
+
+
+def _refusal(name: str, status: dict[str, Any]) -> StatusError:
+    """The webhook's own status, made a failure."""
+    denied = f"admission webhook {quoted(name)} denied the request"
+    code = status.get("code") or 0
+    message, reason = status.get("message") or "", status.get("reason") or ""
+    why = f": {message or reason}" if message or reason else " without explanation"
+    return StatusError(max(code, _LEAST_REFUSAL), reason, denied + why, status.get("details"))

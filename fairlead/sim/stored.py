@@ -1,0 +1,185 @@
+"""Defaults and rules of kinds that are kept for others to read: maps, Secrets, budgets, leases."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+
+from fairlead.sim.errors import Cause, bad_request, not_allowed, required, unsupported, wrong
+from fairlead.sim.store import Tree
+
+_KEY = re.compile(r"[-._a-zA-Z0-9]+")
+_KEY_TEXT = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  "
+    "or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+)
+_MOST_BYTES = 1024 * 1024
+_FROZEN = "field is immutable when `immutable` is set"
+_IMMUTABLE = "field is immutable"
+_NEEDED_KEYS = {
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+}
+_PERCENT = re.compile(r"[0-9]+%")
+_PERCENT_TEXT = (
+    "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for "
+    "validation is '[0-9]+%')"
+)
+
+# Maps and Secrets
+
+
+def fill_secret(tree: Tree) -> None:
+    """Folds what was given as plain text into the data."""
+    if not tree.get("type"):
+        tree["type"] = "Opaque"
+    plain = tree.pop("stringData", None)
+    if plain:
+        coded = {key: base64.b64encode(str(value).encode()).decode() for key, value in plain.items()}
+        tree["data"] = (tree.get("data") or {}) | coded
+    _check_base64(tree, "data", "Secret")
+
+
+def fill_config_map(tree: Tree) -> None:
+    _check_base64(tree, "binaryData", "ConfigMap")
+
+
+def _check_base64(tree: Tree, field: str, kind: str) -> None:
+    """What is not base64 cannot be decoded at all, so it is no broken rule but a bad request."""
+    for value in (tree.get(field) or {}).values():
+        try:
+            base64.b64decode(value, validate=True)
+        except (binascii.Error, ValueError, TypeError):
+            text = f'{kind} in version "v1" cannot be handled as a {kind}: illegal base64 data in {field}'
+            raise bad_request(text) from None
+
+
+def secret(tree: Tree) -> list[Cause]:
+    data = tree.get("data") or {}
+    causes = _keys(data, "data")
+    if sum(len(base64.b64decode(value)) for value in data.values()) > _MOST_BYTES:
+        causes.append(_too_long("data"))
+    kind = tree["type"]
+    if kind == "kubernetes.io/basic-auth" and not ("username" in data or "password" in data):
+        causes += [required("data[username]"), required("data[password]")]
+    if kind == "kubernetes.io/service-account-token":
+        name = "kubernetes.io/service-account.name"
+        if not (tree["metadata"].get("annotations") or {}).get(name):
+            causes.append(required(f"metadata.annotations[{name}]"))
+    missing = [key for key in _NEEDED_KEYS.get(kind, ()) if key not in data]
+    causes += [required(f"data[{key}]") for key in missing]
+    if kind in ("kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson") and not missing:
+        causes += _docker_config(data, _NEEDED_KEYS[kind][0])
+    return causes
+
+
+def _docker_config(data: Tree, key: str) -> list[Cause]:
+    try:
+        if isinstance(json.loads(base64.b64decode(data[key])), dict):
+            return []
+        why = "not an object"
+    except ValueError as error:
+        why = str(error)
+    return [wrong(f"data[{key}]", "<secret contents redacted>", why)]
+
+
+def config_map(tree: Tree) -> list[Cause]:
+    data, binary = tree.get("data") or {}, tree.get("binaryData") or {}
+    causes = _keys(data, "data") + _keys(binary, "binaryData")
+    causes += [
+        wrong(f"data[{key}]", key, "duplicate of key present in binaryData") for key in sorted(data) if key in binary
+    ]
+    size = sum(len(str(value).encode()) for value in data.values())
+    size += sum(len(base64.b64decode(value)) for value in binary.values())
+    return [*causes, _too_long("")] if size > _MOST_BYTES else causes
+
+
+def _keys(data: Tree, field: str) -> list[Cause]:
+    causes: list[Cause] = []
+    for key in sorted(data):
+        if not _KEY.fullmatch(key):
+            causes.append(wrong(f"{field}[{key}]", key, _KEY_TEXT))
+        elif key == ".":
+            causes.append(wrong(f"{field}[{key}]", key, "must not be '.'"))
+        elif key.startswith(".."):
+            causes.append(
+                wrong(f"{field}[{key}]", key, "must not be '..'" if key == ".." else "must not start with '..'")
+            )
+    return causes
+
+
+def _too_long(field: str) -> Cause:
+    return Cause("FieldValueTooLong", f"Too long: may not be more than {_MOST_BYTES} bytes", field)
+
+
+def changed_data(old: Tree, new: Tree) -> list[Cause]:
+    """What a map or Secret that says it is immutable may not change, and the type of a Secret."""
+    causes: list[Cause] = []
+    if old.get("type") != new.get("type"):
+        causes.append(wrong("type", new.get("type") or "", _IMMUTABLE))
+    if old.get("immutable"):
+        if not new.get("immutable"):
+            causes.append(not_allowed("immutable", _FROZEN))
+        changed = [key for key in ("data", "binaryData") if (old.get(key) or {}) != (new.get(key) or {})]
+        causes += [not_allowed(key, _FROZEN) for key in changed]
+    return causes
+
+
+# Budgets, leases
+
+
+def budget(tree: Tree) -> list[Cause]:
+    spec = tree.get("spec") or {}
+    causes: list[Cause] = []
+    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
+        causes.append(wrong("spec", spec, "minAvailable and maxUnavailable cannot be both set"))
+    for key in ("minAvailable", "maxUnavailable"):
+        causes += share(spec.get(key), f"spec.{key}", most_percent=100)
+    policy, policies = spec.get("unhealthyPodEvictionPolicy"), ("AlwaysAllow", "IfHealthyBudget")
+    if policy is not None and policy not in policies:
+        causes.append(unsupported("spec.unhealthyPodEvictionPolicy", policy, policies))
+    return causes
+
+
+def share(value: object, field: str, *, most_percent: int | None = None) -> list[Cause]:
+    """A number that is not negative, or a percentage."""
+    if value is None or (isinstance(value, int) and value >= 0):
+        return []
+    if isinstance(value, int):
+        return [wrong(field, value, "must be greater than or equal to 0")]
+    if not isinstance(value, str) or not _PERCENT.fullmatch(value):
+        return [wrong(field, value, _PERCENT_TEXT)]
+    if most_percent is not None and int(value[:-1]) > most_percent:
+        return [wrong(field, value, f"must not be greater than {most_percent}%")]
+    return []
+
+
+def budget_status(status: Tree) -> list[Cause]:
+    return [
+        wrong(f"status.{key}", status[key], "must be greater than or equal to 0")
+        for key in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
+        if isinstance(status.get(key), int) and status[key] < 0
+    ]
+
+
+def lease(tree: Tree) -> list[Cause]:
+    spec = tree.get("spec") or {}
+    causes: list[Cause] = []
+    seconds, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
+    if seconds is not None and seconds <= 0:
+        causes.append(wrong("spec.leaseDurationSeconds", seconds, "must be greater than 0"))
+    if transitions is not None and transitions < 0:
+        causes.append(wrong("spec.leaseTransitions", transitions, "must be greater than or equal to 0"))
+    return causes
+
+
+RULES = {
+    "ConfigMap": config_map,
+    "Lease": lease,
+    "PodDisruptionBudget": budget,
+    "Secret": secret,
+}

@@ -1,0 +1,270 @@
+"""The write path, as the server has it: read, change, ask for admission, check, compare with what is stored, store.
+
+Every method is a `Write`: it hands out the questions it needs and goes on with their answers. Where the object changed
+while a question was answered, the write starts again from the newest state, questions included; a body or patch that
+names the version it is based on is then refused.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import replace
+
+from fairlead.api.meta import Resource
+from fairlead.sim import defaults, deletion, patch, subresources, validate
+from fairlead.sim.asking import MUTATING, VALIDATING, Question, Questions, Write, about
+from fairlead.sim.errors import (
+    CHANGED,
+    Cause,
+    StatusError,
+    already_exists,
+    being_deleted,
+    conflict,
+    forbidden,
+    internal,
+    invalid,
+    not_found,
+    uid_precondition,
+    version_required,
+)
+from fairlead.sim.parts import NewPart, Part, part_of, same_name, taken
+from fairlead.sim.registry import NAMESPACES, NODES, Kind, Registry
+from fairlead.sim.removals import Removals
+from fairlead.sim.store import Author, Store, Table, Tree, Version, timestamp
+
+ROUNDS = 100
+"""How often a write starts again. The server goes on until the request's time is over, which in virtual time may stand
+still."""
+_SYSTEM = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
+_SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX_LENGTH = 5
+_LONGEST_BASE = 58
+_NAME_ATTEMPTS = 8
+
+Change = Callable[[Version, Tree], Tree]
+"""From an object, as a version and as the tree that clients see, to the tree that it shall be."""
+
+
+class Writes:
+    """Every refusal is a StatusError."""
+
+    def __init__(self, store: Store, registry: Registry) -> None:
+        self.store = store
+        self.registry = registry
+        self.removals = Removals(store, registry)
+
+    def current(self, kind: Kind, namespace: str, name: str) -> Version:
+        found = self._table(kind).live.get((namespace, name))
+        if found is None:
+            raise not_found(kind.resource, name)
+        return found
+
+    def _table(self, kind: Kind) -> Table:
+        return self.store.table(kind.storage)
+
+    # Creating
+
+    def create(self, resource: Resource, namespace: str, tree: Tree, *, user: str, dry_run: bool = False) -> Write:
+        """Creates the object and returns it as stored."""
+        kind = self.registry.kind(resource)
+        new = taken(kind, namespace, tree)
+        metadata = new["metadata"]
+        if metadata.get("resourceVersion"):
+            raise internal("resourceVersion should not be set on objects to be created")
+        part = NewPart(kind, namespace, metadata.get("name") or "")
+        self._namespace_is_open(kind, namespace, part.name)
+        for key in _SYSTEM:
+            metadata.pop(key, None)
+        offered = part.seen(new)
+        question = replace(about(part, MUTATING, "CREATE", dry_run), object=offered)
+        answer = yield question
+        if answer is not None and answer is not offered:
+            new = taken(kind, namespace, answer)
+        yield from self._named(part, new, question)
+        if not dry_run:
+            self._table(kind).write(new, None, Author(user, "create"))
+        return part.seen(new)
+
+    def _named(self, part: Part, new: Tree, question: Question) -> Questions:
+        """Completes the object under a name that is free, generated where only its beginning was given."""
+        metadata, live = new["metadata"], self._table(part.kind).live
+        base = "" if metadata.get("name") else metadata.get("generateName") or ""
+        for _ in range(_NAME_ATTEMPTS if base else 1):
+            if base:
+                metadata["name"] = base[:_LONGEST_BASE] + self._suffix()
+            self._complete(part.kind, new)
+            yield replace(question, phase=VALIDATING, name=part.name or metadata["name"], object=part.seen(new))
+            found = live.get((metadata.get("namespace", ""), metadata["name"]))
+            if found is None:
+                return
+        refuse = being_deleted if found is not None and found.head.deletion_timestamp else already_exists
+        raise refuse(part.kind.resource, metadata["name"])
+
+    def _complete(self, kind: Kind, new: Tree) -> None:
+        """Fills in what the server decides, then checks the whole."""
+        metadata = new["metadata"]
+        metadata["uid"] = self._uid()
+        metadata["creationTimestamp"] = timestamp()
+        if kind.has_generation:
+            metadata["generation"] = 1
+        if kind.has_status and kind.resource != NODES:
+            new.pop("status", None)
+        defaults.fill(new)
+        subresources.admit(new)
+        subresources.allocate(new, self.store)
+        _check(kind, new, validate.on_create(new, kind.custom))
+
+    def _suffix(self) -> str:
+        draws = self.store.draws("name")
+        return "".join(_SUFFIX[draws.below(len(_SUFFIX))] for _ in range(_SUFFIX_LENGTH))
+
+    def _uid(self) -> str:
+        draws = self.store.draws("uid")
+        return str(uuid.UUID(int=draws.integer() << 64 | draws.integer(), version=4))
+
+    def _namespace_is_open(self, kind: Kind, namespace: str, name: str) -> None:
+        if kind.custom is not None and kind.custom.terminating:
+            why = "create not allowed while custom resource definition is terminating"
+            raise forbidden(kind.resource, name, why)
+        if not kind.resource.namespaced:
+            return
+        space = self.store.table(NAMESPACES).live.get(("", namespace))
+        if space is None:
+            raise not_found(NAMESPACES, namespace)
+        if space.head.deletion_timestamp is not None:
+            text = f"namespace {namespace} is being terminated"
+            why = f"unable to create new content in namespace {namespace} because it is being terminated"
+            raise forbidden(kind.resource, name, why, [Cause("NamespaceTerminating", text, "metadata.namespace")])
+
+    # Changing
+
+    def update(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        tree: Tree,
+        *,
+        subresource: str = "",
+        user: str,
+        dry_run: bool = False,
+    ) -> Write:
+        """Replaces the object, or what the subresource shows of it; a resource version in it must be current."""
+        kind = self.registry.kind(resource)
+        part = part_of(kind, namespace, name, subresource)
+
+        wanted = (tree.get("metadata") or {}).get("uid")
+
+        def replaced(old: Version, _shown: Tree) -> Tree:
+            if wanted and wanted != old.head.uid and subresource != "scale":
+                raise uid_precondition(kind.resource, namespace, name, wanted, old.head.uid)
+            return tree
+
+        if (namespace, name) not in self._table(kind).live and subresource != "scale":
+            same_name(taken(kind, namespace, tree), name)
+        for _ in range(ROUNDS):
+            if (namespace, name) in self._table(kind).live or not kind.create_on_update or subresource:
+                return (yield from self._changed(part, Author(user, "update", subresource), replaced, dry_run))
+            if wanted:  # also where there is nothing yet: what is not there has no UID
+                raise uid_precondition(kind.resource, namespace, name, wanted, "")
+            fresh = tree | {"metadata": {**(tree.get("metadata") or {}), "resourceVersion": None}}
+            try:
+                return (yield from self.create(resource, namespace, fresh, user=user, dry_run=dry_run))
+            except StatusError as error:
+                if error.reason != "AlreadyExists":
+                    raise
+        raise conflict(kind.resource, name, CHANGED)
+
+    def patch(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        content_type: str,
+        body: bytes,
+        *,
+        subresource: str = "",
+        user: str,
+        dry_run: bool = False,
+        examine: Callable[[Tree], None] = lambda _: None,
+    ) -> Write:
+        """Changes the object, or what the subresource shows of it, by a patch of any of the served types.
+
+        What the patch makes of it is examined before anything else is done.
+        """
+        kind = self.registry.kind(resource)
+        part = part_of(kind, namespace, name, subresource)
+        apply = patch.reader(content_type, body, strategic=kind.custom is None)
+        author = Author(user, "patch", subresource)
+
+        def patched(_old: Version, shown: Tree) -> Tree:
+            tree = apply(shown)
+            examine(tree)
+            return tree
+
+        return (yield from self._changed(part, author, patched, dry_run))
+
+    def _changed(self, part: Part, author: Author, change: Change, dry_run: bool) -> Write:
+        """The optimistic loop: what was reviewed is stored only over the version it was made from."""
+        for _ in range(ROUNDS):
+            old = self.current(part.kind, part.namespace, part.name)
+            sent = change(old, part.seen(old.tree()))
+            new = part.accepted(old, sent)
+            before, offered = old.tree(), part.offered(sent, new)
+            question = replace(about(part, MUTATING, "UPDATE", dry_run), object=offered, old=part.seen(before))
+            answer = yield question
+            if answer is not None and answer is not offered:
+                new = part.accepted(old, answer)
+            after = self._prepared(part.kind, old, before, new, author)
+            yield replace(question, phase=VALIDATING, object=part.seen(after))
+            if dry_run or self._stored(part.kind, old, before, after, author):
+                return part.seen(after)
+        raise conflict(part.kind.resource, part.name, CHANGED)
+
+    def _prepared(self, kind: Kind, old: Version, before: Tree, new: Tree, author: Author) -> Tree:
+        """`new` as it would be stored: as far as the subresource allows, completed and checked."""
+        given = new["metadata"].get("resourceVersion") or ""
+        if not given and not kind.unconditional_update:
+            raise version_required(kind.resource, old.head.name)
+        if given not in ("", "0", str(old.revision)):
+            raise conflict(kind.resource, old.head.name, CHANGED)
+        after = subresources.limited(kind, before, new, author.subresource)
+        self._keep_system_fields(kind, before, after, author.subresource)
+        _check(kind, after, validate.on_update(before, after, author.subresource, kind.custom))
+        return after
+
+    def _stored(self, kind: Kind, old: Version, before: Tree, after: Tree, author: Author) -> bool:
+        """Writes `after` over `old`; False when that is not the newest version. What changes nothing is not written."""
+        ends = deletion.ends_with(old, after) and kind.resource != NAMESPACES
+        if after == before and not ends:
+            return True
+        if self._table(kind).live.get(old.key) is not old:
+            return False
+        if ends:
+            self.removals.remove(kind, old, author)
+            return True
+        self._table(kind).write(after, old, author)
+        if kind.resource == NAMESPACES and old.head.deletion_timestamp is not None:
+            self.removals.sweep(old.head.name, author)
+        return True
+
+    def _keep_system_fields(self, kind: Kind, before: Tree, after: Tree, subresource: str) -> None:
+        metadata, known = after["metadata"], before["metadata"]
+        if not metadata.get("uid"):
+            metadata["uid"] = known["uid"]
+        for key in (*_SYSTEM[1:], "resourceVersion"):
+            metadata.pop(key, None)
+            if key in known:
+                metadata[key] = known[key]
+        if subresource != "status":
+            defaults.fill(after)
+            subresources.carry_over(before, after)
+            if kind.has_generation and subresources.counts(kind, before, after):
+                metadata["generation"] = known["generation"] + 1
+
+
+def _check(kind: Kind, new: Tree, causes: Sequence[Cause]) -> None:
+    if causes:
+        raise invalid(kind.storage, new["metadata"].get("name") or "", causes)
