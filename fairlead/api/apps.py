@@ -1,12 +1,16 @@
-"""The apps group: StatefulSets, as decisions see them."""
+"""The apps group: StatefulSets and Deployments, as decisions see them."""
 
 from __future__ import annotations
+
+from datetime import datetime
 
 from msgspec import Struct
 
 from fairlead.api.meta import LabelSelector, Meta, Resource
 
 STATEFULSETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+REPLICASETS = Resource("apps", "v1", "replicasets", "ReplicaSet")
 
 REVISION_LABEL = "controller-revision-hash"
 """On each pod of a StatefulSet: the revision it was made from."""
@@ -39,12 +43,19 @@ class StatefulSetSpec(Struct, frozen=True, rename="camel"):
     template: Template = Template()
     update_strategy: UpdateStrategy = UpdateStrategy()
     ordinals: Ordinals = Ordinals()
+    min_ready_seconds: int = 0
+    """How long a pod must have been ready before it counts as available."""
+    service_name: str = ""
+    """The Service that gives its pods their names in DNS."""
 
 
 class StatefulSetStatus(Struct, frozen=True, rename="camel"):
     observed_generation: int | None = None
     replicas: int = 0
     ready_replicas: int = 0
+    available_replicas: int | None = None
+    """Ready for `minReadySeconds`; None where the status does not say."""
+    updated_replicas: int = 0
     current_revision: str = ""
     update_revision: str = ""
 
@@ -53,3 +64,36 @@ class StatefulSet(Struct, frozen=True):
     metadata: StatefulSetMeta
     spec: StatefulSetSpec = StatefulSetSpec()
     status: StatefulSetStatus = StatefulSetStatus()
+
+
+class DeploymentMeta(Meta, frozen=True, rename="camel"):
+    generation: int = 0
+    annotations: dict[str, str] = {}
+
+
+class DeploymentSpec(Struct, frozen=True, rename="camel"):
+    replicas: int = 1
+    selector: LabelSelector = LabelSelector()
+    paused: bool = False
+
+
+class DeploymentCondition(Struct, frozen=True, rename="camel", gc=False):
+    type: str
+    status: str
+    reason: str = ""
+    last_update_time: datetime | None = None
+    """Newer than the last transition where the reason changed and the status did not."""
+
+
+class DeploymentStatus(Struct, frozen=True, rename="camel"):
+    observed_generation: int | None = None
+    replicas: int = 0
+    updated_replicas: int = 0
+    available_replicas: int = 0
+    conditions: tuple[DeploymentCondition, ...] = ()
+
+
+class Deployment(Struct, frozen=True):
+    metadata: DeploymentMeta
+    spec: DeploymentSpec = DeploymentSpec()
+    status: DeploymentStatus = DeploymentStatus()

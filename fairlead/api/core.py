@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from datetime import datetime
+
+from msgspec import Struct, field
 
 from fairlead.api.meta import Condition, Meta, Resource
 
 PODS = Resource("", "v1", "pods", "Pod")
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 EVENTS = Resource("events.k8s.io", "v1", "events", "Event")
+CONFIGMAPS = Resource("", "v1", "configmaps", "ConfigMap")
+SECRETS = Resource("", "v1", "secrets", "Secret")
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+
+READY_TIME = "grafana.com/ready-time"
+"""Annotation of a pod, RFC 3339: since when it has been ready."""
 
 
 class ContainerWaiting(Struct, frozen=True, gc=False):
@@ -20,15 +27,22 @@ class ContainerRunning(Struct, frozen=True, gc=False):
     pass
 
 
+class ContainerTerminated(Struct, frozen=True, rename="camel", gc=False):
+    finished_at: datetime | None = None
+
+
 class ContainerState(Struct, frozen=True, gc=False):
     waiting: ContainerWaiting | None = None
     running: ContainerRunning | None = None
+    terminated: ContainerTerminated | None = None
 
 
-class ContainerStatus(Struct, frozen=True, gc=False):
+class ContainerStatus(Struct, frozen=True, rename="camel", gc=False):
     name: str
     ready: bool = False
     state: ContainerState = ContainerState()
+    last_state: ContainerState = ContainerState()
+    """How its predecessor ended; empty until it is restarted."""
 
 
 class PodStatus(Struct, frozen=True, rename="camel"):
@@ -38,6 +52,16 @@ class PodStatus(Struct, frozen=True, rename="camel"):
     init_container_statuses: tuple[ContainerStatus, ...] = ()
 
 
+class PodAnnotations(Struct, frozen=True, gc=False):
+    """Only what is read; thousands of pods carry many more."""
+
+    ready_time: str | None = field(name=READY_TIME, default=None)
+
+
+class PodMeta(Meta, frozen=True, rename="camel"):
+    annotations: PodAnnotations = PodAnnotations()
+
+
 class Pod(Struct, frozen=True):
-    metadata: Meta
+    metadata: PodMeta
     status: PodStatus = PodStatus()

@@ -26,6 +26,13 @@ class Resource(Struct, frozen=True):
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
+class Served(Struct, frozen=True):
+    """One version in which a kind is served, as discovery tells it."""
+
+    resource: Resource
+    subresources: tuple[str, ...] = ()
+
+
 class Ref(Struct, frozen=True):
     """Names one object; `uid`, where given, ties the name to one incarnation of it."""
 

@@ -17,6 +17,17 @@ from fairlead.api.meta import Ref, Resource
 class Does(Enum):
     TERMINATE_POD = "terminate-pod"
     COMPLETE_REVISION = "complete-revision"
+    SCALE = "scale"
+    REPORT_REPLICAS = "report-replicas"
+    """The number of replicas written into the status of a reference resource."""
+    STAMP_DOWNSCALE = "stamp-downscale"
+    TRACK_DOWNSCALE = "track-downscale"
+    STAMP_READY = "stamp-ready"
+    STAMP_HEALTH_CHECK = "stamp-health-check"
+    RELEASE_DEPLOYMENT = "release-deployment"
+    BLOCK_DEPLOYMENT = "block-deployment"
+    STORE_CERTIFICATE = "store-certificate"
+    INJECT_CA = "inject-ca"
 
 
 class PatchKind(Enum):
@@ -47,6 +58,10 @@ class Write(Struct, frozen=True, kw_only=True):
     change_from: str = ""
     change_to: str = ""
     tell: Tell | None = None
+    optional: bool = False
+    """Whether its failure is only logged and the writes after it are still sent."""
+    refusable: bool = False
+    """Whether a refusal is a fact to decide on: the same round decides again with it as the answer to this write."""
 
 
 class Delete(Write, frozen=True, kw_only=True, tag=True):

@@ -1,17 +1,20 @@
 """Questions as values: facts from outside the cache that a decision needs, and their answers.
 
 A decision that lacks a fact returns `Need`; the driver asks and decides again with the answers in the Snapshot.
-An Ask is its own identity: equal questions are asked once per round.
+A question is its own identity: equal questions are asked once per round. Admission, which has no later round, may also
+have a Write carried out in the middle of deciding; the Write is then the question, and what became of it the answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from typing import TypeAlias
 
 from msgspec import Struct
 
-from fairlead.api.meta import Ref
+from fairlead.api.meta import Ref, Resource
+from fairlead.decide.act import AnyWrite
 
 
 class Read(Struct, frozen=True):
@@ -19,24 +22,87 @@ class Read(Struct, frozen=True):
 
     ref: Ref
     subresource: str = ""
+    after: str = ""
+    """What an earlier answer of the same round said and a write has since proved outdated: a version, or `absent`.
+
+    It makes reading again another question.
+    """
 
 
-class Ask(Struct, frozen=True):
-    to: Read
-    effect: bool = False
-    """Whether asking changes the world; a preview shows such a question instead of asking it."""
-    timeout: float = 5
+class Listing(Struct, frozen=True):
+    """A live list, past the cache; answered with `{"items": [...]}` of all pages."""
+
+    resource: Resource
+    namespace: str
+    labels: str = ""
+    """A label selector as the API takes it."""
 
 
-class Good(Struct, frozen=True):
+class Discover(Struct, frozen=True):
+    """How a kind is served; answered with a JSON array of `api.meta.Served`, the preferred version first."""
+
+    group: str
+    kind: str
+
+
+class Http(Struct, frozen=True):
+    """A call outside the API server; answered with the body of a 2xx, anything else is Bad("failed") with its code."""
+
+    method: str
+    url: str
+    subject: str = ""
+    """What the answer is about (a pod's UID), so that the answer of an old pod is never taken for that of a new one."""
+    body: bytes = b""
+    tries: int = 1
+    """How often it is sent until it succeeds."""
+
+
+class Recall(Struct, frozen=True):
+    """The record of this name; answered with its value (empty when there is none) and its version."""
+
+    record: str
+
+
+class Remember(Struct, frozen=True):
+    """Replaces the record if it still has this version; Bad("conflict") when it has not. An empty value removes it."""
+
+    record: str
+    version: str
     value: bytes
 
 
+To: TypeAlias = Read | Listing | Discover | Http | Recall | Remember
+
+
+class Ask(Struct, frozen=True):
+    to: To
+    effect: bool = False
+    """Whether asking changes the world; a preview shows such a question instead of asking it."""
+    timeout: float = 5
+    max_age: float = 0
+    """Seconds for which an answer given in an earlier round may serve."""
+
+
+Question: TypeAlias = Ask | AnyWrite
+
+REFUSAL_HOLDS = timedelta(seconds=10)
+"""A refusable write that was refused counts as answered for so long; then it is tried again."""
+
+
+class Good(Struct, frozen=True):
+    value: bytes = b""
+    version: str = ""
+    """Of a record."""
+
+
 class Bad(Struct, frozen=True):
-    """`kind` is a word to decide by: `absent`, `refused`, `unreachable`, `failed`, `not-sent`."""
+    """`kind` is a word to decide by: `absent`, `refused`, `unreachable`, `timeout`, `limited`, `conflict`, `failed`,
+    `not-sent`."""
 
     kind: str
     text: str = ""
+    code: int = 0
+    """HTTP status, 0 when there was no answer."""
 
 
 Answer: TypeAlias = Good | Bad
@@ -45,25 +111,34 @@ Answer: TypeAlias = Good | Bad
 class Answers(Struct, frozen=True):
     """What has been answered in this round."""
 
-    known: Mapping[Ask, Answer] = {}
+    known: Mapping[Question, Answer] = {}
 
-    def __getitem__(self, ask: Ask) -> Answer:
-        return self.known[ask]
+    def __getitem__(self, question: Question) -> Answer:
+        return self.known[question]
 
-    def lacking(self, *stages: tuple[Ask, ...]) -> tuple[tuple[Ask, ...], ...]:
+    def lacking(self, *stages: tuple[Question, ...]) -> tuple[tuple[Question, ...], ...]:
         """The stages reduced to what is not answered yet, empty stages left out."""
         return tuple(filter(None, (tuple(self._open(stage)) for stage in stages)))
 
-    def _open(self, stage: tuple[Ask, ...]) -> Iterator[Ask]:
-        return (ask for ask in stage if ask not in self.known)
+    def _open(self, stage: tuple[Question, ...]) -> Iterator[Question]:
+        return (question for question in stage if question not in self.known)
 
 
 class Need(Struct, frozen=True):
     """Ask these, stage after stage, then decide again."""
 
-    stages: tuple[tuple[Ask, ...], ...]
+    stages: tuple[tuple[Question, ...], ...]
     stop_at_failure: bool = False
+    """After a failure nothing more of the stage is begun and no later stage; what was not asked is `not-sent`."""
 
     @property
     def has_effect(self) -> bool:
-        return any(ask.effect for stage in self.stages for ask in stage)
+        return any(not isinstance(each, Ask) or each.effect for stage in self.stages for each in stage)
+
+
+class Anew(Struct, frozen=True):
+    """Another was faster: decide again from nothing, as if no answer had been given."""
+
+
+def is_bad(answer: Answer) -> bool:
+    return isinstance(answer, Bad)

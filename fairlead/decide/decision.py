@@ -1,4 +1,4 @@
-"""The answer of a round: hold or move, with the reason and what people are told.
+"""The answer of a round: hold or move, with the reason and what people are told; the answer to a review: admit.
 
 The explanation is a function of the same Snapshot and the Decision, each part's `explain`, so that it costs nothing in
 rounds that nobody looks at.
@@ -12,8 +12,9 @@ from typing import Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 
+from fairlead.api.meta import Ref
 from fairlead.decide.act import AnyWrite, Tell
-from fairlead.decide.ask import Need
+from fairlead.decide.ask import Anew, Need, Question
 from fairlead.decide.reason import Reason
 
 S = TypeVar("S")
@@ -24,6 +25,8 @@ class Hold(Struct, frozen=True, tag=True):
 
     reason: Reason
     again: datetime | None = None
+    details: tuple[tuple[str, str], ...] = ()
+    """What only the rule could tell: an object (`pod/a-0`) and a sentence about it each."""
 
 
 class Move(Struct, frozen=True, tag=True):
@@ -37,13 +40,46 @@ class Move(Struct, frozen=True, tag=True):
 Verdict: TypeAlias = Hold | Move
 
 
+class Aside(Struct, frozen=True):
+    """A wait or a trouble beside the verdict, which is about something else."""
+
+    about: Ref
+    reason: Reason
+    text: str
+    until: datetime | None = None
+    """When it is over by itself, where that is known."""
+
+
 class Decision(Struct, frozen=True):
     rule: str
     verdict: Verdict
     tell: tuple[Tell, ...] = ()
+    asides: tuple[Aside, ...] = ()
+    reports: tuple[AnyWrite, ...] = ()
+    """Optional writes that go with the verdict, after its own and also when it holds."""
 
 
-Outcome: TypeAlias = Decision | Need
+class Admit(Struct, frozen=True, kw_only=True):
+    """The answer to an admission review."""
+
+    allowed: bool
+    word: str = "ok"
+    """One word for logs and metrics: which row of the contract's table answered."""
+    code: int = 0
+    """HTTP code of a denial; 0 leaves it to the API server, which says 400."""
+    message: str = ""
+    warnings: tuple[str, ...] = ()
+    patch: bytes = b""
+    """A JSON patch of the object."""
+    afterwards: tuple[tuple[Question, ...], ...] = ()
+    """Stages carried out after the answer was sent, each whole, with a time budget of their own."""
+    level: str = "debug"
+    """Of the log record: `debug`, `info`, `warn` or `error`."""
+    tell: tuple[Tell, ...] = ()
+
+
+Outcome: TypeAlias = Decision | Need | Anew
+Judge: TypeAlias = Callable[[S, datetime], "Admit | Need | Anew"]
 Decide: TypeAlias = Callable[[S, datetime], Outcome]
 
 
@@ -51,4 +87,4 @@ class Rule(Struct, Generic[S], frozen=True):
     """A rule under the name that decisions, logs and documents show."""
 
     name: str
-    answer: Callable[[S, datetime], Verdict | Need | None]
+    answer: Callable[[S, datetime], Verdict | Need | Anew | None]

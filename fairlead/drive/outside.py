@@ -1,31 +1,248 @@
-"""Asking: one function from a question to its answer. Failures are answers too; they never raise."""
+"""Asking: one function from a question to its answer. Failures are answers too; they never raise.
+
+A question has its time, and so has the round: what is not answered by the round's deadline is answered `timeout`, and
+nothing is begun after it. Where there is a gate, no effect passes it while it is closed.
+"""
 
 from __future__ import annotations
 
-from msgspec import structs
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import assert_never
 
-from fairlead.decide.ask import Answer, Ask, Bad, Good
+import msgspec
+from msgspec import Raw, Struct, structs
+
+from fairlead.decide.act import AnyWrite, Apply, Create, Delete, Patch, Replace
+from fairlead.decide.ask import Answer, Ask, Bad, Discover, Good, Http, Listing, Question, Read, Recall, Remember
+from fairlead.drive.answers import Kept
+from fairlead.drive.perform import request_for
 from fairlead.drive.round import Asker
-from fairlead.kube import request
+from fairlead.kube import clock, request
+from fairlead.kube.calls import Call, Caller, NoReply, Reply
 from fairlead.kube.client import Client
-from fairlead.kube.errors import Forbidden, KubeError, NotFound, TransportError, Unauthorized
+from fairlead.kube.discovery import discover
+from fairlead.kube.errors import (
+    ApiError,
+    Conflict,
+    Forbidden,
+    KubeError,
+    NotFound,
+    NotLeader,
+    RateLimited,
+    TransportError,
+    Unauthorized,
+)
+from fairlead.kube.record import Outdated, Records, TooLarge
+
+JSON_CALL = (("Content-Type", "application/json"),)
+WRONG_CLUSTER = 511
+BETWEEN_TRIES = 0.2
+"""Seconds until a call that failed is sent again."""
+LATE = Bad("timeout", "the time for the whole request was over before this was begun")
+
+Heard = Callable[[Question, Answer], None]
+"""Told of every effect that was tried: what was asked for, and what became of it."""
 
 
-def asker(client: Client) -> Asker:
-    """Answers questions with the help of this client."""
+class Outside(Struct, frozen=True):
+    """Whom to ask, and how."""
 
-    async def ask(question: Ask) -> Answer:
-        target = request.get(question.to.ref, question.to.subresource)
-        try:
-            answer = await client.call(structs.replace(target, timeout=question.timeout))
-        except NotFound as error:
-            return Bad("absent", str(error))
-        except (Forbidden, Unauthorized) as error:
-            return Bad("refused", str(error))
-        except TransportError as error:
-            return Bad("unreachable", str(error))
-        except KubeError as error:
-            return Bad("failed", str(error))
-        return Good(answer.body)
+    client: Client
+    caller: Caller | None = None
+    """For calls that do not go to the API server."""
+    records: Records | None = None
+    kept: Kept | None = None
+    """Answers of earlier rounds."""
+    gate: Callable[[], None] | None = None
+    """Called right before every effect that does not pass the client's own gate; may raise NotLeader."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Of every call that does not go to the API server."""
+    write_timeout: float = 30.0
+    """Seconds for a write in the middle of deciding."""
+
+
+def asker(outside: Outside, *, deadline: float | None = None, heard: Heard | None = None) -> Asker:
+    """Answers questions with the help of these; `deadline` is the loop's time by which all are answered."""
+
+    async def ask(question: Question) -> Answer:
+        match question:
+            case Delete() | Patch() | Apply() | Create() | Replace():
+                answer = await _written(question, outside, deadline)
+                effect = True
+            case Ask():
+                if outside.kept is not None and (known := outside.kept.get(question)) is not None:
+                    return known
+                answer = await _asked(question, outside, deadline)
+                effect = has_effect(question)
+            case _:
+                assert_never(question)
+        if effect and heard is not None:
+            heard(question, answer)
+        return answer
 
     return ask
+
+
+def has_effect(question: Ask) -> bool:
+    return question.effect or isinstance(question.to, Remember)
+
+
+async def _asked(question: Ask, outside: Outside, deadline: float | None) -> Answer:
+    if isinstance(question.to, Http):
+        if outside.kept is not None and question.effect and not question.max_age:
+            outside.kept.overtaken(question.to)
+        answer = await _called(question.to, question, outside, deadline)
+    else:
+        answer = await _timed(lambda client: _put(question, outside, client), outside, question.timeout, deadline)
+    if outside.kept is not None:
+        _keep(outside.kept, question, answer, deadline)
+    return answer
+
+
+def _keep(kept: Kept, question: Ask, answer: Answer, deadline: float | None) -> None:
+    """What the other side said, or failed to say in the time of the question; not what a hurry of ours made of it."""
+    hurried = deadline is not None and clock.monotonic() >= deadline
+    if isinstance(answer, Good) or not (hurried or answer.kind in ("limited", "not-sent")):
+        kept.put(question, answer)
+    if isinstance(question.to, Read) and isinstance(answer, Bad) and answer.kind == "absent":
+        kept.absent(question.to.ref)
+
+
+async def _timed(
+    work: Callable[[Client], Awaitable[Answer]], outside: Outside, seconds: float, deadline: float | None
+) -> Answer:
+    """The answer of the work, which is given up after so many seconds or at the deadline."""
+    now = clock.monotonic()
+    until = now + seconds if deadline is None else min(now + seconds, deadline)
+    if until <= now:
+        return LATE
+    try:
+        async with asyncio.timeout_at(until):
+            return await work(outside.client.within(until - now))
+    except TimeoutError:
+        return Bad("timeout", f"no answer within {until - now:.3g} seconds")
+    except (TransportError, NoReply) as error:
+        return Bad("timeout" if clock.monotonic() >= until else "unreachable", str(error))
+    except KubeError as error:
+        return bad_of(error)
+
+
+async def _put(question: Ask, outside: Outside, client: Client) -> Answer:
+    match question.to:
+        case Read(ref, subresource):
+            return Good((await client.call(request.get(ref, subresource))).body)
+        case Listing(resource, namespace, labels):
+            listed = await client.list(resource, Raw, namespace=namespace, labels=labels)
+            return Good(msgspec.json.encode({"items": listed.items}))
+        case Discover(group, kind):
+            return Good(msgspec.json.encode(await discover(client, group, kind)))
+        case Recall(record):
+            found = await _records(outside).get(record)
+            return Good(found.value, found.version)
+        case Remember(record, version, value):
+            _pass(outside)
+            try:
+                return Good(version=await _records(outside).swap(record, version, value))
+            except Outdated as error:
+                return Bad("conflict", str(error))
+            except TooLarge as error:
+                return Bad("failed", str(error))
+        case Http():
+            raise TypeError("calls are not put to the API server")
+        case _:
+            assert_never(question.to)
+
+
+def _pass(outside: Outside) -> None:
+    """Raises NotLeader; nothing may be awaited between this and the sending."""
+    if outside.gate is not None:
+        outside.gate()
+
+
+def _records(outside: Outside) -> Records:
+    if outside.records is None:
+        raise TypeError("a decision asks for a record where none are kept")
+    return outside.records
+
+
+async def _called(call: Http, question: Ask, outside: Outside, deadline: float | None) -> Answer:
+    """Sends it until it succeeds, `tries` times at most, each with the time of the question."""
+    caller = outside.caller
+    if caller is None:
+        raise TypeError("a decision asks for an outside call where none can be made")
+
+    async def once(client: Client) -> Answer:
+        sent = Call(
+            method=call.method,
+            url=call.url,
+            headers=JSON_CALL + outside.headers,
+            body=call.body,
+            timeout=client.timeout,
+        )
+        if question.effect:
+            _pass(outside)
+        return _of(await caller(sent))
+
+    answer = await _timed(once, outside, question.timeout, deadline)
+    for _ in range(call.tries - 1):
+        if isinstance(answer, Good) or answer.kind == "not-sent":
+            break
+        if deadline is not None and clock.monotonic() + BETWEEN_TRIES >= deadline:
+            break
+        await asyncio.sleep(BETWEEN_TRIES)
+        answer = await _timed(once, outside, question.timeout, deadline)
+    return answer
+
+
+class WrongCluster(Struct, frozen=True):
+    """What a server says that a request was not meant for."""
+
+    cluster_validation_error_message: str
+    route: str = ""
+
+
+def wrong_cluster(reply: Reply) -> WrongCluster | None:
+    """Whether the reply says that the request was meant for another cluster."""
+    if reply.status != WRONG_CLUSTER:
+        return None
+    try:
+        return msgspec.json.decode(reply.body, type=WrongCluster)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def _of(reply: Reply) -> Answer:
+    if 200 <= reply.status < 300:
+        return Good(reply.body)
+    if (wrong := wrong_cluster(reply)) is not None:
+        return Bad("failed", f"it rejected the request: {wrong.cluster_validation_error_message}", reply.status)
+    return Bad("failed", f"it answered with status {reply.status}", reply.status)
+
+
+async def _written(write: AnyWrite, outside: Outside, deadline: float | None) -> Answer:
+    async def send(client: Client) -> Answer:
+        return Good((await client.call(structs.replace(request_for(write), patient=False))).body)
+
+    return await _timed(send, outside, outside.write_timeout, deadline)
+
+
+def bad_of(error: KubeError) -> Bad:
+    """A failure as an answer."""
+    code = error.status if isinstance(error, ApiError) else 0
+    match error:
+        case NotFound():
+            kind = "absent"
+        case Forbidden() | Unauthorized():
+            kind = "refused"
+        case Conflict():
+            kind = "conflict"
+        case RateLimited():
+            kind = "limited"
+        case NotLeader():
+            kind = "not-sent"
+        case TransportError():
+            kind = "unreachable"
+        case _:
+            kind = "failed"
+    return Bad(kind, str(error), code)

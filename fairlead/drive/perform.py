@@ -54,6 +54,15 @@ class Round(Struct, frozen=True):
     seen_digest: str = ""
 
 
+class WriteRefused(Exception):
+    """A write whose refusal is a fact to decide on was refused; nothing after it was sent."""
+
+    def __init__(self, write: AnyWrite, error: KubeError) -> None:
+        super().__init__(str(error))
+        self.write = write
+        self.error = error
+
+
 class _Meta(Struct, frozen=True, rename="camel"):
     resource_version: str = ""
     uid: str = ""
@@ -74,6 +83,8 @@ def digest(versions: Iterable[str]) -> str:
 async def carry_out(writes: tuple[AnyWrite, ...], this: Round, effects: Effects) -> None:
     """All writes are done and noted when this returns; the first failure is raised and the rest are not sent.
 
+    The failure of an optional write is noted and nothing more; that of a refusable one is raised as WriteRefused.
+
     They are pending in the ledger from the first moment, so that nobody decides on what is about to change.
     When answers are so slow that the facts of the decision have grown old, the rest is left to the next round.
     """
@@ -85,9 +96,13 @@ async def carry_out(writes: tuple[AnyWrite, ...], this: Round, effects: Effects)
             try:
                 outcome, version = await _send(write, scope_of(write, this.key), effects)
             except KubeError as error:
-                effects.audit(_line(write, this, str(error)))
+                effects.audit(line_of(write, this, str(error)))
+                if write.optional:
+                    continue
+                if write.refusable:
+                    raise WriteRefused(write, error) from error
                 raise
-            effects.audit(_line(write, this, outcome, version))
+            effects.audit(line_of(write, this, outcome, version))
             if write.tell is not None and outcome == "ok":
                 effects.tell(write.tell)
 
@@ -156,7 +171,8 @@ def subject(write: AnyWrite) -> Ref:
     return Ref(write.resource, write.namespace, write.name) if isinstance(write, Create) else write.ref
 
 
-def _line(write: AnyWrite, this: Round, outcome: str, version: str = "") -> Line:
+def line_of(write: AnyWrite, this: Round, outcome: str, version: str = "") -> Line:
+    """The audit line of a write and what became of it."""
     precondition = ""
     if isinstance(write, Delete):
         precondition = f"uid={write.ref.uid}"

@@ -1,56 +1,103 @@
-"""One round: decide, ask what is missing, decide again, until there is a Decision.
+"""One round: decide, ask what is missing, decide again, until there is an answer.
 
-The same loop serves controllers and look-only commands. `now` is fixed for the round, because a question or a write
-that contains the time would otherwise never be answered; what the cluster looks like is gathered anew each time.
+The same loop serves controllers, admission and look-only commands. `now` is fixed for the round, because a question or
+a write that contains the time would otherwise never be answered; what the cluster looks like is gathered each time.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import TypeVar
 
-from fairlead.decide.ask import Answer, Answers, Ask, Bad, Need
-from fairlead.decide.decision import Decide, Decision
+from fairlead.decide.ask import Anew, Answer, Answers, Bad, Need, Question
+from fairlead.decide.decision import Admit, Decision
 
-MOST_DECISIONS = 8
+MOST_DECISIONS = 16
 """A round that asks more often than this does not end; that is our mistake, so it is raised."""
+
+MOST_ATTEMPTS = 3
+"""How often a round begins anew because others were faster."""
 
 MOST_AT_ONCE = 32
 
 S = TypeVar("S")
-Asker = Callable[[Ask], Awaitable[Answer]]
+O = TypeVar("O", bound=Decision | Admit)  # noqa: E741  (the outcome)
+Asker = Callable[[Question], Awaitable[Answer]]
 
 
 class NeverSettles(RuntimeError):
     """A decision keeps asking: it does not read the answers it was given."""
 
 
+class Outpaced(Exception):
+    """Others were faster each time; nothing was done."""
+
+
 async def settle(
-    decide: Decide[S], gather: Callable[[Answers], S], now: datetime, ask: Asker, *, look: bool = False
-) -> tuple[S, Decision | Need]:
-    """What was seen last, and the Decision made of it.
+    decide: Callable[[S, datetime], O | Need | Anew],
+    gather: Callable[[Answers], S],
+    now: datetime,
+    ask: Asker,
+    *,
+    look: bool = False,
+    given: Mapping[Question, Answer] | None = None,
+) -> tuple[S, O | Need]:
+    """What was seen last, and the answer made of it; `given` is answered from the start.
 
     Only with `look` a Need is returned: it holds a question with an effect, which a preview shows instead of asking.
     """
-    known: dict[Ask, Answer] = {}
+    for _ in range(MOST_ATTEMPTS):
+        settled = await _attempt(decide, gather, now, ask, look, dict(given or {}))
+        if settled is not None:
+            return settled
+    raise Outpaced
+
+
+async def _attempt(
+    decide: Callable[[S, datetime], O | Need | Anew],
+    gather: Callable[[Answers], S],
+    now: datetime,
+    ask: Asker,
+    look: bool,
+    known: dict[Question, Answer],
+) -> tuple[S, O | Need] | None:
+    """None when the decision wants to begin anew."""
     for _ in range(MOST_DECISIONS):
         seen = gather(Answers(dict(known)))
         outcome = decide(seen, now)
-        if isinstance(outcome, Decision) or (look and outcome.has_effect):
+        if isinstance(outcome, Anew):
+            return None
+        if not isinstance(outcome, Need) or (look and outcome.has_effect):
             return seen, outcome
-        known |= await _answer(outcome, ask)
+        known |= await answer(outcome, ask)
     raise NeverSettles(f"{decide.__module__} asked {MOST_DECISIONS} times without deciding")
 
 
-async def _answer(need: Need, ask: Asker) -> dict[Ask, Answer]:
+async def answer(need: Need, ask: Asker) -> dict[Question, Answer]:
     """An answer for every question of the need; those never asked are answered `not-sent`."""
-    got: dict[Ask, Answer] = {}
+    got: dict[Question, Answer] = {}
     for stage in need.stages:
-        for start in range(0, len(stage), MOST_AT_ONCE):
-            some = stage[start : start + MOST_AT_ONCE]
-            got |= zip(some, await asyncio.gather(*map(ask, some)), strict=True)
-        if need.stop_at_failure and any(isinstance(got[question], Bad) for question in stage):
+        await _stage(stage, ask, need.stop_at_failure, got)
+        if need.stop_at_failure and any(isinstance(got.get(question), Bad) for question in stage):
             break
     return {question: got.get(question, Bad("not-sent")) for stage in need.stages for question in stage}
+
+
+async def _stage(stage: tuple[Question, ...], ask: Asker, stop: bool, got: dict[Question, Answer]) -> None:
+    """Asks all of a stage, MOST_AT_ONCE at a time; with `stop` none is begun after a failure."""
+    waiting = iter(stage)
+    failed = False
+
+    async def work() -> None:
+        nonlocal failed
+        for question in waiting:
+            if failed and stop:
+                return
+            got[question] = await ask(question)
+            failed = failed or isinstance(got[question], Bad)
+
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(min(len(stage), MOST_AT_ONCE)):
+            tasks.create_task(work())

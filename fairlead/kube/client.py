@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from copy import copy
 from typing import Generic, NoReturn, TypeVar
 
 import msgspec
@@ -126,6 +127,12 @@ class Client:
             token = part.metadata.token
             if not token:
                 return Listed(items, part.metadata.resource_version)
+
+    def within(self, seconds: float) -> Client:
+        """The same client, its limit and its gate, for calls that must be over in so many seconds."""
+        hurried = copy(self)
+        hurried.timeout = min(self.timeout, seconds)
+        return hurried
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
         """An open watch; raises ApiError at once for a failure status. The deadline covers the opening only."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 
@@ -82,9 +82,13 @@ class Election:
         renew_deadline: float = 10,
         retry_period: float = 2,
         seed: int | None = None,
+        labels: Mapping[str, str] = {},
         waits: Callable[[str, KubeError | None], None] | None = None,
     ) -> None:
-        """While the lease is waited for, `waits` hears who holds it or why it cannot be had, each time that changes."""
+        """While the lease is waited for, `waits` hears who holds it or why it cannot be had, each time that changes.
+
+        A lease that is made here gets the labels.
+        """
         if not duration > renew_deadline > retry_period * JITTER > 0:
             raise ValueError(
                 f"a lease needs duration > renew deadline > {JITTER} x retry period > 0, "
@@ -100,6 +104,7 @@ class Election:
         self._retry_period = retry_period
         self._random = clock.chance(seed)
         self._waits = waits
+        self._labels = labels
         self._seen: _Lease | None = None
         """The lease as last read or written; its record counts on when the lease is deleted."""
         self._absent = False
@@ -270,7 +275,7 @@ class Election:
         kind = {"apiVersion": resource.api_version, "kind": resource.kind}
         if found is not None:
             return request.replace(self._ref, msgspec.json.encode({**kind, "metadata": found.metadata, "spec": spec}))
-        metadata = {"name": self._ref.name, "namespace": self._ref.namespace}
+        metadata = {"name": self._ref.name, "namespace": self._ref.namespace, "labels": self._labels}
         body = msgspec.json.encode({**kind, "metadata": metadata, "spec": spec})
         return request.create(resource, self._ref.namespace, body)
 

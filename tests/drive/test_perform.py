@@ -12,8 +12,8 @@ from msgspec import structs
 
 from fairlead.api.apps import STATEFULSETS
 from fairlead.api.audit import Line
-from fairlead.api.core import PODS, Pod
-from fairlead.api.meta import Meta, Ref, Resource
+from fairlead.api.core import PODS, Pod, PodMeta
+from fairlead.api.meta import Ref, Resource
 from fairlead.decide.act import AnyWrite, Apply, Create, Delete, Does, Patch, PatchKind, Replace, Tell
 from fairlead.drive.perform import Effects, Round, carry_out, digest, request_for
 from fairlead.kube import clock
@@ -79,7 +79,7 @@ class Cache:
         self.version = "10"
         self.listed_at = -1.0
         for ref in shown:
-            self.store.put(Pod(Meta(ref.name, ref.uid, "5", namespace=ref.namespace)))
+            self.store.put(Pod(PodMeta(ref.name, ref.uid, "5", namespace=ref.namespace)))
 
 
 class Told:

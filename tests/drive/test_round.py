@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from fairlead.api.core import PODS
 from fairlead.api.meta import Ref
-from fairlead.decide.ask import Answer, Answers, Ask, Bad, Good, Need, Read
+from fairlead.decide.ask import Answer, Answers, Ask, Bad, Good, Need, Question, Read
 from fairlead.decide.decision import Decision, Hold, Outcome
 from fairlead.decide.reason import Reason
 from fairlead.drive.round import MOST_AT_ONCE, MOST_DECISIONS, NeverSettles, settle
@@ -39,7 +39,9 @@ class Asked:
         self._failing = failing
         self._seconds = seconds
 
-    async def __call__(self, ask: Ask) -> Answer:
+    async def __call__(self, ask: Question) -> Answer:
+        assert isinstance(ask, Ask)
+        assert isinstance(ask.to, Read)
         self.log.append(f"ask {ask.to.ref.name}")
         self._running += 1
         self.most_at_once = max(self.most_at_once, self._running)
@@ -82,7 +84,7 @@ def test_a_question_is_asked_once_per_round() -> None:
 def test_after_a_failure_the_later_stages_are_not_sent_where_that_was_asked_for() -> None:
     a, b = map(question, "ab")
     asked = Asked(a)
-    answered: dict[Ask, Answer] = {}
+    answered: dict[Question, Answer] = {}
 
     def decide(seen: Seen, now: datetime) -> Outcome:
         if lacking := seen.answers.lacking((a,), (b,)):

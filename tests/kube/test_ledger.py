@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from fairlead.api.core import LEASES, PODS, Pod
-from fairlead.api.meta import Meta, Ref, Resource
+from fairlead.api.core import LEASES, PODS, Pod, PodMeta
+from fairlead.api.meta import Ref, Resource
 from fairlead.kube import clock
 from fairlead.kube.informer import Informer
 from fairlead.kube.ledger import Cache, Ledger
@@ -36,7 +36,7 @@ def a_cache(*pods: Pod, version: str = "") -> Seen:
 
 def seen(name: str, version: str, *, uid: str = "", going: bool = False) -> Pod:
     when = datetime(2026, 1, 1, tzinfo=UTC) if going else None
-    return Pod(Meta(name, uid or f"uid-{name}", version, namespace="ns", deletion_timestamp=when))
+    return Pod(PodMeta(name, uid or f"uid-{name}", version, namespace="ns", deletion_timestamp=when))
 
 
 def in_(cache: Cache) -> Mapping[Resource, Cache]:

@@ -7,14 +7,13 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.api.core import Pod
-from fairlead.api.meta import Meta
+from fairlead.api.core import Pod, PodMeta
 from fairlead.kube.store import Store
 
 
 def a_pod(name: str, *, namespace: str = "ns", version: int = 1, app: str = "") -> Pod:
     labels = {"app": app} if app else {}
-    return Pod(Meta(name=name, uid=f"uid-{name}", resource_version=str(version), namespace=namespace, labels=labels))
+    return Pod(PodMeta(name=name, uid=f"uid-{name}", resource_version=str(version), namespace=namespace, labels=labels))
 
 
 def by_app(pod: Pod) -> Iterable[str]:

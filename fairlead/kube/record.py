@@ -1,0 +1,162 @@
+"""Records: small values with a version, replaced by compare-and-swap; marks that hold between requests and replicas.
+
+Whoever must not act at the same time as another reads the record before anything else and writes it before acting; of
+two that read the same version one is told that it came too late. There are no locks to be left behind.
+A version never comes back, also not that of a record which was removed: who read "there is none" and finds none again
+would otherwise not learn that somebody began and ended meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct, structs
+
+from fairlead.api.core import LEASES
+from fairlead.api.meta import Ref
+from fairlead.kube import request
+from fairlead.kube.client import Client
+from fairlead.kube.errors import Conflict, NotFound, TransportError
+from fairlead.kube.request import Request
+
+LARGEST = 200_000
+"""Bytes of a value; the API server takes no more than 256 KiB of annotations."""
+MOST_REMOVED = 4096
+"""Removed records whose own version is remembered; beyond that they share the version of the newest one forgotten."""
+
+KEY = "fairlead.dev/record"
+VALUE = "fairlead.dev/value"
+
+
+class Outdated(Exception):
+    """The record has changed since it was read."""
+
+
+class TooLarge(Exception):
+    """The value does not fit into a record."""
+
+
+class Recorded(Struct, frozen=True):
+    value: bytes = b""
+    """Empty when there is no such record."""
+    version: str = ""
+
+
+class Records(Protocol):
+    async def get(self, key: str) -> Recorded: ...
+
+    async def swap(self, key: str, version: str, value: bytes) -> str:
+        """Replaces the record if it still has this version and returns the next; raises Outdated otherwise.
+
+        An empty value removes it; TooLarge is raised for one of more than LARGEST bytes.
+        """
+
+
+class MemoryRecords:
+    """Of one process: for an operator that runs as a single replica."""
+
+    def __init__(self, most_removed: int = MOST_REMOVED) -> None:
+        self._kept: dict[str, Recorded] = {}
+        self._removed: dict[str, Recorded] = {}
+        self._most_removed = most_removed
+        self._never = Recorded()
+        """What a key without a trace stands at: at least as new as every removal that was forgotten."""
+        self._versions = 0
+
+    async def get(self, key: str) -> Recorded:
+        return self._kept.get(key) or self._removed.get(key, self._never)
+
+    async def swap(self, key: str, version: str, value: bytes) -> str:
+        _check_size(key, value)
+        if (await self.get(key)).version != version:
+            raise Outdated(f"record {key} has changed")
+        self._versions += 1
+        recorded = Recorded(value, str(self._versions))
+        self._kept.pop(key, None)
+        self._removed.pop(key, None)
+        if value:
+            self._kept[key] = recorded
+        else:
+            self._removed[key] = recorded
+            if len(self._removed) > self._most_removed:
+                self._never = self._removed.pop(next(iter(self._removed)))
+        return recorded.version
+
+
+class _Meta(Struct, rename="camel"):
+    resource_version: str = ""
+    uid: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class _Lease(Struct):
+    metadata: _Meta
+
+
+class LeaseRecords:
+    """Of all replicas: each record is the annotation of a Lease of its own, in one namespace.
+
+    No leadership is needed to write one, so the client must have no gate. A removed record leaves its Lease behind,
+    whose version tells that there was one.
+    """
+
+    def __init__(self, client: Client, namespace: str, prefix: str, labels: Mapping[str, str] = {}) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._prefix = prefix
+        self._labels = labels
+
+    async def get(self, key: str) -> Recorded:
+        try:
+            return _recorded(await self._send(request.get(self._ref(key))))
+        except NotFound:
+            return Recorded()
+
+    async def swap(self, key: str, version: str, value: bytes) -> str:
+        _check_size(key, value)
+        try:
+            return _recorded(await self._send(self._write(key, version, value))).version
+        except (Conflict, NotFound) as error:
+            raise Outdated(f"record {key} has changed: {error}") from error
+
+    def _write(self, key: str, version: str, value: bytes) -> Request:
+        ref = self._ref(key)
+        annotations = {KEY: key, **({VALUE: value.decode()} if value else {})}
+        metadata: dict[str, object] = {
+            "name": ref.name,
+            "namespace": ref.namespace,
+            "labels": self._labels,
+            "annotations": annotations,
+        }
+        lease = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": {}}
+        if not version:
+            return request.create(LEASES, self._namespace, msgspec.json.encode(lease))
+        # The UID as well: a Lease is made by a PUT where there is none, whatever version that asks for.
+        metadata["resourceVersion"], _, metadata["uid"] = version.partition(":")
+        return request.replace(ref, msgspec.json.encode(lease))
+
+    async def _send(self, message: Request) -> _Lease:
+        """A write is not repeated: who is asked to come back later reads the record anew."""
+        response = await self._client.call(structs.replace(message, patient=message.method == "GET"))
+        try:
+            return msgspec.json.decode(response.body, type=_Lease)
+        except msgspec.DecodeError as error:
+            raise TransportError(f"{message.doing}: the answer cannot be read: {error}") from error
+
+    def _ref(self, key: str) -> Ref:
+        """Any key becomes a name that the API server takes, and no two of them the same."""
+        return Ref(LEASES, self._namespace, f"{self._prefix}-{blake2b(key.encode(), digest_size=16).hexdigest()}")
+
+
+def _recorded(lease: _Lease) -> Recorded:
+    annotations = lease.metadata.annotations or {}
+    version = f"{lease.metadata.resource_version}:{lease.metadata.uid}"
+    return Recorded(annotations.get(VALUE, "").encode(), version)
+
+
+def _check_size(key: str, value: bytes) -> None:
+    if len(value) > LARGEST:
+        raise TooLarge(f"record {key} would have {len(value)} bytes, and {LARGEST} is the most that can be kept")
