@@ -18,10 +18,18 @@ from fairlead.api.apps import (
     TemplateMeta,
     UpdateStrategy,
 )
-from fairlead.api.core import ContainerRunning, ContainerState, ContainerStatus, ContainerWaiting, Pod, PodStatus
-from fairlead.api.meta import Condition, LabelSelector, Meta, OwnerReference
+from fairlead.api.core import (
+    ContainerRunning,
+    ContainerState,
+    ContainerStatus,
+    ContainerWaiting,
+    Pod,
+    PodMeta,
+    PodStatus,
+)
+from fairlead.api.meta import Condition, LabelSelector, OwnerReference
 from fairlead.api.zones import GROUP_LABEL, MAX_UNAVAILABLE, NAME_LABEL, PAUSED
-from fairlead.decide.ask import Answer, Answers, Ask
+from fairlead.decide.ask import Answer, Answers, Question
 from fairlead.decide.zones import Snapshot
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -55,10 +63,14 @@ def a_zone(
     selector: LabelSelector | None = None,
     group: str = GROUP,
     version: str = "1",
+    min_ready: int = 0,
+    available: int | None = None,
+    annotations: Mapping[str, str] | None = None,
+    template: Mapping[str, str] | None = None,
 ) -> StatefulSet:
     """`ingester-zone-<letter>`: all ready on `old`, with the template at `new`; `known` is status.replicas."""
     name = f"ingester-zone-{letter}"
-    annotations = {MAX_UNAVAILABLE: max_unavailable, PAUSED: paused}
+    known_annotations = {MAX_UNAVAILABLE: max_unavailable, PAUSED: paused, **(annotations or {})}
     replicas_known = replicas if known is None else known
     label = name if label == "" else label
     return StatefulSet(
@@ -69,19 +81,21 @@ def a_zone(
             namespace=NAMESPACE,
             labels={GROUP_LABEL: group},
             generation=generation,
-            annotations={key: value for key, value in annotations.items() if value is not None},
+            annotations={key: value for key, value in known_annotations.items() if value is not None},
         ),
         StatefulSetSpec(
             replicas=replicas,
             selector=selector or LabelSelector({"app": "ingester", "zone": letter}),
-            template=Template(TemplateMeta({} if label is None else {NAME_LABEL: label})),
+            template=Template(TemplateMeta({**({} if label is None else {NAME_LABEL: label}), **(template or {})})),
             update_strategy=UpdateStrategy(strategy),
             ordinals=Ordinals(start),
+            min_ready_seconds=min_ready,
         ),
         StatefulSetStatus(
             observed_generation=observed,
             replicas=replicas_known,
             ready_replicas=replicas_known if ready is None else ready,
+            available_replicas=available,
             current_revision=current,
             update_revision=update,
         ),
@@ -101,8 +115,12 @@ def a_pod(
     init: tuple[ContainerStatus, ...] = (),
     phase: str = "Running",
     grace: int = 0,
+    since: datetime | None = EARLIER,
 ) -> Pod:
-    """A pod of the zone; state is `ready`, `notReady`, `terminating` or `stuck`; an owner of "" leaves it loose."""
+    """A pod of the zone; state is `ready`, `notReady`, `terminating` or `stuck`; an owner of "" leaves it loose.
+
+    `since` is when its readiness last changed.
+    """
     name = name or f"{zone.metadata.name}-{ordinal}"
     given = {NAME_LABEL: zone.metadata.name} if labels is None else dict(labels)
     if revision is not None:
@@ -111,7 +129,7 @@ def a_pod(
     shown = {"notReady": (STARTING,), "stuck": (waiting("CrashLoopBackOff"),)}.get(state, (RUNNING,))
     is_ready = state == "ready" and phase == "Running" and containers is None
     return Pod(
-        Meta(
+        PodMeta(
             name=name,
             uid=f"uid-{name}-{revision}",
             resource_version="1",
@@ -125,7 +143,7 @@ def a_pod(
         ),
         PodStatus(
             phase=phase,
-            conditions=(Condition("Ready", "True" if is_ready else "False", EARLIER),),
+            conditions=(Condition("Ready", "True" if is_ready else "False", since),),
             container_statuses=shown if containers is None else containers,
             init_container_statuses=init,
         ),
@@ -145,7 +163,7 @@ def pods_of(zone: StatefulSet, revision: str = "old", **states: str) -> tuple[Po
 
 def seen(
     *parts: StatefulSet | Pod | tuple[Pod, ...],
-    answers: Mapping[Ask, Answer] | None = None,
+    answers: Mapping[Question, Answer] | None = None,
     since: Mapping[str, datetime] | None = None,
 ) -> Snapshot:
     """A Snapshot of zones and pods given in any order; zones without given pods have none."""
@@ -165,5 +183,9 @@ def body_of(zone: StatefulSet) -> bytes:
     tree = msgspec.to_builtins(zone)
     tree |= {"apiVersion": "apps/v1", "kind": "StatefulSet"}
     tree["spec"] |= {"serviceName": "ingester", "podManagementPolicy": "Parallel"}
-    tree["status"] |= {"collisionCount": 0, "availableReplicas": zone.status.ready_replicas}
+    available = zone.status.available_replicas
+    tree["status"] |= {
+        "collisionCount": 0,
+        "availableReplicas": zone.status.ready_replicas if available is None else available,
+    }
     return msgspec.json.encode(tree)

@@ -19,10 +19,18 @@ from fairlead.api.apps import (
     TemplateMeta,
     UpdateStrategy,
 )
-from fairlead.api.core import ContainerRunning, ContainerState, ContainerStatus, ContainerWaiting, Pod, PodStatus
-from fairlead.api.meta import Condition, LabelSelector, LabelSelectorRequirement, Meta, OwnerReference, Ref
-from fairlead.api.zones import GROUP_LABEL, MAX_UNAVAILABLE, NAME_LABEL, PAUSED
-from fairlead.decide.ask import Answer, Answers, Ask, Bad, Good, Read
+from fairlead.api.core import (
+    ContainerRunning,
+    ContainerState,
+    ContainerStatus,
+    ContainerWaiting,
+    Pod,
+    PodMeta,
+    PodStatus,
+)
+from fairlead.api.meta import Condition, LabelSelector, LabelSelectorRequirement, OwnerReference, Ref
+from fairlead.api.zones import GROUP_LABEL, HEALTH_CHECK, MAX_UNAVAILABLE, NAME_LABEL, PAUSED, ROTATE, ZONE_SOAK
+from fairlead.decide.ask import Answer, Answers, Ask, Bad, Good, Question, Read
 from fairlead.decide.zones import Snapshot
 from tests.builders import GROUP, NAMESPACE, body_of
 
@@ -56,6 +64,7 @@ statuses = some.builds(
     observed_generation=some.one_of(some.none(), some.integers(0, 3)),
     replicas=COUNTS,
     ready_replicas=COUNTS,
+    available_replicas=some.one_of(some.none(), COUNTS),
     current_revision=REVISIONS,
     update_revision=REVISIONS,
 )
@@ -63,8 +72,14 @@ statuses = some.builds(
 
 @some.composite
 def statefulsets(draw: some.DrawFn, name: str) -> StatefulSet:
-    annotations = {MAX_UNAVAILABLE: draw(budgets), PAUSED: draw(some.sampled_from((None, None, "true", "false")))}
+    annotations = {
+        MAX_UNAVAILABLE: draw(budgets),
+        PAUSED: draw(some.sampled_from((None, None, "true", "false"))),
+        ZONE_SOAK: draw(some.sampled_from((None, None, None, "5000h", "0s", "-1s", "abc"))),
+        HEALTH_CHECK: draw(some.sampled_from((None, None, None, "missing"))),
+    }
     label = draw(some.sampled_from((name, name, None, "zone-a")))
+    labels = {NAME_LABEL: label, ROTATE: draw(some.sampled_from((None, None, None, "true")))}
     return StatefulSet(
         StatefulSetMeta(
             name=name,
@@ -79,9 +94,10 @@ def statefulsets(draw: some.DrawFn, name: str) -> StatefulSet:
         StatefulSetSpec(
             replicas=draw(COUNTS),
             selector=draw(selectors),
-            template=Template(TemplateMeta({} if label is None else {NAME_LABEL: label})),
+            template=Template(TemplateMeta({key: value for key, value in labels.items() if value is not None})),
             update_strategy=UpdateStrategy(draw(some.sampled_from(("OnDelete",) * 7 + ("RollingUpdate", "")))),
             ordinals=Ordinals(draw(some.integers(0, 2))),
+            min_ready_seconds=draw(some.sampled_from((0, 0, 30, 10**7, 2**31 - 1))),
         ),
         draw(statuses),
     )
@@ -119,10 +135,11 @@ def pods(draw: some.DrawFn, name: str) -> Pod:
         NAME_LABEL: draw(some.sampled_from((None, *NAMES[:3]))),
         REVISION_LABEL: draw(some.sampled_from((None, "old", "new", "other"))),
         "app": draw(some.sampled_from((None, "x"))),
+        ROTATE: draw(some.sampled_from((None, None, "true", "false"))),
     }
     owner = draw(some.sampled_from(("", "uid-zone-a", "uid-zone-b", "uid-zone-c", "uid-stranger")))
     return Pod(
-        Meta(
+        PodMeta(
             name=name,
             uid=f"uid-{name}",
             resource_version="9",
@@ -139,7 +156,7 @@ def pods(draw: some.DrawFn, name: str) -> Pod:
 @some.composite
 def answers(draw: some.DrawFn, zones: tuple[StatefulSet, ...]) -> Answers:
     """Answers to some of the questions that the zones may raise: good, late, refused, or of a newer version."""
-    known: dict[Ask, Answer] = {}
+    known: dict[Question, Answer] = {}
     for zone in zones:
         ask = Ask(Read(Ref(STATEFULSETS, NAMESPACE, zone.metadata.name, zone.metadata.uid)))
         newer = msgspec.structs.replace(zone, metadata=msgspec.structs.replace(zone.metadata, resource_version="8"))

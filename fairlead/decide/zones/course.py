@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from msgspec import Struct
 
+from fairlead.decide.ask import Need
 from fairlead.decide.reason import Reason
 from fairlead.decide.zones.groups import Group, Zone
 from fairlead.decide.zones.roll import Done, Finish, Step, Terminate, Wait, step_of
+from fairlead.decide.zones.starting import Start, start_of
 
 
 class Course(Struct, frozen=True):
@@ -19,6 +23,19 @@ class Course(Struct, frozen=True):
     """The first zone that is not done."""
     step: Step
     """What the active zone asks for; Done when there is none."""
+    starts: tuple[Start, ...] = ()
+    """The zones on the way whose start was looked at; those that are held were passed by."""
+    asks: Need | None = None
+    """What must be known before the course can be told further than this."""
+
+    @property
+    def held(self) -> tuple[Start, ...]:
+        return tuple(start for start in self.starts if start.reason is not None)
+
+    @property
+    def again(self) -> datetime | None:
+        """When one of the held may be free."""
+        return min((start.until for start in self.held if start.until is not None), default=None)
 
     @property
     def touched(self) -> tuple[Zone, ...]:
@@ -43,20 +60,33 @@ def course_of(group: Group) -> Course:
     """P6: zone after zone until one is ongoing.
 
     A paused zone is passed by unless it is not ready: then it holds the others back (H-8) like any zone that is not
-    ready, except that nothing is done in it.
+    ready, except that nothing is done in it. So is a zone that may not start yet.
     """
     order = order_of(group)
-    finishing = []
+    finishing: list[Zone] = []
+    starts: list[Start] = []
     for zone in order:
-        match step_of(zone):
+        step = step_of(zone)
+        match step:
             case Done() if zone.is_paused and not zone.is_ready:
                 return Course(order, (), zone, Wait(held_by(zone, group)))
             case Done():
                 continue
             case Finish():
                 finishing.append(zone)
-            case ongoing:
-                return Course(order, tuple(finishing), zone, ongoing)
+                continue
+            case Terminate():
+                start = start_of(zone, group)
+                if isinstance(start, Need):
+                    return Course(order, tuple(finishing), zone, step, tuple(starts), start)
+                starts.append(start)
+                if start.reason is not None and zone.is_ready:
+                    continue
+                step = step if start.reason is None else Wait(start.reason)
+        return Course(order, tuple(finishing), zone, step, tuple(starts))
+    for start in starts:
+        if start.reason is not None:
+            return Course(order, tuple(finishing), start.zone, Wait(start.reason), tuple(starts))
     return Course(order, tuple(finishing), None, Done())
 
 

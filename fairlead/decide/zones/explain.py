@@ -6,33 +6,43 @@ A function of the same Snapshot as the decision, so it can be made when somebody
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 
 from fairlead.api.apps import REVISION_LABEL
 from fairlead.api.core import Pod
 from fairlead.api.explain import Block, Cell, Explain, Lane, Stands
 from fairlead.api.ordinals import natural_key, ordinal_of
-from fairlead.decide.act import Delete, Replace
-from fairlead.decide.decision import Decision, Hold, Move, Verdict
-from fairlead.decide.reason import Kind
+from fairlead.decide.act import Delete, Does, Patch, Replace
+from fairlead.decide.decision import Aside, Decision, Hold, Move, Verdict
+from fairlead.decide.reason import Kind, Reason
 from fairlead.decide.zones.course import Course, course_of
 from fairlead.decide.zones.groups import Group, Zone, group_of
 from fairlead.decide.zones.health import is_ready, is_stuck, is_terminating
 from fairlead.decide.zones.roll import Done, Finish, Terminate, Wait, step_of
+from fairlead.decide.zones.scaling import SCALE
 from fairlead.decide.zones.seen import Snapshot
-from fairlead.decide.zones.waits import Waiting, ahead, paused, pods_of, waits_of, zone_waits
+from fairlead.decide.zones.waits import Waiting, ahead, held_exactly, paused, pods_of, waits_of, zone_waits
 
 PART = "zones"
+ROLL = "roll"
+OF_ROLLING = (
+    Reason.HEALTH_CHECK_WARNING,
+    Reason.HEALTH_CHECK_UNUSABLE,
+    Reason.ROTATION_IGNORED,
+    Reason.SOAK_IGNORED,
+)
+"""Asides that are not about scaling."""
 NO_ORDINAL = -1
 """Of a pod whose name is not `<zone>-<ordinal>`."""
 
 
-def explain(seen: Snapshot, decision: Decision) -> Explain:
+def explain(seen: Snapshot, decision: Decision, now: datetime) -> Explain:
     """Where the group stands after this decision on this Snapshot, and why."""
-    group = group_of(seen)
+    group = group_of(seen, now)
     course = course_of(group)
     verdict = decision.verdict
     lanes = tuple(lane_of(zone, group, course, decision) for zone in group.zones)
-    waits = waits_of(group, verdict.reason) if isinstance(verdict, Hold) else ()
+    waits = waits_of(group, verdict.reason, verdict.details) if isinstance(verdict, Hold) else ()
     return Explain(
         part=PART,
         namespace=seen.namespace,
@@ -45,7 +55,10 @@ def explain(seen: Snapshot, decision: Decision) -> Explain:
             lanes=lanes,
         ),
         next=tuple(coming(course, verdict)),
-        blocked_by=tuple(block_of(wait, decision.rule, seen) for wait in waits),
+        blocked_by=(
+            *(block_of(wait, decision.rule, seen) for wait in waits),
+            *(block_beside(aside, seen) for aside in decision.asides),
+        ),
         again=verdict.again,
     )
 
@@ -72,20 +85,29 @@ def block_of(wait: Waiting, rule: str, seen: Snapshot) -> Block:
     )
 
 
+def block_beside(aside: Aside, seen: Snapshot) -> Block:
+    """What is said beside the verdict, whatever that is about; most of it is about scaling."""
+    reason, about = aside.reason, str(aside.about)
+    since = seen.since.get(_key(reason.word, about))
+    return Block(ROLL if reason in OF_ROLLING else SCALE, reason.word, about, aside.text, reason.clears, since)
+
+
 def lane_of(zone: Zone, group: Group, course: Course, decision: Decision) -> Lane:
     cells = tuple(cells_of(zone))
     status = zone.statefulset.status
-    rolled_back = bool(zone.outdated) and status.current_revision == status.update_revision
     return Lane(
         name=zone.name,
         phase=phase_of(zone, course, decision.verdict),
         done=sum(cell.revision == "new" and cell.state == "ready" for cell in cells),
         total=max(len(cells), len(zone.pods) + zone.missing),
-        from_revision=revision_of(zone.outdated[0]) if rolled_back else status.current_revision,
+        from_revision=revision_of(zone.outdated[0]) if is_rolled_back(zone) else status.current_revision,
         to_revision=status.update_revision,
         budget=zone.budget.limit,
         cells=cells,
-        waits=tuple(block_of(wait, decision.rule, group.seen) for wait in lane_waits(zone, group, course)),
+        waits=(
+            *(block_of(wait, decision.rule, group.seen) for wait in lane_waits(zone, group, course)),
+            *(block_beside(aside, group.seen) for aside in decision.asides if aside.about == zone.ref),
+        ),
     )
 
 
@@ -93,26 +115,24 @@ def cells_of(zone: Zone) -> Iterator[Cell]:
     """One per pod that exists or should, lowest ordinal first."""
     pods: dict[str, Pod | None] = dict.fromkeys(zone.missing_names)
     pods |= {pod.metadata.name: pod for pod in zone.pods}
+    outdated = {pod.metadata.uid for pod in zone.outdated}
+    unripe = {pod.metadata.uid for pod in zone.unripe}
     for name in sorted(pods, key=natural_key):
         pod, ordinal = pods[name], ordinal_of(name, zone.name)
         yield Cell(
             name=name,
             ordinal=NO_ORDINAL if ordinal is None else ordinal,
-            state="missing" if pod is None else state_of(pod),
-            revision="none" if pod is None else age_of(pod, zone),
+            state="missing" if pod is None else state_of(pod, unripe),
+            revision="none" if pod is None else "old" if pod.metadata.uid in outdated else "new",
         )
 
 
-def state_of(pod: Pod) -> str:
+def state_of(pod: Pod, unripe: set[str]) -> str:
     if is_terminating(pod):
         return "terminating"
     if is_ready(pod):
-        return "ready"
+        return "notReady" if pod.metadata.uid in unripe else "ready"
     return "stuck" if is_stuck(pod) else "notReady"
-
-
-def age_of(pod: Pod, zone: Zone) -> str:
-    return "new" if revision_of(pod) == zone.statefulset.status.update_revision else "old"
 
 
 def revision_of(pod: Pod) -> str:
@@ -134,7 +154,9 @@ def lane_waits(zone: Zone, group: Group, course: Course) -> Iterator[Waiting]:
             return
         case Terminate() if not zone.is_ready:
             yield from pods_of(zone)
-    if course.active is not None and course.active is not zone:
+    held = [start for start in course.held if start.zone is zone]
+    yield from map(held_exactly, held)
+    if course.active is not None and course.active is not zone and not held:
         yield ahead(zone, course.active)
 
 
@@ -152,15 +174,25 @@ def phase_of(zone: Zone, course: Course, verdict: Verdict) -> str:
 
 
 def phase_of_outdated(zone: Zone, course: Course, verdict: Verdict) -> str:
-    if zone is course.active and verdict.reason.kind not in (Kind.BLOCKED, Kind.INVALID):
+    is_held = any(start.zone is zone for start in course.held)
+    if zone is course.active and not is_held and verdict.reason.kind not in (Kind.BLOCKED, Kind.INVALID):
         deletes = isinstance(verdict, Move) and any(isinstance(write, Delete) for write in verdict.writes)
         return "Rolling" if deletes else "Waiting"
+    return "RolledBack" if is_rolled_back(zone) else "Pending"
+
+
+def is_rolled_back(zone: Zone) -> bool:
+    """Whether pods of an abandoned revision run; those that are only marked for rotation are of the right one."""
     status = zone.statefulset.status
-    return "RolledBack" if status.current_revision == status.update_revision else "Pending"
+    return status.current_revision == status.update_revision and any(
+        revision_of(pod) != status.update_revision for pod in zone.outdated
+    )
 
 
 def phase_of_group(course: Course, verdict: Verdict, lanes: tuple[Lane, ...]) -> str:
     """In one word: the phase of the zone it is about, unless the group is blocked, paused or done."""
+    if verdict.reason in (Reason.SCALING, Reason.SOAKING):
+        return verdict.reason.word
     match verdict.reason.kind:
         case Kind.DONE:
             return "Current"
@@ -180,6 +212,8 @@ def coming(course: Course, verdict: Verdict) -> Iterator[str]:
         match write:
             case Delete(ref=ref):
                 yield f"delete {ref.name}"
+            case Patch(ref=ref, does=Does.SCALE):
+                yield f"scale {ref.name} from {write.change_from} to {write.change_to}"
             case Replace(ref=ref):
                 yield f"record revision {write.change_to} as current in {ref.name}"
     going = {write.ref.uid for write in writes if isinstance(write, Delete | Replace)}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import islice
+from datetime import datetime
+from itertools import islice, repeat
 
 from msgspec import Struct
 
@@ -11,9 +12,9 @@ from fairlead.api.apps import REVISION_LABEL, StatefulSet
 from fairlead.api.core import PODS, Pod
 from fairlead.api.meta import Ref
 from fairlead.api.ordinals import natural_key, ordinal_of
-from fairlead.api.zones import NAME_LABEL, PAUSED
+from fairlead.api.zones import NAME_LABEL, PAUSED, ROTATE
 from fairlead.decide.zones.budgets import Budget, max_unavailable
-from fairlead.decide.zones.health import is_ready, says_ready
+from fairlead.decide.zones.health import available_at, counted_ready, is_ready, is_unripe, says_ready
 from fairlead.decide.zones.live import newest, ref_of
 from fairlead.decide.zones.seen import Snapshot
 
@@ -30,12 +31,14 @@ class Zone(Struct, frozen=True):
     """In no particular order."""
     outdated: tuple[Pod, ...]
     """Rules 14 and 15: not of the update revision, lowest ordinal first; also when the two revisions are equal, for
-    after a rollback pods of the abandoned revision still run."""
+    after a rollback pods of the abandoned revision still run. Pods that are marked for rotation are among them."""
     unready: int
-    """Pods that exist and are not ready."""
+    """Pods that exist and are not ready, or not for `minReadySeconds`."""
     missing: int
     """Pods that should exist and do not."""
     budget: Budget
+    unripe: tuple[Pod, ...] = ()
+    """Ready, but not for `minReadySeconds`."""
 
     @property
     def name(self) -> str:
@@ -53,7 +56,7 @@ class Zone(Struct, frozen=True):
     @property
     def is_ready(self) -> bool:
         """Rule 10: the status says so, every expected pod exists, every pod is ready."""
-        return self.unready == 0 and self.missing == 0 and says_ready(self.statefulset.status)
+        return self.unready == 0 and self.missing == 0 and says_ready(self.statefulset)
 
     @property
     def not_ready(self) -> int:
@@ -64,7 +67,7 @@ class Zone(Struct, frozen=True):
         max(5 - 5, 1 unready + 0 missing) = 1; once pod 4 is gone and the status not yet told, max(5 - 5, 0 + 1) = 1;
         with status 4 of 4 it is 0 again. A scale-up from 3 to 5 uses 2 until the new pods are ready: max(5 - 3, 2).
         """
-        return max(self.expected - self.statefulset.status.ready_replicas, self.unready + self.missing)
+        return max(self.expected - counted_ready(self.statefulset), self.unready + self.missing)
 
     @property
     def missing_names(self) -> list[str]:
@@ -104,22 +107,36 @@ class Zone(Struct, frozen=True):
             and not self.is_stale
         )
 
+    @property
+    def has_updated(self) -> bool:
+        """Whether some of its pods are as they should be; if others are outdated, it is in the middle of rolling."""
+        return len(self.outdated) < len(self.pods)
+
+    @property
+    def ripens_at(self) -> datetime | None:
+        """When the next pod will have been ready for `minReadySeconds`, which no event tells."""
+        seconds = self.statefulset.spec.min_ready_seconds
+        moments = (available_at(pod, seconds) for pod in self.unripe)
+        return min((moment for moment in moments if moment is not None), default=None)
+
 
 class Group(Struct, frozen=True):
     seen: Snapshot
     zones: tuple[Zone, ...]
     """Rule 11: in plain order of their names."""
+    at: datetime
+    """The moment for which it is judged."""
 
     @property
     def not_ready(self) -> tuple[Zone, ...]:
         return tuple(zone for zone in self.zones if not zone.is_ready)
 
 
-def group_of(seen: Snapshot) -> Group:
+def group_of(seen: Snapshot, now: datetime) -> Group:
     current = (newest(zone, seen) for zone in seen.statefulsets) if seen.answers.known else seen.statefulsets
     statefulsets = sorted((zone for zone in current if zone is not None), key=lambda zone: zone.metadata.name)
     members = members_of(statefulsets, seen.pods)
-    return Group(seen, tuple(map(zone_of, statefulsets, members)))
+    return Group(seen, tuple(map(zone_of, statefulsets, members, repeat(now))), now)
 
 
 def members_of(statefulsets: list[StatefulSet], pods: tuple[Pod, ...]) -> list[list[Pod]]:
@@ -150,19 +167,31 @@ def selects(zone: StatefulSet, pod: Pod) -> bool:
     return bool(selector.match_labels or selector.match_expressions) and selector.matches(pod.metadata.labels)
 
 
-def zone_of(statefulset: StatefulSet, pods: list[Pod]) -> Zone:
-    revision = statefulset.status.update_revision
-    outdated = [pod for pod in pods if pod.metadata.labels.get(REVISION_LABEL) != revision]
+def zone_of(statefulset: StatefulSet, pods: list[Pod], now: datetime) -> Zone:
+    revision, seconds = statefulset.status.update_revision, statefulset.spec.min_ready_seconds
+    mark = None if marks_all(statefulset) else "true"
+    outdated = [
+        pod
+        for pod in pods
+        if (labels := pod.metadata.labels).get(REVISION_LABEL) != revision or labels.get(ROTATE, "") == mark
+    ]
+    unripe = tuple(pod for pod in pods if is_unripe(pod, seconds, now)) if seconds > 0 else ()
     if len(outdated) > 1:
         outdated.sort(key=lambda pod: natural_key(pod.metadata.name))
     return Zone(
         statefulset,
         pods=tuple(pods),
         outdated=tuple(outdated),
-        unready=sum(not is_ready(pod) for pod in pods),
+        unready=len(unripe) + sum(not is_ready(pod) for pod in pods),
         missing=missing_of(statefulset, pods),
         budget=max_unavailable(statefulset),
+        unripe=unripe,
     )
+
+
+def marks_all(statefulset: StatefulSet) -> bool:
+    """Whether every pod is born with the mark for rotation, which then means nothing: they would go for ever."""
+    return statefulset.spec.template.metadata.labels.get(ROTATE) == "true"
 
 
 def missing_of(statefulset: StatefulSet, pods: list[Pod]) -> int:

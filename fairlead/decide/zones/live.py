@@ -7,15 +7,20 @@ of cache and answer is decided upon.
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import msgspec
 from msgspec import Raw, Struct
 
 from fairlead.api.apps import STATEFULSETS, StatefulSet
 from fairlead.api.meta import Ref
-from fairlead.api.zones import GROUP_LABEL
 from fairlead.decide.ask import Answer, Ask, Bad, Good, Read
 from fairlead.decide.reason import Reason
+from fairlead.decide.zones.membership import group_name
 from fairlead.decide.zones.seen import Snapshot
+
+CATCH_UP = timedelta(seconds=1)
+"""How long a cache may take to show what a live read has just shown."""
 
 
 def ref_of(zone: StatefulSet) -> Ref:
@@ -45,7 +50,7 @@ def doubt(zone: StatefulSet, seen: Snapshot) -> Reason | None:
     if live is None:
         return Reason.READ_FAILED
     # Another incarnation, or one that has left the group: the watch is about to tell.
-    same = live.metadata.uid == zone.metadata.uid and live.metadata.labels.get(GROUP_LABEL) == seen.group
+    same = live.metadata.uid == zone.metadata.uid and group_name(live) == seen.group
     return None if same else Reason.CACHE_BEHIND
 
 

@@ -85,4 +85,6 @@ def unsettled(zone: Zone) -> Reason:
     """Why a zone without outdated pods is not done (rule 18)."""
     if any(map(is_terminating, zone.pods)):
         return Reason.POD_TERMINATING
-    return Reason.POD_MISSING if zone.missing else Reason.PODS_NOT_READY
+    if zone.missing:
+        return Reason.POD_MISSING
+    return Reason.POD_UNRIPE if zone.unready and zone.unready == len(zone.unripe) else Reason.PODS_NOT_READY

@@ -11,6 +11,8 @@ from fairlead.api.apps import StatefulSet
 from fairlead.api.core import Pod
 from fairlead.api.zones import Settings
 from fairlead.decide.ask import Answers
+from fairlead.decide.zones.checks import HealthCheck
+from fairlead.decide.zones.zpdb import Guard
 
 
 class Snapshot(Struct, frozen=True):
@@ -25,5 +27,9 @@ class Snapshot(Struct, frozen=True):
     """At least every pod that any zone controls or whose labels any zone selects, in any order, each once."""
     answers: Answers = Answers()
     settings: Settings = Settings()
+    budgets: tuple[Guard, ...] = ()
+    """The disruption budgets in force in the namespace."""
+    checks: tuple[HealthCheck, ...] = ()
+    """The health checks in force in the namespace."""
     since: Mapping[str, datetime] = {}
     """When this process first saw a wait, by `wait_key`; for waits that no fact dates."""

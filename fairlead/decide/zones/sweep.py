@@ -1,4 +1,4 @@
-"""Section 3.4: one pass over a group, as rules tried in order; the first that answers wins.
+"""Section 3.4: one pass over a group: scaling, then rules tried in order; the first that answers wins.
 
 A pass rolls the pods of one zone at most. It may record the revision of zones that are done on its way there.
 Every zone that is written to has been read live in the same round.
@@ -6,25 +6,28 @@ Every zone that is written to has been read live in the same round.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
+
+from msgspec import structs
 
 from fairlead.api.apps import REVISION_LABEL
 from fairlead.api.core import Pod
 from fairlead.decide.act import AnyWrite, Delete, Does, Tell
-from fairlead.decide.ask import Ask, Need
+from fairlead.decide.ask import Anew, Need, Question
 from fairlead.decide.decision import Decision, Hold, Move, Rule, Verdict
 from fairlead.decide.reason import Reason
-from fairlead.decide.zones.course import Course, course_of
+from fairlead.decide.zones.course import course_of
 from fairlead.decide.zones.groups import ON_DELETE, Group, Zone, group_of, pod_ref
-from fairlead.decide.zones.live import doubt, question
+from fairlead.decide.zones.healthcheck import lacks_start, started
+from fairlead.decide.zones.live import CATCH_UP, doubt, question
+from fairlead.decide.zones.permits import Overlap, permits
 from fairlead.decide.zones.records import recorded
 from fairlead.decide.zones.roll import Terminate, Wait
+from fairlead.decide.zones.scaling import SCALE, Scaling, scaling_of
 from fairlead.decide.zones.seen import Snapshot
-from fairlead.decide.zones.tells import tells_of
+from fairlead.decide.zones.tells import tells_of, told_beside
+from fairlead.decide.zones.wishes import ignored, warned
 from fairlead.decide.zones.words import WRITES
-
-CATCH_UP = timedelta(seconds=1)
-"""How long a cache may take to show what a live read has just shown."""
 
 
 def strategy(group: Group, now: datetime) -> Verdict | None:
@@ -39,12 +42,16 @@ def blocked(group: Group, now: datetime) -> Verdict | None:
     return Hold(Reason.TWO_ZONES_NOT_READY) if len(group.not_ready) > 1 else None
 
 
-def roll(group: Group, now: datetime) -> Verdict | Need | None:
+def roll(group: Group, now: datetime) -> Verdict | Need | Anew | None:
     """P5 and P6: what the zones on the course ask for, the record of finished revisions first."""
     course = course_of(group)
-    if unread := unread_of(course, group):
+    if course.asks is not None:
+        return course.asks
+    starts = [zone for zone in group.zones if lacks_start(zone, group)] if isinstance(course.step, Terminate) else []
+    touched = (*course.finishing, *starts) if starts else course.touched
+    if unread := unread_of(touched, group):
         return Need(unread)
-    if doubts := [reason for zone in course.touched if (reason := doubt(zone.statefulset, group.seen))]:
+    if doubts := [reason for zone in touched if (reason := doubt(zone.statefulset, group.seen))]:
         return waiting(doubts[0], now)
     records: list[AnyWrite] = []
     for zone in course.finishing:
@@ -52,24 +59,46 @@ def roll(group: Group, now: datetime) -> Verdict | Need | None:
         if record is None:
             return waiting(Reason.CACHE_BEHIND, now)
         records.append(record)
+    if starts:  # the record first; the next pass sees it and goes on
+        return Move(Reason.ROLLING, (*records, *(started(zone, now) for zone in starts)))
     match course.step, course.active:
         case Terminate(pods), Zone() as zone:
-            return Move(Reason.ROLLING, (*records, *[terminated(pod, zone) for pod in pods]))
+            return terminating(pods, zone, group, records, now)
         case Wait(reason), _ if not records:
-            return Hold(reason)
+            return Hold(reason, again=course.again)
     return Move(Reason.ROLLING, tuple(records)) if records else None
 
 
-def unread_of(course: Course, group: Group) -> tuple[tuple[Ask, ...], ...]:
-    """What must be read before the course is taken.
+def terminating(
+    pods: tuple[Pod, ...], zone: Zone, group: Group, records: list[AnyWrite], now: datetime
+) -> Verdict | Need | Anew:
+    """Rule 17: the batch, as far as the disruption budgets let it go; it is not refilled."""
+    permitted = permits(pods, zone, group, now)
+    if isinstance(permitted, Need | Anew):
+        return permitted
+    if isinstance(permitted, Overlap):
+        names = ", ".join(guard.name for guard in permitted.guards)
+        held = Hold(Reason.BUDGETS_OVERLAP, details=((f"pod/{permitted.pod.metadata.name}", names),))
+    else:
+        deletes = tuple(terminated(pod, zone) for pod in permitted.pods)
+        if deletes:
+            return Move(Reason.ROLLING, (*records, *deletes), again=permitted.again)
+        denials = tuple((f"pod/{name}", why) for name, why in permitted.denials)
+        held = Hold(Reason.DISRUPTION_BUDGET, again=permitted.again, details=denials)
+    return Move(Reason.ROLLING, tuple(records)) if records else held
+
+
+def unread_of(touched: tuple[Zone, ...], group: Group) -> tuple[tuple[Question, ...], ...]:
+    """What must be read before these zones are written to.
 
     An answer may change the course; then all zones are read at once, so that a pass asks twice at most.
     """
     answers = group.seen.answers
-    unread = answers.lacking(tuple(question(zone.statefulset) for zone in course.touched))
-    if unread and answers.known:
-        return answers.lacking(tuple(question(zone.statefulset) for zone in group.zones))
-    return unread
+    unread = answers.lacking(tuple(question(zone.statefulset) for zone in touched))
+    if not unread:
+        return unread
+    every = tuple(question(zone.statefulset) for zone in group.zones)
+    return answers.lacking(every) if any(ask in answers.known for ask in every) else unread
 
 
 def waiting(reason: Reason, now: datetime) -> Hold:
@@ -90,18 +119,34 @@ RULES: tuple[Rule[Group], ...] = (
 )
 
 
-def decide(seen: Snapshot, now: datetime) -> Decision | Need:
+def decide(seen: Snapshot, now: datetime) -> Decision | Need | Anew:
     """What is to be done now in the group that is seen: the answer of the first rule that has one."""
-    group = group_of(seen)
+    group = group_of(seen, now)
+    scaling = scaling_of(group, now)
+    if isinstance(scaling, Need):
+        return scaling
+    if scaling.verdict is not None:
+        return decided(SCALE, scaling.verdict, group, scaling)
     for rule in RULES:
         match rule.answer(group, now):
             case None:
                 continue
-            case Need() as need:
-                return need
+            case Need() | Anew() as unsettled:
+                return unsettled
             case verdict:
-                return Decision(rule.name, verdict, tells_of(group, verdict))
+                return decided(rule.name, verdict, group, scaling)
     raise RuntimeError("no rule answered, although the last one always does")
+
+
+def decided(rule: str, verdict: Verdict, group: Group, scaling: Scaling) -> Decision:
+    """The verdict together with all that is to be said beside it, looked at again when the first of them wants it."""
+    ripening = (zone.ripens_at for zone in group.zones if zone.unripe)
+    looks = [moment for moment in (verdict.again, scaling.again, *ripening) if moment is not None]
+    if looks:
+        verdict = structs.replace(verdict, again=min(looks))
+    asides = (*scaling.asides, *ignored(group), *(warned(group) if rule == "roll" else ()))
+    tells = (*tells_of(group, verdict), *told_beside(asides))
+    return Decision(rule, verdict, tells, asides, scaling.reports)
 
 
 def terminated(pod: Pod, zone: Zone) -> Delete:

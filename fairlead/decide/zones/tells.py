@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.decide.act import Tell
-from fairlead.decide.decision import Hold, Verdict
+from fairlead.decide.decision import Aside, Hold, Verdict
 from fairlead.decide.zones.groups import Group
 from fairlead.decide.zones.waits import waits_of
 from fairlead.decide.zones.words import INVALID_BUDGET, REASONS
@@ -14,10 +14,17 @@ def tells_of(group: Group, verdict: Verdict) -> tuple[Tell, ...]:
     return (*warnings_of(group, verdict), *unusable_annotations(group))
 
 
+def told_beside(asides: tuple[Aside, ...]) -> tuple[Tell, ...]:
+    """Warnings about what is not going on although the pass does."""
+    return tuple(
+        Tell(aside.about, True, event, aside.text) for aside in asides if (event := REASONS[aside.reason].event)
+    )
+
+
 def warnings_of(group: Group, verdict: Verdict) -> tuple[Tell, ...]:
     if not isinstance(verdict, Hold) or not (event := REASONS[verdict.reason].event):
         return ()
-    waits = waits_of(group, verdict.reason)
+    waits = waits_of(group, verdict.reason, verdict.details)
     return tuple(Tell(wait.zone.ref, True, event, wait.text) for wait in waits if wait.reason is verdict.reason)
 
 

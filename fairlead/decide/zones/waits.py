@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fairlead.api.core import Pod
 from fairlead.api.ordinals import natural_key
+from fairlead.api.times import format_rfc3339
 from fairlead.decide.ask import Bad
 from fairlead.decide.reason import Reason
 from fairlead.decide.zones.course import course_of
 from fairlead.decide.zones.groups import ON_DELETE, Group, Zone
-from fairlead.decide.zones.health import is_ready, is_terminating, waiting_for
+from fairlead.decide.zones.health import available_at, counted_ready, is_ready, is_terminating, ready_since, waiting_for
 from fairlead.decide.zones.live import question
+from fairlead.decide.zones.starting import Start
 from fairlead.decide.zones.words import REASONS
 
 MOST_WAITS = 10
@@ -30,8 +32,11 @@ class Waiting(Struct, frozen=True):
     """From a fact of the cluster; None when no fact dates the wait."""
 
 
-def waits_of(group: Group, reason: Reason) -> tuple[Waiting, ...]:
-    """Why a group that holds for this reason does so: the zones that the rule names, then the pods behind it."""
+def waits_of(group: Group, reason: Reason, details: tuple[tuple[str, str], ...] = ()) -> tuple[Waiting, ...]:
+    """Why a group that holds for this reason does so: the zones that the rule names, then the pods behind it.
+
+    `details` are those of the Hold.
+    """
     match reason:
         case Reason.WRONG_STRATEGY:
             return tuple(wrong_strategies(group))
@@ -43,10 +48,20 @@ def waits_of(group: Group, reason: Reason) -> tuple[Waiting, ...]:
             return tuple(paused(zone) for zone in group.zones if zone.is_paused and not zone.is_current)
         case Reason.READ_FAILED | Reason.CACHE_BEHIND:
             return tuple(unread(zone, group, reason) for zone in course_of(group).touched)
+        case Reason.SOAKING | Reason.HEALTH_CHECK_FAILING | Reason.HEALTH_CHECK_UNASKED:
+            return tuple(map(held_back, course_of(group).held))
         case Reason.ROLLING | Reason.COMPLETE:
             return ()
     zone = course_of(group).active
+    if zone is not None and details:
+        return tuple(told(zone, reason, *detail) for detail in details)
     return () if zone is None else zone_waits(zone, reason, group)
+
+
+def told(zone: Zone, reason: Reason, object_: str, detail: str) -> Waiting:
+    """What the rule itself found out about an object."""
+    text = REASONS[reason].text.format(object=object_.partition("/")[2], detail=detail)
+    return Waiting(zone, reason, object_, text)
 
 
 def zone_waits(zone: Zone, reason: Reason, group: Group) -> tuple[Waiting, ...]:
@@ -56,7 +71,7 @@ def zone_waits(zone: Zone, reason: Reason, group: Group) -> tuple[Waiting, ...]:
             return holding(zone, group), *pods_of(zone)
         case Reason.BUDGET_USED:
             return spent(zone), *pods_of(zone)
-        case Reason.POD_TERMINATING | Reason.POD_MISSING | Reason.PODS_NOT_READY:
+        case Reason.POD_TERMINATING | Reason.POD_MISSING | Reason.PODS_NOT_READY | Reason.POD_UNRIPE:
             return tuple(pods_of(zone))
         case Reason.STATUS_STALE:
             observed, newest = zone.statefulset.status.observed_generation, zone.statefulset.metadata.generation
@@ -71,6 +86,7 @@ def pods_of(zone: Zone) -> Iterator[Waiting]:
     Where no pod shows why the zone is not ready, what its status counts.
     """
     out = [pod_wait(zone, pod) for pod in zone.pods if not is_ready(pod)]
+    out += [unripe(zone, pod) for pod in zone.unripe]
     out += [
         Waiting(zone, Reason.POD_MISSING, f"pod/{name}", REASONS[Reason.POD_MISSING].text.format(object=name))
         for name in zone.missing_names
@@ -78,9 +94,9 @@ def pods_of(zone: Zone) -> Iterator[Waiting]:
     yield from sorted(out, key=lambda wait: natural_key(wait.object))[:MOST_WAITS]
     if (more := zone.unready + zone.missing - MOST_WAITS) > 0 and len(out) >= MOST_WAITS:
         yield about(zone, Reason.PODS_NOT_READY, detail=f"{more} more of its pods are out")
-    status = zone.statefulset.status
     if not out and not zone.is_ready:
-        unnamed = f"its status counts {status.ready_replicas} ready of {zone.expected}, {len(zone.pods)} pods exist"
+        ready = counted_ready(zone.statefulset)
+        unnamed = f"its status counts {ready} ready of {zone.expected}, {len(zone.pods)} pods exist"
         yield about(zone, Reason.PODS_NOT_READY, detail=unnamed)
 
 
@@ -89,6 +105,27 @@ def pod_wait(zone: Zone, pod: Pod) -> Waiting:
     reason = Reason.POD_TERMINATING if is_terminating(pod) else Reason.PODS_NOT_READY
     text = REASONS[reason].text.format(object=name, detail=unready_because(pod))
     return Waiting(zone, reason, f"pod/{name}", text, pod_since(pod))
+
+
+def unripe(zone: Zone, pod: Pod) -> Waiting:
+    name, seconds = pod.metadata.name, zone.statefulset.spec.min_ready_seconds
+    moment = available_at(pod, seconds)
+    detail = "its condition does not say since when" if moment is None else f"until {format_rfc3339(moment)}"
+    text = REASONS[Reason.POD_UNRIPE].text.format(object=name, limit=seconds, detail=detail)
+    return Waiting(zone, Reason.POD_UNRIPE, f"pod/{name}", text, ready_since(pod))
+
+
+def held_back(start: Start) -> Waiting:
+    """A zone that may not start yet."""
+    if start.reason is None:
+        raise ValueError(f"{start.zone.name} is not held")
+    return about(start.zone, start.reason, detail=start.detail)
+
+
+def held_exactly(start: Start) -> Waiting:
+    """The same with what was measured, which differs from look to look."""
+    wait = held_back(start)
+    return structs.replace(wait, text=f"{wait.text} ({start.numbers})") if start.numbers else wait
 
 
 def unready_because(pod: Pod) -> str:

@@ -20,6 +20,9 @@ class Words(Struct, frozen=True):
 
 
 BLOCKED = "RolloutBlocked"
+SCALING_FAILED = "ScalingFailed"
+IMPOSSIBLE = "scaling impossible"
+KEEPS = "{object} keeps {count} replicas and does not get {limit}: {detail}"
 
 REASONS: dict[Reason, Words] = {
     Reason.WRONG_STRATEGY: Words(
@@ -48,9 +51,46 @@ REASONS: dict[Reason, Words] = {
         BLOCKED,
     ),
     Reason.BUDGET_USED: Words("info", "budget reached", "{object} has used its budget: {count} out, {limit} allowed"),
+    Reason.DISRUPTION_BUDGET: Words(
+        "info", "disruption budget reached", "{object} is kept by its disruption budget: {detail}"
+    ),
+    Reason.BUDGETS_OVERLAP: Words(
+        "warn",
+        "reconcile failed: disruption budgets overlap",
+        "{object} is selected by several disruption budgets: {detail}",
+        BLOCKED,
+    ),
     Reason.PODS_NOT_READY: Words("info", "zone updated but not ready", "{object} is not ready: {detail}"),
     Reason.POD_MISSING: Words("info", "zone updated but not ready", "{object} does not exist yet"),
     Reason.POD_TERMINATING: Words("debug", "waiting for a terminating pod", "{object} is shutting down"),
+    Reason.POD_UNRIPE: Words(
+        "info", "zone updated but not ready", "{object} is ready, but not for {limit} seconds: {detail}"
+    ),
+    Reason.SOAKING: Words("info", "waiting between zones", "{object} does not start yet: {detail}"),
+    Reason.HEALTH_CHECK_FAILING: Words(
+        "warn", "health check failing", "{object} does not start because of health check {detail}", BLOCKED
+    ),
+    Reason.HEALTH_CHECK_UNASKED: Words(
+        "debug", "health check not asked for", "{object} starts when its health check passes: {detail}"
+    ),
+    Reason.HEALTH_CHECK_WARNING: Words(
+        "warn", "health check failing", "{object} starts in spite of health check {detail}", "HealthCheckFailing"
+    ),
+    Reason.HEALTH_CHECK_UNUSABLE: Words(
+        "warn",
+        "health check unusable",
+        "{object} is rolled without a health check, because {detail}",
+        "InvalidAnnotation",
+    ),
+    Reason.SOAK_IGNORED: Words(
+        "warn", "invalid annotation", "{object} ignores its annotation {detail}", "InvalidAnnotation"
+    ),
+    Reason.ROTATION_IGNORED: Words(
+        "warn",
+        "rotation marks ignored",
+        "{object} has {detail} in its pod template, so pods are not replaced for having it",
+        "InvalidAnnotation",
+    ),
     Reason.STATUS_STALE: Words(
         "debug",
         "waiting for the statefulset controller",
@@ -62,6 +102,35 @@ REASONS: dict[Reason, Words] = {
     Reason.ZONE_LEAVING: Words("info", "zone is being deleted", "{object} is being deleted"),
     Reason.OTHER_ZONE_AHEAD: Words("debug", "waiting for the zone ahead", "{object} goes first"),
     Reason.PAUSED: Words("info", "zone paused", "{object} is paused with work left: {detail}"),
+    Reason.DOWNSCALE_SPACING: Words("info", "waiting between downscales", KEEPS),
+    Reason.LEADER_NOT_READY: Words("info", "waiting for the leader to be ready", KEEPS),
+    Reason.DELAY_NOT_ELAPSED: Words("warn", "downscale delayed", KEEPS),
+    Reason.PREPARE_FAILED: Words("warn", "downscale not prepared", KEEPS),
+    Reason.NEEDS_ANSWER: Words("debug", "downscale not asked for", KEEPS),
+    Reason.DELAY_INVALID: Words("warn", IMPOSSIBLE, KEEPS, "InvalidAnnotation"),
+    Reason.TOO_MANY_PODS: Words("warn", IMPOSSIBLE, KEEPS, SCALING_FAILED),
+    Reason.ANNOTATION_IGNORED: Words(
+        "warn", "invalid annotation", "{object} ignores its annotation {detail}", "InvalidAnnotation"
+    ),
+    Reason.LEADER_MISSING: Words(
+        "warn",
+        IMPOSSIBLE,
+        "{object} follows {detail}, which is no StatefulSet of the group; no zone is scaled",
+        SCALING_FAILED,
+    ),
+    Reason.INVALID_ANNOTATION: Words(
+        "warn", IMPOSSIBLE, "{object} cannot be scaled, nor zones after it: {detail}", SCALING_FAILED
+    ),
+    Reason.REFERENCE_UNREADABLE: Words(
+        "warn", IMPOSSIBLE, "{object} cannot be scaled, nor zones after it: {detail}", SCALING_FAILED
+    ),
+    Reason.SCALING_REFUSED: Words(
+        "warn", IMPOSSIBLE, "{object} was not scaled from {count} to {limit} replicas: {detail}", SCALING_FAILED
+    ),
+    Reason.SCALING_FAILED: Words(
+        "warn", IMPOSSIBLE, "no zone is scaled, because {object} could not be read: {detail}", SCALING_FAILED
+    ),
+    Reason.SCALING: Words("debug", "zone being scaled", "{object} is being scaled"),
     Reason.ROLLING: Words("debug", "zone being reconciled", "{object} is rolling"),
     Reason.COMPLETE: Words("debug", "rollout complete", "every zone is current"),
 }
@@ -77,6 +146,11 @@ WRITES: dict[Does, Words] = {
     Does.COMPLETE_REVISION: Words(
         "info", "revision updated", "All pods are ready at revision {detail}", "RevisionCompleted"
     ),
+    Does.SCALE: Words(
+        "info", "scaling performed", "Scaled from {count} to {limit} replicas, {detail}", "ReplicasScaled"
+    ),
+    Does.STAMP_HEALTH_CHECK: Words("debug", "start of the rollout recorded", "{object} begins to roll"),
+    Does.REPORT_REPLICAS: Words("info", "reference status updated", "{object} was told of {count} replicas"),
 }
 """Told once the write has succeeded."""
 

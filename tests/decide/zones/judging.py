@@ -6,8 +6,9 @@ from datetime import datetime
 
 import msgspec
 
+from fairlead.api.meta import Ref
 from fairlead.decide.act import Delete, Replace
-from fairlead.decide.ask import Answer, Answers, Ask, Good, Need
+from fairlead.decide.ask import Answer, Answers, Ask, Good, Need, Question, Read
 from fairlead.decide.decision import Decision, Move
 from fairlead.decide.zones import Snapshot, decide
 from tests.builders import NOW, body_of
@@ -18,7 +19,9 @@ def settled(snapshot: Snapshot, now: datetime = NOW) -> Decision:
     outcome = decide(snapshot, now)
     if isinstance(outcome, Need):
         live = {zone.metadata.name: body_of(zone) for zone in snapshot.statefulsets}
-        answers: dict[Ask, Answer] = {ask: Good(live[ask.to.ref.name]) for stage in outcome.stages for ask in stage}
+        answers: dict[Question, Answer] = {
+            ask: Good(live[ref_in(ask).name]) for stage in outcome.stages for ask in stage
+        }
         outcome = decide(msgspec.structs.replace(snapshot, answers=Answers(answers)), now)
     assert isinstance(outcome, Decision)
     return outcome
@@ -38,3 +41,10 @@ def completed(decision: Decision) -> list[str]:
         return []
     names = [write.ref.name for write in decision.verdict.writes if isinstance(write, Replace)]
     return [name.removeprefix("ingester-zone-") for name in names]
+
+
+def ref_in(question: Question) -> Ref:
+    """What a live read is about; fails for any other question."""
+    assert isinstance(question, Ask)
+    assert isinstance(question.to, Read)
+    return question.to.ref

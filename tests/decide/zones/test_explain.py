@@ -19,7 +19,7 @@ from tests.decide.zones.judging import settled
 
 def explained(*parts: StatefulSet | Pod | tuple[Pod, ...]) -> Explain:
     snapshot = seen(*parts)
-    return explain(snapshot, settled(snapshot))
+    return explain(snapshot, settled(snapshot), NOW)
 
 
 def blocks(shown: Explain) -> list[tuple[str, str, str]]:
@@ -121,7 +121,7 @@ def test_a_wait_that_no_fact_dates_is_dated_by_who_saw_it_first() -> None:
     (undated,) = explained(a, pods).blocked_by
 
     snapshot = seen(a, pods, since={wait_key(undated): EARLIER})
-    (dated,) = explain(snapshot, settled(snapshot)).blocked_by
+    (dated,) = explain(snapshot, settled(snapshot), NOW).blocked_by
 
     assert (undated.since, undated.since_exact) == (None, False)
     assert (dated.since, dated.since_exact) == (EARLIER, False)
@@ -246,7 +246,7 @@ def test_a_stale_status_and_an_unknown_revision_are_named() -> None:
 
 
 def with_answer(snapshot: Snapshot, answer: Good | Bad) -> Snapshot:
-    ask = Ask(Read(group_of(snapshot).zones[0].ref))
+    ask = Ask(Read(group_of(snapshot, NOW).zones[0].ref))
     return msgspec.structs.replace(snapshot, answers=Answers({ask: answer}))
 
 
@@ -255,8 +255,8 @@ def test_a_read_that_failed_and_a_cache_that_is_behind_are_named() -> None:
     refused = with_answer(seen(a, pods_of(a, "new")), Bad("refused", "statefulsets is forbidden"))
     behind = with_answer(seen(a, pods_of(a, "new")), Good(body_of(a_zone("a", group="elsewhere"))))
 
-    failed = explain(refused, settled(refused))
-    waiting_for_cache = explain(behind, settled(behind))
+    failed = explain(refused, settled(refused), NOW)
+    waiting_for_cache = explain(behind, settled(behind), NOW)
 
     assert blocks(failed) == [("roll", "ReadFailed", "statefulset/ingester-zone-a")]
     assert "forbidden" in failed.blocked_by[0].text

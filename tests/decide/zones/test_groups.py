@@ -6,7 +6,7 @@ from fairlead.api.apps import StatefulSet
 from fairlead.api.core import Pod
 from fairlead.api.meta import LabelSelector, LabelSelectorRequirement
 from fairlead.decide.zones.groups import Zone, group_of
-from tests.builders import a_pod, a_zone, pods_of, seen
+from tests.builders import NOW, a_pod, a_zone, pods_of, seen
 
 A = a_zone("a", 1)
 B = a_zone("b", 1)
@@ -39,7 +39,7 @@ MEMBERSHIP = {
 
 @pytest.mark.parametrize(("zone", "pod", "member"), MEMBERSHIP.values(), ids=MEMBERSHIP.keys())
 def test_pods_belong_to_their_controller_or_else_to_who_selects_them(zone: StatefulSet, pod: Pod, member: bool) -> None:
-    group = group_of(seen(zone, B, pod))
+    group = group_of(seen(zone, B, pod), NOW)
 
     assert [p.metadata.name for p in group.zones[0].pods] == ([pod.metadata.name] if member else [])
 
@@ -47,19 +47,19 @@ def test_pods_belong_to_their_controller_or_else_to_who_selects_them(zone: State
 def test_a_loose_pod_with_the_label_of_two_zones_counts_in_both() -> None:
     twin = a_zone("b", 1, label=A.metadata.name)
 
-    group = group_of(seen(A, twin, a_pod(A, owner="")))
+    group = group_of(seen(A, twin, a_pod(A, owner="")), NOW)
 
     assert [len(zone.pods) for zone in group.zones] == [1, 1]
 
 
 def test_zones_are_handled_in_plain_order_of_their_names() -> None:
-    group = group_of(seen(a_zone("b"), a_zone("10"), a_zone("9"), a_zone("a")))
+    group = group_of(seen(a_zone("b"), a_zone("10"), a_zone("9"), a_zone("a")), NOW)
 
     assert [zone.name[-2:].strip("-") for zone in group.zones] == ["10", "9", "a", "b"]
 
 
 def zone_of(statefulset: StatefulSet, *pods: Pod | tuple[Pod, ...]) -> Zone:
-    return group_of(seen(statefulset, *pods)).zones[0]
+    return group_of(seen(statefulset, *pods), NOW).zones[0]
 
 
 def test_outdated_pods_are_sorted_by_ordinal_and_not_as_text() -> None:

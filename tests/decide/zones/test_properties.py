@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from fairlead.api.apps import REVISION_LABEL
+from fairlead.api.zones import ROTATE
 from fairlead.decide.act import Delete, Replace
 from fairlead.decide.ask import Need
 from fairlead.decide.decision import Decision, Move
@@ -29,7 +30,7 @@ def test_the_same_facts_in_any_order_give_the_same_decision_and_explanation(snap
 
     assert first == again == other
     if isinstance(first, Decision):
-        assert explain(snapshot, first) == explain(shuffled, first)
+        assert explain(snapshot, first, NOW) == explain(shuffled, first, NOW)
 
 
 @given(snapshots())
@@ -55,7 +56,8 @@ def test_no_pod_goes_that_terminates_or_is_up_to_date_in_its_zone(snapshot: Snap
             if isinstance(write, Delete):
                 pod = pods[write.ref.uid]
                 assert pod.metadata.deletion_timestamp is None
-                assert pod.metadata.labels.get(REVISION_LABEL, "") == write.change_from != write.change_to
+                assert pod.metadata.labels.get(REVISION_LABEL, "") == write.change_from
+                assert write.change_from != write.change_to or pod.metadata.labels.get(ROTATE) == "true"
                 assert pod.metadata.controller_uid != "uid-stranger"
 
 
@@ -75,9 +77,9 @@ def test_every_hold_has_a_reason_that_the_explanation_names(snapshot: Snapshot) 
     outcome = decide(snapshot, NOW)
 
     if isinstance(outcome, Decision):
-        shown = explain(snapshot, outcome)
+        shown = explain(snapshot, outcome, NOW)
         waits = outcome.verdict.reason.kind.value not in ("moving", "done")
-        assert bool(shown.blocked_by) is waits
+        assert bool(shown.blocked_by) is (waits or bool(outcome.asides))
         assert all(block.text and block.clears and block.object.split("/")[1] for block in shown.blocked_by)
         assert shown.stands.done == sum(lane.done for lane in shown.stands.lanes) <= shown.stands.total
         assert bool(shown.next) or not isinstance(outcome.verdict, Move)

@@ -6,12 +6,12 @@ import msgspec
 import pytest
 
 from fairlead.decide.act import Replace
-from fairlead.decide.ask import Answer, Answers, Ask, Bad, Good, Need
+from fairlead.decide.ask import Answer, Answers, Bad, Good, Need, Question
 from fairlead.decide.decision import Decision, Hold, Move
 from fairlead.decide.reason import Reason
 from fairlead.decide.zones import RULES, Snapshot, decide, explain
 from tests.builders import NOW, a_pod, a_zone, body_of, pods_of, seen
-from tests.decide.zones.judging import completed, deleted, settled
+from tests.decide.zones.judging import completed, deleted, ref_in, settled
 
 
 def test_rules_are_tried_in_the_order_of_the_contract() -> None:
@@ -111,12 +111,13 @@ def answered(snapshot: Snapshot, answer: Answer) -> Decision:
     """The decision when zone a is answered with this and every other zone as it was seen."""
     live: dict[str, Answer] = {zone.metadata.name: Good(body_of(zone)) for zone in snapshot.statefulsets}
     live["ingester-zone-a"] = answer
-    known: dict[Ask, Answer] = {}
+    known: dict[Question, Answer] = {}
     for _ in range(3):
         outcome = decide(msgspec.structs.replace(snapshot, answers=Answers(known)), NOW)
         if isinstance(outcome, Decision):
             return outcome
-        known |= {ask: live[ask.to.ref.name] for stage in outcome.stages for ask in stage}
+        assert isinstance(outcome, Need)
+        known |= {ask: live[ref_in(ask).name] for stage in outcome.stages for ask in stage}
     raise AssertionError("a pass asks twice at most")
 
 
@@ -129,8 +130,8 @@ def test_whatever_is_written_to_is_read_live_before() -> None:
 
     assert isinstance(need, Need)
     (stage,) = need.stages
-    assert [str(ask.to.ref) for ask in stage] == ["statefulset/ingester-zone-a", "statefulset/ingester-zone-b"]
-    assert [ask.to.ref.uid for ask in stage] == [A.metadata.uid, B.metadata.uid]
+    assert [str(ref_in(ask)) for ask in stage] == ["statefulset/ingester-zone-a", "statefulset/ingester-zone-b"]
+    assert [ref_in(ask).uid for ask in stage] == [A.metadata.uid, B.metadata.uid]
     assert not need.has_effect
 
 
@@ -164,13 +165,13 @@ def test_when_an_answer_changes_the_course_all_zones_are_read_at_once() -> None:
     done = a_zone("a", current="old", update="old", generation=2, observed=2, version="2")
     first = decide(snapshot, NOW)
     assert isinstance(first, Need)
-    known: dict[Ask, Answer] = {ask: Good(body_of(done)) for stage in first.stages for ask in stage}
+    known: dict[Question, Answer] = {ask: Good(body_of(done)) for stage in first.stages for ask in stage}
 
     second = decide(msgspec.structs.replace(snapshot, answers=Answers(known)), NOW)
 
     assert isinstance(second, Need)
     (stage,) = second.stages
-    assert [ask.to.ref.name[-1] for ask in stage] == ["b", "c", "d", "e"]
+    assert [ref_in(ask).name[-1] for ask in stage] == ["b", "c", "d", "e"]
 
 
 MOVED: dict[str, Answer] = {
@@ -225,7 +226,7 @@ def test_a_zone_that_asks_for_very_many_pods_costs_what_exists() -> None:
     many = a_zone("a", 2**31 - 1, ready=3, known=3)
 
     decision = settled(seen(many, pods_of(a_zone("a"), "new")))
-    shown = explain(seen(many, pods_of(a_zone("a"), "new")), decision)
+    shown = explain(seen(many, pods_of(a_zone("a"), "new")), decision, NOW)
 
     assert decision.verdict == Hold(Reason.POD_MISSING)
     assert shown.stands.total == 2**31 - 1

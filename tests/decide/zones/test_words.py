@@ -8,7 +8,8 @@ from fairlead.decide.act import Does
 from fairlead.decide.reason import Kind, Reason
 from fairlead.decide.zones.words import INVALID_BUDGET, LOGGED, REASONS, WRITES, Words
 
-EVENTS = {"PodTerminated", "RevisionCompleted", "RolloutBlocked", "InvalidAnnotation"}
+EVENTS = {"PodTerminated", "RevisionCompleted", "RolloutBlocked", "InvalidAnnotation", "ReplicasScaled"}
+EVENTS |= {"ScalingFailed", "HealthCheckFailing"}
 ALL = [*REASONS.values(), *WRITES.values(), *LOGGED.values()]
 
 LEVELS = {

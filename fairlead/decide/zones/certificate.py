@@ -1,0 +1,80 @@
+"""Section 3.13: what becomes of the stored certificate: used as it is, made anew, or a sentence for its owner.
+
+A Secret that somebody may have filled by hand is never overwritten: only what is empty, expired or made for another
+name is replaced. What a pair of certificate and key is worth comes in as facts; reading them is not decided here.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+from msgspec import Struct
+
+KEYS = ("ca", "cert", "key")
+RENEW_AFTER = 2 / 3
+"""The part of its lifetime after which a certificate is renewed, so that a third is left for whatever goes wrong."""
+
+
+class Facts(Struct, frozen=True):
+    """What is known of a stored certificate."""
+
+    keys: tuple[str, ...] = KEYS
+    """Entries of the Secret that are there and not empty."""
+    empty: bool = False
+    """Whether the Secret has no entry at all."""
+    problem: str = ""
+    """Why certificate and key cannot be used together; empty when they can."""
+    not_before: datetime | None = None
+    not_after: datetime | None = None
+    """The earliest end among the certificates served."""
+    names: tuple[str, ...] = ()
+    """DNS names of the server certificate."""
+
+
+class Use(Struct, frozen=True):
+    """C5: serve it as it is."""
+
+
+class Make(Struct, frozen=True):
+    """C2 and C3: make another one; `why` is for the log."""
+
+    why: str
+
+
+class Broken(Struct, frozen=True):
+    """C4: not ours to repair; the sentence says what to do."""
+
+    text: str
+
+
+Fate: TypeAlias = Use | Make | Broken
+
+
+def fate_of(stored: Facts | None, secret: str, name: str, now: datetime) -> Fate:
+    """What to do with what the Secret holds (None: there is no Secret), wanting a certificate for `name`."""
+    if stored is None:
+        return Make("there is no Secret")
+    if stored.empty:
+        return Make("the Secret is empty")
+    if missing := [key for key in KEYS if key not in stored.keys]:
+        return Broken(_repair(secret, f"has no {' and no '.join(missing)}"))
+    if stored.problem:
+        return Broken(_repair(secret, stored.problem))
+    if stored.not_after is None or stored.not_after <= now:
+        return Make("the certificate has expired")
+    if name not in stored.names:
+        return Make(f"the certificate is for {', '.join(stored.names) or 'no name'} and not for {name}")
+    return Use()
+
+
+def renewal_of(stored: Facts) -> datetime | None:
+    """When a certificate is due to be renewed: after two thirds of its life. Of 365 days that is day 243."""
+    if stored.not_before is None or stored.not_after is None:
+        return None
+    lifetime = stored.not_after - stored.not_before
+    return stored.not_before + timedelta(seconds=lifetime.total_seconds() * RENEW_AFTER)
+
+
+def _repair(secret: str, problem: str) -> str:
+    return f"Secret {secret} {problem}: repair it, or delete it to have a new certificate made"

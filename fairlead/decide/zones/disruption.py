@@ -1,0 +1,202 @@
+"""The one count of what is down (6.2): evictions by anybody and deletions of our own pass the same test.
+
+Everything is read live: the record of what was let go before anything else, so that of two that count at the same
+time one finds the record changed when it writes its own mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.api.apps import STATEFULSETS, StatefulSet
+from fairlead.api.core import PODS, Pod
+from fairlead.api.meta import LabelSelector, LabelSelectorRequirement
+from fairlead.api.zones import NAME_LABEL
+from fairlead.decide.ask import Answer, Ask, Good, Listing, Recall, Remember
+from fairlead.decide.zones.evicted import Marks, is_marked
+from fairlead.decide.zones.groups import selects
+from fairlead.decide.zones.health import is_ready, is_terminating
+from fairlead.decide.zones.zpdb import Guard
+
+LEAST_ZONES = 2
+SOON = timedelta(days=1)
+"""What changes later than this is not waited for."""
+INSTANT = timedelta(milliseconds=1)
+"""A pod counts as ready later than its delay ends, not when it ends."""
+GOING = ("Succeeded", "Failed", "Pending")
+"""Phases of a pod that serves nobody: evicting it takes nothing away."""
+
+
+class Lane(Struct, frozen=True):
+    """A zone that a budget is for, as it was listed."""
+
+    statefulset: StatefulSet
+    pods: tuple[Pod, ...]
+
+    @property
+    def name(self) -> str:
+        return self.statefulset.metadata.name
+
+    @property
+    def unknown(self) -> int:
+        """Pods that should exist and were not listed."""
+        expected = max(self.statefulset.spec.replicas, self.statefulset.status.replicas)
+        return max(0, expected - len(self.pods))
+
+
+class Scene(Struct, frozen=True):
+    """What a budget is judged on."""
+
+    guard: Guard
+    lanes: tuple[Lane, ...]
+    """Of all zones of the budget, by name; the zone of the pod among them."""
+    marks: Marks
+    now: datetime
+
+
+class Count(Struct, frozen=True):
+    not_ready: int = 0
+    unknown: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.not_ready + self.unknown
+
+    def told(self, where: str) -> str:
+        """`1 pod not ready, 2 pods unknown in <where>`; what is zero is left out."""
+        parts = ((self.not_ready, "not ready"), (self.unknown, "unknown"))
+        words = ", ".join(f"{number} pod{'s' * (number != 1)} {state}" for number, state in parts if number)
+        return f"{words} in {where}"
+
+
+def takes_nothing(pod: Pod) -> bool:
+    """Z3: it is over, not begun, or going already."""
+    return pod.status.phase in GOING or is_terminating(pod)
+
+
+def denial(pod: Pod, zone: StatefulSet, limit: int, scene: Scene) -> str:
+    """Why this pod of this zone may not go now; empty when it may."""
+    if scene.guard.is_partitioned:
+        return _partition_denial(pod, zone, limit, scene)
+    others = [lane for lane in scene.lanes if lane.statefulset.metadata.uid != zone.metadata.uid]
+    own = [lane for lane in scene.lanes if lane.statefulset.metadata.uid == zone.metadata.uid]
+    for lane, allowed in (*((lane, 1) for lane in others), *((lane, limit) for lane in own)):
+        count = Count(_not_ready(lane.pods, pod, scene), lane.unknown)
+        if count.total >= allowed:
+            return count.told(lane.name)
+    return ""
+
+
+def _partition_denial(pod: Pod, zone: StatefulSet, limit: int, scene: Scene) -> str:
+    """Peers are the pods of the same partition in other zones; what a zone lacks may be a peer, so all of it counts."""
+    partition = scene.guard.partition_of(pod.metadata.name)
+    not_ready = unknown = 0
+    for lane in scene.lanes:
+        if lane.statefulset.metadata.uid == zone.metadata.uid:
+            continue
+        peers = tuple(peer for peer in lane.pods if scene.guard.partition_of(peer.metadata.name) == partition)
+        not_ready += _not_ready(peers, pod, scene)
+        unknown += lane.unknown if peers or lane.unknown else 1
+    count = Count(not_ready, unknown)
+    return count.told(f"partition {partition}") if count.total >= limit else ""
+
+
+def _not_ready(pods: tuple[Pod, ...], leaving: Pod, scene: Scene) -> int:
+    return sum(pod.metadata.uid != leaving.metadata.uid and not counts_ready(pod, scene) for pod in pods)
+
+
+def counts_ready(pod: Pod, scene: Scene) -> bool:
+    """Rule 9, and not let go already, and (Z12) ready for long enough."""
+    if not is_ready(pod) or is_marked(pod, scene.marks, scene.now):
+        return False
+    if not scene.guard.delay:
+        return True
+    ripe = scene.guard.ripe_at(pod.metadata.annotations.ready_time)
+    return ripe is not None and scene.now > ripe
+
+
+def changes_at(scene: Scene) -> datetime | None:
+    """When the passing of time alone will next make a pod count as ready."""
+    times = [mark.until for mark in scene.marks.values()]
+    if scene.guard.delay:
+        stamps = (pod.metadata.annotations.ready_time for lane in scene.lanes for pod in lane.pods if is_ready(pod))
+        ends = [ripe for stamp in stamps if (ripe := scene.guard.ripe_at(stamp)) is not None]
+        times += [ripe + INSTANT for ripe in ends if ripe < scene.now + SOON]
+    return min((time for time in times if time > scene.now), default=None)
+
+
+def record_question(guard: Guard) -> Ask:
+    return Ask(Recall(guard.record))
+
+
+def swap_question(guard: Guard, version: str, value: bytes) -> Ask:
+    return Ask(Remember(guard.record, version, value), effect=True)
+
+
+def zones_question(guard: Guard) -> Ask:
+    return Ask(Listing(STATEFULSETS, guard.namespace, guard.selector))
+
+
+def pods_question(zone: StatefulSet) -> Ask:
+    """By the template's `name`, where every pod of the zone must have it; else by the selector, which all match."""
+    name = zone.spec.template.metadata.labels.get(NAME_LABEL)
+    if name is not None and zone.spec.selector.match_labels.get(NAME_LABEL) == name:
+        return Ask(Listing(PODS, zone.metadata.namespace, f"{NAME_LABEL}={name}"))
+    return Ask(Listing(PODS, zone.metadata.namespace, written(zone.spec.selector)))
+
+
+def written(selector: LabelSelector) -> str:
+    """As the API takes it in a query."""
+    return ",".join((*(f"{key}={value}" for key, value in sorted(selector.match_labels.items())), *_required(selector)))
+
+
+def _required(selector: LabelSelector) -> Iterator[str]:
+    return (_requirement(each) for each in selector.match_expressions)
+
+
+def _requirement(each: LabelSelectorRequirement) -> str:
+    values = ",".join(each.values)
+    match each.operator:
+        case "In":
+            return f"{each.key} in ({values})"
+        case "NotIn":
+            return f"{each.key} notin ({values})"
+        case "DoesNotExist":
+            return f"!{each.key}"
+        case _:
+            return each.key
+
+
+class _StatefulSets(Struct):
+    items: tuple[StatefulSet, ...] = ()
+
+
+class _Pods(Struct):
+    items: tuple[Pod, ...] = ()
+
+
+def zones_in(answer: Answer) -> tuple[StatefulSet, ...] | None:
+    """By name; None when they could not be listed."""
+    if not isinstance(answer, Good):
+        return None
+    try:
+        found = msgspec.json.decode(answer.value, type=_StatefulSets).items
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return tuple(sorted(found, key=lambda zone: zone.metadata.name))
+
+
+def lane_of(zone: StatefulSet, answer: Answer) -> Lane | None:
+    """The zone with its pods (H-10: not those that another controls); None when they could not be listed."""
+    if not isinstance(answer, Good):
+        return None
+    try:
+        listed = msgspec.json.decode(answer.value, type=_Pods).items
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    own = (pod for pod in listed if (pod.metadata.controller_uid or zone.metadata.uid) == zone.metadata.uid)
+    return Lane(zone, tuple(pod for pod in own if pod.metadata.controller_uid or selects(zone, pod)))

@@ -1,0 +1,56 @@
+"""The mark of a downscale in progress: one per group, in a record that is replaced by compare-and-swap (rule 45, H-3).
+
+The record is read before the lists that a downscale is judged by, and taken after them. Had they been read first,
+another downscale could begin and end between the lists and the record, and both would be admitted.
+A mark that has expired counts as none, so a replica that dies holds nobody back for longer.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.decide.ask import Ask, Good, Recall, Remember
+
+END_SECONDS = 1.0
+"""For ending a mark before the answer is sent; after that it is tried again afterwards."""
+
+
+class Mark(Struct, frozen=True):
+    zone: str
+    """Empty when nothing is in progress: the record is kept, because one that came back with the version of a record
+    that never was would let a request pass that had read it before all this began."""
+    until: datetime
+
+
+def question(namespace: str, group: str) -> Ask:
+    return Ask(Recall(f"downscale/{namespace}/{group}"))
+
+
+def in_progress(answer: Good, now: datetime) -> str:
+    """The zone that is being downscaled, empty when none is; a record that is not ours to read is none."""
+    if not answer.value:
+        return ""
+    try:
+        mark = msgspec.json.decode(answer.value, type=Mark)
+        return mark.zone if now < mark.until else ""
+    except (msgspec.MsgspecError, UnicodeDecodeError, TypeError):
+        return ""
+
+
+def taken(asked: Ask, answer: Good, zone: str, now: datetime, length: timedelta) -> Ask:
+    """Puts the mark where nothing has changed since the record was read."""
+    return _swap(asked, answer, Mark(zone, now + length), asked.timeout)
+
+
+def ended(asked: Ask, begun: Good, now: datetime) -> Ask:
+    """Takes away the mark that was put, unless it expired and is another's by then."""
+    return _swap(asked, begun, Mark("", now), END_SECONDS)
+
+
+def _swap(asked: Ask, last: Good, mark: Mark, timeout: float) -> Ask:
+    if not isinstance(asked.to, Recall):
+        raise TypeError("a mark is kept in a record")
+    return Ask(Remember(asked.to.record, last.version, msgspec.json.encode(mark)), effect=True, timeout=timeout)

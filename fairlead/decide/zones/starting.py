@@ -1,0 +1,85 @@
+"""What may keep a zone from starting although it is its turn: a soak time, then a health check.
+
+Only the start is held: a zone of which a pod is updated already goes on, and the first zone of a rollout has nothing
+to wait for. A zone that is held is passed by, unless it is not ready.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from fairlead.api.times import format_rfc3339
+from fairlead.decide.ask import Need
+from fairlead.decide.decision import Aside
+from fairlead.decide.reason import Reason
+from fairlead.decide.zones.checks import Then
+from fairlead.decide.zones.groups import Group, Zone
+from fairlead.decide.zones.healthcheck import Finding, Judged, Result, judged
+from fairlead.decide.zones.soak import soaking
+from fairlead.decide.zones.wants import aside
+
+
+class Start(Struct, frozen=True):
+    """Whether a zone may start."""
+
+    zone: Zone
+    reason: Reason | None = None
+    """Why it is held; None lets it start."""
+    until: datetime | None = None
+    """When to look again."""
+    detail: str = ""
+    """In words that stay the same while the reason does."""
+    numbers: str = ""
+    """What differs from look to look."""
+    judged: Judged | None = None
+    """What Prometheus had to say."""
+
+    @property
+    def warnings(self) -> tuple[Aside, ...]:
+        """What is wrong and holds nothing."""
+        if self.judged is None:
+            return ()
+        findings, name = self.judged.that(Then.WARN), self.judged.by.name
+        return tuple(aside(self.zone, Reason.HEALTH_CHECK_WARNING, f"{name}: {said(each)}") for each in findings)
+
+
+def start_of(zone: Zone, group: Group) -> Start | Need:
+    """Whether this zone, which has outdated pods, may begin to delete them."""
+    if zone.has_updated:
+        return Start(zone)
+    if soak := soaking(zone, group):
+        end = format_rfc3339(soak.until)
+        detail = f"{soak.rolled.name} has to be ready for {soak.length}, until {end}"
+        return Start(zone, Reason.SOAKING, soak.until, detail)
+    match judged(zone, group):
+        case Need() as need:
+            return need
+        case None:
+            return Start(zone)
+        case outcome:
+            return checked(zone, outcome)
+
+
+def checked(zone: Zone, outcome: Judged) -> Start:
+    pausing = outcome.that(Then.PAUSE)
+    if not pausing:
+        return Start(zone, judged=outcome)
+    unasked = any(each.result is Result.UNASKED for each in pausing)
+    reason = Reason.HEALTH_CHECK_UNASKED if unasked else Reason.HEALTH_CHECK_FAILING
+    detail = f"{outcome.by.name}: {'; '.join(map(said, pausing))}"
+    numbers = "; ".join(f"{each.check}: {each.detail}" for each in pausing if each.detail)
+    return Start(zone, reason, outcome.until, detail, numbers, outcome)
+
+
+def said(finding: Finding) -> str:
+    match finding.result:
+        case Result.NO_DATA:
+            return f"check {finding.check} has no data"
+        case Result.UNREACHABLE:
+            return f"check {finding.check} could not be made"
+        case Result.UNASKED:
+            return f"check {finding.check} is made by the operator alone"
+        case _:
+            return f"check {finding.check} fails"

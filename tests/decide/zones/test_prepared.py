@@ -1,0 +1,414 @@
+"""3.11, steps 11 to 13: the pods are called, the time is written, and what goes wrong is undone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import msgspec
+import pytest
+from msgspec import structs
+
+from fairlead.api.zones import Settings
+from fairlead.decide.act import Does, Patch, PatchKind
+from fairlead.decide.ask import Answers, Ask, Bad, Good, Http, Need
+from fairlead.decide.decision import Admit
+from fairlead.decide.zones.preparation import MOST_PODS, normal_path
+from fairlead.decide.zones.prepare_downscale import prepare_downscale
+from fairlead.decide.zones.reviewing import Seen
+from tests.builders import NOW
+from tests.decide.zones.reviews import HOST, World, a_downscale, a_prepared_zone, a_scale, ago, judged, judging
+
+A, B = "ingester-zone-a", "ingester-zone-b"
+STAMP = f"patch statefulset/{A}"
+
+
+def a_world(**of_a: object) -> World:
+    """Zone a with 5 replicas, zone b at rest."""
+    return World(a_prepared_zone("a", 5, **of_a), a_prepared_zone("b"))  # type: ignore[arg-type]
+
+
+def test_a_downscale_prepares_the_pods_it_removes_then_writes_its_time() -> None:
+    """Scenario 23, in this order: the mark before the lists, the time before the answer, the mark's end before it."""
+    world = a_world()
+
+    admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
+
+    assert (admit.allowed, admit.word, admit.level) == (True, "prepared", "info")
+    assert "from 5 to 3 replicas" in admit.message
+    assert world.last(A) == "2026-03-01T12:00:00Z"
+    assert world.log == [
+        "recall",
+        "list statefulsets rollout-group=ingester",
+        f"list pods name={B}",
+        f"take {A}",
+        f"POST {A}-3",
+        f"POST {A}-4",
+        STAMP,
+        "end",
+        "answer",
+    ]
+
+
+def test_a_scale_is_prepared_like_its_statefulset() -> None:
+    world = a_world()
+
+    admit = judged(prepare_downscale, world, a_scale(world.zones[A], 3))
+
+    assert admit.allowed
+    assert world.asked("POST") == [f"POST {A}-3", f"POST {A}-4"]
+    assert world.last(A) is not None
+
+
+def calls_of(to: int, settings: Settings) -> list[Ask]:
+    """The calls to pods that a downscale of a zone of 5 asks for."""
+    need = prepare_downscale(Seen(a_downscale(a_prepared_zone("a", 5, group=None), to), settings=settings), NOW)
+    assert isinstance(need, Need)
+    assert need.stop_at_failure
+    return [each for each in need.stages[0] if isinstance(each, Ask)]
+
+
+def test_pods_are_called_by_their_names_in_dns_with_the_time_they_are_given() -> None:
+    calls = calls_of(4, Settings(pods_timeout=2, cluster_domain="example.org"))
+
+    url = f"http://{A}-4.ingester.test.svc.example.org:8080/ingester/prepare-downscale"
+    assert calls == [Ask(Http("POST", url, subject="review-1"), effect=True, timeout=2)]
+
+
+@pytest.mark.parametrize(
+    ("path", "normal"),
+    [
+        ("prepare", "/prepare"),
+        ("/prepare", "/prepare"),
+        ("///a//b", "/a/b"),
+        ("./a/./b/../c", "/a/c"),
+        ("../../a", "/a"),
+        ("a/", "/a/"),
+        ("/", "/"),
+        (".", "/"),
+        ("a/b?force=1&x=//./y", "/a/b?force=1&x=//./y"),
+        ("a#b", "/a"),
+        ("a b/%41/ü", "/a%20b/%41/%C3%BC"),
+        ("a..b/...", "/a..b/..."),
+    ],
+)
+def test_a_path_is_brought_to_its_normal_form(path: str, normal: str) -> None:
+    """U-3."""
+    assert normal_path(path) == normal
+
+
+@pytest.mark.parametrize(
+    ("start", "then", "pods"),
+    [
+        (10, None, ["13", "14"]),
+        (0, 1, ["0", "4"]),
+        (0, 2, ["0", "1"]),
+        (2, 0, list("3456")),
+        (10, 0, ["10", "11", "12", "13", "14"]),
+        (0, 9, list("01234")),
+    ],
+)
+def test_ordinals_begin_where_the_zone_says(start: int, then: int | None, pods: list[str]) -> None:
+    """H-5, also when the same update moves them."""
+    world = a_world(start=start)
+
+    judged(prepare_downscale, world, a_downscale(world.zones[A], 3, start=then))
+
+    assert world.asked("POST") == [f"POST {A}-{pod}" for pod in pods]
+
+
+@pytest.mark.parametrize("replicas", [MOST_PODS + 1, 2**31 - 1, 10**30])
+def test_more_pods_than_can_be_called_are_refused_at_once(replicas: int) -> None:
+    zone = structs.replace(a_prepared_zone("a"), spec=structs.replace(a_prepared_zone("a").spec, replicas=replicas))
+    world = World(pods=())
+
+    admit = judged(prepare_downscale, world, a_downscale(zone, 0))
+
+    assert (admit.allowed, admit.word) == (False, "too-many-pods")
+    assert "10000" in admit.message
+    assert world.log == ["answer"]
+
+
+def test_the_most_pods_are_all_called() -> None:
+    """E-30: how many at once is the driver's matter; all must answer."""
+    zone = a_prepared_zone("a", MOST_PODS, group=None)
+    world = World(zone, pods=())
+
+    admit = judged(prepare_downscale, world, a_downscale(zone, 0))
+
+    assert admit.allowed
+    assert len(set(world.asked("POST"))) == MOST_PODS
+
+
+def test_a_number_below_zero_calls_nobody() -> None:
+    """Reviews come before validation."""
+    world = a_world()
+
+    admit = judged(prepare_downscale, world, a_downscale(world.zones[A], -1))
+
+    assert not admit.allowed
+    assert world.log == ["answer"]
+
+
+@pytest.mark.parametrize("bad", [Bad("failed", "it answered with status 500", 500), Bad("timeout"), Bad("unreachable")])
+def test_a_pod_that_does_not_prepare_ends_it_and_all_are_undone_after_the_answer(bad: Bad) -> None:
+    """Scenario 24, S11, H-15: also those that were never asked; the mark ends when all have been told."""
+    world = a_world()
+    world.fails[f"POST {A}-2"] = bad
+
+    admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 1))
+
+    assert (admit.allowed, admit.word, admit.level) == (False, "prepare-failed", "warn")
+    assert f"{A}-2: {bad.text or bad.kind}" in admit.message
+    assert world.last(A) is None
+    after = world.log[world.log.index("answer") + 1 :]
+    assert after == [f"DELETE {A}-{ordinal}" for ordinal in (1, 2, 3, 4)] + ["end"]
+
+
+def test_undoing_goes_on_when_a_pod_does_not_answer() -> None:
+    world = a_world()
+    world.fails = {f"POST {A}-3": Bad("failed"), f"DELETE {A}-3": Bad("unreachable")}
+
+    judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
+
+    assert world.asked("DELETE") == [f"DELETE {A}-3", f"DELETE {A}-4"]
+    assert world.log[-1] == "end"
+
+
+def test_a_message_names_the_first_pods_that_failed_and_counts_the_rest() -> None:
+    zone = a_prepared_zone("a", 5, group=None)
+    need = prepare_downscale(Seen(a_downscale(zone, 0)), NOW)
+    assert isinstance(need, Need)
+    answers = Answers(dict.fromkeys((each for stage in need.stages for each in stage), Bad("failed", "no")))
+
+    admit = prepare_downscale(Seen(a_downscale(zone, 0), answers), NOW)
+
+    assert isinstance(admit, Admit)
+    assert f"{A}-0: no; {A}-1: no; {A}-2: no; 2 more" in admit.message
+
+
+@pytest.mark.parametrize("bad", [Bad("refused", "forbidden"), Bad("absent", "not found"), Bad("timeout", "too late")])
+def test_a_time_that_cannot_be_written_denies_and_undoes(bad: Bad) -> None:
+    """Step 12."""
+    world = a_world()
+    world.fails[STAMP] = bad
+
+    admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
+
+    assert (admit.allowed, admit.word, admit.level) == (False, "unrecorded", "warn")
+    assert bad.text in admit.message
+    assert world.asked("DELETE") == [f"DELETE {A}-3", f"DELETE {A}-4"]
+    assert world.log[-1] == "end"
+
+
+def test_the_time_is_a_patch_of_one_annotation_without_a_version() -> None:
+    world = a_world(group=None)
+    need = prepare_downscale(Seen(a_downscale(world.zones[A], 3)), NOW + timedelta(milliseconds=700))
+
+    assert isinstance(need, Need)
+    (stamp,) = need.stages[1]
+    assert isinstance(stamp, Patch)
+    assert (stamp.does, stamp.kind, stamp.ref.uid) == (Does.STAMP_DOWNSCALE, PatchKind.MERGE, f"uid-{A}")
+    assert msgspec.json.decode(stamp.body) == {
+        "metadata": {"annotations": {"grafana.com/last-downscale": "2026-03-01T12:00:00Z"}}
+    }
+
+
+@pytest.mark.parametrize(
+    ("of_a", "kept"),
+    [
+        ({"last": ago(seconds=29)}, True),
+        ({"last": ago(seconds=30)}, False),
+        ({"last": ago(seconds=4), "min_time": "10s"}, True),
+        ({"last": ago(seconds=5), "min_time": "10s"}, False),
+        ({"last": ago(seconds=29), "min_time": None}, True),
+        ({"last": ago(seconds=29), "min_time": "0"}, True),
+        ({"last": ago(seconds=29), "min_time": "nonsense"}, True),
+        ({"last": ago(seconds=-2)}, True),
+        ({"last": ago(days=-2)}, False),
+        ({"last": "nonsense"}, False),
+    ],
+    ids=[
+        "within 30 s",
+        "after 30 s",
+        "within half its min-time",
+        "after half its min-time",
+        "without min-time",
+        "min-time of nothing",
+        "min-time that is none",
+        "a little ahead: another replica's clock",
+        "far ahead",
+        "no time",
+    ],
+)
+def test_a_repetition_leaves_the_time_as_it_is(of_a: dict[str, object], kept: bool) -> None:
+    """H-4, E-10."""
+    world = a_world(**of_a)
+    before = world.last(A)
+
+    admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
+
+    assert admit.allowed
+    assert world.asked("POST") == [f"POST {A}-3", f"POST {A}-4"]
+    assert world.last(A) == (before if kept else "2026-03-01T12:00:00Z")
+
+
+def test_a_repetition_that_comes_with_the_answer_is_allowed() -> None:
+    """E-10, scenario 29: the object changed under the request, so the API server or the client repeats it at once."""
+    world = a_world()
+
+    first = judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
+    again = judged(prepare_downscale, world, a_downscale(world.zones[A], 3), now=NOW + timedelta(seconds=5))
+
+    assert first.allowed
+    assert first.afterwards == ()
+    assert again.allowed
+    assert world.asked("patch") == [STAMP]
+
+
+def test_a_mark_that_could_not_be_ended_in_time_is_ended_after_the_answer() -> None:
+    world = a_world()
+    world.fails["end"] = Bad("timeout")
+
+    admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
+
+    assert admit.allowed
+    assert world.log[-2:] == ["answer", "end"]
+
+
+def test_a_mark_that_is_anothers_by_now_is_left_alone() -> None:
+    world = a_world()
+    world.fails["end"] = Bad("conflict")
+
+    admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
+
+    assert admit.allowed
+    assert admit.afterwards == ()
+
+
+def test_a_second_downscale_of_the_group_is_denied_at_once() -> None:
+    """Rule 45, H-3: naming the zone in progress, without a list."""
+    world = a_world()
+    second = []
+
+    async def in_between(world: World) -> None:
+        second.append(await judging(prepare_downscale, world, a_downscale(world.zones[B], 1, uid="review-2")))
+
+    world.meanwhile[f"POST {A}-3"] = in_between
+    first = judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
+
+    assert first.allowed
+    assert (second[0].allowed, second[0].word, second[0].level) == (False, "in-progress", "warn")
+    assert A in second[0].message
+    assert len(world.asked("recall")) == 2
+    assert len(world.asked("list")) == 2
+
+
+def test_other_groups_and_namespaces_have_marks_of_their_own() -> None:
+    a, other = a_prepared_zone("a", 5), a_prepared_zone("c", 5, group="store")
+    reviews = (a_downscale(a, 3), a_downscale(other, 3), structs.replace(a_downscale(a, 3), namespace="elsewhere"))
+
+    needs = [prepare_downscale(Seen(review), NOW) for review in reviews]
+
+    records = [need.stages for need in needs if isinstance(need, Need)]
+    assert len(records) == len(set(records)) == 3
+
+
+def test_a_swap_that_is_lost_begins_anew_and_sees_what_the_winner_did() -> None:
+    world = a_world()
+    world.meanwhile[f"take {A}"] = judged_b
+
+    admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
+
+    assert (admit.allowed, admit.word) == (False, "too-soon")
+    assert world.asked("POST") == [f"POST {B}-1", f"POST {B}-2"]
+    assert world.last(B) is not None
+
+
+async def judged_b(world: World) -> None:
+    admit = await judging(prepare_downscale, world, a_downscale(world.zones[B], 1, uid="review-2"))
+    assert admit.allowed
+
+
+def test_a_mark_that_cannot_be_taken_denies_without_calling_anybody() -> None:
+    world = a_world()
+    world.fails[f"take {A}"] = Bad("refused", "forbidden")
+
+    admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
+
+    assert (admit.allowed, admit.word) == (False, "record-unwritten")
+    assert admit.afterwards == ()
+    assert not world.asked("POST")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b'{"zone":"ingester-zone-b","until":"2026-03-01T12:00:00Z"}',
+        b'{"zone":"ingester-zone-b","until":"2026-03-01T13:00:00"}',
+        b'{"zone":"ingester-zone-b","until":"soon"}',
+        b"nonsense",
+    ],
+    ids=["expired", "of no time zone", "without time", "no mark"],
+)
+def test_an_expired_mark_and_one_that_cannot_be_read_count_as_none(value: bytes) -> None:
+    world = a_world()
+    world.record = Good(value, "7")
+
+    assert judged(prepare_downscale, world, a_downscale(world.zones[A], 3)).allowed
+
+
+def test_a_mark_outlasts_the_request_and_its_undoing() -> None:
+    """64 pods are two batches; 10 s for the request, 5 s for each batch and 5 s to spare."""
+    world = World(a_prepared_zone("a", 64), a_prepared_zone("b"))
+    world.fails[f"POST {A}-0"] = Bad("failed")
+    until = []
+
+    async def look(world: World) -> None:
+        until.append(msgspec.json.decode(world.record.value)["until"])
+
+    world.meanwhile[f"POST {A}-0"] = look
+
+    judged(prepare_downscale, world, a_downscale(world.zones[A], 0))
+
+    assert until == ["2026-03-01T12:00:25Z"]
+
+
+def test_a_deadline_that_passes_is_a_denial() -> None:
+    """Whatever is asked when the time is over is answered `timeout`."""
+    world = a_world()
+    for told in (f"POST {A}-3", f"POST {A}-4", STAMP, "end"):
+        world.fails[told] = Bad("timeout", "the request's time is over")
+
+    admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
+
+    assert not admit.allowed
+    assert "time is over" in admit.message
+    assert len(admit.afterwards) == 2
+
+
+def test_a_zone_without_group_takes_no_mark() -> None:
+    world = World(a_prepared_zone("a", 5, group=None))
+
+    admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
+
+    assert admit.allowed
+    assert world.log == [f"POST {A}-3", f"POST {A}-4", STAMP, "answer"]
+
+
+def test_the_time_is_compared_with_what_was_read_last() -> None:
+    """The old object of the review is older than the list: the zone was stamped in between."""
+    world = a_world()
+    review = a_downscale(world.zones[A], 3)
+    world.zones[A] = a_prepared_zone("a", 5, last=ago(seconds=3))
+
+    admit = judged(prepare_downscale, world, review)
+
+    assert admit.allowed
+    assert not world.asked("patch")
+
+
+def test_host_is_where_scenarios_expect_it() -> None:
+    (call,) = calls_of(4, Settings())
+
+    assert isinstance(call.to, Http)
+    assert call.to.url.startswith(f"http://{A}-4.{HOST}:8080/")
