@@ -6,25 +6,38 @@ Nothing is written: a question that would change the world is not asked.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
+from math import inf
 
 from fairlead.api.apps import STATEFULSETS, StatefulSet
 from fairlead.api.core import PODS, Pod
 from fairlead.api.explain import Block, Explain
+from fairlead.api.healthcheck import HEALTH_CHECKS, RolloutHealthCheck
 from fairlead.api.zones import GROUP_LABEL, Settings
+from fairlead.api.zpdb import ZPDBS, Zpdb
 from fairlead.control.gather.zones import POD_INDEXES, STATEFULSET_INDEXES, all_groups, snapshot
 from fairlead.control.part import Key
-from fairlead.decide.ask import Answers
+from fairlead.decide.ask import Answer, Answers, Ask, Bad, Good, Http, Question, Recall, Remember
 from fairlead.decide.decision import Decision
 from fairlead.decide.zones import decide
+from fairlead.decide.zones.checks import HealthCheck, Invalid, read
+from fairlead.decide.zones.configurations import NONE, observe
 from fairlead.decide.zones.explain import explain, wait_key
 from fairlead.decide.zones.seen import Snapshot
-from fairlead.drive.outside import asker
-from fairlead.drive.round import settle
+from fairlead.decide.zones.zpdb import Guard
+from fairlead.drive.outside import Outside, asker, has_effect
+from fairlead.drive.round import Asker, settle
 from fairlead.kube import clock
 from fairlead.kube.client import Client
+from fairlead.kube.errors import Forbidden, NotFound, ServerError, TransportError
 from fairlead.kube.store import Store
+
+RULES_SERVE = 10.0
+"""Seconds for which lists of disruption budgets and health checks serve; people change them, and rarely."""
+
+Rules = tuple[tuple[Guard, ...], tuple[HealthCheck, ...]]
 
 Stores = tuple[Store[StatefulSet], Store[Pod]]
 """The StatefulSets that have a group and all pods, of the same namespaces."""
@@ -34,10 +47,13 @@ class View:
     """Looks at stores again and again, and remembers since when it has seen each wait."""
 
     def __init__(self, client: Client, stores: Sequence[Stores]) -> None:
-        self._ask = asker(client)
+        self._ask = _looking(asker(Outside(client)))
         self._stores = stores
         self._since: dict[Key, dict[str, datetime]] = {}
         """By rollout, then by wait: when this view first saw it; only waits that were there at the last look."""
+        self._client = client
+        self._rules: dict[str, tuple[float, Rules]] = {}
+        """By namespace: what is in force, and the loop time from which it is listed again."""
 
     async def look(self) -> list[Explain]:
         """Every rollout as it stands now, ordered by namespace and name."""
@@ -48,26 +64,67 @@ class View:
 
     async def _look_at(self, stores: Stores, key: Key, now: datetime) -> Explain | None:
         """None when the rollout went away while it was looked at."""
-        since = self._since.get(key, {})
+        since, rules = self._since.get(key, {}), await self._rules_of(key.namespace)
         try:
-            seen, outcome = await settle(decide, partial(_gathered, stores, key, since), now, self._ask, look=True)
+            seen, outcome = await settle(decide, partial(_gathered, stores, key, since, rules), now, self._ask)
         except _GoneError:
             return None
         if not isinstance(outcome, Decision):
-            raise TypeError("a question about zones has an effect, which a look must not have")
-        shown = explain(seen, outcome)
+            raise TypeError("a look at zones ended with a question")
+        shown = explain(seen, outcome, now)
         undated = [wait_key(block) for block in waits_in(shown) if not block.since_exact]
         self._since[key] = {wait: since.get(wait, now) for wait in undated}
         return shown
+
+    async def _rules_of(self, namespace: str) -> Rules:
+        """Where they are not served or may not be read there are none, as for the operator.
+
+        What is known serves on while the server does not answer.
+        """
+        until, rules = self._rules.get(namespace, (-inf, ((), ())))
+        if clock.monotonic() < until:
+            return rules
+        with suppress(ServerError, TransportError):
+            rules = await self._listed_budgets(namespace), await self._listed_checks(namespace)
+            self._rules[namespace] = (clock.monotonic() + RULES_SERVE, rules)
+        return rules
+
+    async def _listed_budgets(self, namespace: str) -> tuple[Guard, ...]:
+        state = NONE
+        with suppress(NotFound, Forbidden):
+            for item in (await self._client.list(ZPDBS, Zpdb, namespace=namespace)).items:
+                state, _ = observe(state, item)
+        return state.of(namespace)
+
+    async def _listed_checks(self, namespace: str) -> tuple[HealthCheck, ...]:
+        checks: list[HealthCheck] = []
+        with suppress(NotFound, Forbidden):
+            for item in (await self._client.list(HEALTH_CHECKS, RolloutHealthCheck, namespace=namespace)).items:
+                with suppress(Invalid):
+                    checks.append(read(item.metadata, item.spec))
+        return tuple(checks)
+
+
+def _looking(ask: Asker) -> Asker:
+    """Asks nothing that would change the world; the decision then says what it would have asked."""
+
+    async def look(question: Question) -> Answer:
+        if isinstance(question, Ask) and isinstance(question.to, Recall | Remember):
+            return Good()  # what the operator has recorded is for itself; a look takes it that nobody is in between
+        # Prometheus may be out of reach from here, and the operator's view of it is what counts.
+        harmless = isinstance(question, Ask) and not has_effect(question) and not isinstance(question.to, Http)
+        return await ask(question) if harmless else Bad("not-sent")
+
+    return look
 
 
 class _GoneError(Exception):
     pass
 
 
-def _gathered(stores: Stores, key: Key, since: Mapping[str, datetime], answers: Answers) -> Snapshot:
+def _gathered(stores: Stores, key: Key, since: Mapping[str, datetime], rules: Rules, answers: Answers) -> Snapshot:
     zones, pods = stores
-    seen = snapshot(key, zones, pods, Settings(), answers, since)
+    seen = snapshot(key, zones, pods, Settings(), answers, since, *rules)
     if seen is None:
         raise _GoneError
     return seen

@@ -20,6 +20,9 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("get", "list rollouts and where they stand"),
     ("explain", "say where one rollout stands, what comes next and what it waits for"),
     ("watch", "follow rollouts live until they are complete"),
+    ("manifests", "print the objects that install the operator"),
+    ("crds", "print the kinds that a part brings"),
+    ("uninstall", "remove the operator from a namespace, webhooks first"),
     ("version", "print the version"),
     ("help", "explain a command, or `exit-codes`"),
 )

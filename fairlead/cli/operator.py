@@ -10,11 +10,16 @@ from fairlead.cli import exits
 from fairlead.cli.options import add_cluster
 
 if TYPE_CHECKING:
-    from fairlead.control.options import OperatorOptions
+    from fairlead.api.zones import Settings
+    from fairlead.control.options import OperatorOptions, WebhookOptions
+    from fairlead.webhook.cluster_label import ClusterLabel
 
 PARTS = ("zones",)
 LEASE = "fairlead-operator"
 PORT = 8081
+WEBHOOKS_PORT = 8443
+WEBHOOKS_TIMEOUT = "10s"
+CERTIFICATE_SECRET = "fairlead-webhooks"  # noqa: S105  (a name)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,8 +33,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-lease", action="store_true", help="act without a Lease: only where one replica runs")
     parser.add_argument("--qps", type=float, default=0.0, help="calls per second to each API group; default no limit")
     parser.add_argument("--burst", type=int, default=10, help="calls that may exceed the rate at once")
+    _add_webhooks(parser)
+    parser.add_argument("--cluster-domain", default="cluster.local.", help="domain of pods' DNS names, after svc.")
+    parser.add_argument("--pods-timeout", metavar="DURATION", default="5s", help="time for a call to a pod")
+    parser.add_argument("--zone-tracker", metavar="NAME", default="", help="ConfigMap that keeps times of downscales")
+    parser.add_argument(
+        "--phased-deployments",
+        action="store_true",
+        help="hold labelled Deployments until those they depend on have rolled out; needs --webhooks",
+    )
     parser.add_argument("--log-level", choices=("debug", "info", "warn", "error"), default="info")
     parser.add_argument("--log-format", choices=("logfmt", "json"), default="logfmt")
+
+
+def _add_webhooks(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--webhooks", action="store_true", help="serve the webhooks of the parts over HTTPS")
+    parser.add_argument(
+        "--webhooks-port", type=int, default=WEBHOOKS_PORT, metavar="PORT", help="port of them (default %(default)s)"
+    )
+    parser.add_argument(
+        "--webhooks-timeout",
+        metavar="DURATION",
+        default=WEBHOOKS_TIMEOUT,
+        help="time for a webhook request; at most the timeoutSeconds of the registrations (default %(default)s)",
+    )
+    parser.add_argument(
+        "--certificate-secret",
+        metavar="NAME",
+        default=CERTIFICATE_SECRET,
+        help="Secret of the certificate that is made and renewed (default %(default)s)",
+    )
+    parser.add_argument(
+        "--certificate-dns-name", metavar="NAME", default="", help="DNS name in it (default fairlead.<namespace>.svc)"
+    )
+    parser.add_argument("--certificate-file", metavar="FILE", default="", help="certificate made by others, PEM")
+    parser.add_argument("--certificate-key-file", metavar="FILE", default="", help="its key, PEM")
+    parser.add_argument(
+        "--no-ca-injection", action="store_true", help="leave the caBundle of webhook registrations to others"
+    )
+    parser.add_argument(
+        "--cluster-label", metavar="LABEL", default="", help="refuse requests whose header X-Cluster says otherwise"
+    )
+    parser.add_argument("--cluster-label-soft", action="store_true", help="only count and log such requests")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -44,7 +89,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def options_of(arguments: argparse.Namespace) -> OperatorOptions:
     """What the arguments come down to; raises ValueError with a sentence."""
-    from fairlead.api.durations import parse_go
     from fairlead.cli.options import wrong_namespaces
     from fairlead.cli.rollout_operator import identity
     from fairlead.control.options import OperatorOptions
@@ -54,16 +98,10 @@ def options_of(arguments: argparse.Namespace) -> OperatorOptions:
     parts = tuple(dict.fromkeys(part.strip() for part in arguments.parts.split(",")))
     if unknown := [part for part in parts if part not in PARTS]:
         raise ValueError(f'--parts names "{unknown[0]}": this release has {", ".join(PARTS)}')
-    interval = None
-    if arguments.interval:
-        try:
-            interval = parse_go(arguments.interval)
-        except ValueError as error:
-            raise ValueError(f"--interval: {error}") from error
-        if interval < 0:
-            raise ValueError(f"--interval is {arguments.interval}: set it to 0s or longer")
-    if not 0 <= arguments.port <= 65535:
-        raise ValueError(f"--port is {arguments.port}: set it to a port from 0 to 65535")
+    interval = _seconds("--interval", arguments.interval) if arguments.interval else None
+    for name, port in (("--port", arguments.port), ("--webhooks-port", arguments.webhooks_port)):
+        if not 0 <= port <= 65535:
+            raise ValueError(f"{name} is {port}: set it to a port from 0 to 65535")
     if arguments.qps > 0 and arguments.burst < 1:
         raise ValueError(f"--burst is {arguments.burst}: set it to 1 or more, or leave out --qps")
     return OperatorOptions(
@@ -81,7 +119,66 @@ def options_of(arguments: argparse.Namespace) -> OperatorOptions:
         burst=arguments.burst,
         lease=None if arguments.no_lease else arguments.lease,
         identity=identity(),
+        settings=_settings(arguments),
+        webhooks=_webhooks(arguments) if arguments.webhooks else None,
+        cluster=_cluster(arguments),
     )
+
+
+def _seconds(name: str, text: str, *, positive: bool = False) -> float:
+    from fairlead.api.durations import parse_go
+
+    try:
+        seconds = parse_go(text)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+    if seconds < 0 or (positive and not seconds):
+        raise ValueError(f"{name} is {text}: set it to {'a time longer than 0s' if positive else '0s or longer'}")
+    return seconds
+
+
+def _settings(arguments: argparse.Namespace) -> Settings:
+    from fairlead.api.zones import Settings
+
+    if not arguments.cluster_domain:
+        raise ValueError('--cluster-domain is empty: set it to the domain of the cluster, such as "cluster.local."')
+    if arguments.phased_deployments and not arguments.webhooks:
+        raise ValueError("--phased-deployments needs --webhooks: a webhook is what holds a Deployment")
+    return Settings(
+        cluster_domain=arguments.cluster_domain,
+        pods_timeout=_seconds("--pods-timeout", arguments.pods_timeout, positive=True),
+        request_timeout=_seconds("--webhooks-timeout", arguments.webhooks_timeout, positive=True),
+        use_zone_tracker=bool(arguments.zone_tracker),
+        tracker_name=arguments.zone_tracker,
+        phased_deployments=arguments.phased_deployments,
+    )
+
+
+def _webhooks(arguments: argparse.Namespace) -> WebhookOptions:
+    from fairlead.control.options import WebhookOptions
+
+    if bool(arguments.certificate_file) != bool(arguments.certificate_key_file):
+        raise ValueError("--certificate-file and --certificate-key-file belong together: give both, or none of them")
+    return WebhookOptions(
+        port=arguments.webhooks_port,
+        certificate_file=arguments.certificate_file,
+        key_file=arguments.certificate_key_file,
+        secret=arguments.certificate_secret,
+        dns_name=arguments.certificate_dns_name,
+        organisation="fairlead",
+        renews=True,
+        injects=not arguments.no_ca_injection,
+    )
+
+
+def _cluster(arguments: argparse.Namespace) -> ClusterLabel | None:
+    from fairlead.webhook.cluster_label import ClusterLabel
+
+    if not arguments.cluster_label:
+        if arguments.cluster_label_soft:
+            raise ValueError("--cluster-label-soft needs --cluster-label: set both, or none of them")
+        return None
+    return ClusterLabel(arguments.cluster_label, arguments.cluster_label_soft)
 
 
 def operate(options: OperatorOptions) -> int:
@@ -90,10 +187,11 @@ def operate(options: OperatorOptions) -> int:
     from fairlead.control.run import run
     from fairlead.control.serving import PortBusy
     from fairlead.kube.errors import ConfigError, KubeError
+    from fairlead.webhook.stored import CertificateTrouble
 
     try:
         run(options)
-    except PortBusy as error:
+    except (PortBusy, CertificateTrouble) as error:
         text = str(error)
     except ConfigError as error:
         outside = options.by_contract and not options.config_file

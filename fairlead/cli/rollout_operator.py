@@ -1,8 +1,4 @@
-"""`rollout-operator`: the zone contract's process, with exactly its flags, their checks and its exit codes.
-
-Flags of functions that this release does not have are accepted and checked, so that existing manifests start; each
-one that asks for something is answered with a warning that it does nothing yet.
-"""
+"""`rollout-operator`: the zone contract's process, with exactly its flags, their checks and its exit codes."""
 
 from __future__ import annotations
 
@@ -18,7 +14,9 @@ from fairlead.cli import exits
 from fairlead.cli.goflags import BOOL, DURATION, FLOAT, INT, LIST, PROMETHEUS, STRING, Flag, Leave, Parsed, parse
 
 if TYPE_CHECKING:
-    from fairlead.control.options import OperatorOptions
+    from fairlead.api.zones import Settings
+    from fairlead.control.options import OperatorOptions, WebhookOptions
+    from fairlead.webhook.cluster_label import ClusterLabel
 
 PROCESS = "rollout-operator"
 
@@ -82,7 +80,13 @@ VALIDATION_SOFT = Flag(
 VALIDATION_PATHS = Flag(
     "server.cluster-validation.http.excluded-paths",
     LIST,
-    ("admission/no-downscale", "admission/prepare-downscale", "admission/pod-eviction", "admission/zpdb-validation"),
+    (
+        "admission/no-downscale",
+        "admission/prepare-downscale",
+        "admission/pod-eviction",
+        "admission/zpdb-validation",
+        "pods/eviction",
+    ),
     "Paths that are not checked, separated by commas.",
 )
 VALIDATION_AGENTS = Flag(
@@ -96,7 +100,7 @@ READY_PATCH_TIMEOUT = Flag(
     "zpdb.pod-ready-annotation-patch-timeout", DURATION, 5.0, "Time-out of writing a pod's ready time."
 )
 
-WORKING: tuple[Flag[Any], ...] = (
+FLAGS: tuple[Flag[Any], ...] = (
     LOG_LEVEL,
     LOG_FORMAT,
     PORT,
@@ -107,8 +111,6 @@ WORKING: tuple[Flag[Any], ...] = (
     CLIENT_QPS,
     CLIENT_BURST,
     INTERVAL,
-)
-LATER: tuple[Flag[Any], ...] = (
     CLUSTER_DOMAIN,
     TLS,
     TLS_PORT,
@@ -135,7 +137,7 @@ LATER: tuple[Flag[Any], ...] = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the operator until it is told to stop; the exit code."""
     try:
-        given = parse(PROCESS, WORKING + LATER, sys.argv[1:] if arguments is None else arguments)
+        given = parse(PROCESS, FLAGS, sys.argv[1:] if arguments is None else arguments)
         options = options_of(given)
     except Leave as leave:
         with suppress(BrokenPipeError):  # a reader that has seen enough of the usage does not change the code
@@ -146,8 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     log = configure(options.log_level, options.log_format)
     for text in warnings(given):
-        log.warning("flag not used", reason=text)
-
+        log.warning("argument not used", reason=text)
     return operate(options)
 
 
@@ -175,13 +176,52 @@ def options_of(given: Parsed) -> OperatorOptions:
         burst=given[CLIENT_BURST],
         lease=None,
         identity=identity(),
+        settings=_settings(given),
+        webhooks=_webhooks(given) if given[TLS] else None,
+        cluster=_cluster(given) if given[VALIDATION] else None,
     )
+
+
+def _settings(given: Parsed) -> Settings:
+    from fairlead.api.zones import Settings
+
+    pods = given[PODS_TIMEOUT]
+    return Settings(
+        cluster_domain=given[CLUSTER_DOMAIN],
+        pods_timeout=pods if pods > 0 else NO_TIMEOUT,
+        request_timeout=given[TLS_TIMEOUT],
+        use_zone_tracker=given[ZONE_TRACKER],
+        tracker_name=given[ZONE_TRACKER_MAP],
+        stamp_timeout=given[READY_PATCH_TIMEOUT],
+    )
+
+
+def _webhooks(given: Parsed) -> WebhookOptions:
+    from fairlead.control.options import WebhookOptions
+
+    own = not given[SELF_SIGNED]
+    return WebhookOptions(
+        port=given[TLS_PORT],
+        certificate_file=given[TLS_CERT] if own else "",
+        key_file=given[TLS_KEY] if own else "",
+        secret=given[SELF_SIGNED_SECRET],
+        dns_name=given[SELF_SIGNED_DNS],
+        organisation=given[SELF_SIGNED_ORG],
+        lifetime=given[SELF_SIGNED_EXPIRATION],
+        injects=given[UPDATE_CA_BUNDLE],
+    )
+
+
+def _cluster(given: Parsed) -> ClusterLabel:
+    from fairlead.webhook.cluster_label import ClusterLabel
+
+    return ClusterLabel(given[NAMESPACE], given[VALIDATION_SOFT], given[VALIDATION_PATHS], given[VALIDATION_AGENTS])
 
 
 def problems(given: Parsed) -> Iterator[str]:
     """What is wrong with the values, the first of which ends the process."""
     yield from _base_problems(given)
-    yield from _later_problems(given)
+    yield from _zone_problems(given)
     if given[TLS]:
         yield from _tls_problems(given)
 
@@ -206,7 +246,7 @@ def _base_problems(given: Parsed) -> Iterator[str]:
         yield f"-{CLIENT_BURST.name} is {given[CLIENT_BURST]}: set it to 1 or more, or -{CLIENT_QPS.name} to 0"
 
 
-def _later_problems(given: Parsed) -> Iterator[str]:
+def _zone_problems(given: Parsed) -> Iterator[str]:
     if not given[CLUSTER_DOMAIN]:
         yield f'-{CLUSTER_DOMAIN.name} is empty: set it to the domain of the cluster, such as "cluster.local."'
     if given[ZONE_TRACKER] and not given[ZONE_TRACKER_MAP]:
@@ -225,6 +265,8 @@ def _later_problems(given: Parsed) -> Iterator[str]:
 
 def _tls_problems(given: Parsed) -> Iterator[str]:
     if given[SELF_SIGNED]:
+        if given[SELF_SIGNED_EXPIRATION] <= 0:
+            yield f"-{SELF_SIGNED_EXPIRATION.name} is 0: set it to a time longer than 0"
         return
     for file in (TLS_CERT, TLS_KEY):
         if not given[file]:
@@ -237,10 +279,7 @@ def _tls_problems(given: Parsed) -> Iterator[str]:
 
 
 def warnings(given: Parsed) -> Iterator[str]:
-    """One sentence for each flag that asks for what this release does not do, and for words that are not read."""
-    for flag in LATER:
-        if given.has(flag) and given[flag] is not False:
-            yield f"-{flag.name} does nothing yet: this release rolls pods, it serves no webhooks and scales nothing"
+    """One sentence for words that are not read."""
     if given.rest:
         yield f'"{given.rest[0]}" is no flag: it and everything after it is ignored; write booleans as -flag=true'
 

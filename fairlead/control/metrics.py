@@ -7,12 +7,23 @@ that is left has passed, so that a scrape never loses a group because another on
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from fairlead.control.part import Key
+from fairlead.control.progress import HEALTH, Progress
+from fairlead.decide.decision import Admit
+from fairlead.drive.outside import WRONG_CLUSTER
+from fairlead.kube.calls import Call
 from fairlead.kube.request import Request
+from fairlead.webhook.cluster_label import HEADER
+from fairlead.webhook.server import Served
 
 REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100)
 PASS_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -22,6 +33,15 @@ _PATH = re.compile(
     r"^/(?:api|apis/(?P<group>[^/]+))/(?P<version>v[^/]+)(?:/namespaces/[^/]+(?=/[^/]+))?"
     r"/(?P<resource>[^/]+)(?:/(?P<name>[^/]+)(?:/(?P<subresource>[^/]+))?)?$"
 )
+
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE")
+MOST_REQUEST_LABELS = 100
+
+
+def _known(method: str) -> str:
+    """A client may send any word as the method; the label stays bounded."""
+    return method if method in METHODS else "other"
 
 
 def client_path(path: str) -> str:
@@ -36,6 +56,25 @@ def client_path(path: str) -> str:
     if not found["name"]:
         return f"{kind} collection"
     return f"{kind} object {found['subresource']} subresource" if found["subresource"] else f"{kind} object"
+
+
+Policies = Callable[[], Iterable[tuple[str, str, str, int]]]
+"""Type, webhook, policy and 0 or 1."""
+
+
+class _PolicyCollector(Collector):
+    def __init__(self, policies: Policies) -> None:
+        self._policies = policies
+
+    def collect(self) -> Iterator[Metric]:
+        family = GaugeMetricFamily(
+            "kube_validating_webhook_failure_policy",
+            "Which failure policy a webhook has.",
+            labels=("type", "webhook", "policy"),
+        )
+        for kind, webhook, policy, value in self._policies():
+            family.add_metric((kind, webhook, policy), value)
+        yield family
 
 
 class Metrics:
@@ -100,6 +139,57 @@ class Metrics:
             registry=registry,
         )
 
+        self.pod_calls = Histogram(
+            "rollout_operator_pod_http_client_request_duration_seconds",
+            "Duration of calls to pods.",
+            ("path", "method", "status_code"),
+            buckets=REQUEST_BUCKETS,
+            registry=registry,
+        )
+        self.refused_clusters = Counter(
+            "rollout_operator_client_invalid_cluster_validation_label_requests",
+            "Requests that a server took for those of another cluster.",
+            ("method", "protocol", "request_cluster"),
+            registry=registry,
+        )
+        self.wrong_clusters = Counter(
+            "rollout_operator_server_invalid_cluster_validation_label_requests",
+            "Requests received that were meant for another cluster.",
+            ("protocol", "method", "cluster_validation_label", "request_cluster_validation_label"),
+            registry=registry,
+        )
+        self.evictions = Counter(
+            "rollout_operator_zpdb_eviction_requests",
+            "Evictions judged, by the row of the contract's table that answered.",
+            ("reason", "status"),
+            registry=registry,
+        )
+        self.evictions_in_work = Gauge(
+            "rollout_operator_zpdb_inflight_eviction_requests", "Evictions being judged.", registry=registry
+        )
+        self.configurations = Counter(
+            "rollout_operator_zpdb_configurations_observed",
+            "Disruption budgets observed, by what came of it.",
+            ("result",),
+            registry=registry,
+        )
+        self.health_checks = Counter(
+            f"{HEALTH}configurations_observed",
+            "Health checks observed, by what came of it.",
+            ("result",),
+            registry=registry,
+        )
+        self.health_queries = Histogram(
+            f"{HEALTH}query_duration_seconds",
+            "Duration of queries to Prometheus.",
+            ("status_code",),
+            buckets=REQUEST_BUCKETS,
+            registry=registry,
+        )
+        self.progress = Progress()
+        registry.register(self.progress)
+        self._request_labels: dict[str, None] = {}
+
     def exposition(self) -> bytes:
         """The registry in the text format."""
         return generate_latest(self.registry)
@@ -108,6 +198,60 @@ class Metrics:
         """One request to the API server ended; without an answer the status is `error`."""
         labels = (client_path(request.path), request.method, "error" if status is None else str(status))
         self.client_requests.labels(*labels).observe(seconds)
+        if status == WRONG_CLUSTER:
+            self.refused_cluster(client_path(request.path), dict(request.headers).get(HEADER, ""))
+
+    def observe_pod_call(self, call: Call, status: int | None, seconds: float) -> None:
+        """One call to a pod ended; without an answer the status is `error`."""
+        path = urlsplit(call.url).path
+        self.pod_calls.labels(path, call.method, "error" if status is None else str(status)).observe(seconds)
+
+    def observe_query(self, status: int | None, seconds: float) -> None:
+        """One query to Prometheus ended; without an answer the status is `error`."""
+        self.health_queries.labels("error" if status is None else str(status)).observe(seconds)
+
+    def refused_cluster(self, method: str, label: str) -> None:
+        """A server said that our request was meant for another cluster; `method` is the route it names."""
+        self.refused_clusters.labels(method, "http", label).inc()
+
+    def serving(self, method: str, route: str) -> AbstractContextManager[object]:
+        return self.inflight.labels(_known(method), route).track_inprogress()
+
+    def served(self, served: Served) -> None:
+        where = (_known(served.method), served.route)
+        self.request_bytes.labels(*where).observe(served.request_bytes)
+        self.response_bytes.labels(*where).observe(served.response_bytes)
+        self.requests.labels(*where, str(served.status), str(served.websocket).lower()).observe(served.seconds)
+
+    def wrong_cluster(self, method: str, label: str, request_label: str) -> None:
+        """Counted by the label that the request had, as long as clients do not make up too many of them."""
+        if request_label in self._request_labels or len(self._request_labels) < MOST_REQUEST_LABELS:
+            self._request_labels[request_label] = None
+        else:
+            request_label = "other"
+        self.wrong_clusters.labels("http", method, label, request_label).inc()
+
+    def evicted(self, verdict: Admit) -> None:
+        """An eviction was judged."""
+        self.evictions.labels(verdict.word, str(verdict.code or 200)).inc()
+
+    def observed_configuration(self, result: str) -> None:
+        """A disruption budget was seen to appear, to change or to go."""
+        self.configurations.labels(result).inc()
+
+    def observed_health_check(self, result: str) -> None:
+        """A health check was seen to appear, to change or to go."""
+        self.health_checks.labels(result).inc()
+
+    def show_policies(self, policies: Policies) -> None:
+        """From now on the failure policies of webhooks are shown as they are when somebody looks."""
+        self.registry.register(_PolicyCollector(policies))
+
+    def show_certificate(self, not_after: Callable[[], float]) -> None:
+        """From now on the Unix time is shown at which the certificate that is served ends."""
+        name = "fairlead_certificate_not_after_timestamp_seconds"
+        gauge = Gauge(name, "Unix time at which the certificate of the webhooks ends.", registry=self.registry)
+        gauge.set_function(not_after)
 
     def count_limited(self, api_group: str) -> None:
         self.rate_limited.labels(api_group).inc()
@@ -149,6 +293,7 @@ class GroupSeries:
 
     def vanished(self, key: Key) -> None:
         """The group has no StatefulSet any more."""
+        self._metrics.progress.vanished(key)
         self._failing.discard(key)
         if key.name in self._namespaces:
             self._namespaces[key.name].discard(key.namespace)

@@ -4,6 +4,31 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from fairlead.api.zones import Settings
+from fairlead.webhook.cluster_label import ClusterLabel
+
+YEAR = 365 * 86400.0
+
+
+class WebhookOptions(Struct, frozen=True, kw_only=True):
+    """How webhooks are served."""
+
+    port: int = 8443
+    """0: any free port."""
+    certificate_file: str = ""
+    """With `key_file`: a certificate made by others; without them one is made and kept in a Secret."""
+    key_file: str = ""
+    secret: str = "rollout-operator-self-signed-certificate"  # noqa: S105  (a name)
+    dns_name: str = ""
+    """Empty: `<service>.<namespace>.svc` with the name of the process."""
+    organisation: str = "Grafana Labs"
+    lifetime: float = YEAR
+    """Seconds that a certificate made by us is valid."""
+    renews: bool = False
+    """Whether certificates are replaced while running; else the process ends with its certificate."""
+    injects: bool = True
+    """Whether the authority of a certificate made by us is written into the labelled webhook configurations."""
+
 
 class OperatorOptions(Struct, frozen=True, kw_only=True):
     process: str
@@ -33,3 +58,9 @@ class OperatorOptions(Struct, frozen=True, kw_only=True):
     """Name of the Lease to hold while acting; None: no election."""
     identity: str = ""
     """Who holds the Lease."""
+    settings: Settings = Settings()
+    """Of the zone part; its interval is the one above."""
+    webhooks: WebhookOptions | None = None
+    """None: none are served."""
+    cluster: ClusterLabel | None = None
+    """What requests to both servers must say; None: they are not checked."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Generic, TypeVar
+from math import inf
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -17,7 +18,9 @@ from fairlead.decide.act import Does
 from fairlead.decide.ask import Answers
 from fairlead.decide.decision import Decide, Decision
 from fairlead.kube.informer import Informer
+from fairlead.kube.optional import OptionalInformer
 from fairlead.kube.store import Named
+from fairlead.webhook.admission import Endpoint
 
 S = TypeVar("S")
 
@@ -49,6 +52,8 @@ class Saying(Struct, frozen=True):
     level: str
     message: str
     keys: Mapping[str, object] = {}
+    repeated: bool = False
+    """Said in every round that it holds for, and not only when it begins to."""
 
 
 class Part(Struct, Generic[S], frozen=True):
@@ -66,5 +71,16 @@ class Part(Struct, Generic[S], frozen=True):
     versions: Callable[[S], Iterable[str]]
     """Which objects a Snapshot shows, in which versions: equal for equal facts."""
     decide: Decide[S]
-    say: Callable[[S, Decision], tuple[Saying, ...]]
+    say: Callable[[S, Decision, datetime], tuple[Saying, ...]]
+    """What the log is told of a decision that was made at that time."""
     done: Mapping[Does, Saying]
+    observe: Callable[[Key, S, datetime], None] | None = None
+    """Told what each pass saw in the end, and when; for metrics."""
+    endpoints: tuple[Endpoint[Any], ...] = ()
+    """Its webhooks."""
+    optional: tuple[OptionalInformer[Any], ...] = ()
+    """Watched where it is served and permitted; nobody waits for it longer than until that is known."""
+    beside: tuple[Part[Any], ...] = ()
+    """Lesser parts on the same informers, with rounds of their own that no watcher counts."""
+    write_timeout: float = inf
+    """Seconds until a write of the part is given up, should that be sooner than for others."""

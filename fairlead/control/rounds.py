@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from itertools import count
 from math import inf
 from typing import Generic, Protocol, TypeVar
@@ -18,15 +19,15 @@ from structlog.types import FilteringBoundLogger
 
 from fairlead.api.audit import Line
 from fairlead.control.part import Key, Part, Saying
-from fairlead.decide.act import Does, Tell
-from fairlead.decide.ask import Answers
-from fairlead.decide.decision import Decision, Hold, Move
+from fairlead.decide.act import AnyWrite, Does, Tell
+from fairlead.decide.ask import REFUSAL_HOLDS, Answer, Answers, Bad, Question
+from fairlead.decide.decision import Aside, Decision, Hold
 from fairlead.decide.reason import Reason
-from fairlead.drive.outside import asker
-from fairlead.drive.perform import Effects, Round, carry_out, digest, scope_of
-from fairlead.drive.round import settle
+from fairlead.drive.effects import said_of
+from fairlead.drive.outside import Outside, asker, bad_of
+from fairlead.drive.perform import Effects, Round, WriteRefused, carry_out, digest, scope_of
+from fairlead.drive.round import Outpaced, settle
 from fairlead.kube import clock
-from fairlead.kube.client import Client
 from fairlead.kube.errors import ApiError
 from fairlead.kube.ledger import Ledger
 
@@ -64,10 +65,17 @@ class _Said(Struct, frozen=True):
     rule: str
     reason: Reason
     tells: tuple[Tell, ...]
+    asides: tuple[Aside, ...]
     sayings: tuple[Saying, ...] = ()
 
+    def is_of(self, decision: Decision) -> bool:
+        return (self.rule, self.reason) == (decision.rule, decision.verdict.reason) and (self.tells, self.asides) == (
+            decision.tell,
+            decision.asides,
+        )
 
-_NOTHING = _Said("", Reason.COMPLETE, ())
+
+_NOTHING = _Said("", Reason.COMPLETE, (), ())
 
 
 class Watcher(Protocol):
@@ -86,7 +94,7 @@ class Rounds(Generic[S]):
     def __init__(
         self,
         part: Part[S],
-        client: Client,
+        outside: Outside,
         terms: Terms,
         log: FilteringBoundLogger,
         tell: Callable[[Tell], None],
@@ -99,11 +107,13 @@ class Rounds(Generic[S]):
         self._log = log
         self._tell = tell
         self._watcher = watcher
-        self._ask = asker(client)
-        self._effects = Effects(client, ledger, self._audit, tell, terms.write_timeout)
+        self._outside = outside
+        self._effects = Effects(outside.client, ledger, self._audit, tell, terms.write_timeout)
         self._said: dict[Key, _Said] = {}
         self._wrote: dict[Key, tuple[str, ...]] = {}
         """Scopes that the last round of a rollout wrote to, until the caches show it; so no scope is left behind."""
+        self._refused: dict[Key, dict[Question, tuple[Bad, datetime]]] = {}
+        """Writes that were refused, and when; they count as answered for REFUSAL_HOLDS."""
         self._held: dict[Key, float] = {}
         """Loop time until which the server asked to be spared a rollout."""
         self._numbers = count(1)
@@ -113,7 +123,8 @@ class Rounds(Generic[S]):
         if (wait := self._must_wait(key)) is not None:
             return wait
         now = clock.now()
-        seen = self._part.gather(key, Answers(), {})
+        given = self._refusals(key, now)
+        seen = self._part.gather(key, Answers(given), {})
         if seen is None:
             self._forget(key)
             return None
@@ -121,9 +132,9 @@ class Rounds(Generic[S]):
         self._watcher.started(key)
         failed = True
         try:
-            again = await self._pass(key, seen, now)
+            again = await self._pass(key, seen, given, now)
             failed = False
-        except (Vanished, Overtaken):
+        except (Vanished, Overtaken, Outpaced):
             failed = False
             return LOOK_AGAIN
         except ApiError as error:
@@ -135,11 +146,11 @@ class Rounds(Generic[S]):
             self._watcher.ended(key, took, failed=failed, at=clock.now().timestamp())
         return again
 
-    async def _pass(self, key: Key, first: S, now: datetime) -> float | None:
+    async def _pass(self, key: Key, first: S, given: Mapping[Question, Answer], now: datetime) -> float | None:
         """Decides on what was seen first, or anew once more is known; seconds until to look again."""
 
         def gather(answers: Answers) -> S:
-            if not answers.known:
+            if len(answers.known) == len(given):
                 return first
             if self._is_behind(key):
                 raise Overtaken
@@ -148,25 +159,43 @@ class Rounds(Generic[S]):
                 raise Vanished
             return seen
 
-        seen, decision = await settle(self._part.decide, gather, now, self._ask)
+        ask = asker(self._outside, heard=partial(self._heard, key))
+        seen, decision = await settle(self._part.decide, gather, now, ask, given=given)
         if not isinstance(decision, Decision):
             raise TypeError(f"a round of {key} ended with a question, which only a look may")
-        self._announce(key, seen, decision)
+        self._announce(key, seen, decision, now)
+        if self._part.observe is not None:
+            self._part.observe(key, seen, now)
         verdict = decision.verdict
-        if isinstance(verdict, Hold) and verdict.reason.fails:
-            raise PassFailed(verdict.reason.word)
         again = None if verdict.again is None else max(0.0, (verdict.again - now).total_seconds())
         if isinstance(verdict, Hold):
+            await self._write(key, seen, decision, decision.reports)
+            if verdict.reason.fails:
+                raise PassFailed(verdict.reason.word)
             return again
-        await self._move(key, seen, verdict, decision.rule)
+        try:
+            await self._write(key, seen, decision, (*verdict.writes, *decision.reports))
+        except WriteRefused as refusal:
+            self._refused.setdefault(key, {})[refusal.write] = (bad_of(refusal.error), now)
+            return 0.0
         # Should the watch be silent, somebody must notice that the writes do not show.
         return LOOK_AGAIN if again is None else min(again, LOOK_AGAIN)
 
-    async def _move(self, key: Key, seen: S, move: Move, rule: str) -> None:
-        versions = self._part.versions(seen)
-        this = Round(f"{next(self._numbers)}", str(key), rule, move.reason.word, digest(versions))
-        self._wrote[key] = tuple(scope_of(write, this.key) for write in move.writes)
-        await carry_out(move.writes, this, self._effects)
+    async def _write(self, key: Key, seen: S, decision: Decision, writes: tuple[AnyWrite, ...]) -> None:
+        if not writes:
+            return
+        reason, versions = decision.verdict.reason, self._part.versions(seen)
+        this = Round(f"{next(self._numbers)}", str(key), decision.rule, reason.word, digest(versions))
+        self._wrote[key] = tuple(scope_of(write, this.key) for write in writes)
+        await carry_out(writes, this, self._effects)
+
+    def _refusals(self, key: Key, now: datetime) -> dict[Question, Answer]:
+        """What is not tried again yet, because it was refused a moment ago."""
+        refused = self._refused.pop(key, {})
+        held = {write: (bad, at) for write, (bad, at) in refused.items() if now - at < REFUSAL_HOLDS}
+        if held:
+            self._refused[key] = held
+        return {write: bad for write, (bad, _) in held.items()}
 
     def _must_wait(self, key: Key) -> float | None:
         """None when a round may start; else the seconds until to look again."""
@@ -194,18 +223,23 @@ class Rounds(Generic[S]):
         self._wrote.pop(key, None)
         return False
 
-    def _announce(self, key: Key, seen: S, decision: Decision) -> None:
-        before = self._said.get(key, _NOTHING)
-        if (decision.rule, decision.verdict.reason, decision.tell) == (before.rule, before.reason, before.tells):
-            return
-        sayings = self._part.say(seen, decision)
-        self._said[key] = _Said(decision.rule, decision.verdict.reason, decision.tell, sayings)
-        for saying in sayings:
-            if saying not in before.sayings:
+    def _announce(self, key: Key, seen: S, decision: Decision, now: datetime) -> None:
+        before = said = self._said.get(key, _NOTHING)
+        if not before.is_of(decision):
+            sayings = self._part.say(seen, decision, now)
+            said = _Said(decision.rule, decision.verdict.reason, decision.tell, decision.asides, sayings)
+            self._said[key] = said
+        for saying in said.sayings:
+            if saying.repeated or saying not in before.sayings:
                 self._record(saying, {"rollout": str(key), "rule": decision.rule})
         for tell in decision.tell:
             if tell not in before.tells:
                 self._tell(tell)
+
+    def _heard(self, key: Key, question: Question, answer: Answer) -> None:
+        """One record per effect outside of the API server, which rounds ask for like for any other fact."""
+        said = said_of(question, answer, Round("", str(key), "", ""))
+        self._record(Saying(said.level, said.message, said.keys), {})
 
     def _audit(self, line: Line) -> None:
         """One record per effect: what was done to which object, why, and how it ended."""
@@ -220,4 +254,5 @@ class Rounds(Generic[S]):
 
     def _forget(self, key: Key) -> None:
         self._said.pop(key, None)
+        self._refused.pop(key, None)
         self._watcher.vanished(key)

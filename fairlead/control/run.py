@@ -7,38 +7,40 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import signal
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
-from msgspec import structs
 from structlog.types import FilteringBoundLogger
 
 from fairlead import __version__
-from fairlead.api.core import LEASES, NAMESPACES
-from fairlead.api.meta import Ref
-from fairlead.api.zones import Settings
+from fairlead.control.assembly import START_TIMEOUT, assemble, put_together
 from fairlead.control.logs import configure
-from fairlead.control.manager import Manager, Pace
-from fairlead.control.metrics import GroupSeries, Metrics
+from fairlead.control.manager import Manager
+from fairlead.control.metrics import Metrics
 from fairlead.control.options import OperatorOptions
-from fairlead.control.part import Part
+from fairlead.control.securing import Ground, Secured, secured_of
 from fairlead.control.serving import probes
-from fairlead.control.zones import zones
-from fairlead.kube import kubeconfig, request
-from fairlead.kube.client import Client
-from fairlead.kube.election import Election
-from fairlead.kube.errors import Forbidden, KubeError, NotFound
-from fairlead.kube.events import Recorder
+from fairlead.control.traces import Trace, TracedTransport, traced_caller, traced_handler, tracing, untraced
+from fairlead.control.webhooks import Webhooks
+from fairlead.kube import kubeconfig
+from fairlead.kube.calling import HttpCaller
+from fairlead.kube.calls import Caller
+from fairlead.kube.errors import ServerError, Throttled, TransportError
 from fairlead.kube.http import HttpTransport
 from fairlead.kube.kubeconfig import ClusterConfig
-from fairlead.kube.limit import Limiter
 from fairlead.kube.request import Transport
+from fairlead.webhook.routes import Routes
+from fairlead.webhook.server import Terms, serving
 
-START_TIMEOUT = 10.0
-"""Seconds that the API server may take to answer the first question."""
+__all__ = ["START_TIMEOUT", "assemble", "run"]
+
+T = TypeVar("T")
+Preflight: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+
 STOP_TIMEOUT = 10.0
 """Seconds that rounds under way get to end after a signal."""
 
@@ -65,27 +67,106 @@ async def _process(options: OperatorOptions, log: FilteringBoundLogger) -> None:
         loop.add_signal_handler(number, stop.set)
     metrics = Metrics()
     manager: Manager | None = None
-    async with probes(options.server_port, metrics, lambda: manager is not None and manager.ready.is_set()) as port:
+
+    def is_ready() -> bool:
+        return manager is not None and manager.ready.is_set()
+
+    async with probes(options.server_port, metrics, is_ready, log, options.cluster) as port:
         log.info("starting", process=options.process, version=__version__, port=port)
         config = config_of(options)
-        async with _connected(config) as transport:
-            manager = await _unless(stop, assemble(options, config.namespace, transport, metrics, log))
-            if manager is not None:
-                await _until(stop, manager)
+        with _tracing(options, log) as trace:
+            async with _connected(config, trace) as transport, _calling(trace) as caller:
+                manager, preflight = put_together(options, config.namespace, transport, metrics, log, caller)
+                manager.trace = trace
+                await _work(manager, preflight, Ground(options, config.namespace, transport, metrics, log), stop)
     log.info("stopped")
 
 
+async def _work(manager: Manager, preflight: Preflight, ground: Ground, stop: asyncio.Event) -> None:
+    if ground.options.webhooks is None:
+        await _rounds(manager, preflight, stop)
+        return
+    routes = {
+        path: traced_handler(handler, f"webhook {path}", manager.trace)
+        for path, handler in manager.webhooks.routes.items()
+    }
+    async with _serving(secured_of(ground.options.webhooks, ground), manager.webhooks, routes, ground, stop):
+        await _rounds(manager, lambda: _forbearing(preflight, ground.log), stop)
+
+
+async def _rounds(manager: Manager, preflight: Preflight, stop: asyncio.Event) -> None:
+    await _unless(stop, preflight())
+    if not stop.is_set():
+        await _until(stop, manager)
+
+
+async def _forbearing(preflight: Preflight, log: FilteringBoundLogger) -> None:
+    """A cluster that is slow or out of order must not end a process whose webhooks answer; rounds wait for it."""
+    try:
+        await preflight()
+    except (TransportError, ServerError, Throttled) as error:
+        log.warning("the cluster does not answer yet", error=str(error), help="webhooks are served meanwhile")
+
+
+@contextmanager
+def _tracing(options: OperatorOptions, log: FilteringBoundLogger) -> Iterator[Trace]:
+    traces = tracing(os.environ, options.process, log)
+    try:
+        yield traces.trace
+    finally:
+        traces.close()
+
+
 @asynccontextmanager
-async def _connected(config: ClusterConfig) -> AsyncIterator[HttpTransport]:
+async def _serving(
+    secured: Secured, webhooks: Webhooks, routes: Routes, ground: Ground, stop: asyncio.Event
+) -> AsyncIterator[None]:
+    """Serves the webhooks while the context lasts; the end of their certificate asks for the end.
+
+    The API server calls them as soon as they are registered, so nothing that rounds wait for holds them up.
+    """
+    served = await _unless(stop, secured.certificates.start())
+    if served is None:
+        yield
+        return
+    ground.metrics.show_certificate(lambda: served.ends_at)
+    cluster = ground.options.cluster
+    terms = Terms(webhooks.timeout, ending=webhooks.timeout, cluster=cluster, tls=served.context)
+    try:
+        async with serving(secured.port, routes, ground.metrics, ground.log, terms) as port:
+            ground.log.info("webhooks served", port=port)
+            keeping = asyncio.create_task(secured.run())
+            keeping.add_done_callback(lambda _: stop.set())
+            try:
+                yield
+            finally:
+                keeping.cancel()
+                with suppress(asyncio.CancelledError):
+                    await keeping
+    finally:
+        await webhooks.afterwards.finished(STOP_TIMEOUT)
+
+
+@asynccontextmanager
+async def _calling(trace: Trace) -> AsyncIterator[Caller]:
+    caller = HttpCaller()
+    try:
+        yield caller if trace is untraced else traced_caller(caller, trace)
+    finally:
+        await caller.close()
+
+
+@asynccontextmanager
+async def _connected(config: ClusterConfig, trace: Trace) -> AsyncIterator[Transport]:
     transport = HttpTransport(config)
     try:
-        yield transport
+        yield transport if trace is untraced else TracedTransport(transport, trace)
     finally:
         await transport.close()
 
 
-async def _unless(stop: asyncio.Event, starting: Coroutine[Any, Any, Manager]) -> Manager | None:
-    """The manager once it has started; None, with the start given up, when the stop signal comes first."""
+async def _unless(stop: asyncio.Event, starting: Coroutine[Any, Any, T]) -> T | None:
+    """What has started; None, with the start given up, when the stop signal comes first."""
     started = asyncio.create_task(starting)
     stopping = asyncio.create_task(stop.wait())
     try:
@@ -130,66 +211,3 @@ def config_of(options: OperatorOptions) -> ClusterConfig:
         return kubeconfig.in_cluster()
     paths = [Path(options.config_file)] if options.config_file else None
     return kubeconfig.find(paths, options.context, impersonate=options.impersonate, server=options.api_url)
-
-
-async def assemble(
-    options: OperatorOptions, home: str, transport: Transport, metrics: Metrics, log: FilteringBoundLogger
-) -> Manager:
-    """The manager for these options on this transport, once the cluster has shown that it answers.
-
-    `home` is the namespace for the lease when all namespaces are served.
-    """
-    agent = f"{options.process}/{__version__}"
-    election = None
-    if options.lease is not None:
-        # The smallest name, so that the same namespaces in another order are the same operator.
-        lease = Ref(LEASES, min(options.namespaces, default=home), options.lease)
-        election = Election(Client(transport, user_agent=agent), lease, options.identity, waits=_waiting(lease, log))
-    client = Client(
-        transport,
-        user_agent=agent,
-        limiter=Limiter(options.qps, options.burst, metrics.count_limited),
-        gate=election.gate if election is not None else None,
-        timeout=options.client_timeout,
-        observe=metrics.observe_call,
-    )
-    part = zones(client, options.namespaces, Settings(options.interval), log)
-    await _preflight(client, part, options, log)
-    return Manager(
-        part,
-        client,
-        log=log,
-        watcher=GroupSeries(metrics),
-        recorder=Recorder(client, options.process, options.identity),
-        pace=Pace(options.interval),
-        election=election,
-    )
-
-
-def _waiting(lease: Ref, log: FilteringBoundLogger) -> Callable[[str, KubeError | None], None]:
-    """Says who is waited for, or what is in the way: an operator that does not act must not be silent about it."""
-
-    def waits(holder: str, error: KubeError | None) -> None:
-        if error is None:
-            log.info("waiting for the lease", lease=str(lease), holder=holder)
-        else:
-            log.warning("the lease cannot be had", lease=str(lease), error=str(error))
-
-    return waits
-
-
-async def _preflight(client: Client, part: Part[Any], options: OperatorOptions, log: FilteringBoundLogger) -> None:
-    """Asks once for what the informers will ask for ever, so that a wrong address or a missing right ends the start.
-
-    A namespace that does not exist answers with empty lists; that it may be misspelt is worth a warning.
-    """
-    for namespace in options.namespaces or ("",):
-        for resource in dict.fromkeys(informer.resource for informer in part.informers):
-            page = request.list_page(resource, namespace, limit=1)
-            await client.call(structs.replace(page, timeout=START_TIMEOUT))
-    for namespace in options.namespaces:
-        with suppress(Forbidden):  # the contract's role has no right to read namespaces
-            try:
-                await client.call(structs.replace(request.get(Ref(NAMESPACES, "", namespace)), timeout=START_TIMEOUT))
-            except NotFound:
-                log.warning("namespace does not exist", namespace=namespace, help="check the name, or create it")

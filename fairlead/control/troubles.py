@@ -5,13 +5,18 @@ from __future__ import annotations
 from structlog.types import FilteringBoundLogger
 
 from fairlead.api.meta import Resource
+from fairlead.kube.errors import Forbidden, NotFound
 from fairlead.kube.watch import Unreadable
 
 
 class Troubles:
     """The words about one informer; `failed` and `restored` are what it calls."""
 
-    def __init__(self, resource: Resource, namespace: str, log: FilteringBoundLogger) -> None:
+    def __init__(
+        self, resource: Resource, namespace: str, log: FilteringBoundLogger, *, optional: bool = False
+    ) -> None:
+        """`optional` says that all goes on without the resource when it is not served or not permitted."""
+        self._optional = optional
         self._log = log.bind(resource=resource.plural, namespace=namespace or "all")
         self._said = ""
         """The last failure, until it is over."""
@@ -22,7 +27,8 @@ class Troubles:
             self._log.warning("object cannot be read", object="/".join(error.key), error=str(error))
         elif str(error) != self._said:
             self._said = str(error)
-            self._log.warning("watch failed", error=self._said)
+            missing = self._optional and isinstance(error, NotFound | Forbidden)
+            self._log.warning("carrying on without" if missing else "watch failed", error=self._said)
 
     def restored(self) -> None:
         self._said = ""

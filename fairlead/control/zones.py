@@ -12,18 +12,26 @@ from structlog.types import FilteringBoundLogger
 from fairlead.api.apps import STATEFULSETS, StatefulSet
 from fairlead.api.core import PODS, Pod
 from fairlead.api.meta import Resource
-from fairlead.api.zones import GROUP_LABEL, Settings
+from fairlead.api.zones import GROUP_LABEL, MIN_TIME, Settings
+from fairlead.control.budgets import Budgets
+from fairlead.control.checks import Checks
 from fairlead.control.gather import zones as gathering
+from fairlead.control.metrics import Metrics
 from fairlead.control.part import Key, Part, Saying, Wake
+from fairlead.control.progress import standings_of
+from fairlead.control.reviews import Caches, endpoints
+from fairlead.control.stamping import stamping
 from fairlead.control.troubles import Troubles
 from fairlead.decide.ask import Answers
-from fairlead.decide.decision import Decision, Hold
+from fairlead.decide.decision import Aside, Decision, Hold
 from fairlead.decide.zones import decide
 from fairlead.decide.zones.course import moved_first
 from fairlead.decide.zones.groups import group_of
 from fairlead.decide.zones.seen import Snapshot
+from fairlead.decide.zones.spacing import rests_on_label
 from fairlead.decide.zones.waits import waits_of
-from fairlead.decide.zones.words import LOGGED, MOVED_FIRST, REASONS, WRITES
+from fairlead.decide.zones.words import IMPOSSIBLE, LOGGED, MOVED_FIRST, REASONS, WRITES
+from fairlead.decide.zones.zpdb import Guard
 from fairlead.kube.client import Client
 from fairlead.kube.informer import Change, Informer
 from fairlead.kube.store import Named
@@ -34,7 +42,7 @@ N = TypeVar("N", bound=Named)
 class _Watched:
     """The informers of one namespace, or of all of them."""
 
-    def __init__(self, client: Client, namespace: str, log: FilteringBoundLogger) -> None:
+    def __init__(self, client: Client, namespace: str, log: FilteringBoundLogger, metrics: Metrics) -> None:
         of_zones, of_pods = Troubles(STATEFULSETS, namespace, log), Troubles(PODS, namespace, log)
         self.zones = Informer(
             client,
@@ -55,18 +63,24 @@ class _Watched:
             trouble=of_pods.failed,
             restored=of_pods.restored,
         )
+        self.budgets = Budgets(client, namespace, log, metrics.observed_configuration)
+        self.checks = Checks(client, namespace, log, metrics.observed_health_check)
 
 
-def zones(client: Client, namespaces: tuple[str, ...], settings: Settings, log: FilteringBoundLogger) -> Part[Snapshot]:
+def zones(
+    client: Client, namespaces: tuple[str, ...], settings: Settings, metrics: Metrics, log: FilteringBoundLogger
+) -> Part[Snapshot]:
     """The part for these namespaces; none means all."""
-    watched = {namespace: _Watched(client, namespace, log) for namespace in namespaces or ("",)}
+    watched = {namespace: _Watched(client, namespace, log, metrics) for namespace in namespaces or ("",)}
 
     def of(key: Key) -> _Watched:
         return watched.get(key.namespace) or watched[""]
 
     def subscribe(wake: Wake) -> None:
+        labels = _Labels(log)
         for each in watched.values():
             _subscribe(each, wake, log)
+            each.zones.subscribe(labels.observed)
 
     def informers_of(key: Key) -> Mapping[Resource, Informer[Named]]:
         each = of(key)
@@ -80,7 +94,11 @@ def zones(client: Client, namespaces: tuple[str, ...], settings: Settings, log: 
 
     def gather(key: Key, answers: Answers, since: Mapping[str, datetime]) -> Snapshot | None:
         each = of(key)
-        return gathering.snapshot(key, each.zones.store, each.pods.store, settings, answers, since)
+        budgets, checks = each.budgets.of(key.namespace), each.checks.of(key.namespace)
+        return gathering.snapshot(key, each.zones.store, each.pods.store, settings, answers, since, budgets, checks)
+
+    def observe(key: Key, seen: Snapshot, now: datetime) -> None:
+        metrics.progress.passed(key, standings_of(seen, now))
 
     return Part(
         name="zones",
@@ -94,7 +112,25 @@ def zones(client: Client, namespaces: tuple[str, ...], settings: Settings, log: 
         decide=decide,
         say=_say,
         done={does: Saying(words.level, words.message) for does, words in WRITES.items()},
+        observe=observe,
+        endpoints=endpoints(settings, _caches(watched), metrics),
+        optional=tuple(one for each in watched.values() for one in (each.budgets.informer, each.checks.informer)),
+        beside=(stamping({name: (each.pods, each.budgets) for name, each in watched.items()}, settings),),
     )
+
+
+def _caches(watched: Mapping[str, _Watched]) -> Caches:
+    """What webhooks see; of a namespace that is not watched, nothing is cached and no budget is in force."""
+
+    def guards(namespace: str) -> tuple[Guard, ...] | None:
+        each = watched.get(namespace) or watched.get("")
+        return () if each is None else each.budgets.known_of(namespace)
+
+    def pod(namespace: str, name: str) -> Pod | None:
+        each = watched.get(namespace) or watched.get("")
+        return None if each is None else each.pods.store.get(namespace, name)
+
+    return Caches(guards, pod)
 
 
 def _any(informer: Informer[StatefulSet] | Informer[Pod]) -> Informer[Named]:
@@ -102,21 +138,32 @@ def _any(informer: Informer[StatefulSet] | Informer[Pod]) -> Informer[Named]:
     return cast("Informer[Named]", informer)
 
 
-def _say(seen: Snapshot, decision: Decision) -> tuple[Saying, ...]:
-    reason, group = decision.verdict.reason, group_of(seen)
-    waits = "; ".join(wait.text for wait in waits_of(group, reason)) if isinstance(decision.verdict, Hold) else ""
+def _say(seen: Snapshot, decision: Decision, now: datetime) -> tuple[Saying, ...]:
+    reason, group = decision.verdict.reason, group_of(seen, now)
+    details = decision.verdict.details if isinstance(decision.verdict, Hold) else ()
+    held = waits_of(group, reason, details) if isinstance(decision.verdict, Hold) else ()
+    waits = "; ".join(wait.text for wait in held)
     keys = {"reason": reason.word, "waiting_for": waits} if waits else {"reason": reason.word}
     words = REASONS[reason]
     first = moved_first(group) if decision.rule == "roll" else None
+    beside = {aside.text for aside in decision.asides}
     return (
         Saying(words.level, words.message, keys),
         *((Saying(MOVED_FIRST.level, MOVED_FIRST.message, {"zone": first.name}),) if first is not None else ()),
         *(
             Saying(told.level, told.message, {"object": str(tell.about), "text": tell.text})
             for tell in decision.tell
-            if (told := LOGGED.get(tell.reason))
+            if (told := LOGGED.get(tell.reason)) and tell.text not in beside
         ),
+        *map(_said_beside, decision.asides),
     )
+
+
+def _said_beside(aside: Aside) -> Saying:
+    """A scaling error is said in every pass, as the contract wants it (rule 22, E-14)."""
+    words, reason = REASONS[aside.reason], aside.reason.word
+    keys = {"reason": reason, "object": str(aside.about), "text": aside.text}
+    return Saying(words.level, words.message, keys, repeated=words.message == IMPOSSIBLE)
 
 
 def _subscribe(watched: _Watched, wake: Wake, log: FilteringBoundLogger) -> None:
@@ -133,8 +180,30 @@ def _subscribe(watched: _Watched, wake: Wake, log: FilteringBoundLogger) -> None
             for key in gathering.groups_of(pod, watched.zones.store):
                 wake(key, change.initial)
 
+    def rules_changed(namespace: str, initial: bool) -> None:
+        for key in gathering.all_groups(watched.zones.store):
+            if key.namespace == namespace:
+                wake(key, initial)
+
     watched.zones.subscribe(zone_changed)
     watched.pods.subscribe(pod_changed)
+    watched.budgets.subscribe(rules_changed)
+    watched.checks.subscribe(rules_changed)
+
+
+class _Labels:
+    """U-2: warns once in the life of the process that the minimum between downscales still stands in a label."""
+
+    def __init__(self, log: FilteringBoundLogger) -> None:
+        self._log = log
+        self._warned = False
+
+    def observed(self, change: Change[StatefulSet]) -> None:
+        if self._warned or change.new is None or not rests_on_label(change.new):
+            return
+        self._warned = True
+        metadata = change.new.metadata
+        self._log.warning("deprecated label", label=MIN_TIME, name=metadata.name, use="an annotation of the same key")
 
 
 def _belonging(pod: Pod) -> tuple[object, ...]:

@@ -8,10 +8,12 @@ from types import ModuleType
 
 import pytest
 
+from fairlead.api.zones import Settings
 from fairlead.cli import rollout_operator
-from fairlead.cli.goflags import Flag, parse
-from fairlead.cli.rollout_operator import LATER, PROCESS, WORKING, main, options_of, warnings
-from fairlead.control.options import OperatorOptions
+from fairlead.cli.goflags import parse
+from fairlead.cli.rollout_operator import FLAGS, PROCESS, main, options_of, warnings
+from fairlead.control.options import OperatorOptions, WebhookOptions
+from fairlead.webhook.cluster_label import ClusterLabel
 
 CONTRACT = {
     "log.level": "debug",
@@ -41,6 +43,7 @@ CONTRACT = {
         "admission/prepare-downscale",
         "admission/pod-eviction",
         "admission/zpdb-validation",
+        "pods/eviction",
     ),
     "server.cluster-validation.http.excluded-user-agents": (),
     "kubernetes.cluster-domain": "cluster.local.",
@@ -53,7 +56,7 @@ CONTRACT = {
 
 
 def options(*words: str) -> OperatorOptions:
-    return options_of(parse(PROCESS, WORKING + LATER, ("-kubernetes.namespace=test", *words)))
+    return options_of(parse(PROCESS, FLAGS, ("-kubernetes.namespace=test", *words)))
 
 
 @pytest.fixture
@@ -67,7 +70,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[OperatorOptions]:
 
 
 def test_the_flags_are_exactly_those_of_the_contract_with_its_defaults() -> None:
-    assert {flag.name: flag.default for flag in WORKING + LATER} == CONTRACT
+    assert {flag.name: flag.default for flag in FLAGS} == CONTRACT
 
 
 def test_without_flags_but_the_namespace_it_runs_as_the_contract_says() -> None:
@@ -120,6 +123,10 @@ FILES = ("-server-tls.cert-file=c", "-server-tls.key-file=k")
         (("-server.cluster-validation.http.excluded-user-agents=(",), "regular expression"),
         (("-server-tls.request-timeout=0",), "-server-tls.request-timeout"),
         (("-zpdb.pod-ready-annotation-patch-timeout=-1s",), "-zpdb.pod-ready-annotation-patch-timeout"),
+        (
+            ("-server-tls.enabled", "-server-tls.self-signed-cert.expiration=0"),
+            "-server-tls.self-signed-cert.expiration",
+        ),
         (OWN_CERTIFICATE, "-server-tls.cert-file"),
         ((*OWN_CERTIFICATE, "-server-tls.cert-file=c"), "-server-tls.key-file"),
         ((*OWN_CERTIFICATE, *FILES), "-webhooks.update-ca-bundle=false"),
@@ -178,40 +185,92 @@ def test_help_is_exit_0_with_the_usage_on_stderr(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err.startswith("Usage of rollout-operator:\n")
 
 
-@pytest.mark.parametrize("flag", LATER, ids=lambda flag: flag.name)
-def test_a_flag_of_later_work_that_asks_for_something_warns_once(flag: Flag[object]) -> None:
-    value = "true" if isinstance(flag.default, bool) else flag.kind.show(flag.default) or "x"
+def test_no_flag_of_the_contract_is_warned_of() -> None:
+    words = [f"-{flag.name}={flag.kind.show(flag.default)}" for flag in FLAGS]
 
-    given = parse(PROCESS, WORKING + LATER, (f"-{flag.name}={value}",))
+    given = parse(PROCESS, FLAGS, words)
 
-    (warning,) = warnings(given)
-    assert warning.startswith(f"-{flag.name} does nothing yet")
-
-
-def test_flags_that_work_and_booleans_that_ask_for_nothing_do_not_warn() -> None:
-    words = [f"-{flag.name}={flag.kind.show(flag.default)}" for flag in WORKING]
-    words += [f"-{flag.name}=false" for flag in LATER if isinstance(flag.default, bool)]
-
-    given = parse(PROCESS, WORKING + LATER, words)
-
-    assert given.given == {word[1:].partition("=")[0] for word in words}
+    assert given.given == {flag.name for flag in FLAGS}
     assert list(warnings(given)) == []
 
 
 def test_words_that_go_does_not_read_are_warned_of() -> None:
-    (warning, ignored) = warnings(parse(PROCESS, WORKING + LATER, ("-use-zone-tracker", "true", "-server.port=1")))
+    (ignored,) = warnings(parse(PROCESS, FLAGS, ("-use-zone-tracker", "true", "-server.port=1")))
 
-    assert warning.startswith("-use-zone-tracker")
     assert '"true" is no flag' in ignored
 
 
 def test_warnings_are_log_records_in_the_chosen_form_and_then_it_runs(
     started: list[OperatorOptions], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = main(["-kubernetes.namespace=test", "-log.format=json", "-pods.client-timeout=1s"])
+    code = main(["-kubernetes.namespace=test", "-log.format=json", "word"])
 
     (line,) = capsys.readouterr().err.splitlines()
     assert code == 0
     assert '"level":"warn"' in line.replace('": "', '":"')
-    assert "-pods.client-timeout does nothing yet" in line
+    assert "is no flag" in line
     assert started[0].log_format == "json"
+
+
+def test_flags_about_deciding_become_settings() -> None:
+    made = options(
+        "-kubernetes.cluster-domain=example.org",
+        "-pods.client-timeout=2s",
+        "-server-tls.request-timeout=7s",
+        "-use-zone-tracker",
+        "-zone-tracker.config-map-name=times",
+        "-zpdb.pod-ready-annotation-patch-timeout=3s",
+    )
+
+    assert made.settings == Settings(
+        cluster_domain="example.org",
+        pods_timeout=2.0,
+        request_timeout=7.0,
+        use_zone_tracker=True,
+        tracker_name="times",
+        stamp_timeout=3.0,
+    )
+    assert options().settings == Settings()
+    assert options("-pods.client-timeout=0").settings.pods_timeout == rollout_operator.NO_TIMEOUT
+
+
+def test_webhooks_are_served_only_when_tls_is_enabled() -> None:
+    assert options("-server-tls.port=1234").webhooks is None
+    assert options("-server-tls.enabled").webhooks == WebhookOptions()
+
+
+def test_flags_about_the_certificate_say_how_webhooks_are_secured() -> None:
+    made = options(
+        "-server-tls.enabled",
+        "-server-tls.port=1234",
+        "-server-tls.self-signed-cert.secret-name=s",
+        "-server-tls.self-signed-cert.dns-name=d",
+        "-server-tls.self-signed-cert.org=o",
+        "-server-tls.self-signed-cert.expiration=1d",
+        "-webhooks.update-ca-bundle=false",
+        "-server-tls.cert-file=ignored-while-self-signed",
+    )
+
+    assert made.webhooks == WebhookOptions(
+        port=1234, secret="s", dns_name="d", organisation="o", lifetime=86400.0, injects=False
+    )
+
+
+def test_own_files_replace_the_self_signed_certificate() -> None:
+    made = options(*OWN_CERTIFICATE, *FILES, "-webhooks.update-ca-bundle=false").webhooks
+
+    assert made is not None
+    assert (made.certificate_file, made.key_file, made.injects, made.renews) == ("c", "k", False, False)
+
+
+def test_cluster_validation_expects_the_namespace() -> None:
+    made = options(
+        "-server.cluster-validation.http.enabled",
+        "-server.cluster-validation.http.soft-validation",
+        "-server.cluster-validation.http.excluded-paths=a,b",
+        "-server.cluster-validation.http.excluded-user-agents=x.*",
+    )
+
+    assert made.cluster == ClusterLabel("test", True, ("a", "b"), ("x.*",))
+    assert options("-server.cluster-validation.http.enabled").cluster == ClusterLabel("test")
+    assert options().cluster is None

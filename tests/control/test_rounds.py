@@ -214,7 +214,7 @@ def test_groups_that_come_and_go_leave_nothing_behind() -> None:
 
 
 def remembered(manager: Manager) -> int:
-    rounds, queue = manager._rounds, manager._queue
+    rounds, queue = manager._lanes[0].rounds, manager._lanes[0].queue
     return (
         len(rounds._said)
         + len(rounds._wrote)
@@ -254,7 +254,7 @@ def test_a_round_that_asks_nothing_gathers_once() -> None:
         await world.zone("zone-a", "one")
         async with world.operating() as manager:
             gathered: list[Key] = []
-            rounds, real = manager._rounds, manager._part.gather
+            rounds, real = manager._lanes[0].rounds, manager._part.gather
 
             def gather(key: Key, answers: Answers, since: Mapping[str, datetime]) -> object:
                 gathered.append(key)

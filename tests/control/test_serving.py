@@ -9,13 +9,17 @@ import pytest
 
 from fairlead.control.metrics import Metrics
 from fairlead.control.serving import PortBusy, probes
+from fairlead.webhook.cluster_label import ClusterLabel
+from tests.control.world import Log
+
+LOG = Log().logger()
 
 
 def test_ready_answers_500_until_it_is_ready_whatever_the_method() -> None:
     async def scenario() -> list[tuple[int, bytes]]:
         ready = asyncio.Event()
         answers: list[tuple[int, bytes]] = []
-        async with probes(0, Metrics(), ready.is_set) as port, aiohttp.ClientSession() as session:
+        async with probes(0, Metrics(), ready.is_set, LOG) as port, aiohttp.ClientSession() as session:
             for method in ("GET", "POST", "GET", "POST"):
                 if len(answers) == 2:
                     ready.set()
@@ -30,7 +34,7 @@ def test_requests_are_measured_by_route() -> None:
     metrics = Metrics()
 
     async def scenario() -> str:
-        async with probes(0, metrics, lambda: True) as port, aiohttp.ClientSession() as session:
+        async with probes(0, metrics, lambda: True, LOG) as port, aiohttp.ClientSession() as session:
             for path in ("/ready", "/metrics", "/nowhere"):
                 async with session.get(f"http://127.0.0.1:{port}{path}") as answer:
                     text = await answer.text()
@@ -52,8 +56,50 @@ def test_requests_are_measured_by_route() -> None:
 
 def test_a_busy_port_is_said_in_one_sentence() -> None:
     async def scenario() -> None:
-        async with probes(0, Metrics(), lambda: True) as port, probes(port, Metrics(), lambda: True):
+        async with probes(0, Metrics(), lambda: True, LOG) as port, probes(port, Metrics(), lambda: True, LOG):
             pass
 
     with pytest.raises(PortBusy, match=r"port \d+ cannot be listened on .*; choose another one"):
         asyncio.run(scenario())
+
+
+def test_requests_for_another_cluster_are_refused_but_for_probes_and_scrapes() -> None:
+    metrics = Metrics()
+
+    async def scenario() -> dict[str, int]:
+        cluster = ClusterLabel("ns")
+        answers: dict[str, int] = {}
+        async with (
+            probes(0, metrics, lambda: True, LOG, cluster) as port,
+            aiohttp.ClientSession(headers={"X-Cluster": "else"}) as session,
+        ):
+            for path in ("/ready", "/metrics", "/debug/pprof/", "/else"):
+                async with session.get(f"http://127.0.0.1:{port}{path}") as answer:
+                    answers[path] = answer.status
+        return answers
+
+    assert asyncio.run(scenario()) == {"/ready": 200, "/metrics": 200, "/debug/pprof/": 404, "/else": 511}
+    labels = {
+        "protocol": "http",
+        "method": "other",
+        "cluster_validation_label": "ns",
+        "request_cluster_validation_label": "else",
+    }
+    name = "rollout_operator_server_invalid_cluster_validation_label_requests_total"
+    assert metrics.registry.get_sample_value(name, labels) == 1
+
+
+def test_unusual_methods_are_measured_together() -> None:
+    metrics = Metrics()
+
+    async def scenario() -> None:
+        async with probes(0, metrics, lambda: True, LOG) as port, aiohttp.ClientSession() as session:
+            for method in ("PROPFIND", "MKCOL", "REPORT"):
+                async with session.request(method, f"http://127.0.0.1:{port}/ready") as answer:
+                    assert answer.status == 200
+
+    asyncio.run(scenario())
+
+    name = "rollout_operator_request_duration_seconds_count"
+    labels = {"method": "other", "route": "ready", "status_code": "200", "ws": "false"}
+    assert metrics.registry.get_sample_value(name, labels) == 3

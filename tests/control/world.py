@@ -22,6 +22,7 @@ from fairlead.kube import clock, request
 from fairlead.kube.client import Client
 from fairlead.kube.faults import Fault, Faulty
 from fairlead.kube.request import Request, Transport
+from fairlead.sim.access import master
 from fairlead.sim.cluster import FIRST_NAMESPACES, Cluster
 from fairlead.sim.kubelet import Kubelet
 from fairlead.sim.store import Tree
@@ -64,8 +65,8 @@ class World:
         self.deletes: list[tuple[float, str]] = []
         """When the operator sent deletions of which pods."""
         self.fault: Callable[[Request], Fault | None] = lambda _: None
-        self.wire = Faulty(self.cluster.transport("operator"), self._strike)
-        self.kubelet = Kubelet(Client(self.cluster.transport("kubelet")), gone_after=gone_after)
+        self.wire = Faulty(self.cluster.transport(master("operator")), self._strike)
+        self.kubelet = Kubelet(Client(self.cluster.transport(master("kubelet"))), gone_after=gone_after)
 
     def _strike(self, request: Request, _: int) -> Fault | None:
         self.requests.append(request)
@@ -79,7 +80,8 @@ class World:
     async def operator(self, through: Transport | None = None, **options: Any) -> Manager:
         """A manager on the wire, not yet running."""
         settings = OperatorOptions(process="fairlead", identity="me", **{"namespaces": ("test",), **options})
-        return await assemble(settings, "default", through or self.wire, self.metrics, self.log.logger())
+        wire, log, caller = through or self.wire, self.log.logger(), self.cluster.network.call
+        return await assemble(settings, "default", wire, self.metrics, log, caller)
 
     @asynccontextmanager
     async def operating(self, through: Transport | None = None, **options: Any) -> AsyncIterator[Manager]:

@@ -10,11 +10,14 @@ from datetime import datetime
 
 from fairlead.api.apps import StatefulSet
 from fairlead.api.core import Pod
-from fairlead.api.zones import GROUP_LABEL, NAME_LABEL, Settings
+from fairlead.api.zones import NAME_LABEL, Settings
 from fairlead.control.part import Key
 from fairlead.decide.ask import Answers
+from fairlead.decide.zones.checks import HealthCheck
 from fairlead.decide.zones.groups import selects
+from fairlead.decide.zones.membership import group_name
 from fairlead.decide.zones.seen import Snapshot
+from fairlead.decide.zones.zpdb import Guard
 from fairlead.kube.store import Named, Readable
 
 _GROUP, _NAME, _UID, _SELECTING, _CONTROLLER, _ORPHAN = "group", "name", "uid", "selecting", "controller", "orphan"
@@ -29,7 +32,7 @@ def _in(namespace: str, value: str) -> str:
 
 
 def _by_group(zone: StatefulSet) -> Iterator[str]:
-    if (group := zone.metadata.labels.get(GROUP_LABEL)) is not None:
+    if (group := group_name(zone)) is not None:
         yield _in(zone.metadata.namespace, group)
 
 
@@ -74,6 +77,8 @@ def snapshot(
     settings: Settings,
     answers: Answers,
     since: Mapping[str, datetime],
+    budgets: tuple[Guard, ...] = (),
+    checks: tuple[HealthCheck, ...] = (),
 ) -> Snapshot | None:
     """Everything a decision about this group may read; None when it has no StatefulSet."""
     namespace, group = key
@@ -94,13 +99,17 @@ def snapshot(
         answers=answers,
         settings=settings,
         since=since,
+        budgets=budgets,
+        checks=checks,
     )
 
 
 def versions(seen: Snapshot) -> Iterator[str]:
     """Names every object of the Snapshot, and the version in which it shows it."""
     shown: tuple[Named, ...] = (*seen.statefulsets, *seen.pods)
-    return (f"{item.metadata.uid}@{item.metadata.resource_version}" for item in shown)
+    yield from (f"{item.metadata.uid}@{item.metadata.resource_version}" for item in shown)
+    yield from (f"{guard.uid}@{guard.generation}" for guard in seen.budgets)
+    yield from (f"{check.uid}@{check.generation}" for check in seen.checks)
 
 
 def scopes(key: Key, zones: Readable[StatefulSet]) -> Iterator[str]:
@@ -110,7 +119,7 @@ def scopes(key: Key, zones: Readable[StatefulSet]) -> Iterator[str]:
 
 def group_of(zone: StatefulSet) -> Iterator[Key]:
     """The group a StatefulSet belongs to, if any."""
-    if (group := zone.metadata.labels.get(GROUP_LABEL)) is not None:
+    if (group := group_name(zone)) is not None:
         yield Key((zone.metadata.namespace, group))
 
 

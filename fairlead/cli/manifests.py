@@ -1,0 +1,52 @@
+"""`fairlead manifests`: prints the objects that install a part, for `kubectl apply -f -`."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from fairlead.cli import exits
+from fairlead.cli.crds import add_part
+
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_part(parser)
+    parser.add_argument(
+        "-n", "--namespace", metavar="NAME", default="default", help="namespace to look after (default %(default)s)"
+    )
+    parser.add_argument("--image", metavar="IMAGE", default="", help="image with the programs of this release")
+    parser.add_argument("--ha", action="store_true", help="two replicas, of which one acts and both answer webhooks")
+    parser.add_argument("--webhooks", action="store_true", help="webhooks that guard downscales and evictions")
+    parser.add_argument("--monitoring", action="store_true", help="ServiceMonitor, alerts and a Grafana dashboard")
+    parser.add_argument("--network-policy", action="store_true", help="limit what the operator's pods reach")
+    parser.add_argument(
+        "--phased-deployments", action="store_true", help="labelled Deployments roll out one after another"
+    )
+    parser.add_argument("--zone-tracker", metavar="NAME", default="", help="keep times of downscales in this ConfigMap")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from fairlead.cli.main import UsageError
+    from fairlead.manifests.files import written
+    from fairlead.manifests.values import Values
+    from fairlead.manifests.zones import objects
+
+    namespace = arguments.namespace
+    if not _NAMESPACE.fullmatch(namespace):
+        raise UsageError(f'-n is "{namespace}": a namespace has up to 63 of a to z, 0 to 9 and - inside')
+    if arguments.phased_deployments and not arguments.webhooks:
+        raise UsageError("--phased-deployments needs --webhooks: a webhook is what holds a Deployment")
+    values = Values(
+        namespace=namespace,
+        high_availability=arguments.ha,
+        webhooks=arguments.webhooks,
+        monitoring=arguments.monitoring,
+        network_policy=arguments.network_policy,
+        phased_deployments=arguments.phased_deployments,
+        zone_tracker=arguments.zone_tracker,
+        **({"image": arguments.image} if arguments.image else {}),
+    )
+    print(written(objects(values)), end="")
+    return exits.OK

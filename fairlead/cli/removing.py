@@ -1,0 +1,134 @@
+"""Finds what an installation of a part consists of, live, and removes it in an order that never locks the cluster.
+
+Webhook configurations go first: one that is left without its operator refuses what it was to guard. Everything else
+follows the Deployment; the kinds go last, because their objects, in all namespaces, go with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from fairlead.api.meta import Meta, Ref, Resource
+from fairlead.api.zones import NAMESPACE
+from fairlead.kube.client import Client
+from fairlead.kube.errors import KubeError, NotFound
+from fairlead.kube.request import delete
+from fairlead.manifests.files import custom_resources
+from fairlead.manifests.values import NAME, NAME_LABEL
+
+_ADMISSION = "admissionregistration.k8s.io"
+_RBAC = "rbac.authorization.k8s.io"
+_MONITORING = "monitoring.coreos.com"
+
+WEBHOOKS = (
+    Resource(_ADMISSION, "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", namespaced=False),
+    Resource(_ADMISSION, "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", namespaced=False),
+)
+INSIDE = (
+    Resource("apps", "v1", "deployments", "Deployment"),
+    Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"),
+    Resource("", "v1", "services", "Service"),
+    Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy"),
+    Resource(_MONITORING, "v1", "servicemonitors", "ServiceMonitor"),
+    Resource(_MONITORING, "v1", "prometheusrules", "PrometheusRule"),
+    Resource("", "v1", "configmaps", "ConfigMap"),
+    Resource("", "v1", "secrets", "Secret"),
+    Resource("coordination.k8s.io", "v1", "leases", "Lease"),
+    Resource(_RBAC, "v1", "rolebindings", "RoleBinding"),
+    Resource(_RBAC, "v1", "roles", "Role"),
+    Resource("", "v1", "serviceaccounts", "ServiceAccount"),
+)
+ROLES = (
+    Resource(_RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False),
+    Resource(_RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False),
+)
+CUSTOM = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
+)
+
+
+class Item(Struct, frozen=True):
+    """One object to remove."""
+
+    ref: Ref
+    manager: str = ""
+    """Who says that it manages the object."""
+    holds: int = 0
+    """Objects, of all namespaces, that go with it."""
+
+    def __str__(self) -> str:
+        along = f" with {self.holds} object{'s' * (self.holds != 1)} of all namespaces" if self.holds else ""
+        return f"{self.ref.resource.kind}/{self.ref.name}{along}"
+
+
+class Removal(Struct, frozen=True):
+    """How far a removal came; `error` says what stopped it."""
+
+    removed: tuple[Item, ...]
+    left: tuple[Item, ...]
+    error: KubeError | None = None
+
+
+class _Wire(Struct, frozen=True):
+    metadata: Meta
+
+
+async def find(client: Client, part: str, namespace: str, *, kinds: bool) -> tuple[Item, ...]:
+    """What is to go, in the order in which it is to go; `kinds` adds the CustomResourceDefinitions."""
+    found: list[Item] = []
+    for resource in WEBHOOKS:
+        found += await _labelled(client, resource, "", f"{NAMESPACE}={namespace}")
+    for resource in INSIDE:
+        found += await _labelled(client, resource, namespace, f"{NAME_LABEL}={NAME}")
+    for resource in ROLES:
+        found += await _labelled(client, resource, "", f"{NAME_LABEL}={NAME},{NAMESPACE}={namespace}")
+    if kinds:
+        for definition in _definitions(part):
+            found += await _kind(client, *definition)
+    return tuple(found)
+
+
+async def remove(client: Client, items: Sequence[Item]) -> Removal:
+    """Removes one after the other and stops at the first that does not go: what comes later may need it gone."""
+    for number, item in enumerate(items):
+        try:
+            await client.call(delete(item.ref, propagation="Background"))
+        except NotFound:
+            continue
+        except KubeError as error:
+            return Removal(tuple(items[:number]), tuple(items[number:]), error)
+    return Removal(tuple(items), ())
+
+
+async def _labelled(client: Client, resource: Resource, namespace: str, labels: str) -> Iterator[Item]:
+    try:
+        listed = await client.list(resource, _Wire, namespace=namespace, labels=labels)
+    except NotFound:  # a kind that this cluster does not have
+        return iter(())
+    return (_item(resource, one.metadata) for one in sorted(listed.items, key=lambda one: one.metadata.name))
+
+
+async def _kind(client: Client, name: str, kind: Resource) -> list[Item]:
+    try:
+        definition = await client.read(Ref(CUSTOM, "", name), _Wire)
+    except NotFound:
+        return []
+    try:
+        objects = len((await client.list(kind, _Wire)).items)
+    except NotFound:  # not served: not established yet, or another version
+        objects = 0
+    return [_item(CUSTOM, definition.metadata, objects)]
+
+
+def _definitions(part: str) -> Iterator[tuple[str, Resource]]:
+    for definition in custom_resources(part):
+        spec = definition["spec"]
+        names, version = spec["names"], spec["versions"][0]["name"]
+        yield definition["metadata"]["name"], Resource(spec["group"], version, names["plural"], names["kind"])
+
+
+def _item(resource: Resource, metadata: Meta, holds: int = 0) -> Item:
+    ref = Ref(resource, metadata.namespace, metadata.name, metadata.uid)
+    return Item(ref, metadata.labels.get("app.kubernetes.io/managed-by", ""), holds)

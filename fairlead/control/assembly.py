@@ -1,0 +1,192 @@
+"""What an operator is made of, from its options: clients, records, part, webhooks, manager; on any transport.
+
+Apart from servers, signals and certificates, so that the same operator runs in a process and in virtual time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+from msgspec import structs
+from structlog.types import FilteringBoundLogger
+
+from fairlead import __version__
+from fairlead.api.core import LEASES, NAMESPACES
+from fairlead.api.meta import Ref
+from fairlead.api.zones import OWN_LABELS
+from fairlead.control.calling import measured
+from fairlead.control.manager import Manager, Pace
+from fairlead.control.metrics import GroupSeries, Metrics
+from fairlead.control.options import OperatorOptions
+from fairlead.control.part import Part
+from fairlead.control.phased import with_phased
+from fairlead.control.webhooks import Webhooks
+from fairlead.control.zones import zones
+from fairlead.decide.act import Tell
+from fairlead.drive.answers import Kept
+from fairlead.drive.outside import Outside
+from fairlead.kube import request
+from fairlead.kube.calls import Caller
+from fairlead.kube.client import Client
+from fairlead.kube.election import Election
+from fairlead.kube.errors import Forbidden, KubeError, NotFound
+from fairlead.kube.events import Recorder
+from fairlead.kube.limit import Limiter
+from fairlead.kube.record import LeaseRecords, MemoryRecords, Records
+from fairlead.kube.request import Transport
+from fairlead.webhook.admission import Bench
+from fairlead.webhook.afterwards import Afterwards
+from fairlead.webhook.cluster_label import HEADER
+
+RECORD_TIMEOUT = 10.0
+"""Seconds for reading or writing a record."""
+START_TIMEOUT = 10.0
+"""Seconds that the API server may take to answer the first question."""
+
+
+def place_of(options: OperatorOptions, home: str) -> str:
+    """The namespace of what belongs to the operator itself, `home` when all namespaces are served.
+
+    The smallest name, so that the same namespaces in another order are the same operator.
+    """
+    return min(options.namespaces, default=home)
+
+
+def agent_of(options: OperatorOptions) -> str:
+    return f"{options.process}/{__version__}"
+
+
+def headers_of(options: OperatorOptions, home: str) -> tuple[tuple[str, str], ...]:
+    """Of every call, to the API server and to pods: where it belongs."""
+    return ((HEADER, place_of(options, home)),)
+
+
+async def assemble(
+    options: OperatorOptions,
+    home: str,
+    transport: Transport,
+    metrics: Metrics,
+    log: FilteringBoundLogger,
+    caller: Caller | None = None,
+) -> Manager:
+    """The manager for these options on this transport, once the cluster has shown that it answers."""
+    manager, preflight = put_together(options, home, transport, metrics, log, caller)
+    await preflight()
+    return manager
+
+
+def put_together(
+    options: OperatorOptions,
+    home: str,
+    transport: Transport,
+    metrics: Metrics,
+    log: FilteringBoundLogger,
+    caller: Caller | None = None,
+) -> tuple[Manager, Callable[[], Coroutine[Any, Any, None]]]:
+    """The manager, and what asks the cluster whether the manager can work; nothing has been asked yet.
+
+    `home` is the namespace for the lease when all namespaces are served; `caller` makes the calls to pods.
+    """
+    headers = headers_of(options, home)
+
+    def limited(gate: Callable[[], None] | None = None) -> Client:
+        """A client with a share of its own of the limit."""
+        return Client(
+            transport,
+            user_agent=agent_of(options),
+            limiter=Limiter(options.qps, options.burst, metrics.count_limited),
+            gate=gate,
+            timeout=options.client_timeout,
+            headers=headers,
+            observe=metrics.observe_call,
+        )
+
+    unlimited = Client(transport, user_agent=agent_of(options), headers=headers)
+    election = _election(options, home, unlimited, log)
+    client = limited(election.gate if election is not None else None)
+    recorder = Recorder(client, options.process, options.identity)
+    settings = structs.replace(options.settings, reconcile_interval=options.interval)
+    part = zones(client, options.namespaces, settings, metrics, log)
+    if settings.phased_deployments:
+        part = with_phased(part, client, options.namespaces, settings, log)
+    outside = Outside(
+        client,
+        caller=None if caller is None else measured(caller, metrics),
+        records=_records(options, home, unlimited),
+        kept=Kept(),
+        gate=election.gate if election is not None else None,
+        headers=headers,
+    )
+    manager = Manager(
+        part,
+        outside,
+        log=log,
+        watcher=GroupSeries(metrics),
+        recorder=recorder,
+        pace=Pace(options.interval),
+        election=election,
+        webhooks=_webhooks(part, outside, limited, settings.request_timeout, recorder, log),
+    )
+    return manager, lambda: _preflight(client, part, options, log)
+
+
+def _election(options: OperatorOptions, home: str, client: Client, log: FilteringBoundLogger) -> Election | None:
+    if options.lease is None:
+        return None
+    lease = Ref(LEASES, place_of(options, home), options.lease)
+    return Election(client, lease, options.identity, labels=OWN_LABELS, waits=_waiting(lease, log))
+
+
+def _records(options: OperatorOptions, home: str, client: Client) -> Records:
+    """A Lease says that there may be several replicas: what one of them marks, the others must see."""
+    if options.lease is None:
+        return MemoryRecords()
+    return LeaseRecords(client.within(RECORD_TIMEOUT), place_of(options, home), options.lease, OWN_LABELS)
+
+
+def _webhooks(
+    part: Part[Any],
+    outside: Outside,
+    client: Callable[[], Client],
+    timeout: float,
+    recorder: Recorder,
+    log: FilteringBoundLogger,
+) -> Webhooks:
+    """Whatever is shared with rounds is shared without their gate: reviews are answered by every replica."""
+
+    def tell(told: Tell) -> None:
+        recorder.tell(told.about, told.warning, told.reason, told.text)
+
+    bench = Bench(timeout, Afterwards(log), log, tell)
+    return Webhooks(part.endpoints, structs.replace(outside, gate=None), client, bench)
+
+
+def _waiting(lease: Ref, log: FilteringBoundLogger) -> Callable[[str, KubeError | None], None]:
+    """Says who is waited for, or what is in the way: an operator that does not act must not be silent about it."""
+
+    def waits(holder: str, error: KubeError | None) -> None:
+        if error is None:
+            log.info("waiting for the lease", lease=str(lease), holder=holder)
+        else:
+            log.warning("the lease cannot be had", lease=str(lease), error=str(error))
+
+    return waits
+
+
+async def _preflight(client: Client, part: Part[Any], options: OperatorOptions, log: FilteringBoundLogger) -> None:
+    """Asks once for what the informers will ask for ever, so that a wrong address or a missing right ends the start.
+
+    A namespace that does not exist answers with empty lists; that it may be misspelt is worth a warning.
+    """
+    for namespace in options.namespaces or ("",):
+        for resource in dict.fromkeys(informer.resource for informer in part.informers):
+            page = request.list_page(resource, namespace, limit=1)
+            await client.call(structs.replace(page, timeout=START_TIMEOUT))
+    for namespace in options.namespaces:
+        with suppress(Forbidden):  # the contract's role has no right to read namespaces
+            try:
+                await client.call(structs.replace(request.get(Ref(NAMESPACES, "", namespace)), timeout=START_TIMEOUT))
+            except NotFound:
+                log.warning("namespace does not exist", namespace=namespace, help="check the name, or create it")

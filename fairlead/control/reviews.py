@@ -1,0 +1,60 @@
+"""The webhooks of the zone part: where each is, who judges, what it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from fairlead.api.core import Pod
+from fairlead.api.review import Review
+from fairlead.api.zones import Settings
+from fairlead.control.metrics import Metrics
+from fairlead.decide.ask import Answers
+from fairlead.decide.zones import eviction, zpdb
+from fairlead.decide.zones.no_downscale import no_downscale
+from fairlead.decide.zones.prepare_downscale import prepare_downscale
+from fairlead.decide.zones.reviewing import Seen, log_keys
+from fairlead.decide.zones.zpdb import Guard
+from fairlead.webhook.admission import Endpoint
+
+EVICTION = "eviction"
+"""Component that both webhooks about disruption budgets belong to."""
+
+
+class Caches(Struct, frozen=True):
+    """What the webhooks see of the caches."""
+
+    guards: Callable[[str], tuple[Guard, ...] | None]
+    """The disruption budgets of a namespace; None while they are not known."""
+    pod: Callable[[str, str], Pod | None]
+    """A pod by namespace and name."""
+
+
+def endpoints(settings: Settings, caches: Caches, metrics: Metrics) -> tuple[Endpoint[Any], ...]:
+    def seen(review: Review, answers: Answers) -> Seen:
+        return Seen(review, answers, settings)
+
+    def evicting(review: Review, answers: Answers) -> eviction.Seen:
+        pod = caches.pod(review.namespace, review.name)
+        return eviction.Seen(review, caches.guards(review.namespace), pod, answers, settings)
+
+    return (
+        Endpoint("no-downscale", ("/admission/no-downscale",), no_downscale, seen, log_keys),
+        Endpoint("prepare-downscale", ("/admission/prepare-downscale",), prepare_downscale, seen, log_keys),
+        Endpoint(
+            EVICTION,
+            ("/admission/pod-eviction", "/pods/eviction"),
+            eviction.judge,
+            evicting,
+            _eviction_keys,
+            heard=metrics.evicted,
+            working=metrics.evictions_in_work.track_inprogress,
+        ),
+        Endpoint(EVICTION, ("/admission/zpdb-validation",), zpdb.judge, seen, log_keys),
+    )
+
+
+def _eviction_keys(seen: eviction.Seen) -> Mapping[str, object]:
+    return log_keys(Seen(seen.review))

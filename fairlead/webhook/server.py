@@ -1,0 +1,289 @@
+"""The HTTP and HTTPS server under probes, metrics and webhooks: connections, time-outs, measuring, cluster validation.
+
+A client has so many seconds to send a request, another so many to take the answer; between requests a connection may
+rest for three minutes. One that is slower loses its connection, whatever it is slow at: the handshake, the headers or
+the body. A handler is not disturbed when its client goes away, since what it began must be ended in order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from typing import Any, Protocol
+
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
+from msgspec import Struct
+from structlog.types import FilteringBoundLogger
+
+from fairlead.kube import clock
+from fairlead.kube.calls import Call, Reply
+from fairlead.webhook.cluster_label import ClusterLabel
+from fairlead.webhook.routes import LARGEST_BODY, Routes, dispatching, path_of, route_name, text
+
+IDLE_SECONDS = 180.0
+END_SECONDS = 1.0
+"""For the polite end of a TLS connection."""
+LINGER_SECONDS = 2.0
+"""For which the rest of an unwanted body is read, so that the answer is not lost with the connection."""
+
+_QUIET = logging.getLogger("fairlead.webhook.server")
+"""What aiohttp would say of clients that speak no HTTP; what a handler fails at is logged here."""
+_QUIET.addHandler(logging.NullHandler())
+_QUIET.propagate = False
+
+
+class PortBusy(Exception):
+    """The port cannot be had; the message names it."""
+
+
+class Served(Struct, frozen=True):
+    """One request that was answered."""
+
+    method: str
+    route: str
+    status: int
+    websocket: bool
+    seconds: float
+    request_bytes: int
+    response_bytes: int
+
+
+class Measures(Protocol):
+    """Counts what a server does."""
+
+    def serving(self, method: str, route: str) -> AbstractContextManager[object]:
+        """Open while a request is in work."""
+
+    def served(self, served: Served) -> None: ...
+
+    def wrong_cluster(self, method: str, label: str, request_label: str) -> None:
+        """A request was meant for another cluster; `method` is its route."""
+
+
+class Terms(Struct, frozen=True):
+    """How a server treats its clients."""
+
+    timeout: float = 10.0
+    """Seconds to send a request, and again to take the answer."""
+    ending: float = 1.0
+    """Seconds for requests under way when the server ends."""
+    cluster: ClusterLabel | None = None
+    tls: ssl.SSLContext | None = None
+
+
+@asynccontextmanager
+async def serving(
+    port: int, routes: Routes, measures: Measures, log: FilteringBoundLogger, terms: Terms
+) -> AsyncIterator[int]:
+    """Serves on all interfaces while the context lasts; yields the port (useful when 0 was given)."""
+    loop = asyncio.get_running_loop()
+    server = _Server(_Requests(routes, measures, log, terms).answer, terms.timeout)
+    listening: list[asyncio.Server] = []
+
+    async def listen(host: str, port: int) -> int:
+        tls: dict[str, Any] = {}
+        if terms.tls is not None:
+            tls = {
+                "ssl": terms.tls,
+                "ssl_handshake_timeout": terms.timeout,
+                "ssl_shutdown_timeout": END_SECONDS,
+            }
+        listening.append(await loop.create_server(server, host, port, backlog=128, **tls))
+        chosen: int = listening[-1].sockets[0].getsockname()[1]
+        return chosen
+
+    try:
+        yield await _everywhere(port, listen)
+    finally:
+        for each in listening:
+            each.close()
+        await asyncio.sleep(0)  # requests that have come in are begun before idle connections are closed
+        server.pre_shutdown()
+        await server.shutdown(terms.ending)
+
+
+class _Listen(Protocol):
+    async def __call__(self, host: str, port: int, /) -> int: ...
+
+
+async def _everywhere(port: int, listen: _Listen) -> int:
+    """Listens on all interfaces of both families under one port, also when any free one is asked for."""
+    chosen = 0
+    try:
+        chosen = await listen("0.0.0.0", port)
+        if socket.has_ipv6:
+            await listen("::", chosen)
+    except OSError as error:
+        if chosen and error.errno in (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL):  # built with IPv6, run without
+            return chosen
+        raise PortBusy(f"port {port} cannot be listened on ({error.strerror}); choose another one") from error
+    return chosen
+
+
+class _Connection(RequestHandler):
+    """Cut when a request has begun to come in and is not there in time."""
+
+    __slots__ = ("_begun", "_in_work", "_reading", "_seconds")
+
+    def __init__(self, manager: web.Server, *, loop: asyncio.AbstractEventLoop, seconds: float, **rest: Any) -> None:
+        super().__init__(manager, loop=loop, **rest)
+        self._seconds = seconds
+        self._reading: asyncio.TimerHandle | None = None
+        self._in_work = False
+        self._begun = False
+        """Whether bytes of the next request have come while one is in work."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._expect()
+
+    def data_received(self, data: bytes) -> None:
+        if self._in_work:
+            self._begun = True
+        elif self._reading is None:
+            self._expect()
+        super().data_received(data)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._expect_nothing()
+        super().connection_lost(exc)
+
+    def headers_read(self) -> None:
+        self._in_work = True
+        self._expect_nothing()
+
+    def body_read(self) -> None:
+        self._begun = False
+
+    def answered(self) -> None:
+        self._in_work = False
+        if self._begun:
+            self._begun = False
+            self._expect()
+
+    def cut(self) -> None:
+        """Ends the connection without a word: its other side is too slow to hear one."""
+        transport = self.transport
+        if transport is not None:
+            self.force_close()
+            transport.abort()
+
+    def _expect(self) -> None:
+        self._reading = self._loop.call_later(self._seconds, self.cut)
+
+    def _expect_nothing(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
+
+class _Server(web.Server):
+    def __init__(self, handler: Any, seconds: float) -> None:
+        super().__init__(
+            handler, access_log=None, logger=_QUIET, keepalive_timeout=IDLE_SECONDS, lingering_time=LINGER_SECONDS
+        )
+        self._seconds = seconds
+
+    def __call__(self) -> RequestHandler:
+        return _Connection(self, loop=self._loop, seconds=self._seconds, **self._kwargs)
+
+
+class _TooLarge(Exception):
+    pass
+
+
+class _Requests:
+    """From aiohttp's requests to Calls, from Replies to its responses."""
+
+    def __init__(self, routes: Routes, measures: Measures, log: FilteringBoundLogger, terms: Terms) -> None:
+        self._routes = routes
+        self._handle = dispatching(routes)
+        self._measures = measures
+        self._log = log
+        self._terms = terms
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        connection = request.protocol
+        if not isinstance(connection, _Connection):
+            raise TypeError("a request without a connection of ours")
+        connection.headers_read()
+        begun = clock.monotonic()
+        route = route_name(request.path, self._routes)
+        with self._measures.serving(request.method, route):
+            body, reply = await self._reply(request, route, connection)
+            response = web.Response(status=reply.status, body=reply.body, headers=dict(reply.headers))
+            if reply.status == 413:
+                response.force_close()  # the rest of the body is not worth reading
+            await self._send(request, response, connection)
+        websocket = request.headers.get("Upgrade", "").lower() == "websocket"
+        seconds = clock.monotonic() - begun
+        self._measures.served(
+            Served(request.method, route, reply.status, websocket, seconds, len(body), len(reply.body))
+        )
+        connection.answered()
+        return response
+
+    async def _reply(self, request: web.BaseRequest, route: str, connection: _Connection) -> tuple[bytes, Reply]:
+        headers = tuple(request.headers.items())
+        call = Call(method=request.method, url=request.path_qs, headers=headers, timeout=self._terms.timeout)
+        if (refusal := self._refusal(call, route)) is not None:
+            return b"", refusal
+        try:
+            async with asyncio.timeout(self._terms.timeout):
+                body = await _body(request)
+        except TimeoutError:
+            connection.cut()
+            return b"", text(408, f"the request was not sent within {self._terms.timeout:g} seconds")
+        except _TooLarge:
+            return b"", text(413, f"the body is larger than {LARGEST_BODY} bytes")
+        except (web.RequestPayloadError, ConnectionError):
+            return b"", text(400, "the body cannot be read")
+        connection.body_read()
+        try:
+            sent = Call(method=call.method, url=call.url, headers=headers, body=body, timeout=call.timeout)
+            return body, await self._handle(sent)
+        except Exception as error:  # noqa: BLE001  (whatever it is, the client gets an answer and the log all of it)
+            self._log.error("request failed", route=route, exc_info=error)
+            return body, text(500, "this is a mistake of the operator; its log says more")
+
+    def _refusal(self, call: Call, route: str) -> Reply | None:
+        cluster = self._terms.cluster
+        if cluster is None or (label := cluster.wrong(call)) is None:
+            return None
+        self._measures.wrong_cluster(route, cluster.label, label)
+        self._log.warning(
+            "request with wrong cluster validation label",
+            path=path_of(call),
+            cluster_validation_label=cluster.label,
+            request_cluster_validation_label=label,
+            soft_validation=cluster.soft,
+        )
+        return None if cluster.soft else cluster.refusal(label, route)
+
+    async def _send(self, request: web.BaseRequest, response: web.Response, connection: _Connection) -> None:
+        with suppress(ConnectionError):
+            try:
+                async with asyncio.timeout(self._terms.timeout):
+                    await response.prepare(request)
+                    await response.write_eof()
+            except TimeoutError:
+                connection.cut()
+
+
+async def _body(request: web.BaseRequest) -> bytes:
+    if (request.content_length or 0) > LARGEST_BODY:
+        raise _TooLarge
+    pieces: list[bytes] = []
+    size = 0
+    async for piece in request.content.iter_any():
+        size += len(piece)
+        if size > LARGEST_BODY:
+            raise _TooLarge
+        pieces.append(piece)
+    return b"".join(pieces)

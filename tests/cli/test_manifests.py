@@ -1,0 +1,122 @@
+"""`fairlead manifests` and `fairlead crds`: what they print, and how little they need for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from fairlead.cli import exits
+from fairlead.cli.main import Parser, main
+from fairlead.cli.operator import add_arguments, options_of
+from fairlead.manifests.files import custom_resources
+from fairlead.manifests.values import Values
+from fairlead.manifests.workload import program
+from fairlead.manifests.zones import objects
+
+
+def test_manifests_are_the_objects_of_the_values(capsys: pytest.CaptureFixture[str]) -> None:
+    words = [
+        "--ha",
+        "--webhooks",
+        "--phased-deployments",
+        "--monitoring",
+        "--network-policy",
+        "--zone-tracker",
+        "times",
+        "--image",
+        "own:1",
+    ]
+
+    code = main(["manifests", "--part", "zones", "-n", "mimir", *words])
+
+    values = Values(
+        namespace="mimir",
+        image="own:1",
+        high_availability=True,
+        webhooks=True,
+        monitoring=True,
+        network_policy=True,
+        phased_deployments=True,
+        zone_tracker="times",
+    )
+    printed = capsys.readouterr().out
+    assert code == exits.OK
+    assert tuple(yaml.safe_load_all(printed)) == objects(values)
+    assert not any(mark in printed for mark in ("&id", "*id")), "no anchors"
+
+
+def test_manifests_without_options_only_roll(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["manifests"])
+
+    made = list(yaml.safe_load_all(capsys.readouterr().out))
+    assert [one["kind"] for one in made] == ["ServiceAccount", "Role", "RoleBinding", "Service", "Deployment"]
+    assert {one["metadata"]["namespace"] for one in made} == {"default"}
+
+
+def test_crds_are_the_kinds_of_the_part(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["crds"]) == exits.OK
+
+    made = tuple(yaml.safe_load_all(capsys.readouterr().out))
+    assert made == custom_resources("zones")
+    assert [one["spec"]["names"]["kind"] for one in made] == [
+        "ReplicaTemplate",
+        "RolloutHealthCheck",
+        "ZoneAwarePodDisruptionBudget",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["manifests", "-n", "Not A Name"], '-n is "Not A Name": a namespace has'),
+        (["manifests", "-n", ""], '-n is "": a namespace has'),
+        (["manifests", "--part", "plans"], "--part"),
+        (["manifests", "--phased-deployments"], "--phased-deployments needs --webhooks"),
+        (["crds", "--part", "plans"], "--part"),
+    ],
+)
+def test_mistakes_are_one_sentence(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == exits.USAGE
+
+    printed = capsys.readouterr()
+    assert said in printed.err
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
+
+
+@pytest.mark.parametrize("command", ["manifests", "crds"])
+def test_printing_imports_nothing_that_talks(command: str) -> None:
+    """No cluster is asked, so none of what asks one is loaded."""
+    heavy = ("aiohttp", "asyncio", "rich", "structlog", "prometheus_client", "cryptography")
+    told = "print(sorted(sys.modules), file=sys.stderr)"
+    code = f"import sys; from fairlead.cli.main import main; main(['{command}']); {told}"
+
+    done = subprocess.run([sys.executable, "-c", code], check=True, text=True, capture_output=True)
+
+    assert not [name for name in heavy if f"'{name}'" in done.stderr]
+
+
+@pytest.mark.parametrize("webhooks", [False, True])
+def test_operator_takes_the_arguments_of_several_replicas(webhooks: bool) -> None:
+    command, arguments = program(Values(namespace="mimir", high_availability=True, webhooks=webhooks))
+    parser = Parser(prog=" ".join(command), allow_abbrev=False)
+    add_arguments(parser)
+
+    options = options_of(parser.parse_args(arguments))
+
+    assert command == ["fairlead", "operator"]
+    assert (options.namespaces, options.parts, options.server_port) == (("mimir",), ("zones",), 8001)
+    assert options.lease, "two replicas without a Lease would both act"
+
+
+def test_operator_takes_the_arguments_of_phased_deployments() -> None:
+    command, arguments = program(Values(namespace="mimir", webhooks=True, phased_deployments=True))
+    parser = Parser(prog=" ".join(command), allow_abbrev=False)
+    add_arguments(parser)
+
+    options = options_of(parser.parse_args(arguments))
+
+    assert options.settings.phased_deployments
+    assert options.lease is None, "one replica without the right to Leases"

@@ -1,0 +1,67 @@
+"""What the commands that look say of excluded zones, soak times and health checks."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fairlead.api.explain import Explain
+from fairlead.cli.gathering import explain_all
+from fairlead.kube.client import Client
+from fairlead.sim.access import master
+from tests.control.test_wishes import Prometheus, annotate, check, define, rolled, zones
+from tests.control.world import World, play
+
+
+async def look(world: World) -> list[Explain]:
+    return await explain_all(Client(world.cluster.transport(master("somebody"))), ["test"])
+
+
+def test_an_excluded_zone_is_not_shown_and_neither_is_a_group_of_such() -> None:
+    async def scenario(world: World) -> None:
+        await zones(world, "a", "b")
+        await annotate(world, "a", exclude="true")
+
+        (shown,) = await look(world)
+        assert [lane.name for lane in shown.stands.lanes] == ["zone-b"]
+
+        await annotate(world, "b", exclude="true")
+        assert await look(world) == []
+
+    play(scenario)
+
+
+def test_a_look_says_that_the_operator_asks_prometheus_and_does_not_ask_itself() -> None:
+    async def scenario(world: World) -> None:
+        await define(world)
+        await zones(world, check="health")
+        await check(world)
+        prometheus = Prometheus(world)
+        prometheus.success = "0"
+        async with world.operating():
+            await world.roll("zone-a", "zone-b")
+            await world.until(lambda: rolled(world, "a"))
+            await asyncio.sleep(5)
+            prometheus.queries.clear()
+
+            (shown,) = await look(world)
+
+            (block,) = shown.blocked_by
+            assert (block.reason, block.object) == ("HealthCheckUnasked", "statefulset/zone-b")
+            assert prometheus.queries == []
+
+    play(scenario)
+
+
+def test_a_look_says_until_when_a_zone_soaks() -> None:
+    async def scenario(world: World) -> None:
+        await zones(world, soak="10m")
+        async with world.operating():
+            await world.roll("zone-a", "zone-b")
+            await world.until(lambda: rolled(world, "a"))
+
+            (shown,) = await look(world)
+
+            assert (shown.stands.phase, shown.blocked_by[0].reason) == ("Soaking", "Soaking")
+            assert shown.again is not None
+
+    play(scenario)

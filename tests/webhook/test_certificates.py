@@ -1,0 +1,194 @@
+"""The certificate that is served: it ends the process at its expiry, or is renewed long before, as one chooses."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from fairlead.kube import clock, request
+from fairlead.sim.time import run
+from fairlead.webhook.certificates import CertificateFiles, Credentials, FromFiles, SelfSigned
+from fairlead.webhook.pairs import Pair, Wanted
+from fairlead.webhook.stored import CertificateTrouble
+from tests.webhook.test_injecting import ONE, TWO, bundles_of, configure, injector_of
+from tests.webhook.world import DAY, NAME, SECRET, World, make_small
+
+
+async def shown_by(served: Credentials, authority: bytes) -> bytes:
+    """What a client that trusts this authority alone is shown in a new connection; through memory, without a socket."""
+    trusting = ssl.create_default_context(cadata=authority.decode())
+    into_server, into_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    server = served.context.wrap_bio(into_server, into_client, server_side=True)
+    client = trusting.wrap_bio(into_client, into_server, server_hostname=NAME)
+    for _ in range(10):
+        for side in (client, server):
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+        if client.version() and client.getpeercert(binary_form=True):
+            break
+    shown = client.getpeercert(binary_form=True)
+    assert shown is not None
+    return ssl.DER_cert_to_PEM_cert(shown).encode()
+
+
+def test_32_the_process_is_to_end_at_the_moment_of_expiry() -> None:
+    async def scenario() -> None:
+        world = World()
+        kept = SelfSigned(world.stored(lifetime=timedelta(seconds=20)), None, world.log.logger(), renews=False)
+        begun = clock.now()
+        await kept.start()
+
+        await kept.run()
+
+        assert clock.now() - begun == timedelta(seconds=20)
+        assert world.log.of("certificate expired")
+
+    run(scenario())
+
+
+def test_a_renewed_certificate_is_trusted_everywhere_ten_seconds_before_it_is_served() -> None:
+    async def scenario() -> None:
+        world = World()
+        await configure(world, ONE)
+        await configure(world, TWO)
+        kept = SelfSigned(world.stored(lifetime=30 * DAY), injector_of(world), world.log.logger(), renews=True)
+        served = await kept.start()
+        first = served.pair
+        task = asyncio.create_task(kept.run())
+
+        # Two thirds of 30 days and the five minutes by which it is backdated end 100 seconds before day 20.
+        await asyncio.sleep(20 * DAY.total_seconds() - 100 + 5)
+        between = await bundles_of(world, ONE), await bundles_of(world, TWO)
+        still = served.pair
+        await asyncio.sleep(10)
+
+        assert still == first
+        assert served.pair != first
+        assert between == ([served.pair.authority], [served.pair.authority])
+        assert served.pair.authority.endswith(first.authority)
+        task.cancel()
+
+    run(scenario())
+
+
+def test_a_failed_renewal_is_tried_again_and_the_old_certificate_served_meanwhile() -> None:
+    async def scenario() -> None:
+        world = World()
+        kept = SelfSigned(world.stored(lifetime=30 * DAY), None, world.log.logger(), renews=True)
+        served = await kept.start()
+        first = served.pair
+        task = asyncio.create_task(kept.run())
+        await world.client.call(request.delete(SECRET))
+        await world.fill(cert=b"nonsense")
+        await asyncio.sleep(20 * DAY.total_seconds())
+        failed = len(world.log.of("certificate not renewed"))
+        still = served.pair
+
+        await world.client.call(request.delete(SECRET))
+        await asyncio.sleep(120)
+
+        assert failed >= 1
+        assert still == first
+        assert served.pair != first
+        task.cancel()
+
+    run(scenario())
+
+
+def test_new_connections_are_shown_the_certificate_of_the_last_swap() -> None:
+    async def scenario() -> None:
+        old, new = (make_small(Wanted(NAME, "org", 100 * 365 * DAY), clock.now() - 365 * 10 * DAY) for _ in range(2))
+        served = Credentials(old)
+
+        before = await shown_by(served, old.authority)
+        served.swap(new)
+
+        assert before == old.certificate
+        assert await shown_by(served, new.authority) == new.certificate
+        with pytest.raises(ssl.SSLCertVerificationError):
+            await shown_by(served, old.authority)
+
+    run(scenario())
+
+
+def write(folder: Path, pair: Pair) -> CertificateFiles:
+    files = CertificateFiles(folder / "tls.crt", folder / "tls.key")
+    files.certificate.write_bytes(pair.certificate)
+    files.key.write_bytes(pair.key)
+    return files
+
+
+def test_f1_files_are_read_once_and_end_the_process_when_they_expire(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        world = World()
+        files = write(tmp_path, make_small(Wanted(NAME, "org", DAY), clock.now()))
+        kept = FromFiles(files, world.log.logger(), follows=False)
+        begun = clock.now()
+        await kept.start()
+
+        await kept.run()
+
+        assert clock.now() - begun == DAY
+
+    run(scenario())
+
+
+def test_files_that_change_are_served_once_they_belong_together(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        world = World()
+        old, new = (make_small(Wanted(NAME, "org", days * DAY), clock.now()) for days in (1, 2))
+        files = write(tmp_path, old)
+        kept = FromFiles(files, world.log.logger(), follows=True)
+        served = await kept.start()
+        task = asyncio.create_task(kept.run())
+
+        files.certificate.write_bytes(new.certificate)
+        await asyncio.sleep(100)
+        half = served.pair.certificate
+        files.key.write_bytes(new.key)
+        await asyncio.sleep(31)
+
+        assert half == old.certificate
+        assert served.pair.certificate == new.certificate
+        assert len(world.log.of("certificate files not usable")) == 1
+        task.cancel()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("certificate", "sentence"),
+    [
+        pytest.param(None, "No such file or directory; name a file that can be read", id="no file"),
+        pytest.param(b"nonsense", "cannot be read .*: give a PEM certificate with its PEM key", id="no certificate"),
+    ],
+)
+def test_files_that_cannot_be_used_keep_it_from_starting(
+    tmp_path: Path, certificate: bytes | None, sentence: str
+) -> None:
+    async def scenario() -> None:
+        files = write(tmp_path, make_small(Wanted(NAME, "org", DAY), clock.now()))
+        files.certificate.unlink()
+        if certificate is not None:
+            files.certificate.write_bytes(certificate)
+
+        with pytest.raises(CertificateTrouble, match=sentence):
+            await FromFiles(files, World().log.logger(), follows=False).start()
+
+    run(scenario())
+
+
+def test_files_that_have_expired_keep_it_from_starting(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        files = write(tmp_path, make_small(Wanted(NAME, "org", DAY), clock.now() - 2 * DAY))
+
+        with pytest.raises(CertificateTrouble, match=r"has expired on .*: renew it"):
+            await FromFiles(files, World().log.logger(), follows=False).start()
+
+    run(scenario())
