@@ -15,7 +15,7 @@ setup: .venv/.ready ## install everything into the checkout; commands are then i
 run: setup ## embedded cluster, operator and a zone rollout to look at
 	@$(BIN)/fairlead up --demo zones
 
-test: setup control-plane ## every test: pure, simulated, end-to-end on the embedded and the real cluster, lint
+test: setup control-plane prometheus ## every test: pure, simulated, end-to-end on the embedded and the real cluster, lint
 	@$(BIN)/python -m tests
 
 lint: setup ## style, types, import rules, duplicates
@@ -27,12 +27,17 @@ lint: setup ## style, types, import rules, duplicates
 
 bench: setup control-plane ## measure against the bound and an ideal; prints a table for bench/RESULTS.md
 	@$(BIN)/python -m bench.zones
+	@$(BIN)/python -m bench.admission
 
-control-plane: setup ## build etcd, kube-apiserver and kube-controller-manager once, into the user's cache
+control-plane: setup ## build etcd, kube-apiserver, kube-controller-manager and helm once, into the user's cache
 	@$(BIN)/python -m fairlead.plane.build >/dev/null || true
+	@$(BIN)/python -m fairlead.plane.helm >/dev/null || true
+
+prometheus: setup ## build Prometheus once, into the user's cache; tests of health checks use it
+	@$(BIN)/python -m fairlead.plane.prometheus >/dev/null || true
 
 lock: setup ## renew requirements.lock from pyproject.toml
-	@$(UV) pip compile -q --universal --generate-hashes --no-header --no-emit-index-url --extra dev \
+	@$(UV) pip compile -q --universal --generate-hashes --no-header --no-emit-index-url --extra dev --extra traces \
 		--upgrade -o requirements.lock pyproject.toml
 
 .venv/.ready: requirements.lock pyproject.toml
@@ -47,4 +52,4 @@ lock: setup ## renew requirements.lock from pyproject.toml
 clean: ## remove what set-up put into the checkout
 	rm -rf .venv .uv .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup run test lint bench control-plane lock clean
+.PHONY: help setup run test lint bench control-plane prometheus lock clean

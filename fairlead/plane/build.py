@@ -69,7 +69,7 @@ def _complete(folder: Path) -> bool:
 
 def _build(ready: Path, say: Say) -> Path:
     cache().mkdir(parents=True, exist_ok=True)
-    with _lock(cache() / "control-plane.lock"):
+    with locked(cache() / "control-plane.lock"):
         if _complete(ready):  # another process built it while this one waited
             return ready
         work = cache() / "control-plane.work"
@@ -93,7 +93,7 @@ def _build_etcd(source: Path, out: Path, say: Say) -> None:
     (source / "go.mod").write_text(
         re.sub(r"^\s*(replace )?go\.etcd\.io/etcd\S* => \.\./\S+$", "", text, flags=re.MULTILINE)
     )
-    _go(source, "build", "-mod=mod", "-trimpath", "-ldflags=-s -w", "-o", str(out / "etcd"), ".")
+    go(source, "build", "-mod=mod", "-trimpath", "-ldflags=-s -w", "-o", str(out / "etcd"), ".")
 
 
 def _build_kubernetes(source: Path, out: Path, say: Say) -> None:
@@ -112,11 +112,11 @@ def _build_kubernetes(source: Path, out: Path, say: Say) -> None:
         if step > 2:
             say(f"  [{step}/3] {program} {KUBERNETES}")
         target = ("-o", str(out / program), f"./cmd/{program}")
-        _go(source, "build", "-mod=mod", "-trimpath", f"-ldflags={ldflags}", *target)
+        go(source, "build", "-mod=mod", "-trimpath", f"-ldflags={ldflags}", *target)
 
 
 def _copy_module(module: str, target: Path) -> None:
-    listed = _go(Path.cwd(), "mod", "download", "-json", module)
+    listed = go(Path.cwd(), "mod", "download", "-json", module)
     found = re.search(r'"Dir": "([^"]+)"', listed)
     if found is None:
         raise Unavailable(f"go mod download {module} named no folder; is the Go module proxy reachable?")
@@ -125,8 +125,9 @@ def _copy_module(module: str, target: Path) -> None:
         path.chmod(path.stat().st_mode | stat.S_IWUSR)
 
 
-def _go(folder: Path, *arguments: str) -> str:
-    environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
+def go(folder: Path, *arguments: str, **settings: str) -> str:
+    """What the Go command said; raises Unavailable with its last words. `settings` are environment variables."""
+    environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off", **settings}
     done = subprocess.run(["go", *arguments], check=False, cwd=folder, env=environment, text=True, capture_output=True)
     if done.returncode != 0:
         tail = "\n".join((done.stderr or done.stdout).strip().splitlines()[-15:])
@@ -135,7 +136,8 @@ def _go(folder: Path, *arguments: str) -> str:
 
 
 @contextmanager
-def _lock(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """One process of this machine at a time."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
