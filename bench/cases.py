@@ -93,5 +93,9 @@ def statefulset(zone: Zone) -> dict[str, object]:
     }
 
 
-NEW_TEMPLATE = {"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "app:2"}]}}}}
-"""A strategic merge patch that changes the template and with it the revision."""
+def template_with(image: str) -> dict[str, object]:
+    """A strategic merge patch that changes the template and with it the revision."""
+    return {"spec": {"template": {"spec": {"containers": [{"name": "app", "image": image}]}}}}
+
+
+NEW_TEMPLATE = template_with("app:2")

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from bench.cases import NEW_TEMPLATE, Case, statefulset
+from bench.cases import NEW_TEMPLATE, Zone, statefulset
 from bench.narrow import StatefulSet, anything_in
 from bench.watching import answered, present
 from fairlead.api.apps import STATEFULSETS
@@ -64,10 +64,10 @@ class Ground:
 
     async def prepare(self, users: Iterable[str]) -> None:
         """Gives the subjects their rights and their counters."""
-        await self._create(BINDINGS, _binding())
+        await self.create(BINDINGS, _binding())
         for user in users:
             for schema in _flow_schemas(user):
-                await self._create(FLOW_SCHEMAS, schema)
+                await self.create(FLOW_SCHEMAS, schema)
 
     async def requests_of(self, user: str) -> Requests:
         """What the API server has counted for the user so far."""
@@ -76,22 +76,24 @@ class Ground:
 
     async def open(self, namespace: str) -> None:
         """Makes a namespace in which pods are accepted."""
-        await self._create(NAMESPACES, {"metadata": {"name": namespace}})
+        await self.create(NAMESPACES, {"metadata": {"name": namespace}})
         account = get(Ref(ACCOUNTS, namespace, "default"))
         while True:
             if (await self.transport.send(account)).status == 200:
                 return
             await asyncio.sleep(_LOOK_EVERY)
 
-    async def fill(self, case: Case, namespace: str) -> dict[str, int]:
+    async def fill(self, zones: Iterable[Zone], namespace: str) -> dict[str, int]:
         """Creates the StatefulSets; answers with the generation of each."""
-        bodies = [msgspec.json.encode(statefulset(zone)) for zone in case.all_zones()]
+        bodies = [msgspec.json.encode(statefulset(zone)) for zone in zones]
         return await self._generations([create(STATEFULSETS, namespace, body) for body in bodies])
 
-    async def change(self, case: Case, namespace: str) -> dict[str, int]:
+    async def change(
+        self, zones: Iterable[Zone], namespace: str, template: Mapping[str, object] = NEW_TEMPLATE
+    ) -> dict[str, int]:
         """Changes the template of every StatefulSet at once; answers with the new generations."""
-        body = msgspec.json.encode(NEW_TEMPLATE)
-        refs = [Ref(STATEFULSETS, namespace, zone.name) for zone in case.all_zones()]
+        body = msgspec.json.encode(template)
+        refs = [Ref(STATEFULSETS, namespace, zone.name) for zone in zones]
         return await self._generations([patch(ref, STRATEGIC_MERGE_PATCH, body) for ref in refs])
 
     async def empty(self, namespace: str) -> None:
@@ -109,9 +111,9 @@ class Ground:
         sets = [msgspec.json.decode(body, type=StatefulSet) for body in answers]
         return {one.metadata.name: one.metadata.generation for one in sets}
 
-    async def _create(self, resource: Resource, tree: dict[str, object]) -> None:
+    async def create(self, resource: Resource, tree: Mapping[str, object], namespace: str = "") -> None:
         named = {"apiVersion": resource.api_version, "kind": resource.kind, **tree}
-        await answered(self.transport, create(resource, "", msgspec.json.encode(named)))
+        await answered(self.transport, create(resource, namespace, msgspec.json.encode(named)))
 
     async def _delete_all(self, resource: Resource, namespace: str, *query: tuple[str, str]) -> None:
         await answered(self.transport, Request("DELETE", path_of(resource, namespace), query=query))

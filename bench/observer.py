@@ -54,11 +54,12 @@ class Observer:
     def expect(self, generations: Mapping[str, int], *, records: bool) -> None:
         """From now on a zone is finished when all its pods are ready at the revision of this generation.
 
-        With `records` its status must also name that revision as the current one, which an operator writes.
+        With `records` its status must also name that revision as the current one, which an operator writes. A zone
+        without a generation is watched and not waited for.
         """
         self._goal = generations
         self._records = records
-        self._open = {zone for zone in self._zones if not self._is_finished(zone)}
+        self._open = {zone for zone in self._zones if zone in generations and not self._is_finished(zone)}
         self._finished.clear()
         self._look()
 
@@ -88,6 +89,7 @@ class Observer:
                 pod.is_ready,
                 pod.is_terminating,
                 gone,
+                time.monotonic(),
             )
         )
         if gone:
@@ -108,7 +110,7 @@ class Observer:
         self.last_event = time.monotonic()
         if self._is_finished(zone):
             self._open.discard(zone)
-        elif zone in self._zones:
+        elif zone in self._zones and zone in self._goal:
             self._open.add(zone)
         self._look()
 

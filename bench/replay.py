@@ -25,6 +25,8 @@ class Event(Struct, frozen=True):
     ready: bool
     terminating: bool
     gone: bool = False
+    at: float = 0.0
+    """When an observer heard of it, on the monotonic clock; the order of changes is that of their versions."""
 
 
 class Verdict(Struct, frozen=True):

@@ -11,14 +11,14 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from msgspec import Struct, structs
 
 from bench import idle
-from bench.cases import GONE_AFTER, READY_AFTER, Case
+from bench.cases import GONE_AFTER, READY_AFTER, Case, Zone
 from bench.ground import Ground, Requests
 from bench.idle import Idle
 from bench.observer import Observer, observing
@@ -96,7 +96,7 @@ class Stage(Struct, frozen=True):
 
 async def measure(ground: Ground, case: Case, subject: Subject, folder: Path, idle_seconds: int = 0) -> Figures:
     """Builds the case, rolls it, takes it down again."""
-    async with _stage(ground, case, subject, folder) as stage:
+    async with staged(ground, case, subject, folder) as stage:
         port = port_for(subject)
         arguments = subject.arguments(ground.kubeconfig_of(subject.name), ground.plane.url, stage.namespace, port)
         async with running(subject.name, arguments, folder) as process:
@@ -112,7 +112,11 @@ async def measure(ground: Ground, case: Case, subject: Subject, folder: Path, id
 
 
 @asynccontextmanager
-async def _stage(ground: Ground, case: Case, subject: Subject, folder: Path) -> AsyncIterator[Stage]:
+async def staged(
+    ground: Ground, case: Case, subject: Subject, folder: Path, beside: Sequence[Zone] = ()
+) -> AsyncIterator[Stage]:
+    """A namespace with the case, and with zones beside it, all ready; afterwards it is empty again."""
+    zones = (*case.all_zones(), *beside)
     namespace = f"bench-{case.key}-{subject.name}"
     async with asyncio.timeout(SETUP_LIMIT):
         await ground.open(namespace)
@@ -120,9 +124,9 @@ async def _stage(ground: Ground, case: Case, subject: Subject, folder: Path) -> 
     try:
         async with running("kubelet", _kubelet(ground, namespace), folder) as kubelet:
             try:
-                async with observing(transport, namespace, case.all_zones()) as observer:
+                async with observing(transport, namespace, zones) as observer:
                     stage = Stage(ground, case, subject, namespace, observer, kubelet)
-                    await _settle(stage)
+                    await _settle(stage, zones)
                     yield stage
             finally:
                 async with asyncio.timeout(SETUP_LIMIT):
@@ -131,12 +135,12 @@ async def _stage(ground: Ground, case: Case, subject: Subject, folder: Path) -> 
         await transport.close()
 
 
-async def _settle(stage: Stage) -> None:
+async def _settle(stage: Stage, zones: Sequence[Zone]) -> None:
     """Creates the case and returns when all its pods are ready and nothing changes any more."""
     observer = stage.observer
     try:
         async with asyncio.timeout(SETUP_LIMIT):
-            observer.expect(await stage.ground.fill(stage.case, stage.namespace), records=True)
+            observer.expect(await stage.ground.fill(zones, stage.namespace), records=True)
             await observer.finished()
             await observer.quiet_for(QUIET)
     except TimeoutError:
@@ -158,7 +162,7 @@ async def _roll(stage: Stage, process: Process) -> Figures:
     ended, finished = begun + stage.limit, False
     try:
         async with asyncio.timeout(stage.limit):
-            observer.expect(await ground.change(case, stage.namespace), records=subject.records)
+            observer.expect(await ground.change(case.all_zones(), stage.namespace), records=subject.records)
             ended, finished = await observer.finished(), True
     except TimeoutError:
         process.check()

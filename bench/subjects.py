@@ -28,6 +28,11 @@ class Subject(Struct, frozen=True):
     patience: float = 1.0
     """How many times the usual limit a rollout may take."""
 
+    @property
+    def program(self) -> str:
+        """Of an operator that goes by the contract's flags."""
+        return str(Path(sys.executable).with_name("rollout-operator")) if self.name == "fairlead" else os.environ[PEER]
+
     def arguments(self, kubeconfig: Path, server: str, namespace: str, port: int) -> list[str]:
         """The command that runs it; `port` is for its own server."""
         match self.name:

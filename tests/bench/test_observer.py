@@ -101,3 +101,13 @@ def test_every_event_of_a_pod_is_kept_for_the_judgement() -> None:
         ("a-1", True, False),
         ("a-1", True, True),
     ]
+
+
+def test_a_zone_without_a_generation_is_watched_and_not_waited_for() -> None:
+    observer = an_observer()
+
+    observer.expect({}, records=True)
+    observer.see_pod(a_pod(1, kind="DELETED"))
+
+    assert is_finished(observer)
+    assert [event.gone for event in observer.events][-1]
