@@ -6,7 +6,8 @@ and shares no code with the decisions that it judges: readiness, membership and 
 alone where the operator must also look at a lagging status.
 
 Checked at each deletion by the operator: S1 to S6 and pauses; at each change of a current revision: S7; at every write
-of the operator: S15. Not checkable from outside: which writes belong to one pass (the part of S5 about scaling).
+of the operator: S15. Which writes belong to one pass shows only where an operator is known to pause between passes:
+then S8, and the part of S5 about passes that scale, are checked as well.
 
 Nobody can see a change at the moment it is made, so a witness may be given a `lag`: what others than the operator did
 less than that many seconds ago may be unknown to it. Its own deletions are never excused.
@@ -28,6 +29,8 @@ Tree: TypeAlias = Mapping[str, object]
 Key: TypeAlias = tuple[str, str]
 
 TAIL = 40
+ROUNDING = 1e-6
+"""Seconds by which sums of times may be wrong."""
 STUCK_REASONS = (
     "CrashLoopBackOff",
     "ImagePullBackOff",
@@ -48,6 +51,16 @@ class Event(Struct, frozen=True):
     """Who wrote it, where that is known."""
     at: float = 0.0
     """Seconds on any clock."""
+    pace: float = 0.0
+    """Least seconds between two passes of the writer over one group, where it has such a rule."""
+
+
+class Scaled(Struct, frozen=True):
+    """A zone whose replicas the operator changed: in a pass that is over when the pace of the operator has passed."""
+
+    zone: str
+    by: str
+    at: float
 
 
 class Down(Struct, frozen=True):
@@ -69,6 +82,8 @@ class Observed(Struct):
 
     @property
     def group(self) -> str | None:
+        if self.statefulset.metadata.annotations.get("fairlead.dev/exclude") == "true":
+            return None
         return self.statefulset.metadata.labels.get("rollout-group")
 
     @property
@@ -79,6 +94,11 @@ class Observed(Struct):
     def outdated(self) -> list[str]:
         update = self.statefulset.status.update_revision
         return sorted(name for name, pod in self.pods.items() if _revision(pod) != update)
+
+    @property
+    def marked(self) -> list[str]:
+        """Pods that are to be rotated."""
+        return sorted(name for name, pod in self.pods.items() if _is_marked(pod, self.statefulset))
 
     def refresh(self, at: float) -> None:
         """Brings the list of pods that are out up to date; what nobody answers for happened just now."""
@@ -101,11 +121,15 @@ class Witness:
         self._lag = lag
         self._pods: dict[Key, Pod] = {}
         self._zones: dict[Key, Observed] = {}
+        self._scaled: dict[Key, Scaled] = {}
+        """By namespace and group."""
         self._tail: deque[str] = deque(maxlen=TAIL)
         self.deletions: list[str] = []
         """Pods that the operator deleted, in order."""
         self.completions: list[str] = []
         """Zones whose revision the operator recorded, in order."""
+        self.scalings: list[tuple[str, int, int]] = []
+        """Zones whose replicas the operator changed, in order, with both numbers; only where writers are known."""
 
     def see_all(self, events: Iterable[Event]) -> Witness:
         for event in events:
@@ -139,6 +163,7 @@ class Witness:
             status = zone.statefulset.status
             left += [f"{name} is not ready or missing" for name in zone.down]
             left += [f"{name} is outdated" for name in zone.outdated]
+            left += [f"{name} is marked for rotation" for name in zone.marked]
             if status.current_revision != status.update_revision:
                 left.append(f"{zone.name} records {status.current_revision} and not {status.update_revision}")
         return left
@@ -174,6 +199,8 @@ class Witness:
             return
         self.deletions.append(pod.metadata.name)
         for zone in zones:
+            if (scaled := self._scaled_in_this_pass(zone, event)) is not None:
+                self._broken("S5", f"pod {pod.metadata.name} was deleted in the pass that scaled {scaled}")
             self._judge_others(zone, pod, event)
             self._judge_zone(zone, pod, event)
 
@@ -195,7 +222,7 @@ class Witness:
     def _judge_zone(self, zone: Observed, pod: Pod, event: Event) -> None:
         name = pod.metadata.name
         views = self._views(zone, event)
-        outdated = [view for view in views if _revision(pod) != view.status.update_revision]
+        outdated = [v for v in views if _revision(pod) != v.status.update_revision or _is_marked(pod, v)]
         if not outdated:
             self._broken("S4", f"pod {name} was deleted at its update revision {_revision(pod)}")
         if all(view.metadata.annotations.get("grafana.com/rollout-paused") == "true" for view in views):
@@ -225,6 +252,8 @@ class Witness:
             recorded = before.statefulset.status.current_revision
             if recorded not in ("", statefulset.status.current_revision) and self._is_operator(event):
                 self._judge_completion(before, now, event)
+            if event.by and self._is_operator(event):
+                self._judge_scaling(before, now, event)
         now.refresh(event.at)
 
     def _judge_completion(self, before: Observed, zone: Observed, event: Event) -> None:
@@ -240,6 +269,25 @@ class Witness:
             self._broken("S7", f"{zone.name} was recorded as complete with {unready} not ready")
         if event.by and _but_for_the_record(before.tree) != _but_for_the_record(zone.tree):
             self._broken("S7", f"more of {zone.name} was changed than its current revision")
+
+    def _judge_scaling(self, before: Observed, zone: Observed, event: Event) -> None:
+        had, has = before.statefulset.spec.replicas, zone.statefulset.spec.replicas
+        if had == has or zone.group is None:
+            return
+        if (other := self._scaled_in_this_pass(zone, event)) is not None:
+            self._broken("S8", f"{zone.name} was scaled from {had} to {has} in the pass that scaled {other}")
+        self.scalings.append((zone.name, had, has))
+        self._scaled[zone.statefulset.metadata.namespace, zone.group] = Scaled(zone.name, event.by, event.at)
+
+    def _scaled_in_this_pass(self, zone: Observed, event: Event) -> str | None:
+        """The zone of the same group that the writer of this event scaled in the same pass.
+
+        A pass begins at the earliest when the pace of its operator has passed since the end of the one before.
+        """
+        last = self._scaled.get((zone.statefulset.metadata.namespace, zone.group or ""))
+        if zone.group is None or last is None or last.by != event.by:
+            return None
+        return last.zone if event.at - last.at < event.pace - ROUNDING else None
 
     def _known_down(self, zone: Observed, event: Event) -> list[str]:
         """Pods that are out and that the operator had time to know of."""
@@ -301,6 +349,12 @@ def _is_stuck(pod: Pod) -> bool:
     containers = [*pod.status.container_statuses, *pod.status.init_container_statuses]
     reasons = [c.state.waiting.reason for c in containers if c.state.waiting is not None]
     return not _is_ready(pod) and any(reason in STUCK_REASONS for reason in reasons)
+
+
+def _is_marked(pod: Pod, zone: StatefulSet) -> bool:
+    """Whether somebody wants this pod replaced; a mark that the template gives to every pod means nothing."""
+    born_with = zone.spec.template.metadata.labels.get("fairlead.dev/rotate") == "true"
+    return pod.metadata.labels.get("fairlead.dev/rotate") == "true" and not born_with
 
 
 def _revision(pod: Pod) -> str | None:

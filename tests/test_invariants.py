@@ -15,6 +15,10 @@ from tests.invariants import Event, Witness, by_version
 Part: TypeAlias = StatefulSet | Pod | tuple[Pod, ...]
 
 A, B = a_zone("a"), a_zone("b")
+ROTATE = {"fairlead.dev/rotate": "true"}
+MARKED = a_pod(A, 0, "new", labels={"name": A.metadata.name, **ROTATE})
+BORN = a_zone("a", template=ROTATE)
+EXCLUDED = a_zone("a", annotations={"fairlead.dev/exclude": "true"})
 
 
 def tree(thing: Pod | StatefulSet) -> dict[str, object]:
@@ -45,6 +49,15 @@ def test_a_deletion_in_a_healthy_group_is_fine() -> None:
     witness.see(deletion(a_pod(A, 0)))
 
     assert witness.deletions == ["ingester-zone-a-0"]
+
+
+def test_a_marked_pod_may_go_at_its_update_revision() -> None:
+    witness = watching(A, pods_of(A, "new", _0="missing"), MARKED)
+    assert f"{MARKED.metadata.name} is marked for rotation" in witness.unfinished()
+
+    witness.see(deletion(MARKED))
+
+    assert witness.deletions == [MARKED.metadata.name]
 
 
 def test_the_next_zone_is_fine_once_the_pod_is_back() -> None:
@@ -96,6 +109,8 @@ VIOLATIONS: dict[str, tuple[str, tuple[Part, ...], tuple[Event, ...]]] = {
         there(A, pods_of(A, _2="stuck")),
         (deletion(a_pod(A, 2, state="stuck")), deletion(a_pod(A, 0))),
     ),
+    "a marked pod of a template that marks all": ("S4", there(BORN, MARKED), (deletion(MARKED),)),
+    "a pod of an excluded zone": ("S15", there(EXCLUDED, pods_of(EXCLUDED)), (deletion(a_pod(EXCLUDED, 0)),)),
     "a pod of the update revision": ("S4", there(A, pods_of(A, "new")), (deletion(a_pod(A, 0, "new")),)),
     "a zone of another strategy": (
         "S5",
@@ -226,6 +241,46 @@ def test_a_proper_record_is_fine_and_counted() -> None:
 
     assert witness.completions == ["ingester-zone-a"]
     assert witness.unfinished() == []
+
+
+def scaling(zone: StatefulSet, by: str = "operator", at: float = 0.0) -> Event:
+    """A change of replicas by an operator that pauses a second between passes."""
+    return Event("statefulsets", "MODIFIED", tree(zone), by, at, pace=1.0)
+
+
+def test_two_zones_scaled_in_one_pass_break_s8() -> None:
+    """A pass begins when the operator's pause has passed since the one before; what is nearer is the same pass."""
+    first, second = scaling(a_zone("a", 4, known=3), at=10.0), a_zone("b", 4, known=3)
+
+    fine = watching(A, B).see_all((first, scaling(second, at=11.0)))
+    with pytest.raises(AssertionError, match=r"^S8 broken: ingester-zone-b was scaled from 3 to 4 in the pass"):
+        watching(A, B).see_all((first, scaling(second, at=10.9)))
+
+    assert fine.scalings == [("ingester-zone-a", 3, 4), ("ingester-zone-b", 3, 4)]
+
+
+def test_pod_deleted_in_a_pass_that_scaled_breaks_s5() -> None:
+    world = there(A, B, pods_of(A), pods_of(B))
+    first = scaling(a_zone("b", 2, known=3), at=10.0)
+    gone = deletion(a_pod(A, 0), at=10.5)
+
+    watching(*world).see_all((first, msgspec.structs.replace(gone, at=11.0, pace=1.0)))
+    with pytest.raises(AssertionError, match=r"^S5 broken.*in the pass that scaled ingester-zone-b"):
+        watching(*world).see_all((first, msgspec.structs.replace(gone, pace=1.0)))
+
+
+def test_what_was_scaled_by_others_or_in_another_life_or_group_is_another_pass() -> None:
+    second = scaling(a_zone("b", 4, known=3), at=10.1)
+
+    for first in (
+        scaling(a_zone("a", 4, known=3), by="a person", at=10.0),
+        scaling(a_zone("a", 4, known=3, group="other"), at=10.0),
+    ):
+        watching(A, B).see_all((first, second))
+    lives = Witness(lambda by: by.startswith("operator")).see_all((event("ADDED", A), event("ADDED", B)))
+    lives.see_all((scaling(a_zone("a", 4, known=3), by="operator-1", at=10.0), second))
+
+    assert [name for name, _, _ in lives.scalings] == ["ingester-zone-a", "ingester-zone-b"]
 
 
 def test_what_is_left_is_listed() -> None:

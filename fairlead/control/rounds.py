@@ -244,9 +244,9 @@ class Rounds(Generic[S]):
     def _audit(self, line: Line) -> None:
         """One record per effect: what was done to which object, why, and how it ended."""
         done = self._part.done[Does(line.does)]
-        level = done.level if line.outcome in ("ok", "gone", "exists") else "warn"
         keys = {name: value for name in Line.__struct_fields__ if name != "time" and (value := getattr(line, name))}
-        self._record(Saying(level, done.message, keys), {})
+        succeeded = line.outcome in ("ok", "gone", "exists")
+        self._record(Saying(done.level, done.message, keys) if succeeded else Saying("warn", "write failed", keys), {})
 
     def _record(self, saying: Saying, keys: Mapping[str, object]) -> None:
         method = "warning" if saying.level == "warn" else saying.level

@@ -212,6 +212,23 @@ def test_warnings_are_log_records_in_the_chosen_form_and_then_it_runs(
     assert started[0].log_format == "json"
 
 
+def test_flags_about_the_process_and_its_cluster_become_options() -> None:
+    made = options(
+        "-kubernetes.api-url=https://cluster",
+        "-kubernetes.config-file=/config",
+        "-kubernetes.client-timeout=90s",
+        "-kubernetes.client-qps=2.5",
+        "-kubernetes.client-burst=7",
+        "-log.level=warn",
+        "-log.format=json",
+        "-server.port=1234",
+    )
+
+    assert (made.api_url, made.config_file, made.by_contract) == ("https://cluster", "/config", True)
+    assert (made.client_timeout, made.qps, made.burst) == (90.0, 2.5, 7)
+    assert (made.log_level, made.log_format, made.server_port) == ("warn", "json", 1234)
+
+
 def test_flags_about_deciding_become_settings() -> None:
     made = options(
         "-kubernetes.cluster-domain=example.org",

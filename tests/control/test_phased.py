@@ -257,7 +257,7 @@ def test_release_that_was_overtaken_by_a_change_does_not_release_the_change() ->
         await asyncio.sleep(3600)
 
         assert (stage.image("cell-a"), stage.is_paused("cell-a"), stage.mark("cell-a")) == ("v1", True, "held")
-        (outcome,) = (keys["outcome"] for keys in world.log.of("deployment released"))
+        (outcome,) = (keys["outcome"] for keys in world.log.of("write failed"))
         assert "the object has been modified" in outcome
 
     staged(scenario)

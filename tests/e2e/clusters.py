@@ -5,6 +5,7 @@
 
 runs the scenario as `[sim]`, in virtual time on an embedded cluster of its own, and as `[real]`, on the control plane
 that the session shares, in a fresh namespace; what a scenario leaves at cluster scope is removed after it.
+Scenarios with programs of their own run `on=("served", "real")`: served is an embedded cluster in real time over HTTPS.
 Without `controllers` nobody but the test plays StatefulSet controller and kubelet.
 """
 
@@ -14,6 +15,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any, Protocol, TypeVar, overload
 
 import msgspec
@@ -31,6 +33,8 @@ from fairlead.sim.cluster import Cluster
 from fairlead.sim.kubelet import Kubelet
 from fairlead.sim.time import run as run_in_virtual_time
 from tests.e2e.history import History, Tree
+from tests.e2e.served import ServedGround
+from tests.e2e.wire import Notes
 from tests.planes import Planes
 
 T = TypeVar("T")
@@ -70,6 +74,20 @@ _WORKLOADS = (
 )
 
 
+class Reachable(Protocol):
+    """A cluster that other processes can reach."""
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def kubeconfig(self) -> Path:
+        """For an administrator."""
+
+    def kubeconfig_for(self, user: str) -> Path:
+        """For a user who may do only what RBAC grants."""
+
+
 class Ground(Protocol):
     """A cluster that a scenario runs on."""
 
@@ -100,6 +118,10 @@ class Site:
         """May do everything."""
         self.history = History(self.client_as("admin"), namespace, self.start)
         """Pods and StatefulSets of the namespace from the beginning; `history.follow` adds kinds."""
+        self.notes = Notes()
+        """What operators wrote."""
+        self.judges: list[Callable[[], None]] = []
+        """Called when the scenario has ended well; they raise AssertionError for what must never have happened."""
 
     @property
     def real(self) -> bool:
@@ -110,6 +132,11 @@ class Site:
         """The real control plane, for scenarios that run on no other cluster."""
         assert isinstance(self.ground, RealGround)
         return self.ground.plane
+
+    @property
+    def server(self) -> Reachable:
+        """The cluster as programs of their own reach it."""
+        return self.ground if isinstance(self.ground, ServedGround) else self.plane
 
     def client_as(self, user: str) -> Client:
         """A user other than `admin` may do what RBAC grants."""
@@ -290,21 +317,25 @@ def everywhere(
     Its first parameter is the Site; others are fixtures or parameters as of any test.
     """
     places = [pytest.param(seed, id="sim" if len(seeds) == 1 else f"sim-{seed}") for seed in seeds if "sim" in on]
+    if "served" in on:
+        places.append(pytest.param("served", id="served"))
     if "real" in on:
         places.append(pytest.param(None, id="real", marks=pytest.mark.real))
 
     def decorate(scenario: Scenario) -> Callable[..., None]:
-        def test(place: int | None, planes: Planes, **others: object) -> None:
+        def test(place: int | str | None, planes: Planes, **others: object) -> None:
             if place is None:
                 ground = RealGround(planes.get(controllers=controllers), controllers)
                 asyncio.run(_play(ground, planes.namespace(), scenario, others))
+            elif isinstance(place, str):
+                asyncio.run(_play(ServedGround(controllers), "test", scenario, others))
             else:
                 sim = _simulated(place, controllers, scenario, others)
                 run_in_virtual_time(sim, seed=place)
 
         own = [
             inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=kind)
-            for name, kind in (("place", int | None), ("planes", Planes))
+            for name, kind in (("place", int | str | None), ("planes", Planes))
         ]
         _, *rest = inspect.signature(scenario).parameters.values()
         # Not functools.wraps: pytest would look through it and ask for a fixture named after the Site.
@@ -333,10 +364,18 @@ async def _play(ground: Ground, namespace: str, scenario: Scenario, others: dict
                 await site.history.follow(resource)
             await ground.prepare(site)
             await scenario(site, **others)
+            await _judged(site)
     finally:
         await ground.clear(namespace)
     left = asyncio.all_tasks() - {asyncio.current_task()}
     assert not left, f"tasks left behind: {left}"
+
+
+async def _judged(site: Site) -> None:
+    if site.judges:
+        await site.history.caught_up()
+    for judge in site.judges:
+        judge()
 
 
 @asynccontextmanager
@@ -351,6 +390,19 @@ async def _opened(ground: Ground, namespace: str) -> AsyncIterator[Site]:
                 await site.close()
     except BaseExceptionGroup as group:
         raise _only(group) from None
+
+
+@asynccontextmanager
+async def neighbour(site: Site, namespace: str) -> AsyncIterator[Site]:
+    """Another namespace of the same cluster while the context lasts."""
+    ground = site.ground
+    async with _opened(ground, namespace) as other:
+        await other.create(NAMESPACES, {"metadata": {"name": namespace}})
+        for resource in (PODS, STATEFULSETS):
+            await other.history.follow(resource)
+        yield other
+    if isinstance(ground, RealGround):
+        await ground.clear(namespace)
 
 
 def _only(error: BaseException) -> BaseException:

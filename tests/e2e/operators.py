@@ -14,17 +14,28 @@ from msgspec import Struct
 from structlog.types import EventDict, FilteringBoundLogger, WrappedLogger
 
 from fairlead.api.meta import Resource
+from fairlead.api.zones import Settings
+from fairlead.control.assembly import assemble
 from fairlead.control.manager import Manager
 from fairlead.control.metrics import Metrics
 from fairlead.control.options import OperatorOptions
-from fairlead.control.run import assemble
+from fairlead.kube import clock
+from fairlead.kube.calling import HttpCaller
+from fairlead.kube.calls import Call, Caller, Handler, NoReply, Reply
 from fairlead.kube.request import Transport
-from tests.e2e.clusters import Site
+from tests.e2e.clusters import SimGround, Site
+from tests.e2e.served import ServedGround
 
 INTERVAL = 0.2
 """Seconds; the setting of the acceptance scenarios."""
 LOOK_EVERY = 0.02
 """Seconds between looks at what no event of the cluster announces."""
+SOON = 2.0
+"""Seconds; a look that is due later than that is a wait and not work in hand."""
+ABSENT = "carrying on without"
+"""Said of an optional kind that is not served."""
+POD_CALL_FAILED = "pod call failed"
+"""The one record of level error that is about others (the contract wants that level)."""
 
 
 class Record(Struct, frozen=True):
@@ -45,7 +56,8 @@ class OperatorMistake(AssertionError):
 class Operator:
     """Options, metrics and log of one operator; call it with a transport to run it, again after it was stopped.
 
-    `through` wraps the transport, for faults. A record of level error fails the scenario.
+    `through` wraps the transport, for faults. Pods are called where the cluster's network is: on the embedded one in
+    process, else over real sockets. A record of level error fails the scenario, except that a pod call failed.
     """
 
     def __init__(
@@ -55,6 +67,7 @@ class Operator:
         interval: float | None = INTERVAL,
         lease: str | None = None,
         identity: str = "operator",
+        settings: Settings | None = None,
         through: Callable[[Transport], Transport] = lambda transport: transport,
     ) -> None:
         self.metrics = Metrics()
@@ -62,24 +75,42 @@ class Operator:
         self.manager: Manager | None = None
         self._site = site
         self._through = through
+        self._handler: Handler | None = None
         self._options = OperatorOptions(
             process="rollout-operator",
             namespaces=(site.namespace,),
             interval=interval,
             lease=lease,
             identity=identity,
+            settings=settings or Settings(),
         )
 
     async def __call__(self, transport: Transport) -> None:
         """Runs until cancelled."""
+        options, site = self._options, self._site
+        caller = _caller(site)
+        noted = site.notes.noting(transport, site.notes.begin(options.identity, options.interval or 0.0))
         try:
-            used = self._through(transport)
-            self.manager = await assemble(self._options, self._site.namespace, used, self.metrics, self._logger())
-            await self.manager.run()
+            self.manager = manager = await assemble(
+                options, site.namespace, self._through(noted), self.metrics, self._logger(), caller
+            )
+            self._handler = manager.webhooks.handler
+            try:
+                await manager.run()
+            finally:
+                self._handler = None
+                await manager.webhooks.afterwards.finished(0)
         finally:
-            close = getattr(transport, "close", None)
-            if close is not None:
-                await close()
+            for each in (caller, transport):
+                close = getattr(each, "close", None)
+                if close is not None:
+                    await close()
+
+    async def webhooks(self, call: Call) -> Reply:
+        """A Handler: answers what the API server asks; while the operator does not run, nobody does."""
+        if self._handler is None:
+            raise NoReply("the operator does not run")
+        return await self._handler(call)
 
     @property
     def ready(self) -> bool:
@@ -100,6 +131,10 @@ class Operator:
 
     def records(self, level: str, message: str = "") -> list[Record]:
         return [record for record in self.log if record.level == level and message in record.message]
+
+    def warnings(self, message: str = "") -> list[Record]:
+        """Except those about kinds that are not installed, which come with every start on a bare cluster."""
+        return [record for record in self.records("warn", message) if record.message != ABSENT]
 
     async def at_rest(self, *, passes: int = 1, group: str = "ingester") -> None:
         """Returns when the operator has decided on what the cluster shows now and has nothing left to do.
@@ -125,10 +160,11 @@ class Operator:
         return await self._in_step() == before and self._is_idle()
 
     def _is_idle(self) -> bool:
-        """No key is ready, in work, or waits for a time."""
+        """No key is ready, in work, or to be looked at soon."""
         assert self.manager is not None
-        queue = self.manager._queue
-        return not (queue._live or queue._initial or queue._working or queue._again or queue._delayed)
+        queue = self.manager._lanes[0].queue
+        soon = [due for due in queue._delayed.values() if due < clock.monotonic() + SOON]
+        return not (queue._live or queue._initial or queue._working or queue._again or soon)
 
     async def _in_step(self) -> dict[Resource, dict[str, str]] | None:
         """The versions of what the cluster shows, when the operator's caches show exactly the same."""
@@ -158,6 +194,11 @@ class Operator:
         record = Record("warn" if method == "warning" else method, str(keys.pop("event")), keys)
         self.log.append(record)
         self._site.history.wake()
-        if record.level == "error":
+        if record.level == "error" and record.message != POD_CALL_FAILED:
             raise OperatorMistake(str(record)) from keys.get("exc_info")
         raise structlog.DropEvent
+
+
+def _caller(site: Site) -> Caller:
+    ground = site.ground
+    return ground.cluster.network.call if isinstance(ground, SimGround | ServedGround) else HttpCaller()

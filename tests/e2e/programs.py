@@ -1,4 +1,4 @@
-"""Runs our programs as a user does: as processes of their own, by the names they are installed under."""
+"""Runs programs as a user does: as processes of their own, ours by the names they are installed under."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def running(
     Without a kubeconfig it finds none: never the one of the person who runs the tests.
     """
     process = await asyncio.create_subprocess_exec(
-        Path(sys.executable).with_name(program),
+        program if Path(program).is_absolute() else Path(sys.executable).with_name(program),
         *arguments,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,

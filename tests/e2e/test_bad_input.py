@@ -87,29 +87,29 @@ def test_kubeconfig_that_is_not_there_is_named(command: Sequence[str], tmp_path:
     assert str(tmp_path / "absent") in last_line(answer)
 
 
-@everywhere(controllers=False, on=("real",))
+@everywhere(controllers=False, on=("served", "real"))
 async def test_token_that_the_cluster_does_not_know_is_blamed(site: Site, tmp_path: Path) -> None:
-    plane = site.plane
-    config = a_kubeconfig(tmp_path, plane.url, like=plane.kubeconfig_for("bearer"))
+    server = site.server
+    config = a_kubeconfig(tmp_path, server.url, like=server.kubeconfig_for("bearer"))
 
-    for command in (GET, OPERATE, as_contract(plane.url, config, site.namespace)):
+    for command in (GET, OPERATE, as_contract(server.url, config, site.namespace)):
         answer = await finished(*command, kubeconfig=config)
 
         assert answer.code == 1
         assert "does not accept the credentials" in last_line(answer)
 
 
-@everywhere(controllers=False, on=("real",))
+@everywhere(controllers=False, on=("served", "real"))
 async def test_right_to_list_that_is_missing_is_named(site: Site) -> None:
     user = await grant(site, {**SEED_ROLE, ("", "pods"): ("get", "watch", "delete")})
-    config = site.plane.kubeconfig_for(user.name)
+    config = site.server.kubeconfig_for(user.name)
     await a_zone(site, "a")
     deeds = await deeds_on(site)
 
     for command in (
         ("fairlead", "get", "-n", site.namespace),
         ("fairlead", "operator", "-n", site.namespace, "--port", "0"),
-        as_contract(site.plane.url, config, site.namespace),
+        as_contract(site.server.url, config, site.namespace),
     ):
         answer = await finished(*command, kubeconfig=config)
 
@@ -134,14 +134,14 @@ async def test_right_to_delete_that_is_missing_stops_neither_the_process_nor_oth
     assert "delete pods/ingester-zone-a-0" in play.operator.records("warn", "reconcile failed")[0].keys["error"]
 
 
-@everywhere(controllers=False, on=("real",))
+@everywhere(controllers=False, on=("served", "real"))
 async def test_right_to_the_lease_that_is_missing_is_said(site: Site) -> None:
     """The operator cannot know whether another one leads, so it waits and says why; told to end, it does so at once."""
     user = await grant(site, SEED_ROLE)
     await a_zone(site, "a")
     deeds = await deeds_on(site)
 
-    async with running(*operate(site), kubeconfig=site.plane.kubeconfig_for(user.name)) as process:
+    async with running(*operate(site), kubeconfig=site.server.kubeconfig_for(user.name)) as process:
         said = await line_with(process.stderr, "the lease cannot be had")
         code = await ended(process, within=5)
 
@@ -152,11 +152,11 @@ async def test_right_to_the_lease_that_is_missing_is_said(site: Site) -> None:
     assert deeds.deletions == []
 
 
-@everywhere(controllers=False, on=("real",))
+@everywhere(controllers=False, on=("served", "real"))
 async def test_namespace_that_does_not_exist_is_warned_of(site: Site) -> None:
     command = ("fairlead", "operator", "-n", f"{site.namespace}-misspelt", "--port", "0", "--no-lease")
 
-    async with running(*command, kubeconfig=site.plane.kubeconfig) as process:
+    async with running(*command, kubeconfig=site.server.kubeconfig) as process:
         said = await line_with(process.stderr, "namespace does not exist")
         code = await ended(process)
 
@@ -164,17 +164,17 @@ async def test_namespace_that_does_not_exist_is_warned_of(site: Site) -> None:
     assert code == 0
 
 
-@everywhere(controllers=False, on=("real",))
+@everywhere(controllers=False, on=("served", "real"))
 async def test_zones_with_mistakes_are_rolled_by_the_contracts_process(site: Site) -> None:
     """No `name` label, and a budget that is no number: one pod at a time, and the log says what was ignored."""
     await a_zone(site, "a", labels={"app": "ingester"}, max_unavailable="abc")
     await a_zone(site, "b")
     deeds = await deeds_on(site)
-    plane = site.plane
+    server = site.server
 
     port = free_port()
 
-    async with running(*as_contract(plane.url, plane.kubeconfig, site.namespace, port)) as process:
+    async with running(*as_contract(server.url, server.kubeconfig, site.namespace, port)) as process:
         said = await line_with(process.stderr, "invalid max-unavailable")
         await line_with(process.stderr, "pod terminated")
         await line_with(process.stderr, "budget reached")
@@ -191,11 +191,11 @@ async def test_zones_with_mistakes_are_rolled_by_the_contracts_process(site: Sit
     assert deeds.deletions == ["a-0"]
 
 
-@everywhere(controllers=False, on=("real",))
+@everywhere(controllers=False, on=("served", "real"))
 async def test_second_operator_waits_for_the_first_says_so_and_takes_over(site: Site) -> None:
     zone = await a_zone(site, "a")
     deeds = await deeds_on(site)
-    config = site.plane.kubeconfig
+    config = site.server.kubeconfig
 
     async with running(*operate(site), kubeconfig=config) as first:
         await line_with(first.stderr, "budget reached")

@@ -1,4 +1,4 @@
-"""`fairlead get`, `explain` and `watch` as processes of their own on a real cluster, from start to end of a rollout."""
+"""`fairlead get`, `explain` and `watch` as processes of their own, from start to end of a rollout."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tests.e2e.rollouts import SECOND, is_complete, pods_out, release, roll, thr
 from tests.e2e.zones import PREFIX, begin
 
 
-@everywhere(controllers=True, on=("real",))
+@everywhere(controllers=True, on=("served", "real"))
 async def test_commands_tell_what_a_rollout_waits_for_and_watch_ends_with_it(site: Site) -> None:
-    config = site.plane.kubeconfig
+    config = site.server.kubeconfig
     await three_zones(site)
     play = await begin(site)
     await roll(site, hold=True)

@@ -86,7 +86,7 @@ async def test_05_two_zones_not_ready(site: Site) -> None:
 
     assert play.deletions == []
     assert play.operator.failures() == 0
-    (warning,) = play.operator.records("warn")
+    (warning,) = play.operator.warnings()
     assert warning.message == "two or more zones not ready"
     assert "ingester-zone-a" in warning.keys["waiting_for"]
     assert "ingester-zone-b" in warning.keys["waiting_for"]

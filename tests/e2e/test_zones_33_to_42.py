@@ -1,4 +1,4 @@
-"""Acceptance scenarios 33 to 42 of the zone contract as far as they are about rolling, by their numbers."""
+"""Acceptance scenarios 33 to 42 of the zone contract as far as they are about rolling and forcing, by their numbers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import random
 
 import pytest
 
-from fairlead.kube.faults import Fault, Faulty
-from fairlead.kube.request import Request, Transport
+from fairlead.api.zones import FORCE_REPLICAS, MIN_TIME
 from tests.e2e.clusters import SimGround, Site, everywhere
+from tests.e2e.lives import Life
 from tests.e2e.operators import LOOK_EVERY, Operator
 from tests.e2e.programs import finished
 from tests.e2e.roles import SEED_ROLE, grant
 from tests.e2e.rollouts import SECOND, is_complete, roll, three_zones, zones_out
+from tests.e2e.scaling import following, shrunk
 from tests.e2e.zones import a_zone, begin
 
 LIVES = 6
@@ -83,7 +84,7 @@ async def test_34_percentage(site: Site, replicas: int, share: str, deleted: lis
     await play.rest()
 
     assert play.deletions == deleted
-    assert play.operator.records("warn") == []
+    assert play.operator.warnings() == []
 
 
 @everywhere(controllers=False)
@@ -138,6 +139,19 @@ async def test_35_paused_zone_that_is_not_ready_holds_back_the_others(site: Site
 
 
 @everywhere(controllers=False)
+async def test_35_forced_follower_goes_to_0_at_once(site: Site) -> None:
+    """However recently another zone shrank, and whatever its leader has."""
+    await a_zone(site, "a", 2, annotations=shrunk(minutes=1))
+    await a_zone(site, "b", annotations=following("a", **{FORCE_REPLICAS: "0", MIN_TIME: "12h"}))
+
+    play = await begin(site)
+    await play.rest()
+
+    assert play.scalings == ["b: 3 to 0"]
+    assert play.operator.failures() == 0
+
+
+@everywhere(controllers=False)
 async def test_40_stuck_pod(site: Site) -> None:
     """A pod that only the new template can help goes although the budget is used, and no healthy one does."""
     await a_zone(site, "a", ready=2, _0="stuck")
@@ -173,7 +187,12 @@ async def test_41_no_crds_and_the_rights_of_the_contracts_first_release(site: Si
     assert play.operator.ready
     assert (play.completions, play.deletions) == (["a"], ["b-0"])
     assert play.operator.failures() == 0
-    assert set(user.refused) == {"get namespaces", "create events"}
+    assert set(user.refused) == {
+        "get namespaces",
+        "create events",
+        "list rollouthealthchecks",
+        "list zoneawarepoddisruptionbudgets",
+    }
 
 
 @everywhere(controllers=True, seeds=tuple(range(10)))
@@ -189,7 +208,8 @@ async def test_42_restart_safety(site: Site) -> None:
     await roll(site)
     killed = 0
     for _ in range(LIVES):
-        killed += await live(site, Life(lots.randint(4, 24), after=lots.random() < 0.5))
+        life = Life(lots.randint(4, 24), after=lots.random() < 0.5)
+        killed += await life.live(site, until=lambda: is_complete(site, SECOND))
     site.start_operator(Operator(site, interval=None))
     await site.until(lambda: is_complete(site, SECOND))
 
@@ -197,29 +217,3 @@ async def test_42_restart_safety(site: Site) -> None:
     assert play.witness.unfinished() == []
     assert sorted(play.deletions) == [f"{letter}-{ordinal}" for letter in "abc" for ordinal in range(3)]
     assert zones_out(site, since=before) == 1
-
-
-async def live(site: Site, life: Life) -> bool:
-    """Whether the life was ended early, and not by the end of the rollout."""
-    task = site.start_operator(Operator(site, interval=None, through=life.begin))
-    await site.until(lambda: life.over or is_complete(site, SECOND), every=LOOK_EVERY)
-    await site.stop(task)
-    return life.over
-
-
-class Life:
-    """A process that is killed at its n-th call to the cluster; from then on nothing of it reaches the cluster."""
-
-    def __init__(self, calls: int, *, after: bool) -> None:
-        self.over = False
-        self._calls = calls
-        self._last = Fault("lost-answer") if after else Fault("timeout")
-
-    def begin(self, transport: Transport) -> Transport:
-        return Faulty(transport, self._fault)
-
-    def _fault(self, _request: Request, number: int) -> Fault | None:
-        if number < self._calls:
-            return None
-        self.over = True
-        return self._last if number == self._calls else Fault("timeout")

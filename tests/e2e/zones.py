@@ -8,7 +8,7 @@ node, whose kubelet never comes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -95,21 +95,26 @@ async def a_zone(
     paused: str | None = None,
     group: str | None = "ingester",
     labels: dict[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    own_labels: Mapping[str, str] | None = None,
+    service: str = "ingester",
     **states: str,
 ) -> Zone:
     """`ingester-zone-<letter>` with the template at `new` and all pods ready on `old`; `ready` is status.readyReplicas.
 
     `_2="notReady"` sets the state of pod 2, `_2="ready new"` its revision as well, `_2="missing"` leaves it out.
+    `labels` are those of the pods; `own_labels` come to the group of the StatefulSet.
     """
-    annotations = {MAX_UNAVAILABLE: max_unavailable, PAUSED: paused}
+    all_annotations = {**(annotations or {}), MAX_UNAVAILABLE: max_unavailable, PAUSED: paused}
     name = f"{PREFIX}{letter}"
     tree = statefulset(
         name,
         replicas,
         strategy=strategy,
-        labels={} if group is None else {GROUP_LABEL: group},
+        labels={**(own_labels or {}), **({} if group is None else {GROUP_LABEL: group})},
         pod_labels={NAME_LABEL: name} if labels is None else labels,
-        annotations={key: value for key, value in annotations.items() if value is not None},
+        annotations={key: value for key, value in all_annotations.items() if value is not None},
+        service=service,
     )
     zone = Zone(site, await site.create(STATEFULSETS, tree))
     for ordinal in range(replicas):
@@ -133,6 +138,7 @@ def statefulset(
     labels: dict[str, str] | None = None,
     pod_labels: dict[str, str] | None = None,
     annotations: dict[str, str] | None = None,
+    service: str = "ingester",
 ) -> Tree:
     """A StatefulSet of the group `ingester`."""
     pod_labels = {NAME_LABEL: name} if pod_labels is None else pod_labels
@@ -144,7 +150,7 @@ def statefulset(
             "annotations": annotations or {},
         },
         "spec": {
-            "serviceName": "ingester",
+            "serviceName": service,
             "replicas": replicas,
             "selector": {"matchLabels": pod_labels},
             "updateStrategy": {"type": strategy},
@@ -213,15 +219,18 @@ class Deeds:
         """Zones whose revision was recorded."""
         return [name.removeprefix(PREFIX) for name in self.witness.completions]
 
+    @property
+    def scalings(self) -> list[str]:
+        """Zones whose replicas the operator changed, in order, like `b: 3 to 4`."""
+        return [f"{name.removeprefix(PREFIX)}: {had} to {has}" for name, had, has in self.witness.scalings]
+
     def _at_start(self) -> Iterable[invariants.Event]:
         for resource, objects in self._given.items():
             for tree in objects.values():
                 yield invariants.Event(resource.plural, "ADDED", tree)
 
     def _since(self) -> Iterable[invariants.Event]:
-        for event in self.site.history.events:
-            if event.version > self._start:
-                yield invariants.Event(event.resource.plural, event.type, event.object)
+        return self.site.notes.judged(event for event in self.site.history.events if event.version > self._start)
 
 
 class Play(Deeds):

@@ -1,0 +1,162 @@
+"""Health checks answered by a real Prometheus: the queries are understood, and the answers mean what they should."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from datetime import UTC, datetime, timedelta
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from urllib.parse import urlsplit
+
+import msgspec
+import pytest
+
+from fairlead.api.times import format_rfc3339
+from fairlead.decide.ask import Answer, Answers, Ask, Bad, Good, Http, Question
+from fairlead.decide.reason import Reason
+from fairlead.decide.zones import Snapshot
+from fairlead.decide.zones.checks import HealthCheck
+from fairlead.decide.zones.groups import group_of
+from fairlead.decide.zones.healthcheck import EVERY, window_of
+from fairlead.decide.zones.starting import Start, start_of
+from fairlead.plane.build import Unavailable
+from fairlead.plane.held import Held
+from fairlead.plane.prometheus import find
+from tests.builders import a_pod, a_zone, pods_of, seen
+from tests.decide.zones.checking import a_check, a_checked_zone, settled_by
+from tests.decide.zones.judging import deleted
+
+PATIENCE = 30.0
+
+SERIES = """
+errors{namespace="test",pod="ingester-zone-a-0"} 3
+errors{namespace="test",pod="ingester-zone-a-1"} 4
+errors{namespace="test",pod="ingester-zone-ab-1"} 1000
+errors{namespace="other",pod="ingester-zone-a-0"} 1000
+errors{namespace="test",pod="ingester-zone-b-0"} 5
+"""
+
+
+class Metrics(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        body = SERIES.encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain; version=0.0.4")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Says nothing."""
+
+
+class Prometheus:
+    def __init__(self, url: str) -> None:
+        self.url = url
+        # Samples count for five minutes, so that at this moment all have come and none is old.
+        self.now = window_of(datetime.now(UTC)) + timedelta(seconds=2 * EVERY)
+
+    def __call__(self, ask: Ask) -> Answer:
+        assert isinstance(ask.to, Http)
+        status, body = self._get(ask.to.url)
+        return Good(body) if status == 200 else Bad("failed", f"it answered with status {status}", status)
+
+    def has(self, query: str) -> bool:
+        status, body = self._get(f"{self.url}/api/v1/query?query={query}")
+        return status == 200 and bool(msgspec.json.decode(body)["data"]["result"])
+
+    def _get(self, url: str) -> tuple[int, bytes]:
+        parts = urlsplit(url)
+        with closing(HTTPConnection(parts.netloc, timeout=PATIENCE)) as connection:
+            connection.request("GET", f"{parts.path}?{parts.query}")
+            reply = connection.getresponse()
+            return reply.status, reply.read()
+
+
+@pytest.fixture(scope="module")
+def prometheus() -> Iterator[Prometheus]:
+    try:
+        program = find(lambda _line: None, build=False)
+    except Unavailable as problem:
+        pytest.skip(str(problem))
+    with ThreadingHTTPServer(("127.0.0.1", 0), Metrics) as target, socket.create_server(("127.0.0.1", 0)) as free:
+        Thread(target=target.serve_forever, daemon=True).start()
+        held = Held()
+        try:
+            port = free.getsockname()[1]
+            free.close()
+            scrape = {"job_name": "pods", "honor_labels": True, "static_configs": [{"targets": [_place(target)]}]}
+            config = {"global": {"scrape_interval": "200ms", "scrape_timeout": "200ms"}, "scrape_configs": [scrape]}
+            (held.folder / "prometheus.yml").write_bytes(msgspec.json.encode(config))
+            arguments = [f"--config.file={held.folder}/prometheus.yml", f"--storage.tsdb.path={held.folder}/data"]
+            held.run("prometheus", [str(program), *arguments, f"--web.listen-address=127.0.0.1:{port}"])
+            yield _answering(Prometheus(f"http://127.0.0.1:{port}"))
+        finally:
+            held.close()
+            target.shutdown()
+
+
+def _place(server: ThreadingHTTPServer) -> str:
+    return f"127.0.0.1:{server.server_address[1]}"
+
+
+def _answering(prometheus: Prometheus) -> Prometheus:
+    """Once it has read the series."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        with suppress(OSError):
+            if prometheus.has("errors"):
+                return prometheus
+        time.sleep(0.05)  # another process: nothing announces that it is ready
+    pytest.fail("Prometheus never had the series")
+
+
+def checked(prometheus: Prometheus, **check: object) -> HealthCheck:
+    return msgspec.structs.replace(a_check(dict(check)), url=prometheus.url)
+
+
+TOTAL = "sum(max_over_time(errors{${targetMatchers}}[${range}]))"
+OUTCOMES = {
+    "7 errors after 5 are fine": (TOTAL, "${current} <= bool 2 * ${baseline}", None),
+    "7 errors after 5 are too many": (TOTAL, "${current} <= bool ${baseline}", "current 7, baseline 5"),
+    "a vector is as good as a scalar": (TOTAL, "vector(${current}) == bool vector(${baseline} + 2)", None),
+    "signs are kept together": (f"-{TOTAL}", "2 - ${current} == bool 9", None),
+    "exponents are understood": (f"{TOTAL} / 1e9", "${current} == bool 7e-9", None),
+    "infinity is a number": (f"{TOTAL} / 0", "${current} < bool Inf", "current +Inf"),
+    "nothing by nothing is no data": (f"{TOTAL} * 0 / 0", "${current} >= bool ${baseline}", "no data"),
+    "other pods have no data": (TOTAL.replace("errors", "others"), "${current} < bool 1", "no data"),
+    "one series per pod is too many": ("errors{${targetMatchers}}", "${current} < bool 1", "2 series"),
+    "a query that cannot be read is a failure": (f"{TOTAL}(", "${current} < bool 1", "status 400"),
+    "a judgement that cannot be read is a failure": (TOTAL, "${current} < 8", "current 7"),
+}
+
+
+@pytest.mark.parametrize(("query", "success", "held"), OUTCOMES.values(), ids=OUTCOMES.keys())
+def test_what_a_real_prometheus_says_decides(
+    prometheus: Prometheus, query: str, success: str, held: str | None
+) -> None:
+    a, b = a_zone("a", current="new"), a_checked_zone("b", f"new={format_rfc3339(prometheus.now)}")
+    rolled = tuple(a_pod(a, place, "new", since=prometheus.now) for place in range(3))
+    check = checked(prometheus, query=query, successQuery=success)
+    snapshot = msgspec.structs.replace(seen(a, b, rolled, pods_of(b)), checks=(check,))
+    answers: dict[Question, Answer] = {}
+
+    decision = settled_by(snapshot, lambda ask: answers.setdefault(ask, prometheus(ask)), prometheus.now)
+
+    if held is None:
+        assert deleted(decision) == ["b-0"]
+    else:
+        assert decision.verdict.reason is Reason.HEALTH_CHECK_FAILING
+        assert held in measured(msgspec.structs.replace(snapshot, answers=Answers(answers)), prometheus.now)
+
+
+def measured(snapshot: Snapshot, now: datetime) -> str:
+    """What was measured for zone b."""
+    group = group_of(snapshot, now)
+    start = start_of(group.zones[1], group)
+    assert isinstance(start, Start)
+    return start.numbers

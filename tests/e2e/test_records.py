@@ -1,0 +1,64 @@
+"""Records on Leases, the same on the embedded cluster and on the real API server."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from fairlead.api.core import LEASES
+from fairlead.api.meta import Ref
+from fairlead.kube import request
+from fairlead.kube.record import LARGEST, LeaseRecords, Outdated, Recorded
+from tests.e2e.clusters import Site, everywhere
+
+
+def records(site: Site) -> LeaseRecords:
+    return LeaseRecords(site.client, site.namespace, "fairlead-operator")
+
+
+@everywhere(controllers=False)
+async def test_record_lives_on_a_lease(site: Site) -> None:
+    kept = records(site)
+
+    assert await kept.get("downscale/ns/group") == Recorded()
+    begun = await kept.swap("downscale/ns/group", "", b'{"zone":"a"}')
+    assert await kept.get("downscale/ns/group") == Recorded(b'{"zone":"a"}', begun)
+    ended = await kept.swap("downscale/ns/group", begun, b"")
+    assert await kept.get("downscale/ns/group") == Recorded(b"", ended)
+    for version in ("", begun):
+        with pytest.raises(Outdated):
+            await kept.swap("downscale/ns/group", version, b"late")
+    full = await kept.swap("downscale/ns/group", ended, b"x" * LARGEST)
+    assert await kept.get("downscale/ns/group") == Recorded(b"x" * LARGEST, full)
+
+
+@everywhere(controllers=False)
+async def test_record_whose_lease_was_deleted_is_not_made_anew_by_who_saw_the_old_one(site: Site) -> None:
+    """An API server makes a Lease by a PUT where there is none, whatever version the PUT asks for."""
+    kept = records(site)
+    version = await kept.swap("a", "", b"x")
+    await site.client.call(request.delete(Ref(LEASES, site.namespace, kept._ref("a").name)))
+
+    with pytest.raises(Outdated):
+        await kept.swap("a", version, b"y")
+
+    assert await kept.get("a") == Recorded()
+
+
+@everywhere(controllers=False)
+async def test_record_that_many_swap_at_once_is_won_by_one(site: Site) -> None:
+    kept = records(site)
+    version = await kept.swap("a", "", b"start")
+
+    async def won(number: int) -> bool:
+        try:
+            await kept.swap("a", version, f"{number}".encode())
+        except Outdated:
+            return False
+        return True
+
+    outcomes = await asyncio.gather(*(won(number) for number in range(8)))
+
+    assert outcomes.count(True) == 1
+    assert (await kept.get("a")).value == f"{outcomes.index(True)}".encode()

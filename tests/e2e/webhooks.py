@@ -1,0 +1,204 @@
+"""Admission webhooks for scenarios on both clusters: a handler is written once and served where the cluster finds it.
+
+On the embedded cluster that is its network, in virtual time; for the real API server it is HTTPS on the loopback.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import inspect
+import json
+import ssl
+import tempfile
+from collections.abc import Awaitable, Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from aiohttp import web
+
+from fairlead.api.meta import Resource
+from fairlead.kube.calls import Call, Handler, NoReply, Reply
+from fairlead.kube.errors import ApiError
+from fairlead.kube.request import JSON, Request, path_of
+from fairlead.plane.pki import Authority
+from tests.e2e.clusters import SimGround, Site
+from tests.e2e.history import Tree
+
+MUTATING, VALIDATING = (
+    Resource("admissionregistration.k8s.io", "v1", kind.lower() + "s", kind, namespaced=False)
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+)
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
+MARK = "fairlead.test/mark"
+ELSEWHERE = "default"
+"""Where it is tried whether a configuration is in effect, so that the scenario's webhooks are not asked."""
+
+Decide = Callable[[Tree], Tree | Awaitable[Tree]]
+"""From the `request` of an AdmissionReview to the `response`, without its uid."""
+
+
+def answering(decide: Decide) -> Handler:
+    """The handler of a webhook; `decide` may be a coroutine function."""
+
+    async def handler(call: Call) -> Reply:
+        review = json.loads(call.body)
+        answer = decide(review["request"])
+        response = await answer if inspect.isawaitable(answer) else answer
+        response = {"uid": review["request"]["uid"], "allowed": True} | response
+        body = {"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}
+        return Reply(200, json.dumps(body).encode(), (("Content-Type", "application/json"),))
+
+    return handler
+
+
+def patching(*operations: Tree) -> Tree:
+    """A response that changes the object by a JSON patch."""
+    return {"patchType": "JSONPatch", "patch": base64.b64encode(json.dumps(operations).encode()).decode()}
+
+
+async def serve(site: Site, handler: Handler, host: str = "hook.test.svc", path: str = "/") -> Tree:
+    """Serves the handler until the end of the scenario; the answer is the `clientConfig` under which it is reached."""
+    if isinstance(site.ground, SimGround):
+        site.ground.cluster.network.serve(host, handler)
+        return {"url": f"https://{host}{path}"}
+    port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    site.start(_serving(handler, port))
+    bundle = base64.b64encode(_authority().certificate).decode()
+    return {"url": f"https://127.0.0.1:{await port}{path}", "caBundle": bundle}
+
+
+async def install(site: Site, resource: Resource, name: str, *webhooks: Tree) -> None:
+    """Creates a configuration and returns when it is in effect, which the real server notices a little later.
+
+    What a webhook does not say has the usual value, and it is about the scenario's namespace; `clientConfig` and
+    `rules` are up to the scenario.
+    """
+
+    def marked(request: Tree) -> Tree:
+        return {"allowed": False, "status": {"message": "in effect"}}
+
+    usual = {"sideEffects": "None", "admissionReviewVersions": ["v1"], "timeoutSeconds": 5}
+    within = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": site.namespace}}}
+    hooks = [usual | within | {"name": f"hook-{index}.fairlead.test"} | hook for index, hook in enumerate(webhooks)]
+    mark = usual | {
+        "name": "mark.fairlead.test",
+        "clientConfig": await serve(site, answering(marked), f"mark-{name}.test.svc"),
+        "rules": [rule("CREATE", "configmaps")],
+        "objectSelector": {"matchLabels": {MARK: name}},
+    }
+    await site.create(resource, {"metadata": {"name": name}, "webhooks": [*hooks, mark]})
+    marker = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"mark-{name}", "labels": {MARK: name}}}
+
+    async def in_effect() -> bool:
+        path = path_of(CONFIG_MAPS, ELSEWHERE)
+        body = json.dumps(marker).encode()
+        attempt = Request("POST", path, query=(("dryRun", "All"),), body=body, content_type=JSON)
+        try:
+            await site.client.call(attempt)
+        except ApiError as error:
+            return "in effect" in str(error)
+        return False
+
+    await site.until(in_effect, every=0.05, within=15)
+
+
+def rule(operations: str, resources: str, groups: str = "*", versions: str = "*") -> Tree:
+    """A rule from words separated by spaces."""
+    named = zip(("operations", "resources"), (operations, resources), strict=True)
+    return {key: words.split() for key, words in named} | {
+        "apiGroups": [groups],
+        "apiVersions": [versions],
+    }
+
+
+REGISTRATIONS: dict[str, Tree] = {
+    "no-downscale": {
+        "resource": VALIDATING,
+        "rules": (
+            "UPDATE",
+            " ".join(f"{kind} {kind}/scale" for kind in ("statefulsets", "deployments", "replicasets")),
+        ),
+        "of": ("apps", "v1"),
+    },
+    "prepare-downscale": {
+        "resource": MUTATING,
+        "rules": ("UPDATE", "statefulsets statefulsets/scale"),
+        "of": ("apps", "v1"),
+        "sideEffects": "NoneOnDryRun",
+    },
+    "pod-eviction": {"resource": VALIDATING, "rules": ("CREATE", "pods/eviction"), "of": ("", "v1")},
+    "zpdb-validation": {
+        "resource": VALIDATING,
+        "rules": ("CREATE UPDATE", "zoneawarepoddisruptionbudgets"),
+        "of": ("rollout-operator.grafana.com", "v1"),
+    },
+}
+"""How the zone contract wants its webhooks registered."""
+
+
+class Answering(Protocol):
+    """Who answers for webhooks: an operator, or what stands before several."""
+
+    async def webhooks(self, call: Call, /) -> Reply: ...
+
+
+async def register(site: Site, operator: Answering, *names: str, **changes: Any) -> None:
+    """Registers webhooks of the operator by the last part of their path; returns when they are in effect.
+
+    `changes` are fields of every entry, such as `timeoutSeconds` or `failurePolicy`.
+    """
+    for name in names:
+        wanted = dict(REGISTRATIONS[name])
+        resource, operations, group = wanted.pop("resource"), wanted.pop("rules"), wanted.pop("of")
+        hook = {
+            "name": f"{name}-{site.namespace}.grafana.com",
+            "clientConfig": await serve(site, operator.webhooks, f"{name}.{site.namespace}.svc", f"/admission/{name}"),
+            "rules": [rule(*operations, *group)],
+            "failurePolicy": "Fail",
+            "matchPolicy": "Equivalent",
+            "timeoutSeconds": 10,
+        }
+        await install(site, resource, f"{name}-{site.namespace}", hook | wanted | changes)
+
+
+@cache
+def _authority() -> Authority:
+    return Authority()
+
+
+async def _serving(handler: Handler, port: asyncio.Future[int]) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        call = Call(
+            method=request.method,
+            url=request.raw_path,
+            headers=tuple(request.headers.items()),
+            body=await request.read(),
+        )
+        try:
+            reply = await handler(call)
+        except NoReply:
+            reply = Reply(503)
+        return web.Response(status=reply.status, body=reply.body, headers=dict(reply.headers))
+
+    application = web.Application(client_max_size=2**24)
+    application.router.add_route("*", "/{path:.*}", answer)
+    runner = web.AppRunner(application, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=_server_context()).start()
+        port.set_result(runner.addresses[0][1])
+        await asyncio.Event().wait()
+    finally:
+        await runner.cleanup()
+
+
+def _server_context() -> ssl.SSLContext:
+    pair = _authority().server(["127.0.0.1"])
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "server.pem")
+        path.write_bytes(pair.certificate + pair.key)
+        context.load_cert_chain(path)
+    return context
