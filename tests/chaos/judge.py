@@ -21,19 +21,21 @@ So without disturbances by others nothing at all is excused, however late the wa
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from fairlead.api.apps import StatefulSet
-from fairlead.api.core import Pod
+from fairlead.api.core import READY_TIME, Pod
+from fairlead.api.zones import LAST_DOWNSCALE
+from fairlead.kube import clock
 from fairlead.kube.request import Request, place_of
 from fairlead.sim.record import Entry
 from tests import invariants
-
-Key: TypeAlias = tuple[str, str]
+from tests.chaos.doing import doing, is_review
+from tests.chaos.seen import Fact, Key, State, View, Zone, fact_of, group_of, wanted
 
 TAIL = 60
 BATCH = 0.5
@@ -46,131 +48,6 @@ class Broken(AssertionError):
     """An invariant was broken."""
 
 
-class Zone(Struct, frozen=True):
-    """A StatefulSet and its pods, as they were told or as they are."""
-
-    statefulset: StatefulSet
-    pods: tuple[Pod, ...]
-
-    @property
-    def name(self) -> str:
-        return self.statefulset.metadata.name
-
-    @property
-    def down(self) -> frozenset[str]:
-        """Names of its pods that are not ready or missing."""
-        present = {pod.metadata.name for pod in self.pods}
-        unready = {pod.metadata.name for pod in self.pods if not invariants._is_ready(pod)}
-        return frozenset(unready | (set(wanted(self.statefulset)) - present))
-
-    @property
-    def is_ready(self) -> bool:
-        """Rule 10 with H-7."""
-        status = self.statefulset.status
-        expected = max(self.statefulset.spec.replicas, status.replicas)
-        return not self.down and status.replicas == status.ready_replicas and len(self.pods) >= expected
-
-    @property
-    def outdated(self) -> list[str]:
-        return sorted(pod.metadata.name for pod in self.pods if not self.is_current(pod))
-
-    def is_current(self, pod: Pod) -> bool:
-        return invariants._revision(pod) == self.statefulset.status.update_revision
-
-    @property
-    def is_stale(self) -> bool:
-        observed = self.statefulset.status.observed_generation
-        return observed is not None and observed < self.statefulset.metadata.generation
-
-    @property
-    def is_paused(self) -> bool:
-        return self.statefulset.metadata.annotations.get("grafana.com/rollout-paused") == "true"
-
-
-class Fact(Struct, frozen=True):
-    """An object as one write left it; a deleted one leaves None."""
-
-    version: int
-    key: Key
-    object: Pod | StatefulSet | None
-
-
-def fact_of(entry: Entry) -> Fact:
-    body = entry.event.new.body
-    into = _pod if entry.resource.plural == "pods" else _statefulset
-    item = None if entry.type == "DELETED" else into.decode(body)
-    return Fact(entry.event.revision, (entry.namespace, entry.name), item)
-
-
-class State:
-    """Pods and StatefulSets at some moment."""
-
-    def __init__(self) -> None:
-        self.pods: dict[Key, Pod] = {}
-        self.statefulsets: dict[Key, StatefulSet] = {}
-
-    def take(self, plural: str, fact: Fact) -> None:
-        match fact.object:
-            case Pod() as pod:
-                self.pods[fact.key] = pod
-            case StatefulSet() as statefulset:
-                self.statefulsets[fact.key] = statefulset
-            case None if plural == "pods":
-                self.pods.pop(fact.key, None)
-            case None:
-                self.statefulsets.pop(fact.key, None)
-
-    def group(self, namespace: str, group: str) -> dict[str, Zone]:
-        """The zones of a group by name, in order."""
-        return {zone.name: zone for zone in self.zones(namespace) if _group(zone.statefulset) == group}
-
-    def zones(self, namespace: str) -> Iterator[Zone]:
-        for (where, _), statefulset in sorted(self.statefulsets.items()):
-            if where == namespace:
-                pods = (pod for pod in self.pods.values() if invariants._belongs(pod, statefulset))
-                yield Zone(statefulset, tuple(pods))
-
-    def groups_of(self, pod: Pod) -> list[str]:
-        """The groups with a zone that the pod belongs to."""
-        zones = [zone for key, zone in sorted(self.statefulsets.items()) if key[0] == pod.metadata.namespace]
-        found = [_group(zone) for zone in zones if invariants._belongs(pod, zone)]
-        return [group for group in found if group is not None]
-
-
-class View:
-    """What one operator has been told."""
-
-    def __init__(self, facts: Mapping[str, list[Fact]]) -> None:
-        self._facts = facts
-        self._taken = dict.fromkeys(facts, 0)
-        self.state = State()
-        self._read: dict[Key, StatefulSet] = {}
-
-    def read(self, statefulset: StatefulSet) -> None:
-        """One object was read by itself."""
-        self._read[statefulset.metadata.namespace, statefulset.metadata.name] = statefulset
-
-    def group(self, key: Key, touched: str | None) -> dict[str, Zone]:
-        """The zones of a group by name, with what was read of one of them, or of all of them."""
-        state = State()
-        state.pods, state.statefulsets = self.state.pods, dict(self.state.statefulsets)
-        for place, held in self.state.statefulsets.items():
-            read = self._read.get(place)
-            if read is not None and touched in (None, place[1]) and _version(read) > _version(held):
-                state.statefulsets[place] = read
-        return state.group(*key)
-
-    def told(self, plural: str, version: int) -> None:
-        """Everything of this kind up to a version."""
-        if (facts := self._facts.get(plural)) is None:
-            return
-        at = self._taken[plural]
-        while at < len(facts) and facts[at].version <= version:
-            self.state.take(plural, facts[at])
-            at += 1
-        self._taken[plural] = at
-
-
 class Asked(Struct):
     """A write that was sent, with the group it is for as its decision may have seen it: the zones by name."""
 
@@ -181,6 +58,15 @@ class Asked(Struct):
     """When the first write was sent that may be of the same decision."""
 
 
+class Scale(Struct, frozen=True):
+    """A scale that a pass asked for."""
+
+    by: str
+    """The pass."""
+    at: float
+    """Unix seconds."""
+
+
 Problems: TypeAlias = Iterator[tuple[str, str]]
 """Invariants that are broken, and how."""
 
@@ -188,7 +74,7 @@ Problems: TypeAlias = Iterator[tuple[str, str]]
 class Judge:
     """Is shown every entry of the cluster's record and every request of operators; `breaches` must stay empty."""
 
-    def __init__(self, now: Callable[[], float], steps: Callable[[], int], *, leased: bool = False) -> None:
+    def __init__(self, now: Callable[[], float], steps: Callable[[], int], lease: str = "") -> None:
         self.breaches: list[str] = []
         self.deletions: list[str] = []
         """Pods that operators deleted, in order."""
@@ -199,7 +85,8 @@ class Judge:
         self.truth = State()
         self._now = now
         self._steps = steps
-        self._leased = leased
+        self._lease = lease
+        self._leased = bool(lease)
         self.holder = ""
         """Who holds the lease."""
         self._facts: dict[str, list[Fact]] = {"pods": [], "statefulsets": []}
@@ -210,6 +97,10 @@ class Judge:
         """The last deletion of each pod that each operator asked for."""
         self._answered: dict[tuple[str, Key], tuple[int, Asked]] = {}
         """Per operator and group: its last write that was answered, and in which step."""
+        self.scales: dict[tuple[str, Key], Scale] = {}
+        """The last scale of each zone that each operator asked for."""
+        self._scaled: dict[str, Key] = {}
+        """Which zone a pass scaled."""
         self._tail: deque[str] = deque(maxlen=TAIL)
 
     def begins(self, operator: str) -> None:
@@ -229,15 +120,20 @@ class Judge:
         place = place_of(request.path)
         key = (place.namespace, place.name)
         self.writes += 1
-        self._note(f"{operator} asks {request.method} {request.path}")
-        if self._leased and place.plural != "leases" and operator != self.holder:
+        self.note(f"{operator} asks {request.method} {request.path}")
+        reviewed = is_review(doing())
+        if self._leased and place.plural != "leases" and operator != self.holder and not reviewed:
             self.broken("lease", f"{operator} sent a write while {self.holder or 'nobody'} held the lease")
         match request.method, place.plural, place.subresource:
             case "DELETE", "pods", "":
                 return self._asks_deletion(operator, key)
             case "PUT", "statefulsets", "status":
                 return self._asks_record(operator, key, request.body)
-            case _, "leases" | "events", _:
+            case "PATCH", "statefulsets", "":
+                return self._asks_change(operator, key, request.body)
+            case _, "leases" | "events" | "configmaps" | "replicatemplates", _:
+                return None
+            case "PATCH", "pods", "" if _changes_only(request.body, READY_TIME):
                 return None
         self.broken("S15", f"{operator} sent {request.method} {request.path}")
         return None
@@ -248,7 +144,7 @@ class Judge:
 
     def see(self, entry: Entry) -> None:
         """A write was carried out."""
-        self._note(_line(entry))
+        self.note(_line(entry))
         if entry.user in self._views:
             self._see_own(entry)
         plural = entry.resource.plural
@@ -257,14 +153,14 @@ class Judge:
             self._facts[plural].append(fact)
             self.truth.take(plural, fact)
             self._settle()
-        elif plural == "leases":
+        elif plural == "leases" and entry.name == self._lease:
             self.holder = entry.new["spec"].get("holderIdentity") or ""
 
     def unfinished(self) -> list[str]:
         """What is left until every zone with a group is at its update revision and says so (L1)."""
         left = []
         for key, statefulset in sorted(self.truth.statefulsets.items()):
-            if _group(statefulset) is None:
+            if group_of(statefulset) is None:
                 continue
             (zone,) = [zone for zone in self.truth.zones(key[0]) if zone.name == key[1]]
             status = statefulset.status
@@ -285,6 +181,8 @@ class Judge:
         if not groups:
             self.broken("S15", f"{operator} asked to delete {key[1]}, which is of no managed zone that it knows of")
             return None
+        if doing() in self._scaled:
+            self.broken("S5", f"{operator} asked to delete {key[1]} in a pass that scaled {self._scaled[doing()][1]}")
         zones = [zone.name for zone in view.zones(key[0]) if pod in zone.pods]
         asked = self._decided(operator, (key[0], groups[0]), zones[0])
         self._asked[operator, key] = asked
@@ -297,16 +195,38 @@ class Judge:
     def _asks_record(self, operator: str, key: Key, body: bytes) -> Asked | None:
         view = self._views[operator].state
         statefulset = view.statefulsets.get(key)
-        group = _group(statefulset) if statefulset is not None else None
+        group = group_of(statefulset) if statefulset is not None else None
         if group is None:
             self.broken("S15", f"{operator} wrote the status of {key[1]}, which has no group")
             return None
         asked = self._decided(operator, (key[0], group), key[1])
         recorded = _statefulset.decode(body).status.current_revision
         self._judge(asked, lambda zones: _problems_of_record(zones, key[1], recorded))
-        if out := self._own_out(key[1], key[0]):
+        if out := self.own_out(key[1], key[0]):
             self.broken("S7", f"{key[1]} is recorded with {out} not back")
         return asked
+
+    def _asks_change(self, operator: str, key: Key, body: bytes) -> Asked | None:
+        """A pass scales; a review notes the time of a downscale."""
+        statefulset = self.truth.statefulsets.get(key)
+        group = None if statefulset is None else group_of(statefulset)
+        if statefulset is not None and group is None:
+            self.broken("S15", f"{operator} changed {key[1]}, which has no group")
+        if is_review(doing()):
+            if not _changes_only(body, LAST_DOWNSCALE):
+                self.broken("S15", f"a review changed more of {key[1]} than the time of its downscale: {body!r}")
+        elif not _changes_only_replicas(body):
+            self.broken("S15", f"{operator} changed more of {key[1]} than its replicas: {body!r}")
+        else:
+            self._asks_scale(operator, key)
+        return None
+
+    def _asks_scale(self, operator: str, key: Key) -> None:
+        this = doing()
+        before = self._scaled.setdefault(this, key)
+        if before != key:
+            self.broken("S8", f"{operator} scaled {key[1]} in the pass that scaled {before[1]}")
+        self.scales[operator, key] = Scale(this, clock.now().timestamp())
 
     def _decided(self, operator: str, group: Key, zone: str) -> Asked:
         view = self._views[operator]
@@ -328,13 +248,12 @@ class Judge:
 
     def _see_own(self, entry: Entry) -> None:
         plural = entry.resource.plural
-        if plural == "leases":
-            return
-        if self._leased and entry.user != self.holder:
+        of_every_replica = plural in ("leases", "configmaps") or _is_stamped(entry)
+        if self._leased and entry.user != self.holder and not of_every_replica:
             self.broken("lease", f"{entry.user} wrote {entry.name} while {self.holder or 'nobody'} held the lease")
-        if plural == "pods":
+        if plural == "pods" and entry.verb == "delete":
             self._see_deletion(entry)
-        elif plural == "statefulsets":
+        elif plural == "statefulsets" and entry.verb != "patch":
             self._see_record(entry)
 
     def _see_deletion(self, entry: Entry) -> None:
@@ -350,7 +269,7 @@ class Judge:
         """With a deletion that was carried out, given how its decision saw the zones."""
         namespace, name = pod.metadata.namespace, pod.metadata.name
         for zone in zones.values():
-            own = self._own_out(zone.name, namespace)
+            own = self.own_out(zone.name, namespace)
             seen = next((each for each in zone.pods if each.metadata.name == name), None)
             if seen is None:
                 if own:
@@ -373,7 +292,7 @@ class Judge:
         if new["status"]["currentRevision"] != old["status"]["updateRevision"]:
             self.broken("S7", f"{entry.name} got {new['status']['currentRevision']}")
 
-    def _own_out(self, zone: str, namespace: str) -> list[str]:
+    def own_out(self, zone: str, namespace: str) -> list[str]:
         """Pods of a zone that operators deleted and that are not back."""
         return sorted(name for where, name in self._out if (where, name.rpartition("-")[0]) == (namespace, zone))
 
@@ -389,7 +308,7 @@ class Judge:
             if back:
                 del self._out[key]
 
-    def _note(self, line: str) -> None:
+    def note(self, line: str) -> None:
         self._tail.append(f"{self._now():10.3f} {line}")
 
     def broken(self, invariant: str, sentence: str) -> None:
@@ -410,7 +329,7 @@ def _problems_of_deletion(zones: dict[str, Zone], name: str) -> Problems:
     for zone, pod in seen:
         if others := [other for other in unready if other != zone.name]:
             yield "S1", f"{name} of {zone.name} is deleted although {others} are not ready"
-        if zone.is_current(pod):
+        if zone.is_current(pod) and not invariants._is_marked(pod, zone.statefulset):
             yield "S4", f"{name} is deleted at the update revision"
         if pod.metadata.deletion_timestamp is not None:
             yield "S6", f"{name} is deleted although it is terminating"
@@ -435,18 +354,31 @@ def _problems_of_record(zones: dict[str, Zone], name: str, recorded: str) -> Pro
         yield "S5", f"{name} is recorded although two zones are not ready"
 
 
-def wanted(statefulset: StatefulSet) -> list[str]:
-    """Names of the pods that a StatefulSet asks for."""
-    start = statefulset.spec.ordinals.start
-    return [f"{statefulset.metadata.name}-{i}" for i in range(start, start + statefulset.spec.replicas)]
+def _is_stamped(entry: Entry) -> bool:
+    """Whether nothing but the time of a zone's downscale was written."""
+    return entry.resource.plural == "statefulsets" and entry.verb == "patch" and _replicas(entry) is None
 
 
-def _version(statefulset: StatefulSet) -> int:
-    return int(statefulset.metadata.resource_version)
+def _replicas(entry: Entry) -> int | None:
+    """The number that a zone has got instead of another."""
+    had, has = (None if tree is None else tree["spec"].get("replicas") for tree in (entry.old, entry.new))
+    return None if had == has else has
 
 
-def _group(statefulset: StatefulSet) -> str | None:
-    return statefulset.metadata.labels.get("rollout-group")
+def _changes_only_replicas(body: bytes) -> bool:
+    steps = msgspec.json.decode(body)
+    changes = [step["path"] for step in steps if step["op"] != "test"] if isinstance(steps, list) else []
+    return changes == ["/spec/replicas"]
+
+
+def _changes_only(body: bytes, annotation: str) -> bool:
+    tree = msgspec.json.decode(body)
+    metadata = tree.get("metadata", {}) if isinstance(tree, dict) else {}
+    return (
+        set(tree) == {"metadata"}
+        and {"annotations"} <= set(metadata) <= {"annotations", "uid"}
+        and (set(metadata["annotations"]) == {annotation})
+    )
 
 
 def _line(entry: Entry) -> str:

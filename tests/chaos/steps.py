@@ -12,7 +12,8 @@ from fairlead.api.zones import GROUP_LABEL, MAX_UNAVAILABLE, PAUSED
 from fairlead.kube.faults import Fault
 from fairlead.kube.request import Request, place_of
 from fairlead.sim.behaviour import CRASH_AFTER, HOLD, IMAGE_PULL
-from tests.chaos.world import Replica, Setting, World, ZonePlan, play
+from tests.chaos.plans import Setting, ZonePlan
+from tests.chaos.world import Replica, World, play
 
 # Each step names things by number; a number counts round those that there are.
 
@@ -38,7 +39,7 @@ class Deploy(Step, frozen=True):
     broken: str = ""
 
     async def play(self, world: World) -> None:
-        chosen = _zone(world, self.zone)
+        chosen = zone_of(world, self.zone)
         for zone in world.setting.zones:
             if zone == chosen or (self.whole_group and zone.group == chosen.group):
                 world.deploy(zone.name, self.image, self.broken)
@@ -49,7 +50,7 @@ class KillPod(Step, frozen=True):
     grace: int | None = None
 
     async def play(self, world: World) -> None:
-        if name := _pod(world, self.pod):
+        if name := pod_of(world, self.pod):
             world.kill_pod(name, grace=self.grace)
 
 
@@ -57,7 +58,7 @@ class Evict(Step, frozen=True):
     pod: int
 
     async def play(self, world: World) -> None:
-        if name := _pod(world, self.pod):
+        if name := pod_of(world, self.pod):
             world.evict(name)
 
 
@@ -68,7 +69,7 @@ class Misbehave(Step, frozen=True):
     behaviour: str | None
 
     async def play(self, world: World) -> None:
-        if name := _pod(world, self.pod):
+        if name := pod_of(world, self.pod):
             world.misbehave(name, self.behaviour)
 
 
@@ -77,7 +78,7 @@ class Scale(Step, frozen=True):
     replicas: int
 
     async def play(self, world: World) -> None:
-        world.scale(_zone(world, self.zone).name, self.replicas)
+        world.scale(zone_of(world, self.zone).name, self.replicas)
 
 
 class Pause(Step, frozen=True):
@@ -85,7 +86,7 @@ class Pause(Step, frozen=True):
     value: str | None
 
     async def play(self, world: World) -> None:
-        world.annotate(_zone(world, self.zone).name, PAUSED, self.value)
+        world.annotate(zone_of(world, self.zone).name, PAUSED, self.value)
 
 
 class Budget(Step, frozen=True):
@@ -93,7 +94,7 @@ class Budget(Step, frozen=True):
     value: str | None
 
     async def play(self, world: World) -> None:
-        world.annotate(_zone(world, self.zone).name, MAX_UNAVAILABLE, self.value)
+        world.annotate(zone_of(world, self.zone).name, MAX_UNAVAILABLE, self.value)
 
 
 class Strategy(Step, frozen=True):
@@ -101,7 +102,7 @@ class Strategy(Step, frozen=True):
     strategy: str
 
     async def play(self, world: World) -> None:
-        world.set_strategy(_zone(world, self.zone).name, self.strategy)
+        world.set_strategy(zone_of(world, self.zone).name, self.strategy)
 
 
 class Recreate(Step, frozen=True):
@@ -109,7 +110,7 @@ class Recreate(Step, frozen=True):
     propagation: str
 
     async def play(self, world: World) -> None:
-        world.recreate(_zone(world, self.zone), self.propagation)
+        world.recreate(zone_of(world, self.zone), self.propagation)
 
 
 class Regroup(Step, frozen=True):
@@ -119,7 +120,7 @@ class Regroup(Step, frozen=True):
     group: str | None
 
     async def play(self, world: World) -> None:
-        world.change(_zone(world, self.zone).name, {"metadata": {"labels": {GROUP_LABEL: self.group}}})
+        world.change(zone_of(world, self.zone).name, {"metadata": {"labels": {GROUP_LABEL: self.group}}})
 
 
 class Freeze(Step, frozen=True):
@@ -129,7 +130,7 @@ class Freeze(Step, frozen=True):
     plural: str
 
     async def play(self, world: World) -> None:
-        if (process := _replica(world, self.replica).process) is not None:
+        if (process := replica_of(world, self.replica).process) is not None:
             process.wire.faulty.freeze(self.plural)
 
 
@@ -138,7 +139,7 @@ class Thaw(Step, frozen=True):
     plural: str
 
     async def play(self, world: World) -> None:
-        if (process := _replica(world, self.replica).process) is not None:
+        if (process := replica_of(world, self.replica).process) is not None:
             process.wire.faulty.thaw(self.plural)
 
 
@@ -149,7 +150,7 @@ class Lag(Step, frozen=True):
     seconds: float
 
     async def play(self, world: World) -> None:
-        if (process := _replica(world, self.replica).process) is not None:
+        if (process := replica_of(world, self.replica).process) is not None:
             process.wire.plan.lag = self.seconds
         world.cluster.disconnect()
 
@@ -176,7 +177,7 @@ class Fail(Step, frozen=True):
     fault: Fault
 
     async def play(self, world: World) -> None:
-        if (process := _replica(world, self.replica).process) is not None:
+        if (process := replica_of(world, self.replica).process) is not None:
             process.wire.plan.fail(MEANS[self.what], self.nth, self.fault)
 
 
@@ -184,7 +185,7 @@ class Restart(Step, frozen=True):
     replica: int
 
     async def play(self, world: World) -> None:
-        _replica(world, self.replica).kill()
+        replica_of(world, self.replica).kill()
 
 
 class Stop(Step, frozen=True):
@@ -194,7 +195,7 @@ class Stop(Step, frozen=True):
     seconds: float
 
     async def play(self, world: World) -> None:
-        replica = _replica(world, self.replica)
+        replica = replica_of(world, self.replica)
         replica.stop()
         await asyncio.sleep(self.seconds)
         replica.go_on()
@@ -207,7 +208,7 @@ class Cut(Step, frozen=True):
     seconds: float
 
     async def play(self, world: World) -> None:
-        replica = _replica(world, self.replica)
+        replica = replica_of(world, self.replica)
         replica.cut()
         await asyncio.sleep(self.seconds)
         replica.mend()
@@ -254,22 +255,22 @@ MEANS: dict[str, Callable[[Request], bool]] = {
 }
 
 
-def _zone(world: World, number: int) -> ZonePlan:
+def zone_of(world: World, number: int) -> ZonePlan:
     return world.setting.zones[number % len(world.setting.zones)]
 
 
-def _pod(world: World, number: int) -> str | None:
+def pod_of(world: World, number: int) -> str | None:
     pods = world.pods()
     return pods[number % len(pods)] if pods else None
 
 
-def _replica(world: World, number: int) -> Replica:
+def replica_of(world: World, number: int) -> Replica:
     """0 is the leader, if there is one."""
     order = sorted(world.replicas, key=lambda replica: replica is not world.leader())
     return order[number % len(order)]
 
 
-def _one_in_turn(*kinds: st.SearchStrategy[Step]) -> st.SearchStrategy[Step]:
+def one_in_turn(*kinds: st.SearchStrategy[Step]) -> st.SearchStrategy[Step]:
     """Of one of the kinds, all as likely; `one_of` would count every alternative of every kind."""
     return st.integers(0, len(kinds) - 1).flatmap(kinds.__getitem__)
 
@@ -313,7 +314,7 @@ DISTURBANCES = st.one_of(
 
 
 FAILING = st.sampled_from(["delete", "delete", "delete", "write", "record", "event", "lease"])
-TROUBLE = _one_in_turn(
+TROUBLE = one_in_turn(
     st.builds(Fail, REPLICAS, FAILING, st.sampled_from([1, 1, 2, 3]), WRITE_FAULTS),
     st.builds(Fail, REPLICAS, FAILING, st.sampled_from([1, 1, 2, 3]), WRITE_FAULTS),
     st.one_of(
@@ -362,16 +363,18 @@ def settings_of_runs(draw: st.DrawFn, *, strict: bool = False) -> Setting:
 
 def programs(most_steps: int = 25) -> st.SearchStrategy[Program]:
     """Everything may happen."""
-    what = _one_in_turn(DEPLOYMENTS, DISTURBANCES, TROUBLE, TROUBLE)
-    return st.builds(Program, settings_of_runs(), _in_time(what, most_steps))
+    what = one_in_turn(DEPLOYMENTS, DISTURBANCES, TROUBLE, TROUBLE)
+    return st.builds(Program, settings_of_runs(), in_time(what, most_steps))
 
 
 def quiet_programs(most_steps: int = 25) -> st.SearchStrategy[Program]:
     """One new template for all before operators start, then trouble for the operators but none for the pods."""
-    return st.builds(Program, settings_of_runs(strict=True), _in_time(TROUBLE, most_steps))
+    return st.builds(Program, settings_of_runs(strict=True), in_time(TROUBLE, most_steps))
 
 
-def _in_time(what: st.SearchStrategy[Step], most: int) -> st.SearchStrategy[tuple[Step, ...]]:
+def in_time(
+    what: st.SearchStrategy[Step], most: int, waits: st.SearchStrategy[Step] = WAITS
+) -> st.SearchStrategy[tuple[Step, ...]]:
     """Steps, each after a while."""
-    moments = st.lists(st.tuples(WAITS, what), min_size=7, max_size=most)
+    moments = st.lists(st.tuples(waits, what), min_size=7, max_size=most)
     return moments.map(lambda pairs: tuple(step for pair in pairs for step in pair))

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from fairlead.kube.errors import TransportError
-from fairlead.kube.request import Request
-from tests.chaos.world import Process, Scenario, World, play, three_zones
+from tests.chaos.plans import three_zones
+from tests.chaos.world import Process, Scenario, World, play
 
 PODS = [f"ingester-zone-{letter}-{ordinal}" for letter in "abc" for ordinal in range(3)]
 ZONES = [f"ingester-zone-{letter}" for letter in "abc"]
@@ -46,37 +46,37 @@ async def answer_lost(_world: World, _process: Process) -> None:
 )
 def test_a_crash_at_any_write_changes_nothing_of_the_end(fate: Fate, before: bool, leased: bool) -> None:
     """Every pod is deleted once, zone after zone; no invariant is broken, by the truth alone."""
-    writes = play(three_zones(strict=True, leased=leased), rollout).processes[0].wire.writes
+    writes = play(three_zones(strict=True, leased=leased), rollout).processes[0].wire.effects
     assert writes >= len(PODS) + len(ZONES)
 
     for number in range(1, writes + 1):
-        struck: list[Request] = []
+        struck: list[str] = []
 
-        async def strike(world: World, process: Process, request: Request, struck: list[Request] = struck) -> None:
-            struck.append(request)
+        async def strike(world: World, process: Process, what: str, struck: list[str] = struck) -> None:
+            struck.append(what)
             await fate(world, process)
 
         setting = three_zones(strict=True, leased=leased, seed=number)
         world = play(setting, with_crash(strike, number, before=before))
 
         assert len(struck) == 1, f"at write {number}"
-        assert world.judge.deletions == PODS, f"at write {number}: {struck[0].doing}"
-        assert world.judge.completions == ZONES, f"at write {number}: {struck[0].doing}"
+        assert world.judge.deletions == PODS, f"at write {number}: {struck[0]}"
+        assert world.judge.completions == ZONES, f"at write {number}: {struck[0]}"
 
 
-def with_crash(strike: Callable[[World, Process, Request], Awaitable[None]], number: int, *, before: bool) -> Scenario:
+def with_crash(strike: Callable[[World, Process, str], Awaitable[None]], number: int, *, before: bool) -> Scenario:
     """A rollout in which something happens to the first operator at its write of that number."""
 
     async def scenario(world: World) -> None:
         def first_only(process: Process) -> None:
-            async def at(request: Request, this: int) -> None:
+            async def at(what: str, this: int) -> None:
                 if this == number:
-                    await strike(world, process, request)
+                    await strike(world, process, what)
 
             if len(world.processes) == 1 and before:
-                process.wire.at_write = at
+                process.wire.at_effect = at
             elif len(world.processes) == 1:
-                process.wire.after_write = at
+                process.wire.after_effect = at
 
         world.each_process = first_only
         await rollout(world)

@@ -6,8 +6,9 @@ import asyncio
 
 from fairlead.kube.faults import Fault
 from fairlead.sim.behaviour import HOLD
+from tests.chaos.plans import Setting, ZonePlan
 from tests.chaos.steps import MEANS
-from tests.chaos.world import Process, Setting, World, ZonePlan, play
+from tests.chaos.world import Process, World, play
 
 TWO_ZONES = (ZonePlan("g", "zone-a", 3, budget="3"), ZonePlan("g", "zone-b", 3))
 ONE_AT_A_TIME = (ZonePlan("g", "zone-a", 3), ZonePlan("g", "zone-b", 3))

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from tests.chaos.world import World, play, three_zones
+from tests.chaos.plans import three_zones
+from tests.chaos.world import World, play
 
 
 @pytest.mark.parametrize("interval", [None, 0.001, 5.0])

@@ -10,7 +10,8 @@ from fairlead.api.core import PODS
 from fairlead.api.meta import Ref
 from fairlead.kube.request import delete
 from tests.chaos.judge import Asked
-from tests.chaos.world import NAMESPACE, Setting, World, ZonePlan, play
+from tests.chaos.plans import Setting, ZonePlan
+from tests.chaos.world import NAMESPACE, World, play
 
 ME, ANOTHER = "operator-x", "operator-y"
 ZONES = Setting((ZonePlan("g", "zone-a", 3, budget="2"), ZonePlan("g", "zone-b", 3)))

@@ -10,7 +10,8 @@ import pytest
 from fairlead.kube.election import LostLease
 from fairlead.kube.faults import Fault
 from fairlead.kube.request import Request, place_of
-from tests.chaos.world import Process, Replica, World, play, three_zones
+from tests.chaos.plans import three_zones
+from tests.chaos.world import Process, Replica, World, play
 
 SEEDS = range(6)
 Event = Callable[[World, Replica], Awaitable[None]]

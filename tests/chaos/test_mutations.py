@@ -18,8 +18,9 @@ from fairlead.kube.ledger import Ledger
 from fairlead.kube.request import Request
 from fairlead.sim.behaviour import HOLD
 from tests.chaos.judge import Broken
+from tests.chaos.plans import Setting, ZonePlan, three_zones
 from tests.chaos.steps import MEANS
-from tests.chaos.world import Process, Scenario, Setting, World, ZonePlan, play, three_zones
+from tests.chaos.world import Process, Scenario, World, play
 
 Take = Callable[[pytest.MonkeyPatch], None]
 

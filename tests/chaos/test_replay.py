@@ -9,8 +9,13 @@ import sys
 from hashlib import blake2b
 from pathlib import Path
 
+from msgspec import structs
+
 from fairlead.kube.faults import Fault
 from fairlead.sim.behaviour import CRASH_AFTER
+from tests.chaos.plans import Setting, ZonePlan
+from tests.chaos.scaled import GroupPlan, Scaled
+from tests.chaos.scaled_steps import Autoscale, Behave, EvictPods, Refer, ScaleBy, ScaledProgram
 from tests.chaos.steps import (
     Compact,
     Cut,
@@ -28,7 +33,7 @@ from tests.chaos.steps import (
     Thaw,
     Wait,
 )
-from tests.chaos.world import Setting, World, ZonePlan, play
+from tests.chaos.world import World, play
 
 ZONES = tuple(ZonePlan(f"group-{g}", f"zone-{g}-{z}", 3, "2" if z == "a" else None) for g in range(2) for z in "abc")
 STEPS: tuple[Step, ...] = (
@@ -50,6 +55,28 @@ STEPS: tuple[Step, ...] = (
     EndWatches(),
     Cut(0, 5.0),
     Wait(1.0),
+)
+
+SCALED = Scaled(
+    ZONES,
+    latency=0.02,
+    lag=0.1,
+    leased=True,
+    operators=2,
+    groups=(GroupPlan("group-0", "led", least="2m", budget="zone"), GroupPlan("group-1", "mirrored", delay="1m")),
+)
+SCALED_STEPS: tuple[Step, ...] = (
+    Wait(5.0),
+    ScaleBy(0, "put", 2),
+    Refer(0, 1),
+    EvictPods((1, 4, 7)),
+    Wait(0.3),
+    Behave(2, "slow"),
+    Autoscale(3, (2, 4), 1.0),
+    Fail(0, "write", 1, Fault("lost-answer")),
+    Wait(70.0),
+    Restart(0),
+    EvictPods((2,)),
 )
 
 
@@ -77,7 +104,21 @@ def digest_of(seed: int, hashes: int) -> str:
 
 
 def digest(seed: int) -> str:
-    """Of every request of operators and every write that was carried out, with their times."""
+    """Of a run of both worlds."""
+    scaled = ScaledProgram(structs.replace(SCALED, seed=seed), SCALED_STEPS).play()
+    assert scaled.referee.downscales
+    assert scaled.referee.evictions
+    return written(rolled(seed)) + written(scaled)
+
+
+def written(world: World) -> str:
+    """Digest of every request of operators and every write that was carried out, with their times."""
+    entries = (f"{entry.at} {entry.user} {entry.event.revision} {entry.name}" for entry in world.cluster.history)
+    assert len(world.requests) > 100
+    return blake2b("\n".join([*world.requests, *entries]).encode(), digest_size=16).hexdigest()
+
+
+def rolled(seed: int) -> World:
     setting = Setting(ZONES, seed=seed, latency=0.02, lag=0.1, leased=True, operators=2)
 
     async def scenario(world: World) -> None:
@@ -89,10 +130,7 @@ def digest(seed: int) -> str:
         world.heal()
         await world.finish()
 
-    world = play(setting, scenario)
-    written = (f"{entry.at} {entry.user} {entry.event.revision} {entry.name}" for entry in world.cluster.history)
-    assert len(world.requests) > 100
-    return blake2b("\n".join([*world.requests, *written]).encode(), digest_size=16).hexdigest()
+    return play(setting, scenario)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ may be under way: what an operator has given up is carried out before anybody ma
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from contextvars import Context, copy_context
 from hashlib import blake2b
@@ -17,10 +17,12 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
+from fairlead.kube.calls import Call, Caller, NoReply, Reply
 from fairlead.kube.errors import KubeError, TransportError
 from fairlead.kube.faults import Fault, Faulty, Hook
 from fairlead.kube.request import Request, Response, Stream, Transport, place_of
-from tests.chaos.judge import Judge
+from tests.chaos.doing import at, doing, is_pass
+from tests.chaos.judge import Asked, Judge
 
 T = TypeVar("T")
 
@@ -77,7 +79,9 @@ class Plan:
 class Wire:
     """The transport of one operator process; everything that is handed over is told to the judge."""
 
-    def __init__(self, process: str, transport: Transport, judge: Judge, log: Callable[[str], None]) -> None:
+    def __init__(
+        self, process: str, transport: Transport, dial: Caller, judge: Judge, log: Callable[[str], None]
+    ) -> None:
         self.plan = Plan()
         hook: Hook = self.plan
         self.faulty = Faulty(transport, hook)
@@ -85,12 +89,17 @@ class Wire:
         """The process has been killed: it cannot send, and nothing is handed to it."""
         self.is_cut = False
         """No connection can be made."""
-        self.writes = 0
-        self.at_write: Callable[[Request, int], Coroutine[Any, Any, None]] | None = None
-        """Called with every write before it is sent, and its number."""
-        self.after_write: Callable[[Request, int], Coroutine[Any, Any, None]] | None = None
-        """Called with every write after it was answered, before its sender knows."""
+        self.effects = 0
+        self.effects_of: dict[str, list[str]] = {}
+        """What was tried, by what was being done."""
+        self.at_effect: Callable[[str, int], Coroutine[Any, Any, None]] | None = None
+        """Called with every write, call and record before it is sent, and its number."""
+        self.after_effect: Callable[[str, int], Coroutine[Any, Any, None]] | None = None
+        """Called with every one after it was answered, before its sender knows."""
+        self.unread: list[str] = []
+        """What was being done when a read failed."""
         self._process = process
+        self._dial = dial
         self._judge = judge
         self._log = log
         self._outside: Context = copy_context()
@@ -98,29 +107,61 @@ class Wire:
         self._pipes: set[_Pipe] = set()
 
     async def send(self, request: Request) -> Response:
-        self._check(request)
         if request.method == "GET":
-            response = await self._carried(self.faulty.send(request))
-            place = place_of(request.path)
-            if request.verb == "list" and response.status == 200:
-                self._judge.told(self._process, place.plural, _version(_listed.decode(response.body)))
-            elif place.plural == "statefulsets" and response.status == 200:
-                self._judge.read(self._process, response.body)
-            return response
-        self.writes += 1
-        number = self.writes
-        if self.at_write is not None:
-            await self.at_write(request, number)
+            return await self._read(request)
+        asked: list[Asked | None] = []
+
+        async def write() -> Response:
             self._check(request)
-        asked = self._judge.asks(self._process, request)
+            asked.append(self._judge.asks(self._process, request))
+            return await self._carried(self.faulty.send(request))
+
         try:
-            response = await self._carried(self.faulty.send(request))
-            if self.after_write is not None:
-                await self.after_write(request, number)
-            await self._handing_over()
-            return response
+            return await self.effect(request.doing, write)
         finally:
-            self._judge.answered(asked)
+            for each in asked:
+                self._judge.answered(each)
+
+    async def _read(self, request: Request) -> Response:
+        """What is read in a review is not kept for a pass, nor is a list for which a pass asked itself."""
+        place = place_of(request.path)
+        try:
+            self._check(request)
+            response = await self._carried(self.faulty.send(request))
+        except KubeError:
+            self.unread.append(doing())
+            raise
+        if response.status != 200:
+            self.unread.append(doing())
+        elif request.verb == "list" and not doing():
+            self._judge.told(self._process, place.plural, _version(_listed.decode(response.body)))
+        elif request.verb == "get" and place.plural == "statefulsets" and is_pass(doing()):
+            self._judge.read(self._process, response.body)
+        return response
+
+    async def effect(self, what: str, send: Callable[[], Awaitable[T]]) -> T:
+        """The result of something that changes the world, unless a test wants something else to happen."""
+        self.effects += 1
+        number = self.effects
+        self.effects_of.setdefault(doing(), []).append(what)
+        if self.at_effect is not None:
+            await self.at_effect(what, number)
+        result = await send()
+        if self.after_effect is not None:
+            await self.after_effect(what, number)
+        await self._handing_over()
+        return result
+
+    async def call(self, call: Call) -> Reply:
+        """A call to a pod; whatever becomes of its sender, the pod hears it."""
+
+        async def dial() -> Reply:
+            if self.is_dead:
+                raise NoReply("this process is dead")
+            self._log(f"{self._process} {call.method} {call.url}")
+            return await self._carried(at(doing(), self._dial(call)))
+
+        return await self.effect(f"{call.method} {call.url}", dial)
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:

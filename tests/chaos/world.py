@@ -9,19 +9,20 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 import structlog
-from msgspec import Struct
 from structlog.types import EventDict, FilteringBoundLogger, WrappedLogger
 
 from fairlead.api.apps import STATEFULSETS
 from fairlead.api.core import PODS
-from fairlead.api.zones import GROUP_LABEL, MAX_UNAVAILABLE, NAME_LABEL, PAUSED
+from fairlead.api.zones import GROUP_LABEL, MAX_UNAVAILABLE, NAME_LABEL, PAUSED, Settings
 from fairlead.control.manager import Manager
 from fairlead.control.metrics import Metrics
 from fairlead.control.options import OperatorOptions
 from fairlead.control.run import assemble
+from fairlead.kube.calls import Reply
 from fairlead.kube.client import Client
 from fairlead.kube.errors import KubeError
 from fairlead.kube.request import MERGE_PATCH
+from fairlead.sim.access import master
 from fairlead.sim.behaviour import CRASH_AFTER, HANG_TERMINATING, HOLD, IMAGE_PULL, PENDING
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.errors import StatusError
@@ -29,8 +30,10 @@ from fairlead.sim.kubelet import Kubelet
 from fairlead.sim.record import Entry
 from fairlead.sim.store import Tree
 from tests import invariants
+from tests.chaos.doing import in_passes
 from tests.chaos.judge import Broken, Judge
 from tests.chaos.loop import run, running
+from tests.chaos.plans import Setting, ZonePlan
 from tests.chaos.wire import Wire
 
 NAMESPACE = "test"
@@ -44,38 +47,6 @@ HEALED_WITHIN = 360.0
 MISBEHAVIOUR = (HOLD, CRASH_AFTER, IMAGE_PULL, PENDING, HANG_TERMINATING)
 
 
-class ZonePlan(Struct, frozen=True):
-    group: str
-    name: str
-    replicas: int = 3
-    budget: str | None = None
-    policy: str = "Parallel"
-
-
-class Setting(Struct, frozen=True):
-    """What a run starts with."""
-
-    zones: tuple[ZonePlan, ...]
-    seed: int = 0
-    latency: float = 0.0
-    """Most seconds of a round trip."""
-    lag: float = 0.0
-    """Most seconds by which each event reaches watches late."""
-    interval: float | None = None
-    leased: bool = False
-    operators: int = 1
-    ready_after: float = 1.0
-    gone_after: float = 0.1
-    strict: bool = False
-    """Nobody but operators disturbs pods, so that they are judged by the truth alone as well."""
-
-
-def three_zones(pods: int = 3, **changes: Any) -> Setting:
-    """The zones of the acceptance scenarios."""
-    zones = tuple(ZonePlan("ingester", f"ingester-zone-{letter}", pods) for letter in "abc")
-    return Setting(zones, **changes)
-
-
 class Process:
     """One life of an operator."""
 
@@ -85,6 +56,14 @@ class Process:
         self.manager: Manager | None = None
         self.task: asyncio.Task[None] | None = None
         self.ended: BaseException | None = None
+        self.requests: list[asyncio.Task[Reply]] = []
+        """What it was asked by others."""
+
+    def die(self) -> None:
+        """It sends nothing more, and answers nothing more."""
+        self.wire.is_dead = True
+        for request in self.requests:
+            request.cancel()
 
 
 class Replica:
@@ -103,7 +82,7 @@ class Replica:
                 process.wire.cut()
             process.task = running().start(process.name, self._world.operate(process))
             await asyncio.wait([process.task])
-            process.wire.is_dead = True
+            process.die()
             process.ended = None if process.task.cancelled() else _innermost(process.task.exception())
             self._world.heard_the_end_of(process)
             await asyncio.sleep(STARTING)
@@ -111,7 +90,7 @@ class Replica:
     def kill(self) -> None:
         """At once: it cleans nothing up."""
         if self.process is not None and self.process.task is not None:
-            self.process.wire.is_dead = True
+            self.process.die()
             running().go_on(self.process.name)
             self.process.task.cancel()
 
@@ -146,13 +125,14 @@ class World:
             namespaces=("default", NAMESPACE),
         )
         loop = running()
-        self.judge = Judge(loop.time, lambda: loop.steps, leased=setting.leased)
+        self.judge = Judge(loop.time, lambda: loop.steps, LEASE if setting.leased else "")
         self.requests: list[str] = []
         """Every request of operators, for telling two runs apart."""
         self.processes: list[Process] = []
         self.replicas: list[Replica] = []
         self.each_process: Callable[[Process], None] = lambda _process: None
         """Called with every new process before it starts."""
+        self.settings = Settings()
         self._witness = invariants.Witness(self.is_operator)
         self._names = 0
         self.cluster.history.listen(self._see)
@@ -163,7 +143,7 @@ class World:
     async def running(self) -> AsyncIterator[World]:
         """Cluster and kubelet at work; the zones are there and at rest on their first template, nobody operates."""
         kubelet = Kubelet(
-            Client(self.cluster.transport("kubelet")),
+            Client(self.cluster.transport(master("kubelet"))),
             ready_after=self.setting.ready_after,
             gone_after=self.setting.gone_after,
         )
@@ -222,7 +202,8 @@ class World:
         self._names += 1
         name = f"operator-{self._names}"
         self.judge.begins(name)
-        process = Process(name, Wire(name, self.cluster.transport(name), self.judge, self._note))
+        transport = self.cluster.transport(master(name))
+        process = Process(name, Wire(name, transport, self.cluster.network.call, self.judge, self._note))
         self.processes.append(process)
         self.each_process(process)
         return process
@@ -234,9 +215,17 @@ class World:
             interval=self.setting.interval,
             lease=LEASE if self.setting.leased else None,
             identity=process.name,
+            settings=self.settings,
         )
-        process.manager = await assemble(options, NAMESPACE, process.wire, Metrics(), self._logger())
-        await process.manager.run()
+        wire = process.wire
+        process.manager = manager = await assemble(options, NAMESPACE, wire, Metrics(), self._logger(), wire.call)
+        for lane in manager._lanes:
+            lane.rounds.run = in_passes(process.name, lane.rounds.run)  # type: ignore[method-assign, assignment]
+        self.assembled(process)
+        await manager.run()
+
+    def assembled(self, _process: Process) -> None:
+        """An operator is about to run."""
 
     def heard_the_end_of(self, process: Process) -> None:
         """An operator may end for want of a cluster or of a lease, and for no other reason."""
@@ -252,7 +241,7 @@ class World:
 
     def _logger(self) -> FilteringBoundLogger:
         def take(_: WrappedLogger, method: str, event: EventDict) -> EventDict:
-            if method == "error":
+            if method == "error" and "exc_info" in event:
                 self.judge.breaches.append(f"an operator made a mistake: {dict(event)!r}")
             raise structlog.DropEvent
 
@@ -291,7 +280,11 @@ class World:
             },
         }
         with suppress(StatusError):
-            self.cluster.verbs.create(STATEFULSETS, NAMESPACE, tree, user=OTHERS)
+            self.cluster.verbs.create(STATEFULSETS, NAMESPACE, self.equipped(zone, tree), user=OTHERS)
+
+    def equipped(self, _zone: ZonePlan, tree: Tree) -> Tree:
+        """The StatefulSet of a zone with all that this world gives to it."""
+        return tree
 
     def change(self, name: str, tree: Tree) -> None:
         """A merge patch of a StatefulSet, if there is one."""
@@ -382,11 +375,13 @@ def _innermost(error: BaseException | None) -> BaseException | None:
 Scenario: TypeAlias = Callable[[World], Coroutine[Any, Any, None]]
 
 
-def play(setting: Setting, scenario: Scenario, *, steps: int | None = None) -> World:
+def play(
+    setting: Setting, scenario: Scenario, *, steps: int | None = None, of: Callable[[Setting], World] | None = None
+) -> World:
     """Runs a scenario in a world of its own, of the setting's seed."""
 
     async def main() -> World:
-        world = World(setting)
+        world = (of or World)(setting)
         async with world.running():
             await scenario(world)
         return world

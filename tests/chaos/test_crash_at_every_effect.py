@@ -1,0 +1,153 @@
+"""A crash at every write, every call to a pod and every record of scaling, delayed scaling and evicting.
+
+Whatever was lost, no invariant is broken and who goes on asking gets what they asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from fairlead.kube.calls import NoReply
+from fairlead.kube.errors import TransportError
+from tests.chaos.plans import ZonePlan
+from tests.chaos.scaled import GroupPlan, Scaled, ScaledWorld
+from tests.chaos.world import LEASE, Process, World, play
+
+ZONES = tuple(ZonePlan("g", f"zone-{letter}", 2) for letter in "ab")
+INSISTING = 900.0
+"""Seconds for which somebody goes on asking."""
+
+Story = Callable[[ScaledWorld], Awaitable[None]]
+Fate = Callable[[World, Process, str], Awaitable[None]]
+
+
+async def until_done(asking: Callable[[], Awaitable[bool]], every: float = 5.0) -> None:
+    async with asyncio.timeout(INSISTING):
+        while not await asking():  # noqa: ASYNC110  virtual time jumps from look to look
+            await asyncio.sleep(every)
+
+
+async def scaling(world: ScaledWorld) -> None:
+    """The leader is scaled by hand, the other zone follows."""
+
+    async def asking() -> bool:
+        await world.scaled_by("patch", "zone-a", 1)
+        return world.replicas_of("zone-a") == 1
+
+    await until_done(asking)
+    await world.finish()
+    assert [zone for _, zone, _, _ in world.referee.downscales] == ["zone-a", "zone-b"]
+
+
+async def delayed_scaling(world: ScaledWorld) -> None:
+    await world.refer("g", 1)
+    await world.finish()
+    assert sorted(zone for _, zone, _, _ in world.referee.downscales) == ["zone-a", "zone-b"]
+
+
+async def evicting(world: ScaledWorld) -> None:
+    """A node of each zone is drained at the same time."""
+
+    async def drained(pod: str) -> None:
+        uid = world.uid_of(pod)
+
+        async def asking() -> bool:
+            if world.uid_of(pod) != uid:
+                return True
+            return await world.evicted(pod) == 201
+
+        await until_done(asking)
+
+    await asyncio.gather(drained("zone-a-0"), drained("zone-b-0"))
+    await world.finish()
+    assert sorted(world.referee.evictions) == ["zone-a-0", "zone-b-0"]
+
+
+async def killed(world: World, process: Process, _what: str) -> None:
+    (replica,) = [each for each in world.replicas if each.process is process]
+    process.wire.is_dead = True
+    asyncio.get_running_loop().call_soon(replica.kill)
+    await asyncio.Event().wait()
+
+
+async def answer_lost(_world: World, _process: Process, what: str) -> None:
+    raise NoReply("the answer was lost") if "http://" in what else TransportError("the answer was lost")
+
+
+def setting(group: GroupPlan, leased: bool, seed: int = 0) -> Scaled:
+    return Scaled(ZONES, seed=seed, leased=leased, groups=(group,))
+
+
+STORIES: dict[str, tuple[Story, GroupPlan]] = {
+    "scaling": (scaling, GroupPlan("g", "led", least="2m")),
+    "delayed scaling": (delayed_scaling, GroupPlan("g", "mirrored", delay="1m")),
+    "evicting": (evicting, GroupPlan("g", budget="zone", prepares=False)),
+}
+
+
+@pytest.mark.parametrize("story", STORIES)
+@pytest.mark.parametrize(
+    ("fate", "before", "leased"),
+    [
+        pytest.param(killed, True, False, id="killed before it is sent"),
+        pytest.param(killed, False, False, id="killed after it is carried out"),
+        pytest.param(answer_lost, False, True, id="answer lost, with a lease"),
+        pytest.param(killed, False, True, id="killed after it is carried out, with a lease"),
+    ],
+)
+def test_a_crash_at_any_effect_changes_nothing_of_the_end(story: str, fate: Fate, before: bool, leased: bool) -> None:
+    tell, group = STORIES[story]
+    struck: list[str] = []
+    number = 0
+
+    while len(struck) == number:
+        number += 1
+        play_with(tell, setting(group, leased, seed=number), fate, number, before, struck)
+
+    assert number > len(LEAST[story]), struck
+    assert all(any(effect in each for each in struck) for effect in LEAST[story]), struck
+
+
+LEAST = {
+    "scaling": ("POST http://", "patch statefulsets/zone-a", "patch statefulsets/zone-b"),
+    "delayed scaling": ("POST http://", "DELETE http://", "patch statefulsets/zone-b", "replicatemplates/g"),
+    "evicting": ("patch pods/",),
+}
+"""Effects that must have been struck."""
+
+
+def play_with(tell: Story, setting: Scaled, fate: Fate, number: int, before: bool, struck: list[str]) -> None:
+    """The story with something happening to the first operator at its effect of that number."""
+
+    async def scenario(world: World) -> None:
+        assert isinstance(world, ScaledWorld)
+
+        def first_only(process: Process) -> None:
+            counted = 0
+
+            async def at(what: str, _number: int) -> None:
+                nonlocal counted
+                counted += matters(what)
+                if counted == number and matters(what):
+                    struck.append(what)
+                    await fate(world, process, what)
+
+            if len(world.processes) == 1 and before:
+                process.wire.at_effect = at
+            elif len(world.processes) == 1:
+                process.wire.after_effect = at
+
+        world.each_process = first_only
+        world.start()
+        await asyncio.sleep(1)
+        await tell(world)
+
+    play(setting, scenario, of=ScaledWorld)
+
+
+def matters(what: str) -> bool:
+    """Not what is said in Events, and not the renewal of leadership."""
+    return "events/" not in what and not what.endswith(" events") and f"leases/{LEASE} " not in what
