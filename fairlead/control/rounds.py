@@ -20,7 +20,7 @@ from structlog.types import FilteringBoundLogger
 from fairlead.api.audit import Line
 from fairlead.control.part import Key, Part, Saying
 from fairlead.decide.act import AnyWrite, Does, Tell
-from fairlead.decide.ask import REFUSAL_HOLDS, Answer, Answers, Bad, Question
+from fairlead.decide.ask import REFUSAL_HOLDS, Answer, Answers, Good, Question
 from fairlead.decide.decision import Aside, Decision, Hold
 from fairlead.decide.reason import Reason
 from fairlead.drive.effects import said_of
@@ -35,6 +35,8 @@ S = TypeVar("S")
 
 LOOK_AGAIN = 0.2
 """Seconds until a round that may not start yet is looked at again, should no event wake it."""
+MOST_REFUSALS = 64
+"""In one pass; a decision that goes on to want other writes does not end, which is our mistake."""
 LONGEST_HOLD = 60.0
 """Seconds for which a server that asks to be left alone is believed."""
 
@@ -57,6 +59,14 @@ class Terms(Struct, frozen=True):
     patience: float
     """How long a watch may take to show an own write before a fresh list is asked for."""
     write_timeout: float
+
+
+class _Tried(Struct):
+    """A refusable write that was sent."""
+
+    answer: Answer
+    since: datetime | None = None
+    """From when on it counts as answered; None until a pass was decided with it to its end."""
 
 
 class _Said(Struct, frozen=True):
@@ -112,8 +122,8 @@ class Rounds(Generic[S]):
         self._said: dict[Key, _Said] = {}
         self._wrote: dict[Key, tuple[str, ...]] = {}
         """Scopes that the last round of a rollout wrote to, until the caches show it; so no scope is left behind."""
-        self._refused: dict[Key, dict[Question, tuple[Bad, datetime]]] = {}
-        """Writes that were refused, and when; they count as answered for REFUSAL_HOLDS."""
+        self._tried: dict[Key, dict[Question, _Tried]] = {}
+        """Refusable writes of late, and what became of them."""
         self._held: dict[Key, float] = {}
         """Loop time until which the server asked to be spared a rollout."""
         self._numbers = count(1)
@@ -123,7 +133,7 @@ class Rounds(Generic[S]):
         if (wait := self._must_wait(key)) is not None:
             return wait
         now = clock.now()
-        given = self._refusals(key, now)
+        given = self._answered(key, now)
         seen = self._part.gather(key, Answers(given), {})
         if seen is None:
             self._forget(key)
@@ -139,15 +149,40 @@ class Rounds(Generic[S]):
             return LOOK_AGAIN
         except ApiError as error:
             if error.retry_after is not None:
-                self._held[key] = clock.monotonic() + min(error.retry_after, LONGEST_HOLD)
+                self._hold(key, error.retry_after)
             raise
         finally:
             took = clock.monotonic() - begun
             self._watcher.ended(key, took, failed=failed, at=clock.now().timestamp())
         return again
 
-    async def _pass(self, key: Key, first: S, given: Mapping[Question, Answer], now: datetime) -> float | None:
-        """Decides on what was seen first, or anew once more is known; seconds until to look again."""
+    async def _pass(self, key: Key, first: S, given: dict[Question, Answer], now: datetime) -> float | None:
+        """Decides and acts; when a write is refused whose refusal is a fact, once more with it; seconds until to look.
+
+        Refusals hold from the pass that was decided with all of them, however long it took to get there: a pass that
+        tries one write after the other again would never come to what else is to be done.
+        """
+        for _ in range(MOST_REFUSALS):
+            try:
+                again = await self._decided(key, first, given, now)
+            except WriteRefused as refusal:
+                given[refusal.write] = bad = bad_of(refusal.error)
+                self._tried.setdefault(key, {})[refusal.write] = _Tried(bad)
+                if isinstance(refusal.error, ApiError) and refusal.error.retry_after is not None:
+                    self._hold(key, refusal.error.retry_after)
+                    return 0.0
+                seen = None if self._is_behind(key) else self._part.gather(key, Answers(given), {})
+                if seen is None:
+                    return LOOK_AGAIN
+                first = seen
+            else:
+                for tried in self._tried.get(key, {}).values():
+                    tried.since = tried.since or now
+                return again
+        raise PassFailed(f"{MOST_REFUSALS} writes were refused in one pass")
+
+    async def _decided(self, key: Key, first: S, given: Mapping[Question, Answer], now: datetime) -> float | None:
+        """Decides on what was seen first, or anew once more is known, and carries it out."""
 
         def gather(answers: Answers) -> S:
             if len(answers.known) == len(given):
@@ -173,11 +208,10 @@ class Rounds(Generic[S]):
             if verdict.reason.fails:
                 raise PassFailed(verdict.reason.word)
             return again
-        try:
-            await self._write(key, seen, decision, (*verdict.writes, *decision.reports))
-        except WriteRefused as refusal:
-            self._refused.setdefault(key, {})[refusal.write] = (bad_of(refusal.error), now)
-            return 0.0
+        await self._write(key, seen, decision, (*verdict.writes, *decision.reports))
+        for write in verdict.writes:
+            if write.refusable:
+                self._tried.setdefault(key, {})[write] = _Tried(Good(), now)
         # Should the watch be silent, somebody must notice that the writes do not show.
         return LOOK_AGAIN if again is None else min(again, LOOK_AGAIN)
 
@@ -189,13 +223,16 @@ class Rounds(Generic[S]):
         self._wrote[key] = tuple(scope_of(write, this.key) for write in writes)
         await carry_out(writes, this, self._effects)
 
-    def _refusals(self, key: Key, now: datetime) -> dict[Question, Answer]:
-        """What is not tried again yet, because it was refused a moment ago."""
-        refused = self._refused.pop(key, {})
-        held = {write: (bad, at) for write, (bad, at) in refused.items() if now - at < REFUSAL_HOLDS}
+    def _answered(self, key: Key, now: datetime) -> dict[Question, Answer]:
+        """What is not tried again yet, because it was tried a moment ago."""
+        tried = self._tried.pop(key, {})
+        held = {write: each for write, each in tried.items() if each.since is None or now - each.since < REFUSAL_HOLDS}
         if held:
-            self._refused[key] = held
-        return {write: bad for write, (bad, _) in held.items()}
+            self._tried[key] = held
+        return {write: each.answer for write, each in held.items()}
+
+    def _hold(self, key: Key, seconds: float) -> None:
+        self._held[key] = clock.monotonic() + min(seconds, LONGEST_HOLD)
 
     def _must_wait(self, key: Key) -> float | None:
         """None when a round may start; else the seconds until to look again."""
@@ -254,5 +291,5 @@ class Rounds(Generic[S]):
 
     def _forget(self, key: Key) -> None:
         self._said.pop(key, None)
-        self._refused.pop(key, None)
+        self._tried.pop(key, None)
         self._watcher.vanished(key)

@@ -26,14 +26,12 @@ class Does(Enum):
     STAMP_HEALTH_CHECK = "stamp-health-check"
     RELEASE_DEPLOYMENT = "release-deployment"
     BLOCK_DEPLOYMENT = "block-deployment"
-    STORE_CERTIFICATE = "store-certificate"
     INJECT_CA = "inject-ca"
 
 
 class PatchKind(Enum):
     JSON = "application/json-patch+json"
     MERGE = "application/merge-patch+json"
-    STRATEGIC = "application/strategic-merge-patch+json"
 
 
 class Tell(Struct, frozen=True):
@@ -61,7 +59,11 @@ class Write(Struct, frozen=True, kw_only=True):
     optional: bool = False
     """Whether its failure is only logged and the writes after it are still sent."""
     refusable: bool = False
-    """Whether a refusal is a fact to decide on: the same round decides again with it as the answer to this write."""
+    """Whether what became of it is a fact to decide on: a refusal in the same round, and a success in those that follow
+    soon, should they want the same write again because somebody undid it."""
+    patience: float = 0.0
+    """Seconds that it may take even where others may not: for a write that waits for admission and is bound to what it
+    changes, so that one that arrives late does no harm."""
 
 
 class Delete(Write, frozen=True, kw_only=True, tag=True):

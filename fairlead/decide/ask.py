@@ -86,7 +86,7 @@ class Ask(Struct, frozen=True):
 Question: TypeAlias = Ask | AnyWrite
 
 REFUSAL_HOLDS = timedelta(seconds=10)
-"""A refusable write that was refused counts as answered for so long; then it is tried again."""
+"""A refusable write counts as answered for so long, refused or carried out; then the same one may be tried again."""
 
 
 class Good(Struct, frozen=True):
@@ -138,7 +138,3 @@ class Need(Struct, frozen=True):
 
 class Anew(Struct, frozen=True):
     """Another was faster: decide again from nothing, as if no answer had been given."""
-
-
-def is_bad(answer: Answer) -> bool:
-    return isinstance(answer, Bad)

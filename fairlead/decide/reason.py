@@ -56,6 +56,7 @@ class Reason(Enum):
     LEADER_MISSING = "LeaderMissing", Kind.INVALID, "the leader annotation names a StatefulSet of the group"
     INVALID_ANNOTATION = "InvalidAnnotation", Kind.INVALID, "the annotation is corrected"
     REFERENCE_UNREADABLE = "ReferenceUnreadable", Kind.FAILED, "the scale of the reference resource can be read"
+    SCALING_UNDONE = "ScalingUndone", Kind.FAILED, "one of the two writers of the replicas is taken away"
     SCALING_REFUSED = "ScalingRefused", Kind.FAILED, "the API server accepts the number of replicas"
     SCALING_FAILED = "ScalingFailed", Kind.FAILED, "the API server answers the read"
     READ_FAILED = "ReadFailed", Kind.FAILED, "the API server answers the read"

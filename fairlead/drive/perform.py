@@ -110,7 +110,8 @@ async def carry_out(writes: tuple[AnyWrite, ...], this: Round, effects: Effects)
 async def _send(write: AnyWrite, scope: str, effects: Effects) -> tuple[str, str]:
     ref, message = subject(write), request_for(write)
     try:
-        answer = await effects.client.call(structs.replace(message, timeout=effects.timeout, patient=False))
+        seconds = max(effects.timeout, write.patience)
+        answer = await effects.client.call(structs.replace(message, timeout=seconds, patient=False))
         written = _written(answer.body, write, message.doing)
     except NotFound:
         effects.ledger.deleted(scope, ref)

@@ -380,7 +380,8 @@ def test_an_invalid_version_of_a_check_leaves_the_valid_one_in_force() -> None:
     play(scenario)
 
 
-def test_without_the_right_to_record_the_start_the_first_zone_still_rolls() -> None:
+@pytest.mark.parametrize("interval", [None, 5.0, 10.0])
+def test_without_the_right_to_record_the_start_the_first_zone_still_rolls(interval: float | None) -> None:
     async def scenario(world: World) -> None:
         await define(world)
         await zones(world, check="health")
@@ -392,8 +393,8 @@ def test_without_the_right_to_record_the_start_the_first_zone_still_rolls() -> N
             return Fault("status", status=403) if patches else None
 
         world.fault = refuse
-        async with world.operating():
-            await world.roll("zone-a", "zone-b")
+        await world.roll("zone-a", "zone-b")
+        async with world.operating(interval=interval):
             await world.until(lambda: rolled(world, "a", "b"))
 
         assert len(told(world, "HealthCheckFailing")) == 1

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from fairlead.decide.act import AnyWrite
-from fairlead.decide.ask import Bad, Need
+from fairlead.decide.ask import REFUSAL_HOLDS, Bad, Good, Need
 from fairlead.decide.decision import Aside, Hold, Move, Verdict
 from fairlead.decide.reason import Reason
 from fairlead.decide.zones.follow import followed, follows
@@ -26,6 +26,9 @@ LOOK_AT_REFERENCES = timedelta(seconds=15)
 """Nobody tells when a reference changes, so it is looked at as often as an autoscaler may change it."""
 TRY_AGAIN = timedelta(minutes=1)
 """After which a scaling that failed without a sign of what would help is tried again (E-13)."""
+
+
+UNDONE = "it was scaled to it a moment ago and somebody set it back; two writers of its replicas fight"
 
 
 class Scaling(Struct, frozen=True):
@@ -62,8 +65,8 @@ def scaling_of(group: Group, now: datetime) -> Scaling | Need:
             return need
         case Hold() as behind:
             return Scaling(behind, asides)
-        case Aside() as refused:
-            return Scaling(None, (*asides, refused), found.reports, min((*looks, now + TRY_AGAIN)))
+        case Aside(until=until) as refused:
+            return Scaling(None, (*asides, refused), found.reports, min((*looks, until or now + TRY_AGAIN)))
         case write:
             return Scaling(Move(Reason.SCALING, (write, *found.want.reports)), asides, again=again)
 
@@ -80,15 +83,18 @@ def searched(group: Group, now: datetime) -> Findings | Need:
 
 
 def granted(want: Want, group: Group, now: datetime) -> AnyWrite | Aside | Hold | Need:
-    """The write, if it was not refused a moment ago and if live reads of all zones do not speak against it.
+    """The write, unless it was refused or carried out a moment ago or live reads of all zones speak against it.
 
     All are read, because the times of the others' downscales decide as well.
     """
     answers, write = group.seen.answers, scaled(want)
-    refused = answers.known.get(write)
-    if isinstance(refused, Bad):
-        detail = refused.text or refused.kind
-        return aside(want.zone, Reason.SCALING_REFUSED, detail, instead_of=want.replicas)
+    match answers.known.get(write):
+        case Bad() as refused:
+            detail = refused.text or refused.kind
+            return aside(want.zone, Reason.SCALING_REFUSED, detail, instead_of=want.replicas)
+        case Good():
+            until = now + REFUSAL_HOLDS
+            return aside(want.zone, Reason.SCALING_UNDONE, UNDONE, instead_of=want.replicas, until=until)
     if unread := answers.lacking(tuple(question(zone.statefulset) for zone in group.zones)):
         return Need(unread)
     for zone in group.zones:

@@ -16,6 +16,8 @@ from fairlead.decide.zones.budgets import shown
 from fairlead.decide.zones.groups import Zone
 from fairlead.decide.zones.words import REASONS, WRITES
 
+PATIENCE = 30.0
+"""Seconds for which admission of a scale may take: pods are told to prepare meanwhile."""
 LONGEST_DETAIL = 400
 """Characters; annotations and answers of strangers may be of any length."""
 
@@ -105,6 +107,7 @@ def scaled(want: Want) -> Patch:
         change_to=str(want.replicas),
         tell=Tell(want.zone.ref, False, words.event, text),
         refusable=True,
+        patience=PATIENCE,
     )
 
 

@@ -124,6 +124,9 @@ REASONS: dict[Reason, Words] = {
     Reason.REFERENCE_UNREADABLE: Words(
         "warn", IMPOSSIBLE, "{object} cannot be scaled, nor zones after it: {detail}", SCALING_FAILED
     ),
+    Reason.SCALING_UNDONE: Words(
+        "warn", IMPOSSIBLE, "{object} was not scaled from {count} to {limit} replicas: {detail}", SCALING_FAILED
+    ),
     Reason.SCALING_REFUSED: Words(
         "warn", IMPOSSIBLE, "{object} was not scaled from {count} to {limit} replicas: {detail}", SCALING_FAILED
     ),
