@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ipaddress
 import re
 
 from fairlead.cli import exits
@@ -17,10 +18,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-n", "--namespace", metavar="NAME", default="default", help="namespace to look after (default %(default)s)"
     )
     parser.add_argument("--image", metavar="IMAGE", default="", help="image with the programs of this release")
-    parser.add_argument("--ha", action="store_true", help="two replicas, of which one acts and both answer webhooks")
+    parser.add_argument(
+        "--ha",
+        action="store_true",
+        help="two replicas, of which one acts and both answer webhooks; to switch, scale a single one to 0 first",
+    )
     parser.add_argument("--webhooks", action="store_true", help="webhooks that guard downscales and evictions")
     parser.add_argument("--monitoring", action="store_true", help="ServiceMonitor, alerts and a Grafana dashboard")
     parser.add_argument("--network-policy", action="store_true", help="limit what the operator's pods reach")
+    parser.add_argument(
+        "--network-policy-egress",
+        metavar="CIDR:PORT",
+        action="append",
+        default=[],
+        help="what they may reach besides; repeatable",
+    )
     parser.add_argument(
         "--phased-deployments", action="store_true", help="labelled Deployments roll out one after another"
     )
@@ -38,15 +50,36 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f'-n is "{namespace}": a namespace has up to 63 of a to z, 0 to 9 and - inside')
     if arguments.phased_deployments and not arguments.webhooks:
         raise UsageError("--phased-deployments needs --webhooks: a webhook is what holds a Deployment")
+    if arguments.network_policy_egress and not arguments.network_policy:
+        raise UsageError("--network-policy-egress needs --network-policy: without it everything can be reached")
     values = Values(
         namespace=namespace,
         high_availability=arguments.ha,
         webhooks=arguments.webhooks,
         monitoring=arguments.monitoring,
         network_policy=arguments.network_policy,
+        egress=tuple(_egress(text) for text in arguments.network_policy_egress),
         phased_deployments=arguments.phased_deployments,
         zone_tracker=arguments.zone_tracker,
         **({"image": arguments.image} if arguments.image else {}),
     )
     print(written(objects(values)), end="")
     return exits.OK
+
+
+def _egress(text: str) -> tuple[str, int]:
+    """`10.0.0.0/8:9090` and `fd00::/8:9090`."""
+    from fairlead.cli.main import UsageError
+
+    cidr, _, port = text.rpartition(":")
+    try:
+        network = ipaddress.ip_network(cidr)
+        usable = port.isascii() and port.isdigit() and 1 <= int(port) <= 65535
+    except ValueError:
+        usable = False
+    if not usable:
+        raise UsageError(
+            f'--network-policy-egress is "{text}": give an address range and a port from 1 to 65535, such as '
+            "10.0.0.0/8:9090"
+        )
+    return str(network), int(port)

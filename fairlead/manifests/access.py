@@ -46,7 +46,7 @@ def roles(values: Values) -> Iterator[Object]:
 
 
 def _permissions(values: Values, **names: str) -> Any:
-    return data_of("zones", "permissions.yaml", {"SECRET": values.secret, **names})
+    return data_of("zones", "permissions.yaml", {"SECRET": values.secret, "TRACKER": values.zone_tracker, **names})
 
 
 def _bound(kind: str, metadata: dict[str, Any], rules: list[Any], values: Values) -> Iterator[Object]:

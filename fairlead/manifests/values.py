@@ -22,6 +22,8 @@ class Values(Struct, frozen=True, kw_only=True):
     webhooks: bool = False
     monitoring: bool = False
     network_policy: bool = False
+    egress: tuple[tuple[str, int], ...] = ()
+    """What the network policy lets the operator reach besides: addresses (CIDR) with a port."""
     phased_deployments: bool = False
     """Needs webhooks."""
     zone_tracker: str = ""

@@ -8,6 +8,8 @@ from typing import Any
 from fairlead.manifests.files import Object
 from fairlead.manifests.values import METRICS_PORT, NAME, WEBHOOK_PORT, Values, labels, selector_labels
 
+ENDING_SECONDS = 20
+"""At the end of a process, beside the time of a webhook request: draining, undoing, the last traces."""
 REPLICAS = 2
 """With high availability: one acts, both answer webhooks."""
 
@@ -72,6 +74,7 @@ def _pod(values: Values) -> dict[str, Any]:
     pod: dict[str, Any] = {
         "serviceAccountName": NAME,
         "automountServiceAccountToken": True,
+        "terminationGracePeriodSeconds": values.timeout_seconds + ENDING_SECONDS,
         "securityContext": {
             "runAsNonRoot": True,
             "runAsUser": 65532,
@@ -155,6 +158,10 @@ def network_policy(values: Values) -> Object:
     names = [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]
     api_server = [{"port": 443, "protocol": "TCP"}, {"port": 6443, "protocol": "TCP"}]
     pods: Object = {"to": [{"podSelector": {}}]}
+    more: list[Object] = [
+        {"to": [{"ipBlock": {"cidr": cidr}}], "ports": [{"port": port, "protocol": "TCP"}]}
+        for cidr, port in values.egress
+    ]
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
@@ -163,7 +170,7 @@ def network_policy(values: Values) -> Object:
             "podSelector": {"matchLabels": selector_labels()},
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [{"ports": [{"port": port, "protocol": "TCP"} for port in inwards]}],
-            "egress": [{"ports": names}, {"ports": api_server}, pods],
+            "egress": [{"ports": names}, {"ports": api_server}, pods, *more],
         },
     }
 

@@ -143,8 +143,8 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def main() -> int:
-    """`python -m fairlead.plane.build`: build if needed, print the folder."""
+def printed(find: Callable[[Say], Path]) -> int:
+    """Of `python -m`: build if needed, print where it is; the exit code."""
     try:
         print(find(lambda line: print(line, file=sys.stderr, flush=True)))
     except Unavailable as problem:
@@ -154,4 +154,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(printed(find))

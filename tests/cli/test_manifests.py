@@ -24,6 +24,10 @@ def test_manifests_are_the_objects_of_the_values(capsys: pytest.CaptureFixture[s
         "--phased-deployments",
         "--monitoring",
         "--network-policy",
+        "--network-policy-egress",
+        "10.0.0.0/8:9090",
+        "--network-policy-egress",
+        "fd00::1:8443",
         "--zone-tracker",
         "times",
         "--image",
@@ -39,6 +43,7 @@ def test_manifests_are_the_objects_of_the_values(capsys: pytest.CaptureFixture[s
         webhooks=True,
         monitoring=True,
         network_policy=True,
+        egress=(("10.0.0.0/8", 9090), ("fd00::1/128", 8443)),
         phased_deployments=True,
         zone_tracker="times",
     )
@@ -46,6 +51,21 @@ def test_manifests_are_the_objects_of_the_values(capsys: pytest.CaptureFixture[s
     assert code == exits.OK
     assert tuple(yaml.safe_load_all(printed)) == objects(values)
     assert not any(mark in printed for mark in ("&id", "*id")), "no anchors"
+
+
+@pytest.mark.parametrize("text", ["", "9090", "10.0.0.0/8", "10.0.0.0/8:0", "10.0.0.0/8:65536", "10.0.0.1/8:1", "a:1"])
+def test_egress_that_cannot_be_meant_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["manifests", "--network-policy", "--network-policy-egress", text])
+
+    assert code == exits.USAGE
+    assert f'--network-policy-egress is "{text}": give an address range' in capsys.readouterr().err
+
+
+def test_egress_without_a_network_policy_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["manifests", "--network-policy-egress", "10.0.0.0/8:9090"])
+
+    assert code == exits.USAGE
+    assert "--network-policy-egress needs --network-policy" in capsys.readouterr().err
 
 
 def test_manifests_without_options_only_roll(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import subprocess
 
+from fairlead.api.apps import DEPLOYMENTS
 from fairlead.manifests.files import custom_resources
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.definitions import is_established
 from tests.e2e.installing import present
 from tests.manifests import helm
+from tests.manifests.helm import Tree
 
 
 async def run(site: Site, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -17,6 +19,13 @@ async def run(site: Site, *arguments: str, stdin: str = "") -> subprocess.Comple
     done = await asyncio.to_thread(helm.run, *words, stdin=stdin)
     assert done.returncode == 0, done.stderr
     return done
+
+
+async def strategy(site: Site) -> Tree:
+    deployment = await site.get(DEPLOYMENTS, "rollout-operator")
+    assert deployment is not None
+    found: Tree = deployment["spec"]["strategy"]
+    return found
 
 
 @everywhere(controllers=False, on=("real",))
@@ -39,6 +48,20 @@ async def test_release_is_installed_upgraded_and_removed(site: Site) -> None:
     await run(site, "upgrade", "rollout-operator", str(helm.CHART), *switches)
 
     assert len(await present(site, more)) == len(more) > len(plain)
+    assert (await strategy(site))["type"] == "Recreate", "one without Lease must be gone before others hold one"
+
+    await run(site, "upgrade", "rollout-operator", str(helm.CHART), *switches)
+
+    assert await strategy(site) == {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+
+    phased = ("--set", "phasedDeployments.enabled=true")
+    await run(site, "upgrade", "rollout-operator", str(helm.CHART), *phased)
+
+    assert await strategy(site) == {"type": "Recreate"}
+
+    await run(site, "upgrade", "rollout-operator", str(helm.CHART))
+
+    assert await strategy(site) == {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
 
     await run(site, "uninstall", "rollout-operator")
 

@@ -19,7 +19,12 @@ from tests.manifests.helm import CHART, NAMESPACE, complaint, render, run
 EVERYTHING: dict[str, Any] = {
     "highAvailability": {"enabled": True},
     "zoneTracker": {"enabled": True},
-    "networkPolicy": {"enabled": True},
+    "networkPolicy": {
+        "enabled": True,
+        "extraEgress": [
+            {"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}], "ports": [{"port": 9090, "protocol": "TCP"}]},
+        ],
+    },
     "phasedDeployments": {"enabled": True},
     "serviceMonitor": {"enabled": True},
     "prometheusRule": {"enabled": True},
@@ -63,6 +68,7 @@ PAIRS: dict[str, tuple[Values, dict[str, Any]]] = {
             high_availability=True,
             monitoring=True,
             network_policy=True,
+            egress=(("10.0.0.0/8", 9090),),
             phased_deployments=True,
             zone_tracker="rollout-operator-zone-tracker",
         ),

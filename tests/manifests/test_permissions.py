@@ -38,7 +38,8 @@ WEBHOOKS = (
     | grants("", "secrets", "get update", "certificate")
     | grants("apps", "deployments replicasets", "get")
 )
-TRACKER = grants("", "configmaps", "get create update")
+TRACKER_NAME = "rollout-operator-zone-tracker"
+TRACKER = grants("", "configmaps", "create") | grants("", "configmaps", "get update", TRACKER_NAME)
 PHASED = grants("apps", "deployments", "list watch patch")
 ELECTION = grants("coordination.k8s.io", "leases", "get create update")
 CLUSTER = grants(
@@ -65,7 +66,7 @@ def role(made: Iterable[Object], kind: str = "Role") -> list[Grant]:
 
 def test_everything_switched_on_is_the_table_of_the_contract() -> None:
     values = Values(
-        namespace=NAMESPACE, webhooks=True, zone_tracker="tracker", high_availability=True, phased_deployments=True
+        namespace=NAMESPACE, webhooks=True, zone_tracker=TRACKER_NAME, high_availability=True, phased_deployments=True
     )
 
     made = objects(values)

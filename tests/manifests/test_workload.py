@@ -67,6 +67,13 @@ def test_pods_have_no_rights_on_their_node(several: bool) -> None:
     assert container["volumeMounts"][0]["mountPath"] == "/tmp"
 
 
+@pytest.mark.parametrize(("timeout", "grace"), [(10, 30), (30, 50)])
+def test_a_pod_has_the_time_to_end_that_its_webhooks_may_need(timeout: int, grace: int) -> None:
+    pod = made(webhooks=True, timeout_seconds=timeout)["Deployment"]["spec"]["template"]["spec"]
+
+    assert pod["terminationGracePeriodSeconds"] == grace
+
+
 def test_ports_are_the_same_from_the_probe_to_the_network_policy() -> None:
     found = made(webhooks=True, network_policy=True, monitoring=True)
 

@@ -115,14 +115,14 @@ def test_failing_go_is_quoted_and_leaves_no_programs(tmp_path: Path, monkeypatch
 def test_command_line_prints_the_folder_alone(capsys: pytest.CaptureFixture[str]) -> None:
     ready = executables(cached(), PROGRAMS)
 
-    code = build.main()
+    code = build.printed(find)
 
     assert code == 0
     assert capsys.readouterr().out == f"{ready}\n"
 
 
 def test_command_line_fails_with_the_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    code = build.main()
+    code = build.printed(find)
 
     shown = capsys.readouterr()
     assert code == 1

@@ -63,5 +63,6 @@ grafana.com/namespace: {{ .Release.Namespace | quote }}
 {{ .context.Files.Get (printf "files/%s" .file)
   | replace "__NAMESPACE__" .context.Release.Namespace
   | replace "__SERVICE__" (include "rollout-operator.fullname" .context)
-  | replace "__SECRET__" .context.Values.webhooks.selfSignedCertSecretName }}
+  | replace "__SECRET__" .context.Values.webhooks.selfSignedCertSecretName
+  | replace "__TRACKER__" .context.Values.zoneTracker.configMapName }}
 {{- end }}

@@ -47,3 +47,10 @@ args:
 {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
+
+{{/* Whether the program of a Deployment acts under a Lease only. */}}
+{{- define "rollout-operator.leased" -}}
+{{- $container := first .spec.template.spec.containers -}}
+{{- $words := concat ($container.command | default list) ($container.args | default list) -}}
+{{ and (has "operator" $words) (not (has "--no-lease" $words)) }}
+{{- end }}
