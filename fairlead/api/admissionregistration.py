@@ -13,8 +13,14 @@ VALIDATING = Resource(
 MUTATING = Resource(_GROUP, "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", namespaced=False)
 
 
+class Service(Struct, frozen=True):
+    namespace: str = ""
+
+
 class ClientConfig(Struct, frozen=True, rename="camel"):
     ca_bundle: str = ""
+    service: Service | None = None
+    """None: the webhook is called by a URL."""
 
 
 class Entry(Struct, frozen=True, rename="camel"):

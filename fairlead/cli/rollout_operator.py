@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from fairlead.api.durations import format_go
+from fairlead.api.unchecked import UNCHECKED_PATHS
 from fairlead.cli import exits
 from fairlead.cli.goflags import BOOL, DURATION, FLOAT, INT, LIST, PROMETHEUS, STRING, Flag, Leave, Parsed, parse
 
@@ -80,13 +81,7 @@ VALIDATION_SOFT = Flag(
 VALIDATION_PATHS = Flag(
     "server.cluster-validation.http.excluded-paths",
     LIST,
-    (
-        "admission/no-downscale",
-        "admission/prepare-downscale",
-        "admission/pod-eviction",
-        "admission/zpdb-validation",
-        "pods/eviction",
-    ),
+    UNCHECKED_PATHS,
     "Paths that are not checked, separated by commas.",
 )
 VALIDATION_AGENTS = Flag(

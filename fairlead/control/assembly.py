@@ -103,7 +103,7 @@ def put_together(
             observe=metrics.observe_call,
         )
 
-    unlimited = Client(transport, user_agent=agent_of(options), headers=headers)
+    unlimited = Client(transport, user_agent=agent_of(options), headers=headers, observe=metrics.observe_call)
     election = _election(options, home, unlimited, log)
     client = limited(election.gate if election is not None else None)
     recorder = Recorder(client, options.process, options.identity)
@@ -118,6 +118,7 @@ def put_together(
         kept=Kept(),
         gate=election.gate if election is not None else None,
         headers=headers,
+        mistaken=lambda error: log.error("asking failed by a mistake of the operator", exc_info=error),
     )
     manager = Manager(
         part,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
+from fairlead.api.urls import shown_url
 from fairlead.control.metrics import Metrics
 from fairlead.decide.zones.queries import QUERY_PATH
 from fairlead.drive.outside import wrong_cluster
@@ -21,7 +20,7 @@ def measured(caller: Caller, metrics: Metrics) -> Caller:
             status = reply.status
         finally:
             took = clock.monotonic() - begun
-            if urlsplit(sent.url).path.endswith(QUERY_PATH):
+            if shown_url(sent.url).endswith(QUERY_PATH):
                 metrics.observe_query(status, took)
             else:
                 metrics.observe_pod_call(sent, status, took)

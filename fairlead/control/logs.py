@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TextIO
 
@@ -13,11 +14,7 @@ LEVELS = {"debug": 10, "info": 20, "warn": 30, "error": 40}
 
 def configure(level: str, form: str, stream: TextIO | None = None) -> FilteringBoundLogger:
     """The process's logger; `level` is one of LEVELS, `form` is `logfmt` or `json`."""
-    render: Processor = (
-        structlog.processors.JSONRenderer()
-        if form == "json"
-        else structlog.processors.LogfmtRenderer(key_order=["level", "ts", "msg"], bool_as_flag=False)
-    )
+    render: Processor = structlog.processors.JSONRenderer() if form == "json" else _logfmt
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -33,6 +30,30 @@ def configure(level: str, form: str, stream: TextIO | None = None) -> FilteringB
     )
     logger: FilteringBoundLogger = structlog.get_logger()
     return logger
+
+
+_QUOTED = re.compile(r'[ ="\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
+_ESCAPED = re.compile(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
+"""Whatever ends a line, moves a terminal's cursor or cannot be written; pods and users choose parts of what is said."""
+_SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def _logfmt(_: WrappedLogger, __: str, event: EventDict) -> str:
+    first = [(key, event.pop(key, None)) for key in ("level", "ts", "msg")]
+    return " ".join([f"{key}={_value(value)}" for key, value in (*first, *event.items())])
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return ""
+    text = ("false", "true")[value] if isinstance(value, bool) else str(value)
+    if _QUOTED.search(text) is None:
+        return text
+    return f'"{_ESCAPED.sub(_escape, text)}"'
+
+
+def _escape(found: re.Match[str]) -> str:
+    return _SHORT.get(found[0]) or f"\\u{ord(found[0]):04x}"
 
 
 def _level(_: WrappedLogger, method: str, event: EventDict) -> EventDict:

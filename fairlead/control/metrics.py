@@ -36,12 +36,28 @@ _PATH = re.compile(
 
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE")
-MOST_REQUEST_LABELS = 100
+MOST_WORDS = 100
+LONGEST_WORD = 200
 
 
 def _known(method: str) -> str:
     """A client may send any word as the method; the label stays bounded."""
     return method if method in METHODS else "other"
+
+
+class _Words:
+    """Values that the other side chooses for one label: the first so many of a sensible length, then `other`."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, None] = {}
+
+    def bounded(self, word: str) -> str:
+        if word in self._known:
+            return word
+        if len(word) > LONGEST_WORD or len(self._known) >= MOST_WORDS:
+            return "other"
+        self._known[word] = None
+        return word
 
 
 def client_path(path: str) -> str:
@@ -188,7 +204,8 @@ class Metrics:
         )
         self.progress = Progress()
         registry.register(self.progress)
-        self._request_labels: dict[str, None] = {}
+        self._request_labels = _Words()
+        self._routes = _Words()
 
     def exposition(self) -> bytes:
         """The registry in the text format."""
@@ -203,7 +220,10 @@ class Metrics:
 
     def observe_pod_call(self, call: Call, status: int | None, seconds: float) -> None:
         """One call to a pod ended; without an answer the status is `error`."""
-        path = urlsplit(call.url).path
+        try:
+            path = urlsplit(call.url).path
+        except ValueError:
+            path = "other"  # an address that cannot be read; the call has failed
         self.pod_calls.labels(path, call.method, "error" if status is None else str(status)).observe(seconds)
 
     def observe_query(self, status: int | None, seconds: float) -> None:
@@ -212,7 +232,7 @@ class Metrics:
 
     def refused_cluster(self, method: str, label: str) -> None:
         """A server said that our request was meant for another cluster; `method` is the route it names."""
-        self.refused_clusters.labels(method, "http", label).inc()
+        self.refused_clusters.labels(self._routes.bounded(method), "http", label).inc()
 
     def serving(self, method: str, route: str) -> AbstractContextManager[object]:
         return self.inflight.labels(_known(method), route).track_inprogress()
@@ -225,11 +245,7 @@ class Metrics:
 
     def wrong_cluster(self, method: str, label: str, request_label: str) -> None:
         """Counted by the label that the request had, as long as clients do not make up too many of them."""
-        if request_label in self._request_labels or len(self._request_labels) < MOST_REQUEST_LABELS:
-            self._request_labels[request_label] = None
-        else:
-            request_label = "other"
-        self.wrong_clusters.labels("http", method, label, request_label).inc()
+        self.wrong_clusters.labels("http", method, label, self._request_labels.bounded(request_label)).inc()
 
     def evicted(self, verdict: Admit) -> None:
         """An eviction was judged."""

@@ -66,7 +66,7 @@ class Part(Struct, Generic[S], frozen=True):
     scopes: Callable[[Key], Iterable[str]]
     """What a rollout decides about at present, as its writes name it; others may have written to it before."""
     rollouts: Callable[[], Iterable[Key]]
-    gather: Callable[[Key, Answers, Mapping[str, datetime]], S | None]
+    gather: Callable[[Key, Answers], S | None]
     """Everything a decision may read; None when the rollout is gone."""
     versions: Callable[[S], Iterable[str]]
     """Which objects a Snapshot shows, in which versions: equal for equal facts."""

@@ -121,7 +121,7 @@ class _Deployments:
         deployment = self._of(key)[0].store.get(*key)
         return () if deployment is None else (deployment.metadata.uid,)
 
-    def gather(self, key: Key, answers: Answers, since: Mapping[str, datetime]) -> Seen | None:
+    def gather(self, key: Key, answers: Answers) -> Seen | None:
         deployments, pods = self._of(key)
         deployment = deployments.store.get(*key)
         if deployment is None or holding(deployment) is None:

@@ -14,7 +14,7 @@ from fairlead.control.metrics import Metrics
 from fairlead.decide.ask import Answers
 from fairlead.decide.zones import eviction, zpdb
 from fairlead.decide.zones.no_downscale import no_downscale
-from fairlead.decide.zones.prepare_downscale import prepare_downscale
+from fairlead.decide.zones.prepare_downscale import outpaced, prepare_downscale
 from fairlead.decide.zones.reviewing import Seen, log_keys
 from fairlead.decide.zones.zpdb import Guard
 from fairlead.webhook.admission import Endpoint
@@ -42,7 +42,14 @@ def endpoints(settings: Settings, caches: Caches, metrics: Metrics) -> tuple[End
 
     return (
         Endpoint("no-downscale", ("/admission/no-downscale",), no_downscale, seen, log_keys),
-        Endpoint("prepare-downscale", ("/admission/prepare-downscale",), prepare_downscale, seen, log_keys),
+        Endpoint(
+            "prepare-downscale",
+            ("/admission/prepare-downscale",),
+            prepare_downscale,
+            seen,
+            log_keys,
+            outpaced=outpaced,
+        ),
         Endpoint(
             EVICTION,
             ("/admission/pod-eviction", "/pods/eviction"),
@@ -51,6 +58,8 @@ def endpoints(settings: Settings, caches: Caches, metrics: Metrics) -> tuple[End
             _eviction_keys,
             heard=metrics.evicted,
             working=metrics.evictions_in_work.track_inprogress,
+            contested=eviction.contested,
+            outpaced=eviction.outpaced,
         ),
         Endpoint(EVICTION, ("/admission/zpdb-validation",), zpdb.judge, seen, log_keys),
     )

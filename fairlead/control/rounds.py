@@ -134,7 +134,7 @@ class Rounds(Generic[S]):
             return wait
         now = clock.now()
         given = self._answered(key, now)
-        seen = self._part.gather(key, Answers(given), {})
+        seen = self._part.gather(key, Answers(given))
         if seen is None:
             self._forget(key)
             return None
@@ -171,7 +171,7 @@ class Rounds(Generic[S]):
                 if isinstance(refusal.error, ApiError) and refusal.error.retry_after is not None:
                     self._hold(key, refusal.error.retry_after)
                     return 0.0
-                seen = None if self._is_behind(key) else self._part.gather(key, Answers(given), {})
+                seen = None if self._is_behind(key) else self._part.gather(key, Answers(given))
                 if seen is None:
                     return LOOK_AGAIN
                 first = seen
@@ -189,7 +189,7 @@ class Rounds(Generic[S]):
                 return first
             if self._is_behind(key):
                 raise Overtaken
-            seen = self._part.gather(key, answers, {})
+            seen = self._part.gather(key, answers)
             if seen is None:
                 raise Vanished
             return seen

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+from msgspec import Struct
 from structlog.types import FilteringBoundLogger
 
 from fairlead import __version__
@@ -42,7 +43,38 @@ T = TypeVar("T")
 Preflight: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 STOP_TIMEOUT = 10.0
-"""Seconds that rounds under way get to end after a signal."""
+"""Seconds that rounds under way get to end after a signal, and what is left to do after admission answers."""
+DRAIN_SECONDS = 5.0
+"""For which a replica among several answers webhooks after a signal: the API server and the proxies of the nodes learn
+a little later than the pod itself that it goes."""
+
+
+class Ending:
+    """From the first signal to the moment when no more webhooks are taken; a second signal spares the wait.
+
+    With the default time-outs all is over in less than the thirty seconds that a pod is given: drain, requests under
+    way, STOP_TIMEOUT for what they leave to do (5 + 10 + 10), rounds and lease beside that, and the last traces (3).
+    """
+
+    def __init__(self, drain: float) -> None:
+        self.stop = asyncio.Event()
+        self._at_once = asyncio.Event()
+        self._drain = drain
+
+    def asked(self) -> None:
+        if self.stop.is_set():
+            self._at_once.set()
+        self.stop.set()
+
+    def at_once(self) -> None:
+        self.stop.set()
+        self._at_once.set()
+
+    async def drained(self) -> None:
+        await self.stop.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._drain):
+                await self._at_once.wait()
 
 
 def run(options: OperatorOptions) -> None:
@@ -61,10 +93,10 @@ def _run_loop(main: Coroutine[Any, Any, None]) -> None:
 
 
 async def _process(options: OperatorOptions, log: FilteringBoundLogger) -> None:
-    stop = asyncio.Event()
+    ending = Ending(DRAIN_SECONDS if options.lease is not None else 0.0)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, ending.asked)
     metrics = Metrics()
     manager: Manager | None = None
 
@@ -78,20 +110,21 @@ async def _process(options: OperatorOptions, log: FilteringBoundLogger) -> None:
             async with _connected(config, trace) as transport, _calling(trace) as caller:
                 manager, preflight = put_together(options, config.namespace, transport, metrics, log, caller)
                 manager.trace = trace
-                await _work(manager, preflight, Ground(options, config.namespace, transport, metrics, log), stop)
+                await _work(manager, preflight, Ground(options, config.namespace, transport, metrics, log), ending)
     log.info("stopped")
 
 
-async def _work(manager: Manager, preflight: Preflight, ground: Ground, stop: asyncio.Event) -> None:
+async def _work(manager: Manager, preflight: Preflight, ground: Ground, ending: Ending) -> None:
     if ground.options.webhooks is None:
-        await _rounds(manager, preflight, stop)
+        await _rounds(manager, preflight, ending.stop)
         return
     routes = {
         path: traced_handler(handler, f"webhook {path}", manager.trace)
         for path, handler in manager.webhooks.routes.items()
     }
-    async with _serving(secured_of(ground.options.webhooks, ground), manager.webhooks, routes, ground, stop):
-        await _rounds(manager, lambda: _forbearing(preflight, ground.log), stop)
+    front = Front(secured_of(ground.options.webhooks, ground), manager.webhooks, routes, ground)
+    async with _serving(front, ending):
+        await _rounds(manager, lambda: _forbearing(preflight, ground.log), ending.stop)
 
 
 async def _rounds(manager: Manager, preflight: Preflight, stop: asyncio.Event) -> None:
@@ -117,34 +150,68 @@ def _tracing(options: OperatorOptions, log: FilteringBoundLogger) -> Iterator[Tr
         traces.close()
 
 
-@asynccontextmanager
-async def _serving(
-    secured: Secured, webhooks: Webhooks, routes: Routes, ground: Ground, stop: asyncio.Event
-) -> AsyncIterator[None]:
-    """Serves the webhooks while the context lasts; the end of their certificate asks for the end.
+class Front(Struct, frozen=True):
+    """What the API server meets."""
 
-    The API server calls them as soon as they are registered, so nothing that rounds wait for holds them up.
+    secured: Secured
+    webhooks: Webhooks
+    routes: Routes
+    ground: Ground
+
+
+@asynccontextmanager
+async def _serving(front: Front, ending: Ending) -> AsyncIterator[None]:
+    """Serves the webhooks while the context lasts, unless it has been asked to end; so does their certificate's end.
+
+    The API server calls them as soon as they are registered, so nothing that rounds wait for holds them up, neither at
+    the start nor at the end.
     """
-    served = await _unless(stop, secured.certificates.start())
+    served = await _unless(ending.stop, front.secured.certificates.start())
     if served is None:
         yield
         return
-    ground.metrics.show_certificate(lambda: served.ends_at)
-    cluster = ground.options.cluster
-    terms = Terms(webhooks.timeout, ending=webhooks.timeout, cluster=cluster, tls=served.context)
+    front.ground.metrics.show_certificate(lambda: served.ends_at)
+    timeout = front.webhooks.timeout
+    terms = Terms(timeout, ending=timeout, cluster=front.ground.options.cluster, tls=served.context)
+    listening = asyncio.Event()
+    task = asyncio.create_task(_served(front, terms, ending, listening))
     try:
-        async with serving(secured.port, routes, ground.metrics, ground.log, terms) as port:
+        await _either(task, listening)
+        yield
+    except BaseException:
+        ending.at_once()
+        raise
+    finally:
+        ending.stop.set()
+        await task
+
+
+async def _served(front: Front, terms: Terms, ending: Ending, listening: asyncio.Event) -> None:
+    """From the port to the last thing that is done after an answer."""
+    ground = front.ground
+    try:
+        async with serving(front.secured.port, front.routes, ground.metrics, ground.log, terms) as port:
             ground.log.info("webhooks served", port=port)
-            keeping = asyncio.create_task(secured.run())
-            keeping.add_done_callback(lambda _: stop.set())
+            listening.set()
+            keeping = asyncio.create_task(front.secured.run())
+            keeping.add_done_callback(lambda _: ending.stop.set())
             try:
-                yield
+                await ending.drained()
             finally:
                 keeping.cancel()
                 with suppress(asyncio.CancelledError):
                     await keeping
     finally:
-        await webhooks.afterwards.finished(STOP_TIMEOUT)
+        await front.webhooks.afterwards.finished(STOP_TIMEOUT)
+
+
+async def _either(task: asyncio.Task[None], event: asyncio.Event) -> None:
+    """Returns when the event is set; raises what the task fails with before that."""
+    waiting = asyncio.create_task(event.wait())
+    await asyncio.wait((task, waiting), return_when=asyncio.FIRST_COMPLETED)
+    if not waiting.done():
+        waiting.cancel()
+        await task
 
 
 @asynccontextmanager

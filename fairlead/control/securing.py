@@ -16,6 +16,7 @@ from fairlead.control.assembly import agent_of, headers_of, place_of
 from fairlead.control.metrics import Metrics
 from fairlead.control.options import OperatorOptions, WebhookOptions
 from fairlead.control.troubles import Troubles
+from fairlead.decide.zones.injection import Served
 from fairlead.kube.client import Client
 from fairlead.kube.informer import Informer
 from fairlead.kube.request import Transport
@@ -39,7 +40,9 @@ class Ground(Struct, frozen=True):
     def client(self) -> Client:
         """For every replica: without leadership and without a share of the limit."""
         headers = headers_of(self.options, self.home)
-        return Client(self.transport, user_agent=agent_of(self.options), headers=headers)
+        return Client(
+            self.transport, user_agent=agent_of(self.options), headers=headers, observe=self.metrics.observe_call
+        )
 
 
 class Secured(Struct, frozen=True):
@@ -66,7 +69,8 @@ def secured_of(webhooks: WebhookOptions, ground: Ground) -> Secured:
             client, resource, WebhookConfiguration, labels=labels, trouble=troubles.failed, restored=troubles.restored
         )
 
-    injector = Injector(client, ground.options.namespaces, log, informer, keeps=webhooks.renews)
+    served = Served(ground.options.namespaces, place_of(ground.options, ground.home))
+    injector = Injector(client, served, log, informer, keeps=webhooks.renews)
     ground.metrics.show_policies(lambda: policies(injector.entries()))
     if webhooks.certificate_file:
         files = CertificateFiles(Path(webhooks.certificate_file), Path(webhooks.key_file))

@@ -70,7 +70,7 @@ class _Pods:
     def informers_of(self, key: Key) -> Mapping[Resource, Informer[Named]]:
         return {PODS: cast("Informer[Named]", self._of(key)[0])}
 
-    def gather(self, key: Key, answers: Answers, since: Mapping[str, datetime]) -> Seen | None:
+    def gather(self, key: Key, answers: Answers) -> Seen | None:
         pods, budgets = self._of(key)
         pod = pods.store.get(*key)
         return None if pod is None else Seen(pod, budgets.of(key.namespace))

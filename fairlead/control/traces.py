@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
+from threading import Thread
 from typing import Protocol
 
 from structlog.types import FilteringBoundLogger
 
+from fairlead.api.urls import shown_url
 from fairlead.kube.calls import Call, Caller, Handler, Reply
 from fairlead.kube.request import Request, Response, Stream, Transport
 
@@ -18,6 +20,10 @@ ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"
 NAMES = ("OTEL_SERVICE_NAME", "JAEGER_SERVICE_NAME")
 FORMER = ("JAEGER_ENDPOINT", "JAEGER_AGENT_HOST")
 """Of a protocol that its own collector has given up; it takes OTLP instead."""
+
+
+FLUSH_SECONDS = 3.0
+"""For sending what is left at the end."""
 
 
 class Span(Protocol):
@@ -70,7 +76,7 @@ def traced_caller(caller: Caller, trace: Trace) -> Caller:
 
     async def called(call: Call) -> Reply:
         with trace(f"call {call.method}") as span:
-            span.set(url=call.url)
+            span.set(url=shown_url(call.url))
             reply = await caller(call)
             span.set(status=reply.status)
             return reply
@@ -133,7 +139,7 @@ def _otlp(service: str) -> Traces:
         def set(self, **attributes: str | int | bool) -> None:
             self._span.set_attributes(attributes)
 
-    provider = TracerProvider(resource=Resource.create({"service.name": service}))
+    provider = TracerProvider(resource=Resource.create({"service.name": service}), shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     tracer = provider.get_tracer("fairlead")
 
@@ -142,4 +148,10 @@ def _otlp(service: str) -> Traces:
         with tracer.start_as_current_span(name) as span:
             yield Told(span)
 
-    return Traces(trace, provider.shutdown)
+    def close() -> None:
+        """A collector that does not answer must not hold up the end of the process."""
+        sending = Thread(target=provider.shutdown, daemon=True)
+        sending.start()
+        sending.join(FLUSH_SECONDS)
+
+    return Traces(trace, close)

@@ -92,10 +92,10 @@ def zones(
     def scopes(key: Key) -> Iterable[str]:
         return gathering.scopes(key, of(key).zones.store)
 
-    def gather(key: Key, answers: Answers, since: Mapping[str, datetime]) -> Snapshot | None:
+    def gather(key: Key, answers: Answers) -> Snapshot | None:
         each = of(key)
         budgets, checks = each.budgets.of(key.namespace), each.checks.of(key.namespace)
-        return gathering.snapshot(key, each.zones.store, each.pods.store, settings, answers, since, budgets, checks)
+        return gathering.snapshot(key, each.zones.store, each.pods.store, settings, answers, {}, budgets, checks)
 
     def observe(key: Key, seen: Snapshot, now: datetime) -> None:
         metrics.progress.passed(key, standings_of(seen, now))

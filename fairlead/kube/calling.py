@@ -46,7 +46,7 @@ class HttpCaller:
             async with asyncio.timeout(call.timeout):
                 return await following(self._send, call)
         except TimeoutError:
-            raise NoReply(f"{call.method} {call.url}: no answer in {call.timeout:g} seconds") from None
+            raise NoReply(f"{call.shown}: no answer in {call.timeout:g} seconds") from None
 
     async def close(self) -> None:
         if self._session is not None:
@@ -77,7 +77,7 @@ class HttpCaller:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if isinstance(error, TimeoutError):
                 raise
-            raise NoReply(f"{call.method} {call.url}: {_why(error, proxy)}") from None
+            raise NoReply(f"{call.shown}: {_why(error, proxy)}") from None
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -105,7 +105,7 @@ def _url(call: Call) -> URL:
     except ValueError:
         usable = False
     if not usable:
-        raise NoReply(f"{call.method} {call.url}: the address must be http:// or https:// with a host")
+        raise NoReply(f"{call.shown}: the address must be http:// or https:// with a host")
     return url
 
 
@@ -115,7 +115,7 @@ def _trusting(call: Call) -> ssl.SSLContext:
         return ssl.create_default_context(cadata=call.authority.decode("ascii") if call.authority else None)
     except (ssl.SSLError, ValueError) as error:
         why = f"the certificate authority to trust holds no certificate that can be used ({error}): it must be PEM"
-        raise NoReply(f"{call.method} {call.url}: {why}") from None
+        raise NoReply(f"{call.shown}: {why}") from None
 
 
 def _proxy(call: Call, url: URL) -> tuple[URL | None, dict[str, str]]:
@@ -125,7 +125,7 @@ def _proxy(call: Call, url: URL) -> tuple[URL | None, dict[str, str]]:
     proxy = URL(address)
     if proxy.scheme not in ("http", "https") or not proxy.host:
         shown = proxy.with_user(None) if proxy.host else proxy
-        raise NoReply(f"{call.method} {call.url}: the proxy {shown} must be an http:// or https:// address")
+        raise NoReply(f"{call.shown}: the proxy {shown} must be an http:// or https:// address")
     headers = {"Proxy-Authorization": basic(proxy.user, proxy.password or "")} if proxy.user else {}
     return proxy.with_user(None), headers
 
@@ -138,7 +138,7 @@ async def _body(call: Call, response: aiohttp.ClientResponse) -> bytes:
         length += len(chunk)
         if length > LARGEST_BODY:
             response.close()
-            raise NoReply(f"{call.method} {call.url}: the answer is larger than {LARGEST_BODY // 2**20} MB")
+            raise NoReply(f"{call.shown}: the answer is larger than {LARGEST_BODY // 2**20} MB")
         parts.append(chunk)
     return b"".join(parts)
 
@@ -151,6 +151,8 @@ def _why(error: Exception, proxy: URL | None) -> str:
             return f"the certificate is not trusted ({why}): check its authority and the names in it"
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
             return f"the proxy {proxy} does not let us through ({_reason(error)}): check HTTP_PROXY and HTTPS_PROXY"
+        case aiohttp.InvalidURL():
+            return "the address cannot be used"
         case aiohttp.ClientConnectorDNSError():
             return "no such host"
         case ssl.SSLError() | aiohttp.ClientSSLError():
@@ -165,6 +167,8 @@ def _why(error: Exception, proxy: URL | None) -> str:
 
 def _reason(error: BaseException) -> str:
     """The error in the words of the system, where it has any."""
+    if isinstance(error, aiohttp.ClientResponseError):
+        return f"status {error.status}: {error.message}"  # its own text holds the whole address
     inner = getattr(error, "os_error", None) or error
     if isinstance(inner, OSError) and inner.errno and not isinstance(inner, socket.gaierror):
         return os.strerror(inner.errno).lower()

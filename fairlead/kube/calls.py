@@ -11,6 +11,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from fairlead.api.urls import shown_url
+
 
 class Call(Struct, frozen=True, kw_only=True):
     """One request; as seen by a handler, `url` is the path with its query."""
@@ -23,10 +25,17 @@ class Call(Struct, frozen=True, kw_only=True):
     """Seconds until the whole call is given up."""
     authority: bytes = b""
     """PEM of the certificate authorities to trust instead of the machine's."""
+    is_awaited: Callable[[], bool] = lambda: True
+    """Asked by a handler: whether the other side still waits for the reply, as far as its connection shows."""
 
     def header(self, name: str) -> list[str]:
         """All values of a header, in order."""
         return [value for key, value in self.headers if key.lower() == name.lower()]
+
+    @property
+    def shown(self) -> str:
+        """Method and address for people, without what may be secret."""
+        return f"{self.method} {shown_url(self.url)}"
 
 
 class Reply(Struct, frozen=True):

@@ -10,6 +10,7 @@ from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
+from fairlead.api.urls import shown_url
 from fairlead.kube.calls import Call, Caller, NoReply, Reply
 
 MOST = 10
@@ -27,17 +28,25 @@ async def following(send: Caller, call: Call) -> Reply:
         if further is None:
             return reply
         call = further
-    raise NoReply(f"{first.method} {first.url}: redirected more than {MOST} times, the last time to {call.url}")
+    last = shown_url(call.url)
+    raise NoReply(f"{first.shown}: redirected more than {MOST} times, the last time to {last}")
 
 
 def next_call(call: Call, reply: Reply) -> Call | None:
-    """The call to make instead; None when the reply is the answer. Credentials do not go to another host."""
+    """The call to make instead; None when the reply is the answer. Credentials do not go to another host.
+
+    Raises NoReply for an address that cannot be read.
+    """
     follows = reply.status in _KEEPING or (reply.status in _READING and call.method in ("GET", "HEAD"))
     location = next((value for name, value in reply.headers if name.lower() == "location"), "")
     if not follows or not location:
         return None
-    url = urljoin(call.url, location)
     headers = call.headers
-    if urlsplit(url).netloc.lower() != urlsplit(call.url).netloc.lower():
+    try:
+        url = urljoin(call.url, location)
+        elsewhere = urlsplit(url).netloc.lower() != urlsplit(call.url).netloc.lower()
+    except ValueError:
+        raise NoReply(f"{call.shown}: redirected to what is no address ({shown_url(location)})") from None
+    if elsewhere:
         headers = tuple((name, value) for name, value in headers if name.lower() not in _SECRET)
     return msgspec.structs.replace(call, url=url, headers=headers)

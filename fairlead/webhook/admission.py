@@ -2,7 +2,8 @@
 
 A review has nine tenths of the request's time; what is not answered by then counts as not answered, and the decision
 says what that means. Undoing begins with the answer and has its own time. Reviews do not wait for one another: what a
-decision writes comes back through the same webhook while it is still being judged.
+decision writes comes back through the same webhook while it is still being judged. Only those that would swap the same
+record and write nothing else take turns.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Generic, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field, structs
 from structlog.types import FilteringBoundLogger
 
 from fairlead.api.review import VERSIONS, Envelope, Review, decode
@@ -28,11 +29,14 @@ from fairlead.kube import clock
 from fairlead.kube.calls import Call, Reply
 from fairlead.webhook.afterwards import Afterwards
 from fairlead.webhook.routes import LARGEST_BODY, text
+from fairlead.webhook.turns import TooLong, Turns
 
 S = TypeVar("S")
 
 SHARE = 0.9
 """The part of a request's time that a decision may use."""
+CONTEST = 0.6
+"""The part of it after which no turn is awaited and nothing is begun anew: what is left is for one whole attempt."""
 JSON = "application/json"
 OUTPACED = Admit(
     allowed=False,
@@ -57,6 +61,13 @@ class Endpoint(Struct, Generic[S], frozen=True):
     """Told of every verdict, for metrics."""
     working: Callable[[], AbstractContextManager[object]] = nullcontext
     """Open while a review is judged."""
+    contested: Callable[[S], str] = lambda _: ""
+    """Names what reviews take turns at; empty for one that waits for nobody.
+
+    Only for reviews that write nothing which would come back as a review of the same name.
+    """
+    outpaced: Callable[[S], Admit] = lambda _: OUTPACED
+    """The answer when others were faster for as long as there was time."""
 
 
 class Bench(Struct, frozen=True):
@@ -67,6 +78,7 @@ class Bench(Struct, frozen=True):
     afterwards: Afterwards
     log: FilteringBoundLogger
     tell: Callable[[Tell], None]
+    turns: Turns = field(default_factory=Turns)
 
 
 class NoReview(Exception):
@@ -93,7 +105,7 @@ class Admission(Generic[S]):
             log = log.bind(**self._endpoint.keys(self._endpoint.gather(review, Answers())))
             self._announce(review, log)
             with self._endpoint.working():
-                verdict = await self._judged(review, log)
+                verdict = await self._judged(review, call, log)
         except Exception as error:  # noqa: BLE001  (a mistake of ours: the registration's failurePolicy decides)
             _record(log, "error", "admission review failed", {"exc_info": error})
             return text(500, "this is a mistake of the operator; its log says more")
@@ -109,15 +121,19 @@ class Admission(Generic[S]):
             dry_run=review.is_dry_run,
         )
 
-    async def _judged(self, review: Review, log: FilteringBoundLogger) -> Admit:
-        now, deadline = clock.now(), clock.monotonic() + SHARE * self._bench.timeout
-        ask = asker(self._outside, deadline=deadline, heard=self._heard(review, log))
+    async def _judged(self, review: Review, call: Call, log: FilteringBoundLogger) -> Admit:
+        begun, endpoint, timeout = clock.monotonic(), self._endpoint, self._bench.timeout
+        until = begun + CONTEST * timeout
+        outside = structs.replace(self._outside, is_awaited=call.is_awaited)
+        ask = asker(outside, deadline=begun + SHARE * timeout, heard=self._heard(review, log))
+        first = endpoint.gather(review, Answers())
         try:
-            _, verdict = await settle(
-                self._endpoint.judge, lambda answers: self._endpoint.gather(review, answers), now, ask
-            )
-        except Outpaced:
-            return OUTPACED
+            async with self._bench.turns.of(endpoint.contested(first), until):
+                _, verdict = await settle(
+                    endpoint.judge, lambda answers: endpoint.gather(review, answers), clock.now(), ask, until=until
+                )
+        except (Outpaced, TooLong):
+            return endpoint.outpaced(first)
         if not isinstance(verdict, Admit):
             raise TypeError("a review ended with a question, which only a look may")
         return verdict
@@ -137,7 +153,8 @@ class Admission(Generic[S]):
         self, stages: tuple[tuple[Question, ...], ...], review: Review, log: FilteringBoundLogger
     ) -> None:
         """Each question has its own time; none is left out because another failed."""
-        await answer(Need(stages), asker(self._outside, heard=self._heard(review, log)))
+        ask = asker(self._outside, heard=self._heard(review, log))
+        await answer(Need(stages), ask, self._bench.afterwards.ending)
 
     def _heard(self, review: Review, log: FilteringBoundLogger) -> Callable[[Question, Answer], None]:
         user = review.user_info.username

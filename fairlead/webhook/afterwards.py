@@ -15,6 +15,8 @@ class Afterwards:
     def __init__(self, log: FilteringBoundLogger) -> None:
         self._log = log
         self._tasks: dict[asyncio.Task[None], None] = {}
+        self.ending = asyncio.Event()
+        """Set when the process ends: whatever can be done at once is then done at once."""
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -23,6 +25,7 @@ class Afterwards:
 
     async def finished(self, seconds: float) -> None:
         """Returns when all of it is over; what is not over in time is given up, with a word in the log."""
+        self.ending.set()
         if not self._tasks:
             return
         _, late = await asyncio.wait(list(self._tasks), timeout=seconds)

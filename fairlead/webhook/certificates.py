@@ -2,25 +2,23 @@
 
 Where it ends there are two ways. The contract's process stops at the moment of expiry and is started anew by its
 Deployment, which makes the next certificate. The other way renews it long before, in this order: stored, trusted by
-every webhook configuration together with the one before, then served; connections that are open stay open.
+every webhook configuration together with the one before, then served; connections that are open stay open. Until every
+configuration trusts it the one before is served, and only its end changes that. A certificate that somebody else put
+into the Secret is theirs to renew: it is looked at again and again, like files are.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import ssl
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct
 from structlog.types import FilteringBoundLogger
 
-from fairlead.decide.zones.certificate import Facts, renewal_of
+from fairlead.decide.zones.certificate import Facts, last_call, renewal_of
 from fairlead.kube import clock
 from fairlead.kube.errors import KubeError
 from fairlead.webhook import pairs
@@ -34,7 +32,9 @@ SETTLING = 10.0
 """Seconds from the moment a new authority is in the configurations to the first use of its certificate: the API server
 learns of changed configurations by a watch of its own."""
 RETRY = 60.0
-"""Seconds until a failed renewal is tried again."""
+"""Seconds until a failed renewal is tried again, and between two looks at a Secret that others keep."""
+REMINDED = timedelta(days=1)
+"""Between two warnings of an end that others are to prevent."""
 FILES_LOOKED_AT = 30.0
 """Seconds between two looks at certificate files."""
 
@@ -54,8 +54,7 @@ class Credentials:
         return 0.0 if self.facts.not_after is None else self.facts.not_after.timestamp()
 
     def swap(self, pair: Pair) -> None:
-        with _as_file(pair.certificate + b"\n" + pair.key) as path:
-            self.context.load_cert_chain(path)
+        pairs.load(self.context, pair)
         self.pair = pair
         self.facts = pairs.inspected(pair)
 
@@ -81,6 +80,7 @@ class SelfSigned:
         self._log = log
         self._renews = renews
         self._credentials: Credentials | None = None
+        self._reminded: datetime | None = None
 
     async def start(self) -> Credentials:
         pair = await self._stored.obtain()
@@ -98,24 +98,53 @@ class SelfSigned:
     async def _renew(self) -> None:
         credentials = self._shown()
         while True:
-            due = renewal_of(credentials.facts)
-            if due is None:
+            due, last = renewal_of(credentials.facts), last_call(credentials.facts)
+            if due is None or last is None:
                 raise TypeError("a certificate is served whose life is not known")
-            await _until(due)
+            if credentials.facts.by_contract:
+                await _until(due)
+            else:
+                await asyncio.sleep(RETRY)
+                self._remind(due)
             try:
                 pair = await self._stored.renewed(credentials.pair)
             except (KubeError, CertificateTrouble) as error:
                 self._log.error("certificate not renewed", error=str(error), not_after=str(credentials.facts.not_after))
                 await asyncio.sleep(RETRY)
                 continue
-            await self._trust(pair)
-            await asyncio.sleep(SETTLING)
-            credentials.swap(pair)
-            self._log.info("certificate renewed", not_after=str(credentials.facts.not_after))
+            if pair != credentials.pair and await self._may_be_served(pair, last):
+                credentials.swap(pair)
+                self._reminded = None
+                self._log.info("certificate renewed", not_after=str(credentials.facts.not_after))
 
-    async def _trust(self, pair: Pair) -> None:
-        if self._injector is not None:
-            await self._injector.trust(pair.authority)
+    async def _may_be_served(self, pair: Pair, last: datetime) -> bool:
+        """Whether clients trust it; when they do not, some time has passed, unless the one served is about to end."""
+        if await self._trust(pair):
+            await asyncio.sleep(SETTLING)
+            return True
+        left = (last - clock.now()).total_seconds()
+        if left <= 0:
+            said = "webhook configurations may not trust the renewed certificate, and the one before it ends"
+            self._log.error("certificate served untrusted", error=said, help="write its authority into them by hand")
+            return True
+        self._log.error(
+            "certificate not served yet", error="not every webhook configuration trusts it", until=str(last)
+        )
+        await asyncio.sleep(min(RETRY, left))
+        return False
+
+    def _remind(self, due: datetime) -> None:
+        now = clock.now()
+        if now >= due and (self._reminded is None or now - self._reminded >= REMINDED):
+            self._reminded = now
+            self._log.warning(
+                "certificate ends soon",
+                not_after=str(self._shown().facts.not_after),
+                help="the operator did not make it: put its successor into the Secret, or delete the Secret",
+            )
+
+    async def _trust(self, pair: Pair) -> bool:
+        return self._injector is None or await self._injector.trust(pair.authority)
 
     def _shown(self) -> Credentials:
         if self._credentials is None:
@@ -194,20 +223,3 @@ async def _expiry(credentials: Credentials, log: FilteringBoundLogger) -> None:
 async def _until(moment: datetime) -> None:
     while (left := (moment - clock.now()).total_seconds()) > 0:  # noqa: ASYNC110  (the clock may be set meanwhile)
         await asyncio.sleep(min(left, LONGEST_SLEEP))
-
-
-@contextmanager
-def _as_file(content: bytes) -> Iterator[str]:
-    """A path under which the content can be read for a moment, in memory where the system can do that."""
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("pair")
-        try:
-            os.write(descriptor, content)
-            yield f"/proc/self/fd/{descriptor}"
-        finally:
-            os.close(descriptor)
-    else:
-        with tempfile.NamedTemporaryFile() as file:
-            file.write(content)
-            file.flush()
-            yield file.name

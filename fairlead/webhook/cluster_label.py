@@ -10,19 +10,12 @@ import re
 import msgspec
 from msgspec import Struct
 
+from fairlead.api.unchecked import UNCHECKED_PATHS
 from fairlead.kube.calls import Call, Reply
 
 HEADER = "X-Cluster"
 STATUS = 511
 NEVER_CHECKED = ("metrics", "ready", "debug/pprof")
-UNCHECKED_PATHS = (
-    "admission/no-downscale",
-    "admission/prepare-downscale",
-    "admission/pod-eviction",
-    "admission/zpdb-validation",
-    "pods/eviction",
-)
-"""By default: every path that the API server calls."""
 
 
 class ClusterLabel(Struct, frozen=True):

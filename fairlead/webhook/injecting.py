@@ -18,7 +18,7 @@ from structlog.types import FilteringBoundLogger
 from fairlead.api.admissionregistration import MUTATING, VALIDATING, Entry, WebhookConfiguration
 from fairlead.api.meta import Resource
 from fairlead.api.zones import NAMESPACE
-from fairlead.decide.zones.injection import injected, is_ours
+from fairlead.decide.zones.injection import Served, injected
 from fairlead.drive.perform import request_for
 from fairlead.kube import clock
 from fairlead.kube.client import Client
@@ -48,7 +48,7 @@ def selector(namespaces: tuple[str, ...]) -> str:
 
 
 class Injector:
-    """Watches the configurations of these namespaces; `informer` makes what watches.
+    """Watches the configurations of the namespaces served; `informer` makes what watches.
 
     `keeps`: authorities that other replicas may still show stay in the bundles; else they hold ours and no other.
     """
@@ -56,35 +56,48 @@ class Injector:
     def __init__(
         self,
         client: Client,
-        namespaces: tuple[str, ...],
+        served: Served,
         log: FilteringBoundLogger,
         informer: Callable[[Resource, str], Informer[WebhookConfiguration]],
         *,
         keeps: bool = False,
     ) -> None:
         self._client = client
-        self._namespaces = namespaces
+        self._served = served
         self._log = log
         self._queue: Queue[Key] = Queue(spacing=SPACING)
         self._keeps = keeps
         self._authority = b""
-        self._informers = {kind: informer(kind, selector(namespaces)) for kind in KINDS}
+        self._informers = {kind: informer(kind, selector(served.namespaces)) for kind in KINDS}
         for kind, each in self._informers.items():
             each.subscribe(self._waker(kind))
 
-    async def trust(self, authority: bytes) -> None:
-        """Has clients trust these authorities: the configurations that are there now before this returns."""
+    async def trust(self, authority: bytes) -> bool:
+        """Has clients trust these authorities; whether every configuration that is there now is known to do so.
+
+        What does not yet is tried again while this runs.
+        """
         self._authority = authority
-        for kind in KINDS:
-            try:
-                found = await self._client.list(kind, WebhookConfiguration, labels=selector(self._namespaces))
-                for each in found.items:
-                    await self._inject(kind, each)
-            except KubeError as error:
-                self._log.warning("webhook configurations not updated", kind=kind.kind, error=str(error))
+        trusted = [await self._trust(kind) for kind in KINDS]
         for kind, one in self._informers.items():
             for held in one.store.items():
                 self._queue.add((kind, held.metadata.name))
+        return all(trusted)
+
+    async def _trust(self, kind: Resource) -> bool:
+        try:
+            found = await self._client.list(kind, WebhookConfiguration, labels=selector(self._served.namespaces))
+        except KubeError as error:
+            self._log.warning("webhook configurations not updated", kind=kind.kind, error=str(error))
+            return False
+        trusted = True
+        for each in found.items:
+            try:
+                trusted = await self._inject(kind, each) and trusted
+            except KubeError as error:
+                trusted = False
+                self._failed((kind, each.metadata.name), error)
+        return trusted
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -114,18 +127,20 @@ class Injector:
             await self._inject(kind, held)
         return None
 
-    async def _inject(self, kind: Resource, found: WebhookConfiguration) -> None:
-        if not self._authority or not is_ours(found, self._namespaces):
-            return
-        patch = injected(found, kind, self._authority, self._beside if self._keeps else None)
+    async def _inject(self, kind: Resource, found: WebhookConfiguration) -> bool:
+        """Whether it trusts what it is to trust."""
+        if not self._authority:
+            return False
+        patch = injected(found, kind, self._authority, self._served, self._beside if self._keeps else None)
         if patch is None:
-            return
+            return True
         try:
             await self._client.call(structs.replace(request_for(patch), timeout=WRITE_TIMEOUT, patient=False))
         except (NotFound, Conflict, Invalid) as error:  # changed or gone since it was seen; the watch tells how
             self._log.info("webhook configuration changed meanwhile", name=found.metadata.name, error=str(error))
-        else:
-            self._log.info("ca bundle injected", kind=kind.kind, name=found.metadata.name, changed=patch.change_to)
+            return isinstance(error, NotFound)
+        self._log.info("ca bundle injected", kind=kind.kind, name=found.metadata.name, changed=patch.change_to)
+        return True
 
     def _beside(self, held: str) -> str:
         """The bundle for an entry that has this one."""

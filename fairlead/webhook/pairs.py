@@ -6,6 +6,11 @@ forgotten at once, both RSA 4096. Making a pair takes seconds of a processor, so
 
 from __future__ import annotations
 
+import os
+import ssl
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from cryptography import x509
@@ -112,7 +117,7 @@ def facts_of(entries: dict[str, bytes]) -> Facts:
 
 
 def inspected(pair: Pair) -> Facts:
-    """What a certificate and its key are worth."""
+    """What a certificate and its key are worth, and its authorities where there are any."""
     try:
         served = x509.load_pem_x509_certificates(pair.certificate)
         key = load_pem_private_key(pair.key, password=None)
@@ -122,11 +127,55 @@ def inspected(pair: Pair) -> Facts:
         return Facts(problem=f"holds a certificate or a key that cannot be read ({_short(error)})")
     if not matches:
         return Facts(problem="holds a certificate and a key that do not belong together")
+    try:
+        load(ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), pair)
+    except ssl.SSLError as error:
+        return Facts(problem=f"holds a certificate or a key that TLS refuses ({error.reason or _short(error)})")
+    authorities = _certificates(pair.authority)
+    if pair.authority and not any(_is_trusted(each, authorities) for each in served):
+        return Facts(problem="holds a ca that did not issue the certificate")
     return Facts(
         not_before=max(each.not_valid_before_utc for each in served),
         not_after=min(each.not_valid_after_utc for each in served),
         names=names,
+        by_contract=served[0].serial_number == _SERVER_SERIAL
+        and any(each.serial_number == _AUTHORITY_SERIAL for each in authorities),
     )
+
+
+def load(context: ssl.SSLContext, pair: Pair) -> None:
+    """Has the context show this pair; raises SSLError for what TLS refuses, such as a short key."""
+    with _as_file(pair.certificate + b"\n" + pair.key) as path:
+        context.load_cert_chain(path)
+
+
+def _is_trusted(certificate: x509.Certificate, authorities: list[x509.Certificate]) -> bool:
+    return certificate in authorities or any(_issued(certificate, each) for each in authorities)
+
+
+def _issued(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, UnsupportedAlgorithm, InvalidSignature):
+        return False
+    return True
+
+
+@contextmanager
+def _as_file(content: bytes) -> Iterator[str]:
+    """A path under which the content can be read for a moment, in memory where the system can do that."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("pair")
+        try:
+            os.write(descriptor, content)
+            yield f"/proc/self/fd/{descriptor}"
+        finally:
+            os.close(descriptor)
+    else:
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(content)
+            file.flush()
+            yield file.name
 
 
 def _public(key: PublicKeyTypes) -> bytes:

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
-from msgspec import Struct
+from msgspec import Struct, structs
 from structlog.types import FilteringBoundLogger
 
 from fairlead.kube import clock
@@ -29,6 +29,8 @@ from fairlead.webhook.routes import LARGEST_BODY, Routes, dispatching, path_of, 
 IDLE_SECONDS = 180.0
 END_SECONDS = 1.0
 """For the polite end of a TLS connection."""
+CUT_SECONDS = 0.01
+"""For connections that are still there when the time for them is over."""
 LINGER_SECONDS = 2.0
 """For which the rest of an unwanted body is read, so that the answer is not lost with the connection."""
 
@@ -105,7 +107,10 @@ async def serving(
             each.close()
         await asyncio.sleep(0)  # requests that have come in are begun before idle connections are closed
         server.pre_shutdown()
-        await server.shutdown(terms.ending)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(terms.ending):
+                await server.shutdown(terms.ending)
+        await server.shutdown(CUT_SECONDS)  # aiohttp gives the time twice to whoever needs it
 
 
 class _Listen(Protocol):
@@ -246,7 +251,7 @@ class _Requests:
             return b"", text(400, "the body cannot be read")
         connection.body_read()
         try:
-            sent = Call(method=call.method, url=call.url, headers=headers, body=body, timeout=call.timeout)
+            sent = structs.replace(call, body=body, is_awaited=lambda: _is_open(request))
             return body, await self._handle(sent)
         except Exception as error:  # noqa: BLE001  (whatever it is, the client gets an answer and the log all of it)
             self._log.error("request failed", route=route, exc_info=error)
@@ -274,6 +279,11 @@ class _Requests:
                     await response.write_eof()
             except TimeoutError:
                 connection.cut()
+
+
+def _is_open(request: web.BaseRequest) -> bool:
+    """Whether an answer has somewhere to go; a client that gave up has closed the connection."""
+    return request.transport is not None and not request.transport.is_closing()
 
 
 async def _body(request: web.BaseRequest) -> bytes:

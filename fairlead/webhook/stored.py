@@ -58,6 +58,8 @@ class StoredCertificate:
         self._wanted = wanted
         self._log = log
         self._make = make
+        self._worth: tuple[dict[str, bytes], Facts] | None = None
+        """Entries last looked at and what they are worth: checking a key takes long, and they seldom change."""
 
     async def obtain(self) -> Pair:
         """The stored pair, or a new one that is stored now; raises CertificateTrouble, or KubeError."""
@@ -73,19 +75,29 @@ class StoredCertificate:
                 return await self._store(stored, await self._made(why))
 
     async def renewed(self, old: Pair) -> Pair:
-        """A pair that comes after this one: what another replica has stored meanwhile, else a new one."""
+        """A pair that comes after this one: what another process has stored meanwhile, else a new one.
+
+        The same again while the Secret holds a usable one that no operator of the contract has made.
+        """
         stored = await self._read()
         match self._fate(stored):
             case Broken(text):
                 raise CertificateTrouble(text)
-            case Use() if stored is not None and stored.pair.certificate != old.certificate:
-                return stored.pair
+            case Use() if stored is not None:
+                found = stored.pair
+                if found.certificate != old.certificate or not self._facts(stored.data).by_contract:
+                    return found
         fresh = pairs.succeeding(await self._made("it is due to be renewed"), old, clock.now())
         return await self._store(stored, fresh)
 
     def _fate(self, stored: _Stored | None) -> Use | Make | Broken:
-        facts: Facts | None = None if stored is None else pairs.facts_of(stored.data)
+        facts = None if stored is None else self._facts(stored.data)
         return fate_of(facts, self._secret.name, self._wanted.dns_name, clock.now())
+
+    def _facts(self, entries: dict[str, bytes]) -> Facts:
+        if self._worth is None or self._worth[0] != entries:
+            self._worth = entries, pairs.facts_of(entries)
+        return self._worth[1]
 
     async def _made(self, why: str) -> Pair:
         self._log.info("certificate being made", secret=self._secret.name, why=why)

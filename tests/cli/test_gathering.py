@@ -23,7 +23,8 @@ class Reading(Transport):
     """Answers reads of one zone, its pods and its reference; anything else is a mistake of the test."""
 
     def __init__(self, zone: StatefulSet, pods: tuple[Pod, ...], wanted: int) -> None:
-        scale = {"spec": {"replicas": wanted}, "status": {"replicas": zone.spec.replicas}}
+        kind = {"kind": "Scale", "apiVersion": "autoscaling/v1"}
+        scale = kind | {"spec": {"replicas": wanted}, "status": {"replicas": zone.spec.replicas}}
         entries = [
             {"name": name, "kind": "ReplicaTemplate", "namespaced": True}
             for name in ("replicatemplates", "replicatemplates/scale", "replicatemplates/status")

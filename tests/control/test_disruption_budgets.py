@@ -18,6 +18,7 @@ from fairlead.control.run import assemble
 from fairlead.kube import request
 from fairlead.kube.calls import Call
 from fairlead.kube.faults import Fault
+from fairlead.kube.record import Outdated
 from fairlead.kube.request import Request
 from fairlead.manifests.files import custom_resources
 from tests.control.world import World, a_statefulset, play
@@ -211,6 +212,73 @@ def test_what_the_rollout_deletes_keeps_evictions_away() -> None:
 
             assert denied["status"] == {"message": "1 pod not ready in zone-a", "code": 429}
             assert b'zpdb_eviction_requests_total{reason="denied",status="429"} 1.0' in world.metrics.exposition()
+
+    play(scenario)
+
+
+def test_evictions_at_once_are_all_allowed_as_far_as_the_budget_goes() -> None:
+    """Z7: they are judged one after another, the fourth finds the budget used up."""
+
+    async def scenario(world: World) -> None:
+        await define(world)
+        await budget(world, maxUnavailable=3)
+        for name in ZONES:
+            tree = a_statefulset(name, "one")
+            tree["metadata"]["labels"]["app"] = "x"
+            tree["spec"]["template"]["metadata"]["labels"] = {"name": name, "app": "x"}
+            tree["spec"]["replicas"] = 8
+            await world.create(STATEFULSETS, "test", tree)
+        await world.until(lambda: all(world.ready("test", name) == 8 for name in ZONES))
+        async with world.operating() as manager:
+            world.fault = lambda each: Fault("delay", seconds=0.005) if each.method == "GET" else None
+
+            verdicts = await asyncio.gather(*(evict(manager, f"zone-a-{ordinal}") for ordinal in range(8)))
+
+            assert sum(verdict["allowed"] for verdict in verdicts) == 3
+            told = {verdict["status"]["message"] for verdict in verdicts if not verdict["allowed"]}
+            assert told == {"3 pods not ready in zone-a"}
+            assert b"outpaced" not in world.metrics.exposition()
+
+    play(scenario)
+
+
+def test_an_eviction_that_others_outpace_is_denied_in_the_words_of_the_contract() -> None:
+    async def scenario(world: World) -> None:
+        await define(world)
+        await budget(world, maxUnavailable=3)
+        await zones(world)
+        async with world.operating() as manager:
+            records = manager.webhooks.routes["/admission/pod-eviction"]._outside.records  # type: ignore[attr-defined]
+
+            async def outdated(*_: object) -> str:
+                raise Outdated("changed")
+
+            records.swap = outdated
+            denied = await evict(manager, "zone-a-0")
+
+            assert denied["status"]["code"] == 429
+            assert denied["status"]["message"].startswith("1 pod unknown in zone-a: ")
+            assert b'zpdb_eviction_requests_total{reason="denied",status="429"} 1.0' in world.metrics.exposition()
+
+    play(scenario)
+
+
+def test_a_rollout_that_a_budget_denies_goes_on_at_once_when_the_budget_goes() -> None:
+    async def scenario(world: World) -> None:
+        await define(world)
+        await budget(world, maxUnavailable=1)
+        await zones(world, "zone-a")
+        async with world.operating():
+            await world.roll("zone-a")
+            await asyncio.sleep(33)
+            assert world.deleted() == []
+            (blocked,) = world.log.of("rollout blocked by a disruption budget")
+            assert "fewer than 2 StatefulSets" in blocked["waiting_for"]
+
+            await world.client.call(request.delete(Ref(ZPDBS, "test", "budget")))
+            await asyncio.sleep(1)
+
+            assert world.deleted() == ["zone-a-0"]
 
     play(scenario)
 

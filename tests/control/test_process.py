@@ -7,20 +7,28 @@ import os
 import signal
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import aiohttp
 import msgspec
 import pytest
+from msgspec import structs
 
+from fairlead.api.core import LEASES
+from fairlead.api.meta import Ref
 from fairlead.control.options import OperatorOptions, WebhookOptions
-from fairlead.control.run import _process
+from fairlead.control.run import Ending, _process, config_of
 from fairlead.control.securing import Secured
+from fairlead.kube import clock, request
+from fairlead.kube.client import Client
+from fairlead.kube.errors import NotFound
+from fairlead.kube.http import HttpTransport
 from fairlead.plane.pki import Authority
 from fairlead.sim.cluster import FIRST_NAMESPACES, Cluster
 from fairlead.sim.server import serve
+from fairlead.sim.time import run
 from fairlead.webhook.certificates import CertificateFiles, Credentials
 from fairlead.webhook.stored import CertificateTrouble
 from tests.control.world import Log
@@ -116,6 +124,69 @@ def test_webhooks_are_served_over_https_until_a_signal_ends_the_process(tmp_path
                 await judged(port, trust)
 
     asyncio.run(scenario())
+
+
+def test_one_of_several_replicas_gives_its_lease_back_at_once_and_answers_webhooks_a_little_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until a second signal here, because the wait is made longer than the test."""
+
+    async def scenario() -> None:
+        monkeypatch.setattr("fairlead.control.run.DRAIN_SECONDS", 10 * LONG)
+        wanted, trust = files(tmp_path)
+        async with options(tmp_path, wanted) as given:
+            process = Process(structs.replace(given, lease="fairlead", identity="me"))
+            port = (await process.said("webhooks served"))["port"]
+            await process.said("ready")
+            lease = Ref(LEASES, "test", "fairlead")
+            async with connected(given) as client:
+                await holder(client, lease, "me")
+                os.kill(os.getpid(), signal.SIGTERM)
+                await holder(client, lease, "")
+
+            assert await judged(port, trust)
+            assert not process.task.done()
+            await process.stop()
+
+    asyncio.run(scenario())
+
+
+@asynccontextmanager
+async def connected(given: OperatorOptions) -> AsyncIterator[Client]:
+    transport = HttpTransport(config_of(given))
+    try:
+        yield Client(transport)
+    finally:
+        await transport.close()
+
+
+async def holder(client: Client, lease: Ref, expected: str) -> None:
+    """Returns when the lease is held by this one, or by nobody."""
+    while True:
+        with suppress(NotFound):
+            found = msgspec.json.decode((await client.call(request.get(lease))).body)
+            if found["spec"].get("holderIdentity", "") == expected:
+                return
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(("drain", "again", "seconds"), [(0.0, None, 0), (5.0, None, 5), (5.0, 2, 2)])
+def test_webhooks_are_taken_for_a_while_after_a_signal_and_no_longer_after_a_second_one(
+    drain: float, again: float | None, seconds: float
+) -> None:
+    async def scenario() -> None:
+        ending = Ending(drain)
+        loop = asyncio.get_running_loop()
+        loop.call_later(1, ending.asked)
+        if again is not None:
+            loop.call_later(1 + again, ending.asked)
+        begun = clock.monotonic()
+
+        await ending.drained()
+
+        assert clock.monotonic() - begun == pytest.approx(1 + seconds)
+
+    run(scenario())
 
 
 def test_a_signal_while_the_certificate_is_made_ends_the_process(tmp_path: Path) -> None:

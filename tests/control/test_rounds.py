@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from datetime import datetime
 
 import pytest
 from msgspec import structs
@@ -256,9 +254,9 @@ def test_a_round_that_asks_nothing_gathers_once() -> None:
             gathered: list[Key] = []
             rounds, real = manager._lanes[0].rounds, manager._part.gather
 
-            def gather(key: Key, answers: Answers, since: Mapping[str, datetime]) -> object:
+            def gather(key: Key, answers: Answers) -> object:
                 gathered.append(key)
-                return real(key, answers, since)
+                return real(key, answers)
 
             rounds._part = structs.replace(rounds._part, gather=gather)
             await rounds.run(Key(("test", "one")))

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.api.admissionregistration import VALIDATING, WebhookConfiguration
 from fairlead.control.options import OperatorOptions
 from fairlead.control.run import START_TIMEOUT, run
+from fairlead.control.securing import Ground
 from tests.control.world import World, play
 
 
@@ -61,6 +63,34 @@ def test_where_the_lease_is(namespaces: tuple[str, ...], where: str) -> None:
 
         created = [sent.path for sent in world.requests if sent.method == "POST"]
         assert created == [f"/apis/coordination.k8s.io/v1/namespaces/{where}/leases"]
+
+    play(scenario)
+
+
+CALLS = "rollout_operator_kubernetes_api_client_request_duration_seconds_count"
+
+
+def test_calls_for_the_lease_are_measured_like_all_others() -> None:
+    async def scenario(world: World) -> None:
+        async with world.operating(lease="fairlead"):
+            pass
+
+        labels = {"path": "coordination.k8s.io/v1/leases collection", "method": "POST", "status_code": "201"}
+        assert world.metrics.registry.get_sample_value(CALLS, labels) == 1
+
+    play(scenario)
+
+
+def test_calls_for_certificates_and_registrations_are_measured_like_all_others() -> None:
+    async def scenario(world: World) -> None:
+        options = OperatorOptions(process="fairlead", namespaces=("test",))
+        ground = Ground(options, "test", world.cluster.transport(), world.metrics, world.log.logger())
+
+        await ground.client.list(VALIDATING, WebhookConfiguration)
+
+        path = "admissionregistration.k8s.io/v1/validatingwebhookconfigurations collection"
+        labels = {"path": path, "method": "GET", "status_code": "200"}
+        assert world.metrics.registry.get_sample_value(CALLS, labels) == 1
 
     play(scenario)
 

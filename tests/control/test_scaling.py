@@ -13,6 +13,7 @@ from fairlead.api.times import format_rfc3339
 from fairlead.api.zones import DELAY, DELAY_URL, LAST_DOWNSCALE, LEADER, MIN_TIME, MIRROR_KIND, MIRROR_NAME
 from fairlead.api.zones import MIRROR_API_VERSION as API_VERSION
 from fairlead.decide.ask import REFUSAL_HOLDS
+from fairlead.decide.zones.delay import SILENCE_AGE
 from fairlead.decide.zones.scaling import LOOK_AT_REFERENCES, TRY_AGAIN
 from fairlead.kube import clock
 from fairlead.kube.calls import Call, Handler, Reply
@@ -191,6 +192,49 @@ def test_a_delayed_downscale_is_cancelled_when_the_reference_goes_back() -> None
             assert replicas(world, "zone-a") == 3
 
     play(scenario)
+
+
+def test_pods_that_do_not_answer_do_not_hold_up_the_rollout() -> None:
+    """Rule 33: at rest all pods are told; a rollout waits neither for that nor for each new pod again."""
+
+    async def rolled(world: World, *, silent: bool) -> float:
+        await a_template(world, 3)
+        reference = {MIRROR_NAME: "rt", MIRROR_KIND: "ReplicaTemplate", API_VERSION: TEMPLATES.api_version}
+        await a_zone(world, "zone-a", 3, **reference, **{DELAY: "1h", DELAY_URL: "http://pod:8080/prepare"})
+        calls: list[str] = []
+
+        async def answer(call: Call) -> Reply:
+            calls.append(call.method)
+            if silent:
+                await asyncio.Event().wait()
+            return Reply(200)
+
+        for ordinal in range(3):
+            world.cluster.network.serve(f"zone-a-{ordinal}.zone-a.test.svc.cluster.local:8080", answer)
+        async with world.operating():
+            await world.until(lambda: len(calls) >= 3)
+            await asyncio.sleep(6)
+            begun = clock.monotonic()
+            await world.roll("zone-a")
+            await world.until(lambda: world.is_rolled("test", "zone-a"))
+            took = clock.monotonic() - begun
+
+            calls.clear()
+            await asyncio.sleep(2 * SILENCE_AGE)
+            assert set(calls) == {"DELETE"}
+            assert len(calls) >= 3
+        return took
+
+    times: list[float] = []
+
+    for silent in (False, True):
+
+        async def scenario(world: World, silent: bool = silent) -> None:
+            times.append(await rolled(world, silent=silent))
+
+        play(scenario)
+
+    assert times[1] < times[0] + 1
 
 
 def test_pods_roll_although_a_scale_is_refused_and_the_scale_is_tried_again() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -11,7 +13,9 @@ from threading import Thread
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from fairlead.control.traces import is_wanted, service_name, tracing, untraced
+from fairlead.control.traces import Span, is_wanted, service_name, traced_caller, tracing, untraced
+from fairlead.kube.calls import Call, Reply
+from fairlead.sim.time import run
 from tests.control.world import Log
 
 
@@ -64,6 +68,22 @@ def test_spans_arrive_at_the_collector_with_their_attributes_and_parents(monkeyp
     assert log.records == []
 
 
+def test_a_collector_that_does_not_answer_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes the connection and is silent until the end was reached."""
+    monkeypatch.setattr("fairlead.control.traces.FLUSH_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+        traces = tracing({"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}, "rollout-operator", Log().logger())
+        with traces.trace("pass"):
+            pass
+        begun = time.monotonic()
+
+        traces.close()
+
+        assert time.monotonic() - begun < 3
+
+
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [
@@ -107,3 +127,25 @@ def test_settings_of_a_former_protocol_are_answered_with_what_to_set() -> None:
     tracing({"JAEGER_AGENT_HOST": "jaeger"}, "p", log.logger())
 
     assert "OTEL_EXPORTER_OTLP_ENDPOINT" in log.of("no traces are sent")[0]["help"]
+
+
+def test_credentials_of_an_address_are_not_traced() -> None:
+    told: list[object] = []
+
+    class Listening:
+        def set(self, **attributes: str | int | bool) -> None:
+            told.extend(attributes.values())
+
+    @contextmanager
+    def trace(_: str) -> Iterator[Span]:
+        yield Listening()
+
+    async def pod(_: Call) -> Reply:
+        return Reply(200)
+
+    async def scenario() -> None:
+        await traced_caller(pod, trace)(Call(method="POST", url="http://user:s3cret@pod/prepare?token=t0ken"))
+
+    run(scenario())
+
+    assert told == ["http://pod/prepare", 200]

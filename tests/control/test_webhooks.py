@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import msgspec
+import pytest
 
 from fairlead.api.apps import STATEFULSETS
 from fairlead.api.core import LEASES
@@ -275,6 +276,80 @@ def test_made_up_cluster_labels_do_not_fill_the_registry() -> None:
     assert metrics.registry.get_sample_value(name, {**other, "request_cluster_validation_label": "label-99"}) == 1
     assert metrics.registry.get_sample_value(name, {**other, "request_cluster_validation_label": "label-100"}) is None
     assert metrics.registry.get_sample_value(name, {**other, "request_cluster_validation_label": "other"}) == 900
+
+
+def test_routes_that_a_pod_makes_up_do_not_fill_the_registry() -> None:
+    metrics = Metrics()
+    names = [f"route-{number}" for number in range(1000)] + ["x" * 1000]
+
+    async def pod(_: Call) -> Reply:
+        return Reply(511, msgspec.json.encode({"cluster_validation_error_message": "m", "route": names.pop(0)}))
+
+    async def scenario() -> None:
+        caller = measured(pod, metrics)
+        for _ in range(len(names)):
+            await caller(Call(method="POST", url="http://a-0.svc/prepare", headers=(("X-Cluster", "ns"),)))
+
+    run(scenario())
+
+    name = "rollout_operator_client_invalid_cluster_validation_label_requests_total"
+    other = {"protocol": "http", "request_cluster": "ns"}
+    assert metrics.registry.get_sample_value(name, {**other, "method": "route-99"}) == 1
+    assert metrics.registry.get_sample_value(name, {**other, "method": "route-100"}) is None
+    assert metrics.registry.get_sample_value(name, {**other, "method": "other"}) == 901
+
+
+def test_a_call_to_what_is_no_address_is_measured_like_any_that_failed() -> None:
+    metrics = Metrics()
+
+    async def nobody(_: Call) -> Reply:
+        raise NoReply("no address")
+
+    async def scenario() -> None:
+        await measured(nobody, metrics)(Call(method="POST", url="http://[::1"))
+
+    with pytest.raises(NoReply):
+        run(scenario())
+
+    name = "rollout_operator_pod_http_client_request_duration_seconds_count"
+    labels = {"path": "other", "method": "POST", "status_code": "error"}
+    assert metrics.registry.get_sample_value(name, labels) == 1
+
+
+def test_a_mistake_in_one_call_is_an_error_in_the_log_and_the_pods_are_undone() -> None:
+    """S11."""
+    undone: list[str] = []
+
+    async def pods(call: Call) -> Reply:
+        if call.method == "DELETE":
+            undone.append(call.header("Host")[0])
+        elif call.header("Host")[0].startswith("a-2."):
+            raise ZeroDivisionError
+        return Reply(200)
+
+    async def scenario(world: World) -> None:
+        tree = a_statefulset("a", "group")
+        tree["metadata"]["labels"]["grafana.com/prepare-downscale"] = "true"
+        tree["metadata"]["annotations"] = {
+            "grafana.com/prepare-downscale-http-path": "prepare",
+            "grafana.com/prepare-downscale-http-port": "80",
+        }
+        tree["spec"] |= {"replicas": 3, "serviceName": "a"}
+        await world.create(STATEFULSETS, "test", tree)
+        manager = await world.operator()
+        for ordinal in range(3):
+            world.cluster.network.serve(f"a-{ordinal}.a.test.svc.cluster.local.", pods)
+
+        answer = await judged(manager.webhooks.handler, at("/admission/prepare-downscale", scale(3, 0)))
+        await manager.webhooks.afterwards.finished(60)
+
+        assert not answer["allowed"]
+        assert "a mistake of the operator (ZeroDivisionError)" in answer["status"]["message"]
+        assert [host.partition(".")[0] for host in sorted(undone)] == ["a-0", "a-1", "a-2"]
+        (said,) = world.log.of("asking failed by a mistake of the operator")
+        assert isinstance(said["exc_info"], ZeroDivisionError)
+
+    play(scenario)
 
 
 def test_failed_calls_of_rounds_are_errors_in_the_log_with_the_rollout() -> None:

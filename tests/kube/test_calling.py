@@ -194,6 +194,17 @@ def test_a_redirect_to_nowhere_is_a_reply() -> None:
     assert called(moved).status == 308
 
 
+@pytest.mark.parametrize("location", ["http://[::1", "//[", "http://me:s3cret@[x"])
+def test_a_redirect_to_what_is_no_address_is_no_reply(location: str) -> None:
+    async def moved(_request: web.Request) -> web.Response:
+        return web.Response(status=307, headers={"Location": location})
+
+    text = refused(moved)
+
+    assert "redirected to what is no address" in text
+    assert "s3cret" not in text
+
+
 def test_credentials_do_not_follow_to_another_host() -> None:
     call = Call(method="GET", url="http://one/", headers=(("Authorization", "Bearer x"), ("Accept", "*/*")))
 
@@ -246,6 +257,18 @@ def test_what_cannot_be_reached_has_a_sentence(url: str, says: str) -> None:
     with pytest.raises(NoReply, match=f"GET {url}".replace("?", r"\?")) as caught:
         asyncio.run(script())
     assert str(caught.value).endswith(says)
+
+
+@pytest.mark.parametrize("url", ["http://me:s3cret@127.0.0.1:1/p?token=t0ken", "ftp://me:s3cret@host/?token=t0ken"])
+def test_what_an_address_hides_is_not_told_when_it_fails(url: str) -> None:
+    async def script() -> None:
+        async with a_caller() as caller:
+            await caller(Call(method="GET", url=url))
+
+    with pytest.raises(NoReply) as caught:
+        asyncio.run(script())
+    assert "s3cret" not in str(caught.value)
+    assert "t0ken" not in str(caught.value)
 
 
 def test_tls_to_a_server_without_it_has_a_sentence() -> None:

@@ -15,7 +15,7 @@ from fairlead.decide.ask import Anew, Answers, Need
 from fairlead.decide.decision import Admit
 from fairlead.drive.outside import Outside
 from fairlead.kube.calls import Call, Handler, Reply
-from fairlead.webhook.admission import Admission, Bench, Endpoint
+from fairlead.webhook.admission import OUTPACED, Admission, Bench, Endpoint
 from fairlead.webhook.afterwards import Afterwards
 from tests.control.world import Log
 from tests.kube.scripted import Scripted
@@ -64,13 +64,31 @@ def response_of(reply: Reply) -> dict[str, Any]:
 class Court:
     """One webhook and all that it writes into."""
 
-    def __init__(self, judge: Judging = allow, outside: Outside | None = None, timeout: float = TIMEOUT) -> None:
+    def __init__(
+        self,
+        judge: Judging = allow,
+        outside: Outside | None = None,
+        timeout: float = TIMEOUT,
+        *,
+        contested: Callable[[Seen], str] = lambda _: "",
+        outpaced: Callable[[Seen], Admit] = lambda _: OUTPACED,
+    ) -> None:
         self.log = Log()
         self.told: list[Tell] = []
         self.heard: list[Admit] = []
         self.afterwards = Afterwards(self.log.logger())
         bench = Bench(timeout, self.afterwards, self.log.logger(), self.told.append)
-        endpoint = Endpoint("test", ("/admission/test",), judge, Seen, _keys, heard=self.heard.append)
+        self.turns = bench.turns
+        endpoint = Endpoint(
+            "test",
+            ("/admission/test",),
+            judge,
+            Seen,
+            _keys,
+            heard=self.heard.append,
+            contested=contested,
+            outpaced=outpaced,
+        )
         self.handler: Handler = Admission(endpoint, outside or Outside(Scripted().client()), bench)
 
     async def answer(self, sent: Call) -> Reply:

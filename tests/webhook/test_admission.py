@@ -7,20 +7,22 @@ from base64 import b64decode
 from datetime import datetime
 
 import pytest
+from msgspec import structs
 
 from fairlead.api.core import PODS
 from fairlead.api.meta import Ref
 from fairlead.decide.act import Does, Patch, PatchKind, Tell
-from fairlead.decide.ask import Anew, Ask, Good, Http, Need, Read
+from fairlead.decide.ask import Anew, Answer, Ask, Awaited, Bad, Good, Http, Need, Read
 from fairlead.decide.decision import Admit
 from fairlead.drive.outside import Outside
 from fairlead.drive.round import MOST_ATTEMPTS
 from fairlead.kube import clock
 from fairlead.kube.calls import Call, Reply
 from fairlead.sim.time import run
+from fairlead.webhook.admission import CONTEST, SHARE
 from fairlead.webhook.routes import LARGEST_BODY
 from tests.kube.scripted import Scripted, a_pod
-from tests.webhook.benches import Court, Seen, allow, body, call, response_of
+from tests.webhook.benches import TIMEOUT, Court, Seen, allow, body, call, response_of
 
 POST = Ask(Http("POST", "http://a-0.svc/prepare"), effect=True)
 UNDO = Ask(Http("DELETE", "http://a-0.svc/prepare"), effect=True)
@@ -165,18 +167,85 @@ def test_a_judge_that_fails_is_500_and_a_record_with_the_whole_story() -> None:
     assert isinstance(keys["exc_info"], ValueError)
 
 
-def test_who_is_outpaced_each_time_is_told_to_try_again() -> None:
-    attempts: list[datetime] = []
+def test_who_is_outpaced_as_long_as_there_is_time_is_told_to_try_again() -> None:
+    attempts: list[float] = []
 
     def judge(seen: Seen, now: datetime) -> Anew:
-        attempts.append(now)
+        attempts.append(clock.monotonic())
         return Anew()
 
-    answer = response_of(run(Court(judge).answer(call(body()))))
+    answer = response_of(run(Court(judge, timeout=10).answer(call(body()))))
 
-    assert len(attempts) == MOST_ATTEMPTS
+    assert MOST_ATTEMPTS < len(attempts) < 100
+    assert CONTEST * 10 <= attempts[-1] - attempts[0] < SHARE * 10
     assert (answer["allowed"], answer["status"]["code"]) == (False, 429)
     assert "try again" in answer["status"]["message"]
+
+
+def test_reviews_that_contest_the_same_take_turns_in_the_order_of_coming() -> None:
+    judged: list[str] = []
+
+    def judge(seen: Seen, now: datetime) -> Admit | Need:
+        if unsent := seen.answers.lacking((POST,)):
+            judged.append(f"{seen.review.uid} begins")
+            return Need(unsent)
+        judged.append(f"{seen.review.uid} ends")
+        return Admit(allowed=True)
+
+    async def scenario() -> list[bool]:
+        outside = Outside(Scripted().client(), caller=Pods(POST=1))
+        court = Court(judge, outside, contested=lambda seen: seen.review.name)
+        names = {"1": "a", "2": "a", "3": "", "4": "a"}
+        sent = []
+        for uid, name in names.items():
+            sent.append(asyncio.create_task(court.answer(call(body(uid=uid, name=name)))))
+            await asyncio.sleep(0.1)
+        answers = [bool(response_of(reply)["allowed"]) for reply in await asyncio.gather(*sent)]
+        assert len(court.turns) == 0
+        return answers
+
+    assert run(scenario()) == [True] * 4
+
+    turns = [each for each in judged if not each.startswith("3")]
+    assert turns == [f"{uid} {does}" for uid in "124" for does in ("begins", "ends")]
+    assert judged.index("3 begins") < judged.index("1 ends")
+
+
+def test_a_turn_that_does_not_come_in_time_is_answered_as_outpaced() -> None:
+    async def scenario() -> tuple[list[str], float]:
+        slow = structs.replace(POST, timeout=60)
+
+        def judge(seen: Seen, now: datetime) -> Admit | Need:
+            unsent = seen.answers.lacking((slow,))
+            return Need(unsent) if unsent else Admit(allowed=False)
+
+        outside = Outside(Scripted().client(), caller=Pods(POST=60))
+        court = Court(judge, outside, contested=lambda _: "a", outpaced=lambda _: Admit(allowed=False, word="late"))
+        begun = clock.monotonic()
+        await asyncio.gather(*(court.answer(call(body())) for _ in range(3)))
+        return [verdict.word for verdict in court.heard], clock.monotonic() - begun
+
+    words, took = run(scenario())
+
+    assert words == ["late", "late", "ok"]
+    assert took <= SHARE * TIMEOUT
+
+
+def test_a_judge_can_ask_whether_the_client_still_waits() -> None:
+    awaited = Ask(Awaited())
+    verdicts: list[Answer] = []
+
+    def judge(seen: Seen, now: datetime) -> Admit | Need:
+        if unasked := seen.answers.lacking((awaited,)):
+            return Need(unasked)
+        verdicts.append(seen.answers[awaited])
+        return Admit(allowed=True)
+
+    for is_awaited in (True, False):
+        sent = structs.replace(call(body()), is_awaited=lambda waits=is_awaited: waits)
+        run(Court(judge).answer(sent))
+
+    assert verdicts == [Good(), Bad("unreachable", "the connection was closed")]
 
 
 def test_now_is_fixed_while_questions_take_their_time() -> None:

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from base64 import b64decode
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from fairlead.kube import clock, request
+from fairlead.kube.client import Client
+from fairlead.kube.faults import Fault, Faulty
+from fairlead.kube.request import Request
 from fairlead.sim.time import run
+from fairlead.webhook import pairs
 from fairlead.webhook.certificates import CertificateFiles, Credentials, FromFiles, SelfSigned
 from fairlead.webhook.pairs import Pair, Wanted
 from fairlead.webhook.stored import CertificateTrouble
 from tests.webhook.test_injecting import ONE, TWO, bundles_of, configure, injector_of
-from tests.webhook.world import DAY, NAME, SECRET, World, make_small
+from tests.webhook.world import DAY, NAME, SECRET, World, a_pair_of_others, make_small
+
+HOUR = timedelta(hours=1)
 
 
 async def shown_by(served: Credentials, authority: bytes) -> bytes:
@@ -75,6 +82,139 @@ def test_a_renewed_certificate_is_trusted_everywhere_ten_seconds_before_it_is_se
         task.cancel()
 
     run(scenario())
+
+
+class Hindered:
+    """An API server that refuses some requests for webhook configurations while `on`."""
+
+    def __init__(self, world: World, verb: str, status: int) -> None:
+        self.on = False
+
+        def refuse(sent: Request, _: int) -> Fault | None:
+            refused = self.on and sent.verb == verb and "webhookconfigurations" in sent.path
+            return Fault("status", status=status) if refused else None
+
+        self.client = Client(Faulty(world.cluster.transport(), refuse))
+
+
+@pytest.mark.parametrize(("verb", "status"), [("patch", 403), ("patch", 503), ("list", 403), ("list", 503)])
+def test_l6_a_renewed_certificate_is_not_served_before_every_configuration_trusts_it(verb: str, status: int) -> None:
+    async def scenario() -> None:
+        world = World()
+        await configure(world, ONE)
+        await configure(world, TWO)
+        hindered = Hindered(world, verb, status)
+        injector = injector_of(world, hindered.client)
+        kept = SelfSigned(world.stored(lifetime=6 * HOUR), injector, world.log.logger(), renews=True)
+        served = await kept.start()
+        first = served.pair
+        task = asyncio.create_task(kept.run())
+
+        hindered.on = True
+        await asyncio.sleep(4.2 * 3600)
+        still = served.pair
+        said = world.log.of("certificate not served yet")
+        hindered.on = False
+        await asyncio.sleep(600)
+
+        assert still == first
+        assert said
+        assert served.pair != first
+        assert await bundles_of(world, ONE) == await bundles_of(world, TWO) == [served.pair.authority]
+        assert not world.log.of("certificate served untrusted")
+        task.cancel()
+
+    run(scenario())
+
+
+def test_a_certificate_that_ends_gives_way_to_one_that_is_not_trusted_ten_minutes_before() -> None:
+    async def scenario() -> None:
+        world = World()
+        await configure(world, ONE)
+        hindered = Hindered(world, "patch", 403)
+        injector = injector_of(world, hindered.client)
+        kept = SelfSigned(world.stored(lifetime=6 * HOUR), injector, world.log.logger(), renews=True)
+        served = await kept.start()
+        first = served.pair
+        task = asyncio.create_task(kept.run())
+
+        hindered.on = True
+        await asyncio.sleep(6 * 3600 - 605)
+        before = served.pair
+        await asyncio.sleep(10)
+
+        assert before == first
+        assert served.pair != first
+        assert world.log.of("certificate served untrusted")
+        task.cancel()
+
+    run(scenario())
+
+
+def test_h_6_a_missing_right_to_change_configurations_does_not_keep_it_from_starting() -> None:
+    async def scenario() -> None:
+        world = World()
+        await configure(world, ONE)
+        hindered = Hindered(world, "list", 403)
+        hindered.on = True
+        injector = injector_of(world, hindered.client)
+
+        served = await SelfSigned(world.stored(), injector, world.log.logger(), renews=True).start()
+
+        assert served.facts.problem == ""
+        assert world.log.of("webhook configurations not updated")
+
+    run(scenario())
+
+
+def test_a_certificate_of_others_is_not_renewed_but_followed_and_its_end_warned_of() -> None:
+    async def scenario() -> None:
+        world = World()
+        mine, next_one = (a_foreign_pair(hours) for hours in (6, 12))
+        await world.fill(**mine.entries())
+        kept = SelfSigned(world.stored(), None, world.log.logger(), renews=True)
+        served = await kept.start()
+        task = asyncio.create_task(kept.run())
+
+        await asyncio.sleep(3.9 * 3600)
+        early = len(world.log.of("certificate ends soon"))
+        await asyncio.sleep(1.5 * 3600)
+        late = len(world.log.of("certificate ends soon"))
+        secret = await world.read(SECRET)
+        await world.client.call(request.delete(SECRET))
+        await world.fill(**next_one.entries())
+        await asyncio.sleep(75)
+
+        assert (early, late) == (0, 1)
+        assert secret is not None
+        assert b64decode(secret["data"]["cert"]) == mine.certificate
+        assert served.pair == next_one
+        task.cancel()
+
+    run(scenario())
+
+
+def test_a_certificate_of_others_that_expires_is_replaced() -> None:
+    async def scenario() -> None:
+        world = World()
+        mine = a_foreign_pair(6)
+        await world.fill(**mine.entries())
+        kept = SelfSigned(world.stored(lifetime=6 * HOUR), None, world.log.logger(), renews=True)
+        served = await kept.start()
+        task = asyncio.create_task(kept.run())
+
+        await asyncio.sleep(6 * 3600 + 75)
+
+        assert served.pair != mine
+        assert served.facts.by_contract
+        task.cancel()
+
+    run(scenario())
+
+
+def a_foreign_pair(hours: int) -> Pair:
+    """As somebody makes it who has not read the contract: other serial numbers."""
+    return a_pair_of_others(NAME, clock.now(), hours * HOUR)
 
 
 def test_a_failed_renewal_is_tried_again_and_the_old_certificate_served_meanwhile() -> None:
@@ -180,6 +320,39 @@ def test_files_that_cannot_be_used_keep_it_from_starting(
 
         with pytest.raises(CertificateTrouble, match=sentence):
             await FromFiles(files, World().log.logger(), follows=False).start()
+
+    run(scenario())
+
+
+def test_files_with_a_key_that_tls_refuses_keep_it_from_starting_and_do_not_replace_usable_ones(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        world = World()
+        weak = pairs.make(Wanted(NAME, "org", DAY), clock.now(), key_size=1024)
+        good = make_small(Wanted(NAME, "org", DAY), clock.now())
+        kept = FromFiles(write(tmp_path, good), world.log.logger(), follows=True)
+        served = await kept.start()
+        task = asyncio.create_task(kept.run())
+
+        files = write(tmp_path, weak)
+        await asyncio.sleep(100)
+
+        assert not task.done()
+        assert served.pair.certificate == good.certificate
+        assert "EE_KEY_TOO_SMALL" in world.log.of("certificate files not usable")[0]["error"]
+        task.cancel()
+        with pytest.raises(CertificateTrouble, match="TLS refuses"):
+            await FromFiles(files, world.log.logger(), follows=True).start()
+
+    run(scenario())
+
+
+def test_a_secret_with_a_key_that_tls_refuses_keeps_it_from_starting() -> None:
+    async def scenario() -> None:
+        world = World()
+        await world.fill(**pairs.make(Wanted(NAME, "org", DAY), clock.now(), key_size=1024).entries())
+
+        with pytest.raises(CertificateTrouble, match=r"Secret certificate .* TLS refuses .*: repair it, or delete it"):
+            await SelfSigned(world.stored(), None, world.log.logger(), renews=True).start()
 
     run(scenario())
 

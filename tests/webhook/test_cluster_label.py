@@ -36,7 +36,8 @@ def asked(path: str = "/other", *labels: str, agent: str = "curl/8") -> Call:
         (asked("/admission/pod-eviction"), None),
         (asked("/admission/zpdb-validation"), None),
         (asked("/pods/eviction"), None),
-        (asked("/admission/else"), ""),
+        (asked("/admission/phased-deployment"), None),
+        (asked("/admissions"), ""),
     ],
     ids=lambda value: value.url if isinstance(value, Call) else repr(value),
 )

@@ -14,6 +14,7 @@ import pytest
 
 from fairlead.api.admissionregistration import MUTATING, VALIDATING, WebhookConfiguration
 from fairlead.api.meta import Ref, Resource
+from fairlead.decide.zones.injection import Served
 from fairlead.kube import clock
 from fairlead.kube.client import Client
 from fairlead.kube.faults import Fault, Faulty
@@ -54,11 +55,13 @@ async def bundles_of(world: World, ref: Ref) -> list[bytes]:
     return [b64decode(entry["clientConfig"].get("caBundle", "")) for entry in await entries_of(world, ref)]
 
 
-def injector_of(world: World, client: Client | None = None, *, keeps: bool = False) -> Injector:
+def injector_of(
+    world: World, client: Client | None = None, *, keeps: bool = False, namespaces: tuple[str, ...] = ("test",)
+) -> Injector:
     def informer(kind: Resource, labels: str) -> Informer[WebhookConfiguration]:
         return Informer(client or world.client, kind, WebhookConfiguration, labels=labels)
 
-    return Injector(client or world.client, ("test",), world.log.logger(), informer, keeps=keeps)
+    return Injector(client or world.client, Served(namespaces, "home"), world.log.logger(), informer, keeps=keeps)
 
 
 @asynccontextmanager
@@ -156,6 +159,45 @@ def test_h_6_a_missing_right_is_logged_and_tried_again(verb: str) -> None:
 
             assert once == [b"" if verb == "list" else b"authority"]
             assert await bundles_of(world, ONE) == [b"authority"]
+
+    run(scenario())
+
+
+def test_operators_of_one_namespace_and_of_all_do_not_take_each_others_bundles_away() -> None:
+    async def scenario() -> None:
+        world = World()
+        await configure(world, ONE)
+        await configure(world, TWO, namespace="home")
+        own, everywhere = injector_of(world), injector_of(world, namespaces=(), keeps=True)
+        async with running(own), running(everywhere):
+            await own.trust(b"authority")
+            await everywhere.trust(b"other")
+            await asyncio.sleep(10)
+            written = len(world.log.of("ca bundle injected"))
+            await asyncio.sleep(60)
+
+            assert await bundles_of(world, ONE) == [b"authority"]
+            assert await bundles_of(world, TWO) == [b"other"]
+            assert len(world.log.of("ca bundle injected")) == written
+
+    run(scenario())
+
+
+def test_trust_is_known_only_when_every_configuration_has_been_seen_to_have_the_bundle() -> None:
+    async def scenario() -> None:
+        world = World()
+        await configure(world, ONE)
+        await configure(world, TWO)
+
+        def refuse(request: Request, _: int) -> Fault | None:
+            refused = request.verb == "patch" and request.path.endswith(ONE.name)
+            return Fault("status", status=503) if refused else None
+
+        hindered = injector_of(world, Client(Faulty(world.cluster.transport(), refuse)))
+
+        assert not await hindered.trust(b"authority")
+        assert await bundles_of(world, TWO) == [b"authority"]
+        assert await injector_of(world).trust(b"authority")
 
     run(scenario())
 

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fairlead.webhook.pairs import KEY_SIZE, Pair, Wanted, facts_of, inspected, make, succeeding, trusting
+from tests.webhook.world import a_pair_of_others
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 SMALL = 2048
@@ -64,10 +65,30 @@ def test_a_stored_pair_is_known_by_its_names_and_its_life() -> None:
         pytest.param({"cert": b"nonsense"}, "cannot be read", id="no certificate"),
         pytest.param({"key": b"nonsense"}, "cannot be read", id="no key"),
         pytest.param({"key": a_pair().certificate}, "cannot be read", id="a certificate for a key"),
+        pytest.param({"ca": b"nonsense"}, "did not issue the certificate", id="no ca"),
+        pytest.param({"ca": a_pair("other").authority}, "did not issue the certificate", id="the ca of another one"),
     ],
 )
 def test_a_pair_that_cannot_be_used_has_a_problem(changes: dict[str, bytes], problem: str) -> None:
     assert problem in facts_of({**a_pair().entries(), **changes}).problem
+
+
+@pytest.mark.parametrize("between", [False, True], ids=["by its ca", "through an intermediate"])
+def test_certificates_of_others_are_used_when_their_ca_vouches_for_them(between: bool) -> None:
+    pair = a_pair_of_others("a.test.svc", NOW, timedelta(days=1), between=between)
+
+    facts = facts_of(pair.entries())
+
+    assert facts.problem == ""
+    assert not facts.by_contract
+    assert facts_of(a_pair().entries()).by_contract
+
+
+def test_a_certificate_may_be_its_own_authority_and_one_of_several_suffices() -> None:
+    pair, other = a_pair_of_others("a.test.svc", NOW, timedelta(days=1)), a_pair()
+
+    assert facts_of({**pair.entries(), "ca": pair.certificate}).problem == ""
+    assert facts_of({**pair.entries(), "ca": other.authority + pair.authority}).problem == ""
 
 
 def test_a_secret_without_entries_is_empty_and_one_with_empty_entries_is_not() -> None:

@@ -98,6 +98,34 @@ async def connected(stage: Stage, tls: ssl.SSLContext | None = None) -> AsyncIte
         writer.transport.abort()
 
 
+def test_a_handler_can_tell_that_its_client_has_gone() -> None:
+    seen: list[bool] = []
+
+    async def scenario() -> None:
+        begun, gone, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+        async def slow(call: Call) -> Reply:
+            seen.append(call.is_awaited())
+            begun.set()
+            await gone.wait()
+            while call.is_awaited():  # noqa: ASYNC110  (no event tells it)
+                await asyncio.sleep(0)
+            seen.append(call.is_awaited())
+            ended.set()
+            return Reply(200)
+
+        async with staged(routes={"/slow": slow}) as stage:
+            async with connected(stage) as (_, writer):
+                writer.write(b"POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+                await begun.wait()
+            gone.set()
+            await ended.wait()
+
+    asyncio.run(scenario())
+
+    assert seen == [True, False]
+
+
 def test_a_handler_gets_the_request_and_its_reply_is_sent() -> None:
     async def scenario() -> None:
         async with staged() as stage, aiohttp.ClientSession() as session:

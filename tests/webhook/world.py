@@ -7,6 +7,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from fairlead.api.core import SECRETS
 from fairlead.api.meta import Ref, Resource
@@ -26,6 +31,32 @@ DAY = timedelta(days=1)
 
 def make_small(wanted: Wanted, now: datetime) -> Pair:
     return pairs.make(wanted, now, key_size=2048)
+
+
+def a_pair_of_others(name: str, now: datetime, lifetime: timedelta, *, between: bool = False) -> Pair:
+    """A pair as others make it, with serial numbers by chance; `between`: with an intermediate that is served too."""
+    root, authority, key = (rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(3))
+
+    def signed(subject: str, issuer: str, by: rsa.RSAPrivateKey, whose: rsa.RSAPrivateKey) -> bytes:
+        named, issued = (x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, each)]) for each in (subject, issuer))
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(named)
+            .issuer_name(issued)
+            .public_key(whose.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now)
+            .not_valid_after(now + lifetime)
+            .add_extension(x509.BasicConstraints(ca=subject != name, path_length=None), critical=True)
+            .add_extension(x509.SubjectAlternativeName([x509.DNSName(subject)]), critical=False)
+        )
+        return builder.sign(by, hashes.SHA256()).public_bytes(Encoding.PEM)
+
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    if between:
+        chain = signed(name, "between", authority, key) + signed("between", "root", root, authority)
+        return Pair(chain, private, signed("root", "root", root, root))
+    return Pair(signed(name, "root", root, key), private, signed("root", "root", root, root))
 
 
 class World:
