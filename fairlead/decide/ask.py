@@ -71,7 +71,11 @@ class Remember(Struct, frozen=True):
     value: bytes
 
 
-To: TypeAlias = Read | Listing | Discover | Http | Recall | Remember
+class Awaited(Struct, frozen=True):
+    """Whether whoever asked for a review still waits for its answer; Bad("unreachable") when nobody does."""
+
+
+To: TypeAlias = Read | Listing | Discover | Http | Recall | Remember | Awaited
 
 
 class Ask(Struct, frozen=True):
@@ -81,6 +85,9 @@ class Ask(Struct, frozen=True):
     timeout: float = 5
     max_age: float = 0
     """Seconds for which an answer given in an earlier round may serve."""
+    silence_age: float = 0
+    """Seconds for which it may serve that nobody answered at the same place, whatever the question was about: so that
+    waiting in vain is not repeated. For a question with a `max_age`."""
 
 
 Question: TypeAlias = Ask | AnyWrite

@@ -42,6 +42,7 @@ class Reason(Enum):
     ROTATION_IGNORED = "RotationIgnored", Kind.HELD, "the label is taken out of the pod template"
     BUDGET_USED = "BudgetUsed", Kind.WAITING, "a pod of the zone becomes ready"
     DISRUPTION_BUDGET = "DisruptionBudget", Kind.WAITING, "enough pods in the scope of the disruption budget are ready"
+    DISRUPTION_STUCK = "DisruptionStuck", Kind.BLOCKED, "somebody corrects the disruption budget or deletes the pod"
     BUDGETS_OVERLAP = "BudgetsOverlap", Kind.INVALID, "no more than one disruption budget selects the pod"
     WRONG_STRATEGY = "WrongStrategy", Kind.INVALID, "spec.updateStrategy.type is set to OnDelete"
     REVISION_UNKNOWN = "RevisionUnknown", Kind.INVALID, "the StatefulSet controller records its revisions in the status"

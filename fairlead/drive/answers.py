@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fairlead.api.meta import Ref, Served
-from fairlead.decide.ask import Answer, Ask, Discover, Good, Http
+from fairlead.decide.ask import Answer, Ask, Bad, Discover, Good, Http
 from fairlead.kube import clock
 
 SERVED_FOR = 300.0
@@ -48,7 +48,13 @@ class Kept:
         """The answer that still serves, if there is one."""
         if isinstance(question.to, Discover):
             return _living(self._kinds, question.to)
-        return _living(self._answers, question) if question.max_age > 0 else None
+        if question.max_age <= 0:
+            return None
+        known = _living(self._answers, question)
+        if known is None and question.silence_age > 0:
+            there = _living(self._answers, _place(question))
+            return there if isinstance(there, Bad) else None
+        return known
 
     def put(self, question: Ask, answer: Answer) -> None:
         """Keeps the answer for as long as it may serve."""
@@ -59,6 +65,8 @@ class Kept:
                 _keep(self._kinds, question.to, _Entry(answer, now, now + seconds), self._most)
         elif question.max_age > 0:
             _keep(self._answers, question, _Entry(answer, now, now + question.max_age), self._most)
+            if question.silence_age > 0 and isinstance(answer, Bad) and not answer.code:
+                _keep(self._answers, _place(question), _Entry(answer, now, now + question.silence_age), self._most)
 
     def overtaken(self, call: Http) -> None:
         """This call is being made: what other methods were answered at the same place does not hold after it."""
@@ -70,6 +78,12 @@ class Kept:
         entry = self._kinds.get(Discover(ref.resource.group, ref.resource.kind))
         if entry is not None:
             entry.until = min(entry.until, entry.at + ABSENT_FOR)
+
+
+def _place(question: Ask) -> Ask:
+    """The same question whomever it is about."""
+    call = question.to
+    return structs.replace(question, to=structs.replace(call, subject="")) if isinstance(call, Http) else question
 
 
 def _undone(kept: Http, call: Http) -> bool:

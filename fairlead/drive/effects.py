@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from fairlead.api.urls import shown_url
 from fairlead.decide.ask import Answer, Ask, Bad, Good, Http, Question, Remember
 from fairlead.drive.perform import Round, line_of
 
@@ -31,7 +32,7 @@ def said_of(question: Question, answer: Answer, this: Round) -> Said:
 def _asked(question: Ask, answer: Answer, this: Mapping[str, object]) -> Said:
     match question.to:
         case Http(method, url):
-            keys = {**this, "verb": method, "url": url}
+            keys = {**this, "verb": method, "url": shown_url(url)}
             if isinstance(answer, Good):
                 return Said("debug", "pod called", keys)
             # A pod that says it cannot cancel now is heard again in the next pass.

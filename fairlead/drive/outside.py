@@ -14,7 +14,20 @@ import msgspec
 from msgspec import Raw, Struct, structs
 
 from fairlead.decide.act import AnyWrite, Apply, Create, Delete, Patch, Replace
-from fairlead.decide.ask import Answer, Ask, Bad, Discover, Good, Http, Listing, Question, Read, Recall, Remember
+from fairlead.decide.ask import (
+    Answer,
+    Ask,
+    Awaited,
+    Bad,
+    Discover,
+    Good,
+    Http,
+    Listing,
+    Question,
+    Read,
+    Recall,
+    Remember,
+)
 from fairlead.drive.answers import Kept
 from fairlead.drive.perform import request_for
 from fairlead.drive.round import Asker
@@ -60,6 +73,10 @@ class Outside(Struct, frozen=True):
     """Of every call that does not go to the API server."""
     write_timeout: float = 30.0
     """Seconds for a write in the middle of deciding."""
+    is_awaited: Callable[[], bool] = lambda: True
+    """Whether somebody still waits for what is being decided."""
+    mistaken: Callable[[Exception], None] | None = None
+    """Told of what only a mistake of ours can raise, which is then one failed answer; without it, it is raised."""
 
 
 def asker(outside: Outside, *, deadline: float | None = None, heard: Heard | None = None) -> Asker:
@@ -126,6 +143,12 @@ async def _timed(
         return Bad("timeout" if clock.monotonic() >= until else "unreachable", str(error))
     except KubeError as error:
         return bad_of(error)
+    except Exception as error:
+        # An exception would end the whole round, and with it the undoing of what other calls have done (S11).
+        if outside.mistaken is None:
+            raise
+        outside.mistaken(error)
+        return Bad("failed", f"a mistake of the operator ({type(error).__name__}); its log says more")
 
 
 async def _put(question: Ask, outside: Outside, client: Client) -> Answer:
@@ -148,6 +171,8 @@ async def _put(question: Ask, outside: Outside, client: Client) -> Answer:
                 return Bad("conflict", str(error))
             except TooLarge as error:
                 return Bad("failed", str(error))
+        case Awaited():
+            return Good() if outside.is_awaited() else Bad("unreachable", "the connection was closed")
         case Http():
             raise TypeError("calls are not put to the API server")
         case _:

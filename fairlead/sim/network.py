@@ -37,14 +37,18 @@ class Network:
             async with asyncio.timeout(call.timeout):
                 return await following(self._send, call)
         except TimeoutError:
-            raise NoReply(f"{call.method} {call.url}: no answer in {call.timeout:g} seconds") from None
+            raise NoReply(f"{call.shown}: no answer in {call.timeout:g} seconds") from None
 
     async def _send(self, call: Call) -> Reply:
-        parts = urlsplit(call.url)
-        host = parts.netloc.rpartition("@")[2]
-        name, port = _place(host)
-        if parts.scheme not in _PORTS or not name:
-            raise NoReply(f"{call.method} {call.url}: the address must be http:// or https:// with a host")
+        try:
+            parts = urlsplit(call.url)
+            host = parts.netloc.rpartition("@")[2]
+            name, port = _place(host)
+            usable = parts.scheme in _PORTS and bool(name)
+        except ValueError:
+            usable = False
+        if not usable:
+            raise NoReply(f"{call.shown}: the address must be http:// or https:// with a host")
         port = _PORTS[parts.scheme] if port is None else port
         shown = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         headers = call.headers if call.header("Host") else (*call.headers, ("Host", host))
@@ -56,8 +60,8 @@ class Network:
         if handler is not None:
             return handler
         if any(known == name for known, _ in self._handlers):
-            raise NoReply(f"{call.method} {call.url}: connection refused")
-        raise NoReply(f"{call.method} {call.url}: no such host")
+            raise NoReply(f"{call.shown}: connection refused")
+        raise NoReply(f"{call.shown}: no such host")
 
 
 def _place(host: str) -> tuple[str, int | None]:

@@ -111,10 +111,17 @@ def dry_evictions_taken_for_real(patch: pytest.MonkeyPatch) -> None:
 
 
 def evictions_unrecorded(patch: pytest.MonkeyPatch) -> None:
+    without_turns(patch)
     patch.setattr(eviction, "_recorded", lambda *_: Admit(allowed=True, word="allowed"))
 
 
+def without_turns(patch: pytest.MonkeyPatch) -> None:
+    """Evictions meet as they do on different replicas; that they take turns in one is no safety."""
+    patch.setattr(eviction, "contested", lambda _: "")
+
+
 def records_swapped_blindly(patch: pytest.MonkeyPatch) -> None:
+    without_turns(patch)
     real = MemoryRecords.swap
 
     async def swap(self: MemoryRecords, key: str, _version: str, value: bytes) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import msgspec
+from msgspec import structs
 
 from fairlead.api.core import PODS
 from fairlead.api.meta import Ref, Resource, Served
@@ -38,6 +39,27 @@ def test_an_answer_serves_as_long_as_its_question_says() -> None:
         assert kept.get(cancel("uid-2")) is None
         await asyncio.sleep(0.1)
         assert kept.get(cancel()) is None
+
+    run(scenario())
+
+
+def test_silence_serves_longer_at_its_place_whomever_the_question_is_about() -> None:
+    async def scenario() -> None:
+        kept, patient = Kept(), structs.replace(cancel(), silence_age=60)
+        another = structs.replace(cancel("uid-2"), silence_age=60)
+        kept.put(patient, Bad("timeout"))
+
+        await asyncio.sleep(59)
+        assert kept.get(patient) == Bad("timeout")
+        assert kept.get(another) == Bad("timeout")
+        await asyncio.sleep(1)
+        assert kept.get(patient) is None
+
+        nobody = structs.replace(cancel(""), silence_age=60)
+        kept.put(nobody, Good(b"done"))
+        assert kept.get(another) is None
+        kept.put(patient, Bad("failed", code=500))
+        assert kept.get(another) is None
 
     run(scenario())
 

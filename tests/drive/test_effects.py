@@ -66,6 +66,16 @@ def test_a_failed_call_says_where_it_went_and_what_came_back() -> None:
     run(scenario())
 
 
+@pytest.mark.parametrize("answer", [Good(), Bad("failed", "it answered 500", 500)])
+def test_credentials_of_an_address_do_not_reach_the_log(answer: Answer) -> None:
+    async def scenario() -> None:
+        asked = Ask(Http("POST", "http://user:s3cret@a-0.svc/prepare?token=t0ken"), effect=True)
+
+        assert said_of(asked, answer, THIS).keys["url"] == URL
+
+    run(scenario())
+
+
 def test_a_mere_question_is_no_effect() -> None:
     with pytest.raises(TypeError):
         level_of(Ask(Read(Ref(PODS, "ns", "a"))), Good())

@@ -261,3 +261,27 @@ def test_every_effect_is_heard_with_what_became_of_it_and_no_mere_question_is() 
         (Ask(Remember("r", "7", b"")), "conflict"),
         (PATCH, "good"),
     ]
+
+
+@pytest.mark.parametrize("question", [Ask(POST, effect=True), Ask(Read(Ref(PODS, "ns", "a"))), PATCH])
+def test_a_mistake_of_ours_is_told_once_and_is_one_failed_answer(question: Question) -> None:
+    """S11: an exception would end the round, and nothing that other calls did would be undone."""
+    mistakes: list[Exception] = []
+
+    async def broken(*_: object) -> Reply:
+        raise ZeroDivisionError("oops")
+
+    async def broken_server(*_: object) -> Response | None:
+        raise ZeroDivisionError("oops")
+
+    def outside(mistaken: Callable[[Exception], None] | None) -> Outside:
+        server = Scripted()
+        server.fault = broken_server
+        return Outside(server.client(), caller=broken, mistaken=mistaken)
+
+    answer, _ = ask_one(question, lambda: outside(mistakes.append))
+
+    assert answer == Bad("failed", "a mistake of the operator (ZeroDivisionError); its log says more")
+    assert [str(each) for each in mistakes] == ["oops"]
+    with pytest.raises(ZeroDivisionError):
+        ask_one(question, lambda: outside(None))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -444,7 +445,8 @@ async def test_the_deletion_of_a_pod_that_runs_nowhere_is_reviewed_before_each_o
 
     assert gone.status == 200
     marked = ["deletionTimestamp" in asked["oldObject"]["metadata"] for asked in hook.asked]
-    assert marked == [False, True]
+    # A real server takes the second step from its cache first, and again where that does not show the first one yet.
+    assert [each for each, _ in groupby(marked)] == [False, True]
 
 
 @everywhere(controllers=False)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import msgspec
 import pytest
@@ -23,6 +23,7 @@ from fairlead.decide.zones.checks import HealthCheck
 from fairlead.decide.zones.groups import group_of
 from fairlead.decide.zones.healthcheck import EVERY, window_of
 from fairlead.decide.zones.starting import Start, start_of
+from fairlead.manifests.files import data_of
 from fairlead.plane.build import Unavailable
 from fairlead.plane.held import Held
 from fairlead.plane.prometheus import find
@@ -40,10 +41,19 @@ errors{namespace="other",pod="ingester-zone-a-0"} 1000
 errors{namespace="test",pod="ingester-zone-b-0"} 5
 """
 
+TOLD = 'kube_validating_webhook_failure_policy{namespace="%s",webhook="w",policy="Fail"} %d %d'
+
+
+def past() -> str:
+    """What operators that are gone told of their webhooks: a week ago that they refuse, or later that they do not."""
+    days = {"refusing": [(7, 1)], "ignoring": [(7, 1), (6, 0)]}
+    told = [(name, value, (time.time() - age * 86400) * 1000) for name, ages in days.items() for age, value in ages]
+    return "".join(TOLD % line + "\n" for line in told)
+
 
 class Metrics(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        body = SERIES.encode()
+        body = (SERIES + past()).encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; version=0.0.4")
         self.send_header("Content-Length", str(len(body)))
@@ -69,6 +79,12 @@ class Prometheus:
         status, body = self._get(f"{self.url}/api/v1/query?query={query}")
         return status == 200 and bool(msgspec.json.decode(body)["data"]["result"])
 
+    def fires(self, query: str) -> bool:
+        """Whether the query is understood and has a result."""
+        status, body = self._get(f"{self.url}/api/v1/query?{urlencode({'query': query})}")
+        assert status == 200, body
+        return bool(msgspec.json.decode(body)["data"]["result"])
+
     def _get(self, url: str) -> tuple[int, bytes]:
         parts = urlsplit(url)
         with closing(HTTPConnection(parts.netloc, timeout=PATIENCE)) as connection:
@@ -90,7 +106,11 @@ def prometheus() -> Iterator[Prometheus]:
             port = free.getsockname()[1]
             free.close()
             scrape = {"job_name": "pods", "honor_labels": True, "static_configs": [{"targets": [_place(target)]}]}
-            config = {"global": {"scrape_interval": "200ms", "scrape_timeout": "200ms"}, "scrape_configs": [scrape]}
+            config = {
+                "global": {"scrape_interval": "200ms", "scrape_timeout": "200ms"},
+                "scrape_configs": [scrape],
+                "storage": {"tsdb": {"out_of_order_time_window": "30d"}},
+            }
             (held.folder / "prometheus.yml").write_bytes(msgspec.json.encode(config))
             arguments = [f"--config.file={held.folder}/prometheus.yml", f"--storage.tsdb.path={held.folder}/data"]
             held.run("prometheus", [str(program), *arguments, f"--web.listen-address=127.0.0.1:{port}"])
@@ -160,3 +180,21 @@ def measured(snapshot: Snapshot, now: datetime) -> str:
     start = start_of(group.zones[1], group)
     assert isinstance(start, Start)
     return start.numbers
+
+
+def alerts(namespace: str) -> dict[str, str]:
+    """The query of every alert."""
+    (group,) = data_of("zones", "alerts.yaml", {"NAMESPACE": namespace, "SERVICE": "rollout-operator"})["groups"]
+    return {rule["alert"]: rule["expr"] for rule in group["rules"]}
+
+
+@pytest.mark.parametrize("name", alerts("test"))
+def test_alerts_are_queries(prometheus: Prometheus, name: str) -> None:
+    prometheus.fires(alerts("test")[name])
+
+
+@pytest.mark.parametrize(("namespace", "fires"), [("refusing", True), ("ignoring", False), ("unheard-of", False)])
+def test_unanswered_webhooks_are_told_for_as_long_as_the_last_operator_is_remembered(
+    prometheus: Prometheus, namespace: str, fires: bool
+) -> None:
+    assert prometheus.fires(alerts(namespace)["RolloutOperatorWebhooksUnanswered"]) is fires

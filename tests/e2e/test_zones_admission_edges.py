@@ -11,7 +11,7 @@ import pytest
 from fairlead.api.apps import STATEFULSETS
 from fairlead.api.core import CONFIGMAPS
 from fairlead.api.meta import Ref
-from fairlead.api.zones import LAST_DOWNSCALE, MIN_TIME, NO_DOWNSCALE, PREPARE_DOWNSCALE, Settings
+from fairlead.api.zones import MIN_TIME, NO_DOWNSCALE, PREPARE_DOWNSCALE, Settings
 from fairlead.kube import clock
 from fairlead.kube.calls import Call, NoReply, Reply
 from fairlead.kube.request import MERGE_PATCH, create, delete, patch
@@ -37,6 +37,45 @@ from tests.e2e.zones import PREFIX, Zone, a_zone, statefulset
 
 OF_ELSEWHERE: dict[str, Any] = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": ELSEWHERE}}}
 UNPREPARED = {PREPARE_DOWNSCALE: None}
+
+
+@everywhere(controllers=False, on=("real",))
+async def test_a_client_that_gives_up_while_pods_prepare_leaves_nothing_behind(site: Site) -> None:
+    """Nothing was downscaled, so the pod is undone and no other zone waits."""
+    pods = await endpoints(site)
+    for letter in "ab":
+        await a_prepared_zone(site, letter, 3, pods=pods, min_time="12h")
+    answers = asyncio.Event()
+    pods.answer("b-2", "POST", Answer(after=answers))
+    watched = Watched(Operator(site))
+    await prepared(site, operator=watched.operator, answering=watched)
+
+    user = asyncio.create_task(scaled(site, 2, "b"))
+    await site.until(lambda: pods.called("POST") == ["b-2"])
+    user.cancel()
+    await asyncio.gather(user, return_exceptions=True)
+    await site.until(lambda: not all(call.is_awaited() for call in watched.calls))
+    answers.set()
+
+    await site.until(lambda: pods.called("DELETE") == ["b-2"])
+    assert (await replicas(site, "b"), await last_downscale(site, "b")) == (3, None)
+    await site.until(lambda: _allowed(site, "a"))
+
+
+class Watched:
+    """Stands before an operator and keeps the calls that it gets."""
+
+    def __init__(self, operator: Operator) -> None:
+        self.operator = operator
+        self.calls: list[Call] = []
+
+    async def webhooks(self, call: Call) -> Reply:
+        self.calls.append(call)
+        return await self.operator.webhooks(call)
+
+
+async def _allowed(site: Site, letter: str) -> bool:
+    return (await scaled(site, 2, letter)).status == 200
 
 
 @everywhere(controllers=False)
@@ -107,17 +146,16 @@ async def test_e23_what_may_not_be_read_is_allowed_with_a_warning_and_what_may_n
     try:
         unread = await scaled(site, 2, "a", namespace=ELSEWHERE)
         unlisted = await scaled(site, 2, "b", namespace=ELSEWHERE, subresource="")
-        unwritten = await scaled(site, 2, "c", namespace=ELSEWHERE, subresource="")
-        await site.until(lambda: pods.called("DELETE") == ["c-2"])
+        unknown = await scaled(site, 2, "c", namespace=ELSEWHERE, subresource="")
     finally:
         await remove_elsewhere(site, "abc")
 
     assert unread.status == 200
     assert f"statefulsets/{PREFIX}a was not checked for a downscale" in unread.warning
-    assert (unlisted.status, unwritten.status) == (400, 400)
+    assert (unlisted.status, unknown.status) == (400, 400)
     assert "could not be listed" in unlisted.text
-    assert LAST_DOWNSCALE in unwritten.text
-    assert pods.called("POST") == ["c-2"]
+    assert "could not be read" in unknown.text
+    assert pods.heard == []
 
 
 async def make_elsewhere(site: Site, letter: str, labels: dict[str, str]) -> Zone:

@@ -11,18 +11,20 @@ import inspect
 import json
 import ssl
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from aiohttp import web
+import structlog
 
 from fairlead.api.meta import Resource
 from fairlead.kube.calls import Call, Handler, NoReply, Reply
 from fairlead.kube.errors import ApiError
 from fairlead.kube.request import JSON, Request, path_of
 from fairlead.plane.pki import Authority
+from fairlead.webhook.server import Served, Terms, serving
 from tests.e2e.clusters import SimGround, Site
 from tests.e2e.history import Tree
 
@@ -169,29 +171,61 @@ def _authority() -> Authority:
 
 
 async def _serving(handler: Handler, port: asyncio.Future[int]) -> None:
-    async def answer(request: web.Request) -> web.Response:
-        call = Call(
-            method=request.method,
-            url=request.raw_path,
-            headers=tuple(request.headers.items()),
-            body=await request.read(),
-        )
-        try:
-            reply = await handler(call)
-        except NoReply:
-            reply = Reply(503)
-        return web.Response(status=reply.status, body=reply.body, headers=dict(reply.headers))
+    """Through the product's own server, so that a client that goes away is treated as it is there.
 
-    application = web.Application(client_max_size=2**24)
-    application.router.add_route("*", "/{path:.*}", answer)
-    runner = web.AppRunner(application, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=_server_context()).start()
-        port.set_result(runner.addresses[0][1])
-        await asyncio.Event().wait()
-    finally:
-        await runner.cleanup()
+    A handler that never ends is ended with the scenario: the server minds only those whose client is still there.
+    """
+    working: set[asyncio.Task[object]] = set()
+
+    async def answer(call: Call) -> Reply:
+        task = asyncio.ensure_future(handler(call))
+        working.add(task)
+        try:
+            await asyncio.wait((task,))
+            return task.result()
+        except (NoReply, asyncio.CancelledError):
+            return Reply(503)
+        finally:
+            working.discard(task)
+            task.cancel()
+
+    terms = Terms(ending=0.1, tls=_server_context())
+    async with serving(0, _AnyPath(answer), _Unmeasured(), structlog.get_logger(), terms) as chosen:
+        port.set_result(chosen)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            while working:
+                for task in working:
+                    task.cancel()
+                await asyncio.sleep(0.01)  # until their connections, which nobody waits for, have ended as well
+
+
+class _AnyPath(Mapping[str, Handler]):
+    """Routes with one handler for every path."""
+
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+
+    def __getitem__(self, path: str) -> Handler:
+        return self._handler
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+class _Unmeasured:
+    def serving(self, method: str, route: str) -> AbstractContextManager[object]:
+        return nullcontext()
+
+    def served(self, served: Served) -> None:
+        pass
+
+    def wrong_cluster(self, method: str, label: str, request_label: str) -> None:
+        pass
 
 
 def _server_context() -> ssl.SSLContext:

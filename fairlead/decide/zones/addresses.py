@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+import re
+
 from fairlead.api.apps import StatefulSet
 from fairlead.api.zones import Settings
 
+_LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+_NAMESPACE = re.compile(_LABEL)
+_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+_LONGEST_LABEL = 63
+_LONGEST_NAME = 253
+
+
+def unaddressable(statefulset: StatefulSet) -> str:
+    """Why its pods cannot be called by name; empty when they can.
+
+    What is no name in DNS could lead a call to another host: nothing but names becomes part of an address. An API
+    server lets no other StatefulSet pass, but any `spec.serviceName`, and a review can be made up by anybody.
+    """
+    metadata, service = statefulset.metadata, statefulset.spec.service_name
+    if not service:
+        return "spec.serviceName is empty, so its pods have no names to be called by"
+    if not _NAME.fullmatch(service) or len(service) > _LONGEST_NAME:
+        return "spec.serviceName is no name of a Service (a to z, 0 to 9, - and . inside): its pods cannot be called"
+    if not _NAME.fullmatch(metadata.name) or len(metadata.name) > _LONGEST_NAME:
+        return "its name is none that a StatefulSet can have: its pods cannot be called"
+    if not _NAMESPACE.fullmatch(metadata.namespace) or len(metadata.namespace) > _LONGEST_LABEL:
+        return "its namespace has no name that a namespace can have: its pods cannot be called"
+    return ""
+
 
 def pod_host(statefulset: StatefulSet, ordinal: int, settings: Settings) -> str:
-    """The name of the pod in DNS, given by the zone's governing Service; without `spec.serviceName` there is none.
+    """The name of the pod in DNS, given by the zone's governing Service; only for one that is not `unaddressable`.
 
     The cluster domain stands as it was set (B-11), with the dot at its end that makes a name complete:
     `ingester-zone-a-4.ingester.test.svc.cluster.local.`

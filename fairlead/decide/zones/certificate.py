@@ -1,7 +1,8 @@
 """Section 3.13: what becomes of the stored certificate: used as it is, made anew, or a sentence for its owner.
 
-A Secret that somebody may have filled by hand is never overwritten: only what is empty, expired or made for another
-name is replaced. What a pair of certificate and key is worth comes in as facts; reading them is not decided here.
+A Secret that somebody may have filled by hand is not overwritten while it can be used: only what is empty, expired or
+made for another name is replaced, and only what an operator of the contract made is renewed before it expires. What a
+pair of certificate and key is worth comes in as facts; reading them is not decided here.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from msgspec import Struct
 KEYS = ("ca", "cert", "key")
 RENEW_AFTER = 2 / 3
 """The part of its lifetime after which a certificate is renewed, so that a third is left for whatever goes wrong."""
+SURE_TO_END = timedelta(minutes=10)
 
 
 class Facts(Struct, frozen=True):
@@ -30,6 +32,8 @@ class Facts(Struct, frozen=True):
     """The earliest end among the certificates served."""
     names: tuple[str, ...] = ()
     """DNS names of the server certificate."""
+    by_contract: bool = False
+    """Whether authority and certificate have the serial numbers of rule 46: made by this or by the Go program."""
 
 
 class Use(Struct, frozen=True):
@@ -74,6 +78,18 @@ def renewal_of(stored: Facts) -> datetime | None:
         return None
     lifetime = stored.not_after - stored.not_before
     return stored.not_before + timedelta(seconds=lifetime.total_seconds() * RENEW_AFTER)
+
+
+def last_call(stored: Facts) -> datetime | None:
+    """When a renewed certificate is served whether or not it is trusted, because the one before it is about to end.
+
+    Ten minutes before that, or a tenth of what is left at the time of renewal: of 365 days ten minutes, of an hour
+    two minutes.
+    """
+    due = renewal_of(stored)
+    if due is None or stored.not_after is None:
+        return None
+    return stored.not_after - min(SURE_TO_END, (stored.not_after - due) / 10)
 
 
 def _repair(secret: str, problem: str) -> str:

@@ -19,11 +19,12 @@ from msgspec import Struct
 from fairlead.api.durations import prometheus_nanoseconds
 from fairlead.api.ordinals import ordinal_of
 from fairlead.api.times import format_rfc3339
+from fairlead.api.urls import shown_url
 from fairlead.api.zones import DELAY, DELAY_URL, Settings
 from fairlead.decide.ask import Answer, Answers, Ask, Bad, Good, Http
 from fairlead.decide.decision import Aside
 from fairlead.decide.reason import Reason
-from fairlead.decide.zones.addresses import pod_host
+from fairlead.decide.zones.addresses import pod_host, unaddressable
 from fairlead.decide.zones.budgets import shown
 from fairlead.decide.zones.groups import Zone
 from fairlead.decide.zones.wants import after, aside
@@ -34,6 +35,8 @@ MOST_NAMED = 3
 """Pods whose failed calls are told in words."""
 CANCEL_AGE = 5.0
 """Seconds for which a cancelled pod stays so, or the interval between passes where that is longer."""
+SILENCE_AGE = 60.0
+"""Seconds for which a pod that did not answer is not cancelled again: passes wait for these calls."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LARGEST = 2**63
@@ -93,7 +96,9 @@ def delay_of(zone: Zone) -> Delay | Unusable | None:
         return None
     url = parsed(address)
     if url is None:
-        return Unusable(f"{DELAY_URL}: {shown(address)} is not a URL like http://pod:8080/path")
+        # Where a password ends is not to be told in what is no URL.
+        what = "its value" if "@" in address else shown(address)
+        return Unusable(f"{DELAY_URL}: {what} is not a URL like http://pod:8080/path")
     return Delay(nanoseconds, text, url)
 
 
@@ -119,7 +124,7 @@ def at_host(url: SplitResult, host: str) -> str:
 def calls_of(zone: Zone, wanted: int, settings: Settings) -> Calls:
     """Whom to call before the zone may go to so many replicas, or stay at them (rules 29, 32 and 33)."""
     delay, have = delay_of(zone), zone.statefulset.spec.replicas
-    if not isinstance(delay, Delay) or not zone.statefulset.spec.service_name or have > MOST_PODS:
+    if not isinstance(delay, Delay) or unaddressable(zone.statefulset) or have > MOST_PODS:
         return NO_CALLS
     # At rest every pass cancels; a change of direction must reach pods that were prepared a moment ago.
     max_age = 0.0 if wanted > have else max(settings.reconcile_interval or 0.0, CANCEL_AGE)
@@ -127,7 +132,8 @@ def calls_of(zone: Zone, wanted: int, settings: Settings) -> Calls:
 
     def call(method: str, ordinal: int, max_age: float) -> Ask:
         url = at_host(delay.url, pod_host(zone.statefulset, ordinal, settings))
-        return Ask(Http(method, url, uids.get(ordinal, "")), True, settings.pods_timeout, max_age)
+        http = Http(method, url, uids.get(ordinal, ""))
+        return Ask(http, True, settings.pods_timeout, max_age, SILENCE_AGE if max_age else 0.0)
 
     kept = min(wanted, have)
     return Calls(
@@ -161,6 +167,8 @@ def ruling(zone: Zone, wanted: int, calls: Calls, answers: Answers, now: datetim
     if not zone.statefulset.spec.service_name:
         detail = "without spec.serviceName its pods have no name to be called by"
         return Refused(aside(zone, Reason.PREPARE_FAILED, detail, instead_of=wanted))
+    if problem := unaddressable(zone.statefulset):
+        return Refused(aside(zone, Reason.DELAY_INVALID, problem, instead_of=wanted))
     if have > MOST_PODS:
         detail = f"a delayed downscale calls {MOST_PODS} pods at most"
         return Refused(aside(zone, Reason.TOO_MANY_PODS, detail, instead_of=wanted))
@@ -223,6 +231,4 @@ def listed(calls: Sequence[tuple[Ask, str]]) -> str:
 
 
 def url_of(ask: Ask) -> str:
-    """Without user and password, which are nobody's business in a log."""
-    url = urlsplit(ask.to.url if isinstance(ask.to, Http) else "")
-    return url._replace(netloc=url.netloc.rpartition("@")[2], query="").geturl()
+    return shown_url(ask.to.url) if isinstance(ask.to, Http) else ""

@@ -6,20 +6,16 @@ time one finds the record changed when it writes its own mark.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-import msgspec
 from msgspec import Struct
 
 from fairlead.api.apps import STATEFULSETS, StatefulSet
-from fairlead.api.core import PODS, Pod
-from fairlead.api.meta import LabelSelector, LabelSelectorRequirement
-from fairlead.api.zones import NAME_LABEL
-from fairlead.decide.ask import Answer, Ask, Good, Listing, Recall, Remember
+from fairlead.api.core import Pod
+from fairlead.decide.ask import Answer, Ask, Listing, Recall, Remember
 from fairlead.decide.zones.evicted import Marks, is_marked
-from fairlead.decide.zones.groups import selects
 from fairlead.decide.zones.health import is_ready, is_terminating
+from fairlead.decide.zones.lists import pods_in
 from fairlead.decide.zones.zpdb import Guard
 
 LEAST_ZONES = 2
@@ -141,62 +137,7 @@ def zones_question(guard: Guard) -> Ask:
     return Ask(Listing(STATEFULSETS, guard.namespace, guard.selector))
 
 
-def pods_question(zone: StatefulSet) -> Ask:
-    """By the template's `name`, where every pod of the zone must have it; else by the selector, which all match."""
-    name = zone.spec.template.metadata.labels.get(NAME_LABEL)
-    if name is not None and zone.spec.selector.match_labels.get(NAME_LABEL) == name:
-        return Ask(Listing(PODS, zone.metadata.namespace, f"{NAME_LABEL}={name}"))
-    return Ask(Listing(PODS, zone.metadata.namespace, written(zone.spec.selector)))
-
-
-def written(selector: LabelSelector) -> str:
-    """As the API takes it in a query."""
-    return ",".join((*(f"{key}={value}" for key, value in sorted(selector.match_labels.items())), *_required(selector)))
-
-
-def _required(selector: LabelSelector) -> Iterator[str]:
-    return (_requirement(each) for each in selector.match_expressions)
-
-
-def _requirement(each: LabelSelectorRequirement) -> str:
-    values = ",".join(each.values)
-    match each.operator:
-        case "In":
-            return f"{each.key} in ({values})"
-        case "NotIn":
-            return f"{each.key} notin ({values})"
-        case "DoesNotExist":
-            return f"!{each.key}"
-        case _:
-            return each.key
-
-
-class _StatefulSets(Struct):
-    items: tuple[StatefulSet, ...] = ()
-
-
-class _Pods(Struct):
-    items: tuple[Pod, ...] = ()
-
-
-def zones_in(answer: Answer) -> tuple[StatefulSet, ...] | None:
-    """By name; None when they could not be listed."""
-    if not isinstance(answer, Good):
-        return None
-    try:
-        found = msgspec.json.decode(answer.value, type=_StatefulSets).items
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    return tuple(sorted(found, key=lambda zone: zone.metadata.name))
-
-
 def lane_of(zone: StatefulSet, answer: Answer) -> Lane | None:
-    """The zone with its pods (H-10: not those that another controls); None when they could not be listed."""
-    if not isinstance(answer, Good):
-        return None
-    try:
-        listed = msgspec.json.decode(answer.value, type=_Pods).items
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    own = (pod for pod in listed if (pod.metadata.controller_uid or zone.metadata.uid) == zone.metadata.uid)
-    return Lane(zone, tuple(pod for pod in own if pod.metadata.controller_uid or selects(zone, pod)))
+    """The zone with its pods; None when they could not be listed."""
+    pods = pods_in(answer, zone)
+    return None if pods is None else Lane(zone, pods)

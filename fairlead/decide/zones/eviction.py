@@ -2,6 +2,7 @@
 
 An eviction of a pod that no budget is for costs no call: the cached pod's labels tell (U-4). Instead of a lock (Z7) the
 record of evictions is read before anything is counted and swapped before the answer; whoever comes second begins anew.
+Within a process evictions under one budget take turns, so that none of them is left behind by faster ones.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from fairlead.decide.decision import Admit
 from fairlead.decide.zones import evicted
 from fairlead.decide.zones.disruption import (
     LEAST_ZONES,
+    Count,
     Lane,
     Scene,
     denial,
     lane_of,
-    pods_question,
     record_question,
     swap_question,
     takes_nothing,
-    zones_in,
     zones_question,
 )
+from fairlead.decide.zones.lists import pods_question, zones_in
 from fairlead.decide.zones.reviewing import decoded
 from fairlead.decide.zones.zpdb import Guard
 
@@ -90,6 +91,22 @@ def judge(seen: Seen, now: datetime) -> Admit | Need | Anew:
         case several:
             names = ", ".join(each.name for each in several)
             return _deny("cfg-not-found", 400, f"more than one disruption budget selects pod {review.name}: {names}")
+
+
+def contested(seen: Seen) -> str:
+    """The record that this eviction is going to be written into, as the cache tells; empty where none would be."""
+    if seen.pod is None or not seen.guards or takes_nothing(seen.pod) or is_dry_run(seen.review):
+        return ""
+    guards = _guards_of(seen.pod, seen.guards)
+    return guards[0].record if len(guards) == 1 else ""
+
+
+def outpaced(seen: Seen) -> Admit:
+    """What other evictions under the budget left of it was not counted in time, so one of them counts against it."""
+    references = () if seen.pod is None else seen.pod.metadata.owner_references
+    zone = next((each.name for each in references if each.controller), seen.review.name)
+    text = f"{Count(unknown=1).told(zone)}: other evictions under its disruption budget were faster; try again"
+    return _deny("denied", 429, text)
 
 
 def _guards_of(pod: Pod, guards: tuple[Guard, ...]) -> list[Guard]:

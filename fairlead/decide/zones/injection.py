@@ -3,28 +3,48 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 import msgspec
+from msgspec import Struct
 
-from fairlead.api.admissionregistration import WebhookConfiguration
+from fairlead.api.admissionregistration import Entry, WebhookConfiguration
 from fairlead.api.meta import Ref, Resource
 from fairlead.api.zones import INJECT_CA, NAMESPACE
 from fairlead.decide.act import Does, Patch, PatchKind
 
 
-def is_ours(found: WebhookConfiguration, namespaces: Collection[str]) -> bool:
-    """Whether it wants the bundle of the operator of one of these namespaces; none named means all."""
-    labels = found.metadata.labels
-    if labels.get(INJECT_CA) != "true" or NAMESPACE not in labels:
-        return False
-    return not namespaces or labels[NAMESPACE] in namespaces
+class Served(Struct, frozen=True):
+    """Whose webhooks an operator answers."""
+
+    namespaces: tuple[str, ...]
+    """Empty: all of the cluster."""
+    home: str = ""
+    """Where the operator itself is, which counts when all are served."""
+
+    def wants(self, found: WebhookConfiguration, entry: Entry) -> bool:
+        """Whether the entry is to trust this operator.
+
+        The label names an operator by its namespace. One that serves all namespaces is named by none of them, and
+        others may serve some of them: it takes what calls a Service of its own namespace, or names that namespace.
+        """
+        labels = found.metadata.labels
+        if labels.get(INJECT_CA) != "true" or NAMESPACE not in labels:
+            return False
+        if self.namespaces:
+            return labels[NAMESPACE] in self.namespaces
+        service = entry.client_config.service
+        return self.home == (labels[NAMESPACE] if service is None else service.namespace)
 
 
 def injected(
-    found: WebhookConfiguration, resource: Resource, authority: bytes, bundle_of: Callable[[str], str] | None = None
+    found: WebhookConfiguration,
+    resource: Resource,
+    authority: bytes,
+    served: Served,
+    bundle_of: Callable[[str], str] | None = None,
 ) -> Patch | None:
-    """Rule 47: every entry gets the bundle; None when every entry has it.
+    """Rule 47: every entry that wants the bundle gets it; None when it is everywhere.
 
     `bundle_of` says, from the bundle of an entry, which one it is to have; without it that is the authority alone.
 
@@ -34,6 +54,8 @@ def injected(
     alone = b64encode(authority).decode()
     steps = []
     for place, entry in enumerate(found.webhooks):
+        if not served.wants(found, entry):
+            continue
         held = entry.client_config.ca_bundle
         bundle = alone if bundle_of is None else bundle_of(held)
         if held != bundle:

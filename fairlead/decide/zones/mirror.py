@@ -8,10 +8,11 @@ from datetime import datetime
 import msgspec
 
 from fairlead.api.meta import Ref
-from fairlead.api.zones import MIRROR_WRITE_BACK, Settings
+from fairlead.api.zones import MIRROR_WRITE_BACK
 from fairlead.decide.act import Does, Patch, PatchKind
-from fairlead.decide.ask import Answers, Need
+from fairlead.decide.ask import Need
 from fairlead.decide.decision import Aside
+from fairlead.decide.zones.course import course_of
 from fairlead.decide.zones.delay import (
     Calls,
     Delay,
@@ -24,6 +25,7 @@ from fairlead.decide.zones.delay import (
 )
 from fairlead.decide.zones.groups import Group, Zone
 from fairlead.decide.zones.references import Reference, mirrors, questions, reference_of
+from fairlead.decide.zones.roll import Terminate
 from fairlead.decide.zones.wants import Failure, Findings, Want, forced
 
 TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
@@ -34,7 +36,7 @@ def mirrored(group: Group, now: datetime) -> Findings | Need:
     answers, zones = group.seen.answers, [zone for zone in group.zones if mirrors(zone)]
     if need := questions(zones, answers):
         return need
-    if need := pods_asked(zones, answers, group.seen.settings):
+    if need := pods_asked(zones, group):
         return need
     asides: list[Aside] = []
     told = Told()
@@ -63,19 +65,25 @@ def wanted_of(zone: Zone, reference: Reference) -> int:
     return reference.wanted if number is None else number
 
 
-def pods_asked(zones: Sequence[Zone], answers: Answers, settings: Settings) -> Need | None:
+def pods_asked(zones: Sequence[Zone], group: Group) -> Need | None:
     """The calls of all zones as far as the walk may come: first those to pods that stay, then to pods that are to go.
+
+    A pass that deletes pods does not cancel in zones at rest, where nothing depends on it (rule 33): pods that do not
+    answer would hold up the rollout. The next pass that has nothing to delete does.
 
     Zones whose downscale may be refused are asked together, so that many zones do not need as many questions; when
     an earlier one then changes, pods of a later one have been told a pass before it is their turn.
     """
+    answers, settings = group.seen.answers, group.seen.settings
+    deletes = len(group.not_ready) < 2 and isinstance(course_of(group).step, Terminate)
     calls: list[Calls] = []
     for zone in zones:
         reference = reference_of(zone, answers)
         if isinstance(reference, Failure):
             break
         wanted = wanted_of(zone, reference)
-        calls.append(calls_of(zone, wanted, settings))
+        if wanted != zone.statefulset.spec.replicas or not deletes:
+            calls.append(calls_of(zone, wanted, settings))
         if changes_in_any_case(zone, wanted):
             break
     cancel = tuple(ask for each in calls for ask in each.cancel)

@@ -21,15 +21,15 @@ from fairlead.decide.zones.disruption import (
     changes_at,
     denial,
     lane_of,
-    pods_question,
     record_question,
     swap_question,
     takes_nothing,
-    zones_in,
     zones_question,
 )
 from fairlead.decide.zones.eviction import with_own
 from fairlead.decide.zones.groups import Group, Zone
+from fairlead.decide.zones.health import is_ready, is_terminating
+from fairlead.decide.zones.lists import pods_question, zones_in
 from fairlead.decide.zones.zpdb import Guard
 
 LOOK_AGAIN = timedelta(seconds=30)
@@ -43,6 +43,13 @@ class Permits(Struct, frozen=True):
     """The others: pod, and why not."""
     again: datetime | None = None
     """When the denied may have become free without being told."""
+    stuck: bool = False
+    """Whether none may be deleted, for reasons that do not pass by waiting."""
+
+
+class _Denial(Struct, frozen=True):
+    why: str
+    lasts: bool = False
 
 
 class Overlap(Struct, frozen=True):
@@ -84,8 +91,14 @@ def _denied_by_cache(
         return None
     concerned = {guard.name: guard for guards in held.values() for guard in guards}
     scenes: dict[str, Scene | str] = {name: _cached(guard, zone, group, now) for name, guard in concerned.items()}
-    denials = tuple((pod.metadata.name, _denial(pod, zone, held[pod.metadata.uid], scenes)) for pod in pods)
-    return Permits((), denials, _again(scenes, now)) if all(why for _, why in denials) else None
+    denials = {pod.metadata.name: _denial(pod, zone, held[pod.metadata.uid], scenes) for pod in pods}
+    denied = {name: each for name, each in denials.items() if each is not None}
+    return _none(denied, _again(scenes, now)) if len(denied) == len(pods) else None
+
+
+def _none(denials: dict[str, _Denial], again: datetime) -> Permits:
+    told = tuple((name, each.why) for name, each in denials.items())
+    return Permits((), told, again, all(each.lasts for each in denials.values()))
 
 
 def _cached(guard: Guard, own: Zone, group: Group, now: datetime) -> Scene:
@@ -117,7 +130,8 @@ def scene_of(guard: Guard, own: StatefulSet, group: Group, now: datetime) -> Sce
     if isinstance(recalled, Bad):
         return f"the record of evictions could not be read: {recalled.text or recalled.kind}"
     if zones is None or len(zones) < LEAST_ZONES:
-        return f"fewer than {LEAST_ZONES} StatefulSets with the labels of disruption budget {guard.name} were found"
+        found = f"fewer than {LEAST_ZONES} StatefulSets with the labels of disruption budget {guard.name} were found"
+        return f"{found}; give all its zones these labels, or delete it"
     zones = with_own(zones, own)
     if unread := answers.lacking(tuple(pods_question(each) for each in zones)):
         return Need(unread)
@@ -137,13 +151,13 @@ def _judged(
 ) -> Permits | Need | Anew:
     """Pod after pod, each counted as gone for those after it; then the swaps."""
     chosen: list[Pod] = []
-    denials: list[tuple[str, str]] = []
+    denials: dict[str, _Denial] = {}
     added: dict[str, Scene] = {}
     for pod in pods:
         guards = held.get(pod.metadata.uid, ())
-        why = "" if not guards else _denial(pod, zone, guards, scenes)
-        if why:
-            denials.append((pod.metadata.name, why))
+        denied = _denial(pod, zone, guards, scenes) if guards else None
+        if denied is not None:
+            denials[pod.metadata.name] = denied
             continue
         chosen.append(pod)
         if guards:
@@ -158,20 +172,42 @@ def _judged(
     if any(answer.kind == "conflict" for answer in failed):
         return Anew()
     if failed:
-        text = f"the eviction could not be recorded: {failed[0].text or failed[0].kind}"
-        return Permits((), tuple((pod.metadata.name, text) for pod in pods), now + LOOK_AGAIN)
-    return Permits(tuple(chosen), tuple(denials), _again(scenes, now) if denials else None)
+        unrecorded = _Denial(f"the eviction could not be recorded: {failed[0].text or failed[0].kind}", lasts=True)
+        return _none({pod.metadata.name: unrecorded for pod in pods}, now + LOOK_AGAIN)
+    if not chosen:
+        return _none(denials, _again(scenes, now))
+    told = tuple((name, each.why) for name, each in denials.items())
+    return Permits(tuple(chosen), told, _again(scenes, now) if denials else None)
 
 
-def _denial(pod: Pod, zone: Zone, guards: tuple[Guard, ...], scenes: dict[str, Scene | str]) -> str:
+def _denial(pod: Pod, zone: Zone, guards: tuple[Guard, ...], scenes: dict[str, Scene | str]) -> _Denial | None:
+    """Why this pod may not go; None when it may."""
     if len(guards) > 1:
-        return f"more than one disruption budget selects it: {', '.join(guard.name for guard in guards)}"
+        names = ", ".join(guard.name for guard in guards)
+        return _Denial(f"more than one disruption budget selects it: {names}; leave it one", lasts=True)
     guard, scene = guards[0], scenes[guards[0].name]
     if isinstance(scene, str):
-        return scene
+        return _Denial(scene, lasts=True)
     if guard.is_partitioned and not guard.partition_of(pod.metadata.name):
-        return f"its name has no partition by {guard.regex}"
-    return denial(pod, zone.statefulset, limit_of(guard, zone), scene)
+        text = f"its name has no partition by {guard.regex}; correct the expression of disruption budget {guard.name}"
+        return _Denial(text, lasts=True)
+    limit = limit_of(guard, zone)
+    why = denial(pod, zone.statefulset, limit, scene)
+    if not why or guard.is_partitioned or not _is_deadlocked(pod, zone, limit):
+        return _Denial(why) if why else None
+    own = guard.limit(zone.statefulset) == 0
+    larger = "the zone a larger rollout-max-unavailable" if own else f"disruption budget {guard.name} a larger maximum"
+    help_ = f"delete it by hand, or give {larger}"
+    return _Denial(f"{why}, which the rollout itself would have to replace; {help_}", lasts=True)
+
+
+def _is_deadlocked(pod: Pod, zone: Zone, limit: int) -> bool:
+    """Whether outdated pods that are out use up the budget which they need to be replaced.
+
+    Of three pods that crash, with a budget of 1, each is kept by the two others.
+    """
+    out = [each for each in zone.outdated if not is_ready(each) and not is_terminating(each)]
+    return pod in out and len(out) - 1 >= limit
 
 
 def limit_of(guard: Guard, zone: Zone) -> int:

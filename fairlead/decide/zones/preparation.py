@@ -12,7 +12,7 @@ from fairlead.api.apps import StatefulSet
 from fairlead.api.integers import parse_integer
 from fairlead.api.zones import PREPARE_PATH, PREPARE_PORT, Settings
 from fairlead.decide.ask import Answers, Ask, Bad, Http
-from fairlead.decide.zones.addresses import pod_host
+from fairlead.decide.zones.addresses import pod_host, unaddressable
 from fairlead.decide.zones.reviewing import Downscale, Seen
 
 MOST_PODS = 10_000
@@ -66,8 +66,8 @@ def preparation_of(zone: StatefulSet, change: Downscale, start: int, seen: Seen)
         return Refusal("port-invalid", f"annotation {PREPARE_PORT} must be a port from 1 to 65535")
     if not path:
         return Refusal("path-missing", f"annotation {PREPARE_PATH} is missing; set it to the path that its pods serve")
-    if not zone.spec.service_name:
-        return Refusal("service-missing", "spec.serviceName is empty, so its pods have no names to be called by")
+    if problem := unaddressable(zone):
+        return Refusal("name-invalid" if zone.spec.service_name else "service-missing", problem)
     if change.new < 0:
         return Refusal("replicas-negative", "the number of replicas cannot be negative")
     removed = removed_of(zone.spec.ordinals.start, change, start)

@@ -18,11 +18,12 @@ from fairlead.api.meta import Ref
 from fairlead.api.times import format_rfc3339
 from fairlead.api.zones import LAST_DOWNSCALE, PREPARE_DOWNSCALE
 from fairlead.decide.act import Does, Patch, PatchKind
-from fairlead.decide.ask import Anew, Ask, Bad, Good, Need, Question
+from fairlead.decide.ask import Anew, Ask, Awaited, Bad, Good, Need, Question
 from fairlead.decide.decision import Admit
 from fairlead.decide.zones import marks
 from fairlead.decide.zones.last_downscale import annotated, is_repetition, too_soon
-from fairlead.decide.zones.neighbours import group_of, pods_question, unsettled, zones_in, zones_question
+from fairlead.decide.zones.lists import pods_question
+from fairlead.decide.zones.neighbours import group_of, unsettled, zones_in, zones_question
 from fairlead.decide.zones.preparation import Preparation, Refusal, preparation_of
 from fairlead.decide.zones.reviewing import (
     SCALE,
@@ -39,6 +40,16 @@ from fairlead.decide.zones.reviewing import (
     unread_parent,
 )
 from fairlead.decide.zones.tracker import Tracked, Tracker
+
+AWAITED = Ask(Awaited())
+"""Asked when the pods have prepared, which may take as long as a client waits, and before the time is written.
+
+Only under the mark of a group: without one the client's next attempt may be preparing the same pods meanwhile, and
+undoing would undo that as well.
+"""
+
+NOT_THERE = "the cluster has no such StatefulSet, or another one of this name; try again"
+"""Reviews are not signed: a made up one must at least speak of what is there, down to its UID, to have pods called."""
 
 
 class Request(Struct, frozen=True):
@@ -87,6 +98,15 @@ def prepare_downscale(seen: Seen, now: datetime) -> Admit | Need | Anew:
         return denied(preparation.word, because)
     request = Request(seen, now, change, zone, group_of(zone), preparation)
     return _in_group(request) if request.group else _alone(request)
+
+
+def outpaced(seen: Seen) -> Admit:
+    """The answer when others have taken and ended the mark of the group for as long as there was time."""
+    change = downscale_of(seen.review)
+    if isinstance(change, Admit):
+        return change
+    because = "other downscales of the same group were faster each time; nothing was done, so try again"
+    return denied("outpaced", f"{sentence(seen.review, change)} is not allowed: {because}")
 
 
 def _zone(seen: Seen, change: Downscale) -> StatefulSet | Admit | Need:
@@ -143,7 +163,10 @@ def _in_group(request: Request) -> Admit | Need | Anew:
     zones = zones_in(seen.answers[listing])
     if isinstance(zones, str):
         return request.denied("zones-unread", zones)
-    judged = _spaced(request, zones)
+    mine = next((zone for zone in zones if _same(zone, request.zone)), None)
+    if mine is None:
+        return request.denied("not-there", NOT_THERE)
+    judged = _spaced(structs.replace(request, zone=mine), zones)
     if not isinstance(judged, Request):
         return judged
     return _settled(judged, zones) or _with_mark(judged, record, mark)
@@ -152,8 +175,6 @@ def _in_group(request: Request) -> Admit | Need | Anew:
 def _spaced(request: Request, zones: tuple[StatefulSet, ...]) -> Request | Admit | Need:
     """Step 9; the request with what the lists told about its zone and the tracker."""
     others = _others(request, zones)
-    mine = next((each for each in zones if each.metadata.uid == request.zone.metadata.uid), request.zone)
-    request = structs.replace(request, zone=mine)
     last: Callable[[StatefulSet], datetime | None] = annotated
     if (tracker := request.tracker) is not None:
         tracked = tracker.loaded(zones, request.now)
@@ -177,7 +198,7 @@ def _spaced(request: Request, zones: tuple[StatefulSet, ...]) -> Request | Admit
 def _settled(request: Request, zones: tuple[StatefulSet, ...]) -> Admit | Need | None:
     """Step 10; None when every other zone is at rest."""
     others = _others(request, zones)
-    questions = tuple(pods_question(request.seen.review.namespace, zone) for zone in others)
+    questions = tuple(pods_question(zone) for zone in others)
     if todo := request.seen.answers.lacking(questions):
         return Need(todo)
     because = unsettled(others, [request.seen.answers[question] for question in questions])
@@ -193,7 +214,8 @@ def _with_mark(request: Request, record: Ask, mark: Good) -> Admit | Need | Anew
     """Steps 11 to 13 under the mark of the group."""
     length = request.preparation.length(request.seen.settings)
     take = marks.taken(record, mark, request.zone.metadata.name, request.now, length)
-    if todo := request.seen.answers.lacking((take,), *_effects(request)):
+    posts, stamp = _effects(request)
+    if todo := request.seen.answers.lacking((take,), posts, (AWAITED,), stamp):
         return Need(todo, stop_at_failure=True)
     taken = request.seen.answers[take]
     if isinstance(taken, Bad):
@@ -219,6 +241,16 @@ def _with_mark(request: Request, record: Ask, mark: Good) -> Admit | Need | Anew
 
 def _alone(request: Request) -> Admit | Need:
     """Steps 11 to 13 of a zone that has nobody to mind."""
+    live = parent_question(request.seen.review, STATEFULSETS)
+    if todo := request.seen.answers.lacking((live,)):
+        return Need(todo)
+    answer = request.seen.answers[live]
+    if isinstance(answer, Bad) and answer.kind != "absent":
+        return request.denied("zone-unread", f"it could not be read: {_why(answer)}")
+    found = decoded(answer.value, StatefulSet) if isinstance(answer, Good) else None
+    if found is None or not _same(found, request.zone):
+        return request.denied("not-there", NOT_THERE)
+    request = structs.replace(request, zone=found)
     if (tracker := request.tracker) is not None:
         tracked = tracker.read()
         if isinstance(tracked, str):
@@ -265,6 +297,8 @@ def _effected(request: Request) -> Admit | Need:
     failed = request.preparation.failures(request.seen.answers)
     if failed:
         return _undone(request, "prepare-failed", f"a pod did not prepare for it: {failed}")
+    if isinstance(unheard := request.answer(AWAITED), Bad):
+        return _undone(request, "unheard", f"nobody waits for the answer any more: {_why(unheard)}")
     if (tracker := request.tracker) is not None:
         left = tracker.recorded(request.tracked, request.zone, request.now)
         if isinstance(left, str) and left:
@@ -282,6 +316,11 @@ def _effected(request: Request) -> Admit | Need:
 def _undone(request: Request, word: str, because: str) -> Admit:
     """B-4, H-15: every pod is told, also those that were never asked, after the denial was sent."""
     return structs.replace(request.denied(word, because), afterwards=(request.preparation.undo,))
+
+
+def _same(one: StatefulSet, other: StatefulSet) -> bool:
+    mine, theirs = one.metadata, other.metadata
+    return (mine.uid, mine.namespace, mine.name) == (theirs.uid, theirs.namespace, theirs.name)
 
 
 def _why(bad: Bad) -> str:

@@ -6,12 +6,13 @@ left alone, so that at rest nothing is written.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 import msgspec
 from msgspec import Struct
 
 from fairlead.api.core import READY_TIME, Pod
+from fairlead.api.times import format_rfc3339
 from fairlead.decide.act import Does, Patch, PatchKind
 from fairlead.decide.decision import Decision, Hold, Move
 from fairlead.decide.reason import Reason
@@ -43,7 +44,7 @@ def decide(seen: Seen, now: datetime) -> Decision:
 
 def stamp(pod: Pod, now: datetime) -> Patch:
     """Bound to this incarnation of the pod: its successor of the same name is not ready because this one was."""
-    time = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if is_ready(pod) else None
+    time = format_rfc3339(now) if is_ready(pod) else None
     body = {"metadata": {"uid": pod.metadata.uid, "annotations": {READY_TIME: time}}}
     return Patch(
         ref=pod_ref(pod),

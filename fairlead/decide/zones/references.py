@@ -17,6 +17,7 @@ from fairlead.decide.zones.groups import Zone
 from fairlead.decide.zones.wants import Failure, failure
 
 SCALE = "scale"
+SCALE_KIND, SCALE_GROUP = "Scale", "autoscaling/"
 LARGEST = 2**31 - 1
 """The most replicas that any workload can have."""
 
@@ -41,7 +42,9 @@ class _Count(Struct, frozen=True):
     replicas: int = 0
 
 
-class _Scale(Struct, frozen=True):
+class _Scale(Struct, frozen=True, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
     metadata: _Named = _Named()
     spec: _Count = _Count()
     status: _Count = _Count()
@@ -107,13 +110,15 @@ def scales_of(zone: Zone, answers: Answers) -> tuple[Ask, ...]:
 
 
 def scale_in(ask: Ask, answers: Answers) -> _Scale | None:
+    """None for whatever is no Scale: only in one of them a number that is left out means 0."""
     answer = answers[ask]
     if not isinstance(answer, Good):
         return None
     try:
-        return msgspec.json.decode(answer.value, type=_Scale)
+        scale = msgspec.json.decode(answer.value, type=_Scale)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
+    return scale if scale.kind == SCALE_KIND and scale.api_version.startswith(SCALE_GROUP) else None
 
 
 def reference_of(zone: Zone, answers: Answers) -> Reference | Failure:

@@ -26,6 +26,7 @@ from fairlead.decide.zones.roll import Terminate, Wait
 from fairlead.decide.zones.scaling import SCALE, Scaling, scaling_of
 from fairlead.decide.zones.seen import Snapshot
 from fairlead.decide.zones.tells import tells_of, told_beside
+from fairlead.decide.zones.waits import MOST_WAITS
 from fairlead.decide.zones.wishes import ignored, warned
 from fairlead.decide.zones.words import WRITES
 
@@ -83,8 +84,9 @@ def terminating(
         deletes = tuple(terminated(pod, zone) for pod in permitted.pods)
         if deletes:
             return Move(Reason.ROLLING, (*records, *deletes), again=permitted.again)
-        denials = tuple((f"pod/{name}", why) for name, why in permitted.denials)
-        held = Hold(Reason.DISRUPTION_BUDGET, again=permitted.again, details=denials)
+        denials = tuple((f"pod/{name}", why) for name, why in permitted.denials[:MOST_WAITS])
+        reason = Reason.DISRUPTION_STUCK if permitted.stuck else Reason.DISRUPTION_BUDGET
+        held = Hold(reason, again=permitted.again, details=denials)
     return Move(Reason.ROLLING, tuple(records)) if records else held
 
 

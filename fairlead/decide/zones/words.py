@@ -54,6 +54,12 @@ REASONS: dict[Reason, Words] = {
     Reason.DISRUPTION_BUDGET: Words(
         "info", "disruption budget reached", "{object} is kept by its disruption budget: {detail}"
     ),
+    Reason.DISRUPTION_STUCK: Words(
+        "warn",
+        "rollout blocked by a disruption budget",
+        "{object} is kept by its disruption budget and waiting does not help: {detail}",
+        BLOCKED,
+    ),
     Reason.BUDGETS_OVERLAP: Words(
         "warn",
         "reconcile failed: disruption budgets overlap",

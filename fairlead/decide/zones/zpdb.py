@@ -5,7 +5,7 @@ There is one reading of the object, so that the webhook refuses exactly what the
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 import msgspec
@@ -14,6 +14,7 @@ from msgspec import Struct
 from fairlead.api.apps import StatefulSet
 from fairlead.api.durations import parse_go
 from fairlead.api.rounding import Round, scaled
+from fairlead.api.times import parse_rfc3339
 from fairlead.api.zpdb import ZPDBS, ZpdbMeta
 from fairlead.decide.decision import Admit
 from fairlead.decide.zones.partitions import Expression, compiled, partition
@@ -82,9 +83,8 @@ class Guard(Struct, frozen=True):
         if ready_time is None:
             return None
         try:
-            since = msgspec.convert(ready_time, datetime)
-            return since.astimezone(UTC) + timedelta(seconds=self.delay) if since.tzinfo is not None else None
-        except (msgspec.ValidationError, OverflowError):
+            return parse_rfc3339(ready_time) + timedelta(seconds=self.delay)
+        except (ValueError, OverflowError):
             return None
 
 

@@ -60,6 +60,12 @@ def timestamp(value: object) -> Answer:
     return Good(msgspec.json.encode({"timestamp": value}))
 
 
+def a_scale(spec: object, status: object) -> Answer:
+    """The body of a Scale."""
+    tree = {"kind": "Scale", "apiVersion": "autoscaling/v1", "spec": spec, "status": status}
+    return Good(msgspec.json.encode(tree))
+
+
 class Outsiders:
     """Answers every question; what it is not told about is healthy."""
 
@@ -97,7 +103,7 @@ class Outsiders:
         if name not in self.scales:
             return Bad("absent", f'"{name}" not found', 404)
         spec, status = self.scales[name]
-        return Good(msgspec.json.encode({"spec": {"replicas": spec}, "status": {"replicas": status}}))
+        return a_scale({"replicas": spec}, {"replicas": status})
 
     def _call(self, method: str, url: str, now: datetime) -> Answer:
         pod = (urlsplit(url).hostname or "").partition(".")[0].removeprefix("ingester-zone-")

@@ -13,19 +13,35 @@ from msgspec import Raw, structs
 
 from fairlead.api.apps import STATEFULSETS, Ordinals, StatefulSet
 from fairlead.api.core import Pod
+from fairlead.api.meta import LabelSelector
 from fairlead.api.review import NOTHING, GroupVersionResource, Review
 from fairlead.api.times import format_rfc3339
 from fairlead.api.zones import (
     EXCLUDE,
     LAST_DOWNSCALE,
     MIN_TIME,
+    NAME_LABEL,
     PREPARE_DOWNSCALE,
     PREPARE_PATH,
     PREPARE_PORT,
     Settings,
 )
 from fairlead.decide.act import Create, Patch, Replace
-from fairlead.decide.ask import Anew, Answer, Ask, Bad, Good, Http, Listing, Need, Question, Read, Recall, Remember
+from fairlead.decide.ask import (
+    Anew,
+    Answer,
+    Ask,
+    Awaited,
+    Bad,
+    Good,
+    Http,
+    Listing,
+    Need,
+    Question,
+    Read,
+    Recall,
+    Remember,
+)
 from fairlead.decide.decision import Admit
 from fairlead.decide.zones.reviewing import Seen
 from fairlead.drive.round import answer, settle
@@ -59,7 +75,7 @@ def a_prepared_zone(
     excluded: bool = False,
 ) -> StatefulSet:
     """A zone that is all ready and updated, and wants its downscales prepared."""
-    zone = a_zone(letter, replicas, current="new")
+    zone = a_zone(letter, replicas, current="new", selector=LabelSelector({NAME_LABEL: f"ingester-zone-{letter}"}))
     when = format_rfc3339(last) if isinstance(last, datetime) else last
     labels = {PREPARE_DOWNSCALE: label, MIN_TIME: min_time, "rollout-group": group}
     annotations = {
@@ -167,9 +183,12 @@ class World:
 
     def answer(self, question: Question) -> Answer:
         told = told_of(question)
-        self.log.append(told)
         if told in self.fails:
+            self.log.append(told)
             return self.fails[told]
+        if told == "awaited":
+            return Good()
+        self.log.append(told)
         match question:
             case Ask(to=Recall()):
                 return self.record
@@ -241,6 +260,8 @@ def told_of(question: Question) -> str:
     match question:
         case Ask(to=Http(method=method, url=url)):
             return f"{method} {url.removeprefix('http://').partition('.')[0]}"
+        case Ask(to=Awaited()):
+            return "awaited"
         case Ask(to=Recall()):
             return "recall"
         case Ask(to=Remember(value=value)):

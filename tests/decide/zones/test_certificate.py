@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fairlead.decide.zones.certificate import Broken, Facts, Make, Use, fate_of, renewal_of
+from fairlead.decide.zones.certificate import Broken, Facts, Make, Use, fate_of, last_call, renewal_of
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 NAME = "rollout-operator.test.svc"
@@ -48,3 +48,14 @@ def test_a_certificate_is_renewed_after_two_thirds_of_its_life() -> None:
 
     assert due is not None
     assert (due - NOW).days == 243
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "before"),
+    [(timedelta(days=365), timedelta(minutes=10)), (timedelta(hours=1), timedelta(minutes=2))],
+    ids=["ten minutes", "a tenth of what is left when it is renewed"],
+)
+def test_the_last_call_of_a_certificate_is_shortly_before_its_end(lifetime: timedelta, before: timedelta) -> None:
+    facts = Facts(not_before=NOW, not_after=NOW + lifetime)
+
+    assert last_call(facts) == NOW + lifetime - before

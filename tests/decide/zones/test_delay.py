@@ -338,3 +338,31 @@ def test_a_delay_is_read_as_it_is_written() -> None:
     assert isinstance(delay, Delay)
     assert delay.nanoseconds == 36 * 3600 * 10**9
     assert delay.url.geturl() == URL
+
+
+@pytest.mark.parametrize("service", ["evil.example/latest?", "x:y@evil.example", "[::1]"])
+def test_a_service_that_would_lead_elsewhere_has_nobody_called(service: str) -> None:
+    zone = a_delayed(5)
+    zone = structs.replace(zone, spec=structs.replace(zone.spec, service_name=service))
+
+    shrinks = ruled(zone, 3)
+
+    assert called(calls_of(the_zone(zone), 3, Settings())) == []
+    assert word(shrinks) == "DelayInvalid"
+    assert isinstance(shrinks, Refused)
+    assert "spec.serviceName is no name of a Service" in shrinks.aside.text
+    assert ruled(zone, 6) == Granted(6)
+
+
+def test_what_an_address_hides_is_told_to_nobody() -> None:
+    address = "http://user:s3cret@pod:8080/prepare?token=t0ken"
+
+    shrinks = ruled(a_delayed(2, delay_url=address), 1, Bad("failed", "no"))
+    broken = delay_of(the_zone(a_delayed(2, delay_url="http://user:s3cr?et@pod:x/")))
+
+    assert isinstance(shrinks, Refused)
+    assert "http://ingester-zone-a-1." in shrinks.aside.text
+    assert "cret" not in shrinks.aside.text
+    assert "t0ken" not in shrinks.aside.text
+    assert isinstance(broken, Unusable)
+    assert "s3cr" not in broken.problem

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from itertools import product
 
+import msgspec
 import pytest
 from msgspec import structs
 
-from fairlead.api.meta import LabelSelector, LabelSelectorRequirement
-from fairlead.decide.zones.disruption import Lane, Scene, changes_at, denial, written
+from fairlead.decide.ask import Bad, Good
+from fairlead.decide.zones.disruption import Lane, Scene, changes_at, denial, lane_of
 from fairlead.decide.zones.evicted import KEPT, mark
 from tests.builders import NOW
-from tests.decide.zones.evicting import REGEX, a_guard, a_guarded_pod, a_guarded_zone
+from tests.decide.zones.evicting import REGEX, a_guard, a_guarded_pod, a_guarded_zone, changed
 
 STATES = ("ready", "notReady", "terminating", "marked", "missing")
 ZONES = {letter: a_guarded_zone(letter, 2) for letter in "abc"}
@@ -97,12 +98,19 @@ def test_pods_that_should_be_there_and_are_not_are_unknown(replicas: int, known:
     assert Lane(zone, (PODS["b", 0, "ready"], PODS["b", 1, "ready"])).unknown == 1
 
 
-def test_a_selector_is_written_as_the_api_takes_it() -> None:
-    expressions = (
-        LabelSelectorRequirement("a", "In", ("x", "y")),
-        LabelSelectorRequirement("b", "NotIn", ("z",)),
-        LabelSelectorRequirement("c", "Exists"),
-        LabelSelectorRequirement("d", "DoesNotExist"),
-    )
+def test_loose_pods_count_for_the_zone_that_selects_them_and_pods_of_others_do_not() -> None:
+    zone = ZONES["a"]
+    own = PODS["a", 0, "ready"]
+    loose = changed(PODS["a", 1, "notReady"], owner_references=())
+    foreign = changed(PODS["b", 0, "notReady"], labels=own.metadata.labels)
+    unlabelled = changed(PODS["b", 1, "notReady"], owner_references=(), labels={"name": "other"})
 
-    assert written(LabelSelector({"k": "v", "i": "j"}, expressions)) == "i=j,k=v,a in (x,y),b notin (z),c,!d"
+    lane = lane_of(zone, Good(msgspec.json.encode({"items": (own, loose, foreign, unlabelled)})))
+
+    assert lane is not None
+    assert [pod.metadata.name for pod in lane.pods] == [own.metadata.name, loose.metadata.name]
+
+
+def test_a_lane_without_an_answer_is_none() -> None:
+    assert lane_of(ZONES["a"], Bad("timeout")) is None
+    assert lane_of(ZONES["a"], Good(b"nonsense")) is None

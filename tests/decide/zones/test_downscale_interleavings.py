@@ -16,7 +16,8 @@ from fairlead.api.review import Review
 from fairlead.api.zones import Settings
 from fairlead.decide.ask import Anew, Answer, Answers, Ask, Bad, Good, Http, Need, Question, Remember
 from fairlead.decide.decision import Admit
-from fairlead.decide.zones.neighbours import pods_question, zones_question
+from fairlead.decide.zones.lists import pods_question
+from fairlead.decide.zones.neighbours import zones_question
 from fairlead.decide.zones.prepare_downscale import prepare_downscale
 from fairlead.decide.zones.reviewing import Seen
 from tests.builders import NOW
@@ -195,7 +196,7 @@ def lists_first(seen: Seen, now: datetime) -> Admit | Need | Anew:
     """The same rules, with the lists read before the record."""
     zones = {name: a_prepared_zone(letter) for name, letter in ((A, "a"), (B, "b"))}
     other = zones[B if seen.review.name == A else A]
-    lists = (zones_question("test", "ingester"), pods_question("test", other))
+    lists = (zones_question("test", "ingester"), pods_question(other))
     todo = seen.answers.lacking(lists)
     return Need(todo) if todo else prepare_downscale(seen, now)
 

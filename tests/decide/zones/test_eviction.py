@@ -12,7 +12,7 @@ from fairlead.api.core import PODS
 from fairlead.api.meta import OwnerReference
 from fairlead.decide.ask import Ask, Bad, Listing, Read, Recall, Remember
 from fairlead.decide.decision import Admit
-from fairlead.decide.zones.eviction import Seen
+from fairlead.decide.zones.eviction import Seen, contested, outpaced
 from tests.builders import NOW
 from tests.decide.zones.evicting import (
     REGEX,
@@ -343,6 +343,8 @@ def test_an_evicted_pod_that_was_seen_to_fail_is_forgotten() -> None:
         ("2026-03-01T11:54:59.5Z", True),
         ("2026-03-01T12:30:00Z", False),
         ("2026-03-01T11:54:59", False),
+        ("2026-03-01 11:54:59Z", False),
+        ("2026-03-01t11:54:59z", False),
         ("9999-12-31T23:59:59Z", False),
         ("soon", False),
         ("", False),
@@ -360,3 +362,36 @@ def test_z12_a_peer_must_have_been_ready_for_longer_than_the_delay(stamp: str | 
 
     assert verdict.allowed == counts
     assert counts or verdict.message == "1 pod not ready in partition 0"
+
+
+def test_z7_evictions_take_turns_at_the_record_they_are_written_into() -> None:
+    live, guard = three_zones(), a_guard()
+    seen = Seen(an_eviction(A0), (guard,), live.pods[A0])
+
+    assert contested(seen) == guard.record
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"pod": None},
+        {"guards": None},
+        {"guards": ()},
+        {"guards": (a_guard(), a_guard(name="other"))},
+        {"guards": (a_guard(labels={"app": "other"}),)},
+        {"review": an_eviction(A0, dry_run=True)},
+        {"pod": a_guarded_pod(a_guarded_zone("a"), 0, state="terminating")},
+    ],
+    ids=["not cached", "not known", "no budget", "two budgets", "out of scope", "dry run", "going already"],
+)
+def test_an_eviction_that_is_not_recorded_waits_for_no_other(changes: dict[str, object]) -> None:
+    seen = Seen(an_eviction(A0), (a_guard(),), three_zones().pods[A0])
+
+    assert contested(structs.replace(seen, **changes)) == ""
+
+
+def test_an_eviction_that_is_outpaced_is_denied_like_any_other() -> None:
+    verdict = outpaced(Seen(an_eviction(A0), (a_guard(),), three_zones().pods[A0]))
+
+    assert (verdict.allowed, verdict.word, verdict.code) == (False, "denied", 429)
+    assert verdict.message.startswith("1 pod unknown in ingester-zone-a: ")

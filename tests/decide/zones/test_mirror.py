@@ -18,6 +18,7 @@ from tests.decide.zones.outsiders import (
     Outsiders,
     a_delayed,
     a_mirror,
+    a_scale,
     annotated,
     beside,
     decided,
@@ -144,8 +145,20 @@ def test_a_kind_that_cannot_be_resolved_is_an_error(served: Answer, told: str) -
     [
         pytest.param(Bad("refused", "forbidden", 403), "forbidden", id="forbidden"),
         pytest.param(Good(b"nonsense"), "could not be understood", id="nonsense"),
-        pytest.param(Good(b'{"spec":{"replicas":-1}}'), "-1", id="a negative number"),
-        pytest.param(Good(b'{"spec":{"replicas":3000000000}}'), "3000000000", id="a number too large"),
+        pytest.param(Good(b"{}"), "could not be understood", id="an empty object"),
+        pytest.param(
+            Good(b'{"kind":"Status","apiVersion":"v1","status":"Failure"}'), "could not be understood", id="a Status"
+        ),
+        pytest.param(
+            Good(b'{"kind":"ReplicaTemplate","apiVersion":"rollout-operator.grafana.com/v1","spec":{"replicas":1}}'),
+            "could not be understood",
+            id="the object itself",
+        ),
+        pytest.param(
+            Good(b'{"kind":"Scale","apiVersion":"example.com/v1"}'), "could not be understood", id="a Scale of others"
+        ),
+        pytest.param(a_scale({"replicas": -1}, {}), "-1", id="a negative number"),
+        pytest.param(a_scale({"replicas": 3000000000}, {}), "3000000000", id="a number too large"),
     ],
 )
 def test_a_scale_that_cannot_be_used_is_an_error(answer: Answer, told: str) -> None:
@@ -159,6 +172,16 @@ def test_a_scale_that_cannot_be_used_is_an_error(answer: Answer, told: str) -> N
     assert scaled(decision) == {}
     assert beside(decision) == ["ReferenceUnreadable"]
     assert told in decision.asides[0].text
+
+
+def test_a_scale_that_leaves_out_its_number_asks_for_none() -> None:
+    """The API leaves out a zero."""
+    outside, zone = Outsiders(rt=(5, 3)), a_mirror("a", 3)
+    outcome(outside, zone)
+    read = next(ask for ask in outside.asked if isinstance(ask.to, Read) and ask.to.subresource == "scale")
+    outside.special[read] = a_scale({}, {})
+
+    assert scaled(outcome(outside, zone)) == {"a": 0}
 
 
 def test_an_error_ends_scaling_but_not_what_was_settled_before_it() -> None:

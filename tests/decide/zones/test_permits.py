@@ -224,17 +224,69 @@ def test_what_cannot_be_judged_is_not_deleted(kind: object) -> None:
         return Bad("unreachable", "no answer") if hit else None
 
     live.refuse = refuse
-    held = verdict(live, a_guard()).verdict
+    decision = verdict(live, a_guard())
+    held = decision.verdict
 
     assert isinstance(held, Hold)
-    assert (held.reason, held.again) == (Reason.DISRUPTION_BUDGET, NOW + timedelta(seconds=30))
+    assert (held.reason, held.again) == (Reason.DISRUPTION_STUCK, NOW + timedelta(seconds=30))
+    assert {tell.reason for tell in decision.tell} == {"RolloutBlocked"}
 
 
 def test_a_budget_for_one_zone_alone_lets_nothing_go() -> None:
     zone = a_guarded_zone("a")
     live = Live(zone, *(a_guarded_pod(zone, ordinal) for ordinal in range(3)))
 
-    assert verdict(live, a_guard()).verdict.reason is Reason.DISRUPTION_BUDGET
+    decision = verdict(live, a_guard())
+
+    assert decision.verdict.reason is Reason.DISRUPTION_STUCK
+    (told,) = decision.tell
+    assert (told.reason, told.warning) == ("RolloutBlocked", True)
+    assert "give all its zones these labels, or delete it" in told.text
+
+
+def test_a_name_without_partition_blocks_the_rollout_and_says_what_to_correct() -> None:
+    decision = verdict(outdated(), a_guard(regex="other-(.*)"))
+
+    assert decision.verdict.reason is Reason.DISRUPTION_STUCK
+    assert "correct the expression of disruption budget budget" in decision.tell[0].text
+
+
+def crashing(*ordinals: int, max_unavailable: str = "1") -> Live:
+    """Three zones; of zone a these outdated pods crash again and again."""
+    live = outdated(max_unavailable)
+    zone = structs.replace(live.zones["ingester-zone-a"], status=a_guarded_zone("a", ready=3 - len(ordinals)).status)
+    live.zones["ingester-zone-a"] = zone
+    for ordinal in ordinals:
+        pod = a_guarded_pod(zone, ordinal, state="stuck")
+        live.pods[pod.metadata.name] = pod
+    return live
+
+
+@pytest.mark.parametrize(
+    ("guard", "help_"),
+    [
+        (a_guard(), "delete it by hand, or give disruption budget budget a larger maximum"),
+        (a_guard(max_unavailable=0), "delete it by hand, or give the zone a larger rollout-max-unavailable"),
+    ],
+    ids=["a budget of one", "no budget of its own"],
+)
+def test_crashing_pods_that_keep_one_another_block_the_rollout_and_say_how_to_go_on(guard: Guard, help_: str) -> None:
+    decision = verdict(crashing(0, 1, 2), guard)
+
+    assert decision.verdict.reason is Reason.DISRUPTION_STUCK
+    assert [tell.reason for tell in decision.tell] == ["RolloutBlocked"] * 3
+    assert all(help_ in tell.text for tell in decision.tell)
+
+
+def test_a_crashing_pod_that_waits_for_others_is_only_held() -> None:
+    """A budget that is used up by pods on their way up is free again soon."""
+    live = crashing(0)
+    live.pods["ingester-zone-a-1"] = a_guarded_pod(live.zones["ingester-zone-a"], 1, revision="new", state="notReady")
+
+    decision = verdict(live, a_guard())
+
+    assert decision.verdict.reason is Reason.DISRUPTION_BUDGET
+    assert decision.tell == ()
 
 
 def test_zones_outside_of_the_group_count_when_the_budget_is_for_them() -> None:

@@ -9,7 +9,7 @@ from fairlead.api.apps import StatefulSet, StatefulSetSpec
 from fairlead.api.meta import LabelSelector, LabelSelectorRequirement
 from fairlead.api.zones import LAST_DOWNSCALE, MIN_TIME, PREPARE_PATH, PREPARE_PORT
 from fairlead.decide.ask import Bad
-from fairlead.decide.zones.neighbours import selector_text
+from fairlead.decide.zones.lists import selector_text
 from fairlead.decide.zones.prepare_downscale import prepare_downscale
 from tests.builders import NOW, a_pod
 from tests.decide.zones.reviews import (
@@ -156,6 +156,62 @@ def test_step_7_denies_without_a_service() -> None:
 
     assert not admit.allowed
     assert "spec.serviceName" in admit.message
+
+
+ELSEWHERE = ["169.254.169.254/latest/meta-data?", "x:y@evil.example/", "a#b", "[::1]", "a b", "a..b", "A", "", "é"]
+
+
+@pytest.mark.parametrize("service", ["evil.example/latest?", "evil.example:80#", *filter(None, ELSEWHERE)])
+@pytest.mark.parametrize("group", [None, "ingester"])
+def test_step_7_denies_a_service_that_would_lead_elsewhere(service: str, group: str | None) -> None:
+    zone = a_prepared_zone(service=service, group=group)
+    world = World(zone)
+
+    admit = judged(prepare_downscale, world, a_downscale(zone, 1))
+
+    assert (admit.allowed, admit.word) == (False, "name-invalid")
+    assert "spec.serviceName is no name of a Service" in admit.message
+    assert world.log == ["answer"]
+
+
+@pytest.mark.parametrize("field", ["name", "namespace"])
+@pytest.mark.parametrize("name", [*ELSEWHERE, "x" * 254])
+def test_step_7_denies_a_made_up_object_whose_name_would_lead_elsewhere(field: str, name: str) -> None:
+    zone = a_prepared_zone()
+    forged = structs.replace(zone, metadata=structs.replace(zone.metadata, **{field: name}))
+    world = World(zone)
+
+    admit = judged(prepare_downscale, world, a_downscale(forged, 1))
+
+    assert (admit.allowed, admit.word) == (False, "name-invalid")
+    assert world.log == ["answer"]
+
+
+@pytest.mark.parametrize("group", [None, "ingester"])
+@pytest.mark.parametrize("field", ["uid", "name", "namespace"])
+def test_a_made_up_object_that_is_not_there_has_nobody_called(field: str, group: str | None) -> None:
+    zone = a_prepared_zone("a", 5, group=group)
+    forged = structs.replace(zone, metadata=structs.replace(zone.metadata, **{field: "another"}))
+    world = World(zone)
+    review = structs.replace(a_downscale(forged, 3), name=zone.metadata.name)
+
+    admit = judged(prepare_downscale, world, review)
+
+    assert (admit.allowed, admit.word) == (False, "not-there")
+    assert without_effect(world)
+
+
+@pytest.mark.parametrize(("bad", "word"), [(Bad("absent"), "not-there"), (Bad("timeout", "too late"), "zone-unread")])
+def test_a_zone_without_group_must_be_there_to_be_prepared(bad: Bad, word: str) -> None:
+    zone = a_prepared_zone("a", 5, group=None)
+    world = World(zone)
+    world.fails[PARENT] = bad
+
+    admit = judged(prepare_downscale, world, a_downscale(zone, 3))
+
+    assert (admit.allowed, admit.word) == (False, word)
+    assert bad.text in admit.message
+    assert without_effect(world)
 
 
 @pytest.mark.parametrize(
@@ -335,9 +391,11 @@ def test_step_10_counts_no_pods_of_others() -> None:
 def test_step_10_finds_pods_by_the_selector_where_there_is_no_name_label() -> None:
     """H-9."""
     a, b = two()
-    spec: StatefulSetSpec = structs.replace(b.spec, template=type(b.spec.template)())
-    b = structs.replace(b, spec=spec)
     labels = {"app": "ingester", "zone": "b"}
+    spec: StatefulSetSpec = structs.replace(
+        b.spec, template=type(b.spec.template)(), selector=structs.replace(b.spec.selector, match_labels=labels)
+    )
+    b = structs.replace(b, spec=spec)
     world = World(a, b, pods=tuple(a_pod(b, ordinal, "new", labels=labels) for ordinal in range(3)))
 
     admit = judged(prepare_downscale, world, a_downscale(a, 3))

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import msgspec
 import pytest
 from msgspec import structs
 
+from fairlead.api.apps import STATEFULSETS, StatefulSet
+from fairlead.api.meta import Ref
 from fairlead.api.zones import Settings
 from fairlead.decide.act import Does, Patch, PatchKind
-from fairlead.decide.ask import Answers, Ask, Bad, Good, Http, Need
+from fairlead.decide.ask import Answers, Ask, Bad, Good, Http, Need, Read
 from fairlead.decide.decision import Admit
 from fairlead.decide.zones.preparation import MOST_PODS, normal_path
-from fairlead.decide.zones.prepare_downscale import prepare_downscale
+from fairlead.decide.zones.prepare_downscale import outpaced, prepare_downscale
 from fairlead.decide.zones.reviewing import Seen
-from tests.builders import NOW
-from tests.decide.zones.reviews import HOST, World, a_downscale, a_prepared_zone, a_scale, ago, judged, judging
+from tests.builders import NAMESPACE, NOW
+from tests.decide.zones.reviews import HOST, World, a_downscale, a_prepared_zone, a_scale, ago, judged, judging, tree_of
 
 A, B = "ingester-zone-a", "ingester-zone-b"
 STAMP = f"patch statefulset/{A}"
@@ -59,10 +61,23 @@ def test_a_scale_is_prepared_like_its_statefulset() -> None:
     assert world.last(A) is not None
 
 
+def needed(to: int, settings: Settings | None = None, now: datetime = NOW) -> Need:
+    """What a downscale of a zone of 5 without group asks for once the zone was read."""
+    zone = a_prepared_zone("a", 5, group=None)
+    need = prepare_downscale(Seen(a_downscale(zone, to), there(zone), settings or Settings()), now)
+    assert isinstance(need, Need)
+    return need
+
+
+def there(zone: StatefulSet) -> Answers:
+    """That the zone is as the review says."""
+    read = Ask(Read(Ref(STATEFULSETS, NAMESPACE, zone.metadata.name)))
+    return Answers({read: Good(msgspec.json.encode(tree_of(zone)))})
+
+
 def calls_of(to: int, settings: Settings) -> list[Ask]:
     """The calls to pods that a downscale of a zone of 5 asks for."""
-    need = prepare_downscale(Seen(a_downscale(a_prepared_zone("a", 5, group=None), to), settings=settings), NOW)
-    assert isinstance(need, Need)
+    need = needed(to, settings)
     assert need.stop_at_failure
     return [each for each in need.stages[0] if isinstance(each, Ask)]
 
@@ -164,6 +179,37 @@ def test_a_pod_that_does_not_prepare_ends_it_and_all_are_undone_after_the_answer
     assert after == [f"DELETE {A}-{ordinal}" for ordinal in (1, 2, 3, 4)] + ["end"]
 
 
+def test_a_client_that_has_gone_is_undone_before_the_time_is_written() -> None:
+    """The API server cannot have heard the answer, so the downscale does not happen."""
+    world = a_world()
+    world.fails = {"awaited": Bad("unreachable", "the connection was closed")}
+
+    admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
+
+    assert (admit.allowed, admit.word) == (False, "unheard")
+    assert world.last(A) is None
+    assert world.asked("POST") == [f"POST {A}-3", f"POST {A}-4"]
+    assert world.log[-4:] == ["answer", f"DELETE {A}-3", f"DELETE {A}-4", "end"]
+
+
+def test_a_zone_without_group_is_not_undone_for_a_client_that_has_gone() -> None:
+    """Nothing keeps the client's next attempt from preparing the same pods meanwhile."""
+    world = World(a_prepared_zone("a", 5, group=None))
+    world.fails = {"awaited": Bad("unreachable", "the connection was closed")}
+
+    assert judged(prepare_downscale, world, a_downscale(world.zones[A], 3)).allowed
+
+
+def test_who_is_outpaced_is_denied_in_the_words_of_every_denial() -> None:
+    world = a_world()
+
+    admit = outpaced(Seen(a_downscale(world.zones[A], 3)))
+
+    assert not admit.allowed
+    assert f"statefulsets/{A} in namespace test from 5 to 3 replicas" in admit.message
+    assert "try again" in admit.message
+
+
 def test_undoing_goes_on_when_a_pod_does_not_answer() -> None:
     world = a_world()
     world.fails = {f"POST {A}-3": Bad("failed"), f"DELETE {A}-3": Bad("unreachable")}
@@ -176,11 +222,9 @@ def test_undoing_goes_on_when_a_pod_does_not_answer() -> None:
 
 def test_a_message_names_the_first_pods_that_failed_and_counts_the_rest() -> None:
     zone = a_prepared_zone("a", 5, group=None)
-    need = prepare_downscale(Seen(a_downscale(zone, 0)), NOW)
-    assert isinstance(need, Need)
-    answers = Answers(dict.fromkeys((each for stage in need.stages for each in stage), Bad("failed", "no")))
+    failed = dict.fromkeys((each for stage in needed(0).stages for each in stage), Bad("failed", "no"))
 
-    admit = prepare_downscale(Seen(a_downscale(zone, 0), answers), NOW)
+    admit = prepare_downscale(Seen(a_downscale(zone, 0), Answers({**there(zone).known, **failed})), NOW)
 
     assert isinstance(admit, Admit)
     assert f"{A}-0: no; {A}-1: no; {A}-2: no; 2 more" in admit.message
@@ -201,10 +245,8 @@ def test_a_time_that_cannot_be_written_denies_and_undoes(bad: Bad) -> None:
 
 
 def test_the_time_is_a_patch_of_one_annotation_without_a_version() -> None:
-    world = a_world(group=None)
-    need = prepare_downscale(Seen(a_downscale(world.zones[A], 3)), NOW + timedelta(milliseconds=700))
+    need = needed(3, now=NOW + timedelta(milliseconds=700))
 
-    assert isinstance(need, Need)
     (stamp,) = need.stages[1]
     assert isinstance(stamp, Patch)
     assert (stamp.does, stamp.kind, stamp.ref.uid) == (Does.STAMP_DOWNSCALE, PatchKind.MERGE, f"uid-{A}")
@@ -392,7 +434,7 @@ def test_a_zone_without_group_takes_no_mark() -> None:
     admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
 
     assert admit.allowed
-    assert world.log == [f"POST {A}-3", f"POST {A}-4", STAMP, "answer"]
+    assert world.log == [f"get statefulset/{A}", f"POST {A}-3", f"POST {A}-4", STAMP, "answer"]
 
 
 def test_the_time_is_compared_with_what_was_read_last() -> None:

@@ -246,7 +246,7 @@ def test_a_zone_without_group_makes_the_configmap_with_its_own_entry() -> None:
 
     assert admit.allowed
     assert world.tracked() == {A: AT_NOW}
-    assert world.log == [GET, f"POST {A}-3", f"POST {A}-4", CREATE, "answer"]
+    assert world.log == [f"get statefulset/{A}", GET, f"POST {A}-3", f"POST {A}-4", CREATE, "answer"]
 
 
 def test_a_zone_without_group_keeps_the_entries_of_others() -> None:
