@@ -101,6 +101,8 @@ class Judge:
         """The last scale of each zone that each operator asked for."""
         self._scaled: dict[str, Key] = {}
         """Which zone a pass scaled."""
+        self._refused: dict[str, Key] = {}
+        """Zones whose scale was refused, by the pass that asked for it."""
         self._tail: deque[str] = deque(maxlen=TAIL)
 
     def begins(self, operator: str) -> None:
@@ -137,6 +139,12 @@ class Judge:
                 return None
         self.broken("S15", f"{operator} sent {request.method} {request.path}")
         return None
+
+    def refused(self, request: Request) -> None:
+        """What was asked for has not been done; a pass whose scale was refused may go on to roll (P1)."""
+        place = place_of(request.path)
+        if self._scaled.get(doing()) == (place.namespace, place.name):
+            self._refused[doing()] = self._scaled.pop(doing())
 
     def answered(self, asked: Asked | None) -> None:
         if asked is not None:
@@ -223,8 +231,8 @@ class Judge:
 
     def _asks_scale(self, operator: str, key: Key) -> None:
         this = doing()
-        before = self._scaled.setdefault(this, key)
-        if before != key:
+        before = self._refused.get(this) or self._scaled.setdefault(this, key)
+        if before != key:  # a refusal ends scaling too (rule 25)
             self.broken("S8", f"{operator} scaled {key[1]} in the pass that scaled {before[1]}")
         self.scales[operator, key] = Scale(this, clock.now().timestamp())
 

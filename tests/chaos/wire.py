@@ -114,7 +114,10 @@ class Wire:
         async def write() -> Response:
             self._check(request)
             asked.append(self._judge.asks(self._process, request))
-            return await self._carried(self.faulty.send(request))
+            response = await self._carried(self.faulty.send(request))
+            if 400 <= response.status < 500:
+                self._judge.refused(request)
+            return response
 
         try:
             return await self.effect(request.doing, write)

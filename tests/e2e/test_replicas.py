@@ -80,19 +80,22 @@ async def test_several_namespaces_are_served_and_no_other(site: Site) -> None:
 
 @everywhere(controllers=False, on=("served",))
 async def test_all_namespaces_are_served(site: Site) -> None:
-    """The certificate and the Lease are then in the namespace of the kubeconfig, `default`."""
+    """The certificate and the Lease are then in the namespace of the kubeconfig, `default`.
+
+    So is its Service: what calls one of another namespace is another operator's.
+    """
     async with neighbour(site, "second") as second:
-        for each in (site, second):
-            await furnished(each)
+        for each, home in ((site, "default"), (second, "second")):
+            await furnished(each, {"service": {"namespace": home, "name": "fairlead"}})
         command = [word for word in operator(site) if word not in ("-n", site.namespace)]
 
         async with started([*command, "-A"]) as process:
             await process.port()
             answer = await site.client.call(get(Ref(SECRETS, "default", SECRET)))
-            home = entries_of(msgspec.json.decode(answer.body))
-            bundles = await worked(process, home, site, second)
+            pair = entries_of(msgspec.json.decode(answer.body))
+            bundles = await worked(process, pair, site, second)
 
-        assert bundles == [home["ca"]] * 2
+        assert bundles == [pair["ca"], b""]
 
 
 async def roles(one: Program, two: Program) -> tuple[Program, Program]:
@@ -127,12 +130,12 @@ def anew(site: Site, before: str) -> bool:
     return site.history.objects(LEASES)[LEASE]["spec"].get("holderIdentity") not in (None, "", before)
 
 
-async def furnished(site: Site) -> None:
+async def furnished(site: Site, calls: Tree | None = None) -> None:
     """A guarded zone with outdated pods, and a webhook configuration for the operator of this namespace."""
     await a_zone(site, "a", own_labels=LABELS)
     hook = {
         "name": "hook.fairlead.test",
-        "clientConfig": {"url": "https://localhost:1/"},
+        "clientConfig": calls or {"url": "https://localhost:1/"},
         "rules": [rule("CREATE", "nothing", "fairlead.test")],
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from fairlead.decide.act import AnyWrite
-from fairlead.decide.ask import REFUSAL_HOLDS, Bad, Good, Need
+from fairlead.decide.act import AnyWrite, Does, Patch
+from fairlead.decide.ask import REFUSAL_HOLDS, Answer, Bad, Good, Need, Question
 from fairlead.decide.decision import Aside, Hold, Move, Verdict
 from fairlead.decide.reason import Reason
 from fairlead.decide.zones.follow import followed, follows
@@ -28,6 +28,7 @@ TRY_AGAIN = timedelta(minutes=1)
 """After which a scaling that failed without a sign of what would help is tried again (E-13)."""
 
 
+AFTER_REFUSAL = "a change of replicas in its group was refused a moment ago"
 UNDONE = "it was scaled to it a moment ago and somebody set it back; two writers of its replicas fight"
 
 
@@ -95,6 +96,9 @@ def granted(want: Want, group: Group, now: datetime) -> AnyWrite | Aside | Hold 
         case Good():
             until = now + REFUSAL_HOLDS
             return aside(want.zone, Reason.SCALING_UNDONE, UNDONE, instead_of=want.replicas, until=until)
+    if any(is_refused_scale(asked, answer) for asked, answer in answers.known.items()):
+        until = now + REFUSAL_HOLDS  # rule 25: a refusal ends scaling, also when another zone would come next by now
+        return aside(want.zone, Reason.SCALING_REFUSED, AFTER_REFUSAL, instead_of=want.replicas, until=until)
     if unread := answers.lacking(tuple(question(zone.statefulset) for zone in group.zones)):
         return Need(unread)
     for zone in group.zones:
@@ -104,6 +108,10 @@ def granted(want: Want, group: Group, now: datetime) -> AnyWrite | Aside | Hold 
             case Reason() as reason:
                 return Hold(reason, now + CATCH_UP)
     return write
+
+
+def is_refused_scale(asked: Question, answer: Answer) -> bool:
+    return isinstance(asked, Patch) and asked.does is Does.SCALE and isinstance(answer, Bad)
 
 
 def unread_because(zone: Zone, group: Group) -> str:

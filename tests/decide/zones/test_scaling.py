@@ -361,3 +361,15 @@ def test_the_explain_document_says_that_a_zone_is_being_scaled() -> None:
 
     assert shown.stands.phase == "Scaling"
     assert shown.next[0] == "scale ingester-zone-b from 3 to 4"
+
+
+def test_rule_25_after_a_refusal_no_other_zone_is_scaled_in_its_place() -> None:
+    """Also when the zone that was refused has been changed by somebody meanwhile and asks for nothing any more."""
+    a, b, c = a_zone("a", 4), a_follower("b", 3), a_follower("c", 3)
+    refused = scale_of(decided(seen(a, b, c), Outsiders()))
+    changed = seen(a, a_follower("b", 4), c)
+
+    decision = decided(structs.replace(changed, answers=Answers({refused: Bad("failed", "not now")})), Outsiders())
+
+    assert scaled(decision) == {}
+    assert [each.reason for each in decision.asides] == [Reason.SCALING_REFUSED]
