@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
+from threading import enumerate as enumerate_threads
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -17,6 +18,18 @@ from fairlead.control.traces import Span, is_wanted, service_name, traced_caller
 from fairlead.kube.calls import Call, Reply
 from fairlead.sim.time import run
 from tests.control.world import Log
+
+
+@pytest.fixture(autouse=True)
+def no_thread_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The library draws lots in its threads, which would disturb the draws of tests that come later."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
+    before = set(enumerate_threads())
+    yield
+    left = [thread for thread in enumerate_threads() if thread not in before]
+    for thread in left:
+        thread.join(15)
+    assert [thread.name for thread in left if thread.is_alive()] == []
 
 
 @contextmanager
@@ -96,7 +109,11 @@ def test_a_collector_that_does_not_answer_does_not_hold_up_the_end(monkeypatch: 
 )
 def test_traces_are_sent_only_where_the_environment_wants_them(environment: dict[str, str], expected: bool) -> None:
     assert is_wanted(environment) is expected
-    assert (tracing(environment, "p", Log().logger()).trace is not untraced) is expected
+
+    traces = tracing(environment, "p", Log().logger())
+    traces.close()
+
+    assert (traces.trace is not untraced) is expected
 
 
 @pytest.mark.parametrize(
