@@ -5,6 +5,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 # A Python of the machine's own: uv must not fetch one.
 export UV_PYTHON_DOWNLOADS := never
+# The machine's own certificate authorities, as pip and Go use them: registries may be behind one of a company's.
+export UV_SYSTEM_CERTS ?= true
 UV = $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 
 help: ## list the commands
