@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
-import re
 
 from fairlead.cli import exits
 from fairlead.cli.crds import add_part
-
-_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n", "--namespace", metavar="NAME", default="default", help="namespace to look after (default %(default)s)"
     )
-    parser.add_argument("--image", metavar="IMAGE", default="", help="image with the programs of this release")
+    parser.add_argument("--image", metavar="IMAGE", default=None, help="image with the programs of this release")
     parser.add_argument(
         "--ha",
         action="store_true",
@@ -40,13 +37,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from fairlead.api.names import is_label
     from fairlead.cli.main import UsageError
     from fairlead.manifests.files import written
     from fairlead.manifests.values import Values
     from fairlead.manifests.zones import objects
 
     namespace = arguments.namespace
-    if not _NAMESPACE.fullmatch(namespace):
+    if arguments.image == "":
+        raise UsageError("--image is empty: name an image, or leave it out for the default")
+    if not is_label(namespace):
         raise UsageError(f'-n is "{namespace}": a namespace has up to 63 of a to z, 0 to 9 and - inside')
     if arguments.phased_deployments and not arguments.webhooks:
         raise UsageError("--phased-deployments needs --webhooks: a webhook is what holds a Deployment")
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         egress=tuple(_egress(text) for text in arguments.network_policy_egress),
         phased_deployments=arguments.phased_deployments,
         zone_tracker=arguments.zone_tracker,
-        **({"image": arguments.image} if arguments.image else {}),
+        **({} if arguments.image is None else {"image": arguments.image}),
     )
     print(written(objects(values)), end="")
     return exits.OK

@@ -138,8 +138,12 @@ def _seconds(name: str, text: str, *, positive: bool = False) -> float:
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
+    from fairlead.api.names import is_name
     from fairlead.api.zones import Settings
+    from fairlead.cli.rollout_operator import OBJECT_NAME
 
+    if arguments.zone_tracker and not is_name(arguments.zone_tracker):
+        raise ValueError(f'--zone-tracker is "{arguments.zone_tracker}": {OBJECT_NAME}')
     if not arguments.cluster_domain:
         raise ValueError('--cluster-domain is empty: set it to the domain of the cluster, such as "cluster.local."')
     if arguments.phased_deployments and not arguments.webhooks:
@@ -155,10 +159,16 @@ def _settings(arguments: argparse.Namespace) -> Settings:
 
 
 def _webhooks(arguments: argparse.Namespace) -> WebhookOptions:
+    from fairlead.api.names import is_name
+    from fairlead.cli.rollout_operator import DNS_NAME, OBJECT_NAME
     from fairlead.control.options import WebhookOptions
 
     if bool(arguments.certificate_file) != bool(arguments.certificate_key_file):
         raise ValueError("--certificate-file and --certificate-key-file belong together: give both, or none of them")
+    if arguments.certificate_dns_name and not is_name(arguments.certificate_dns_name):
+        raise ValueError(f'--certificate-dns-name is "{arguments.certificate_dns_name}": {DNS_NAME}')
+    if not is_name(arguments.certificate_secret):
+        raise ValueError(f'--certificate-secret is "{arguments.certificate_secret}": {OBJECT_NAME}')
     return WebhookOptions(
         port=arguments.webhooks_port,
         certificate_file=arguments.certificate_file,

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from fairlead.api.durations import format_go
+from fairlead.api.names import is_name
 from fairlead.api.unchecked import UNCHECKED_PATHS
 from fairlead.cli import exits
 from fairlead.cli.goflags import BOOL, DURATION, FLOAT, INT, LIST, PROMETHEUS, STRING, Flag, Leave, Parsed, parse
@@ -24,6 +25,9 @@ PROCESS = "rollout-operator"
 LEVELS = ("debug", "info", "warn", "error")
 FORMATS = ("logfmt", "json")
 
+DNS_NAME = "set it to a name in DNS (a to z, 0 to 9, - and . inside)"
+OBJECT_NAME = "a name has up to 253 of a to z, 0 to 9, - and . inside"
+MOST_IN_ORGANISATION = 64
 NO_TIMEOUT = 86400.0
 """Seconds: a client time-out of 0 or less asks for none, and no call of the operator lives for a day."""
 
@@ -246,6 +250,8 @@ def _zone_problems(given: Parsed) -> Iterator[str]:
         yield f'-{CLUSTER_DOMAIN.name} is empty: set it to the domain of the cluster, such as "cluster.local."'
     if given[ZONE_TRACKER] and not given[ZONE_TRACKER_MAP]:
         yield f"-{ZONE_TRACKER_MAP.name} is empty: name a ConfigMap, or leave out -{ZONE_TRACKER.name}"
+    elif given[ZONE_TRACKER] and not is_name(given[ZONE_TRACKER_MAP]):
+        yield f'-{ZONE_TRACKER_MAP.name} is "{given[ZONE_TRACKER_MAP]}": {OBJECT_NAME}'
     if given[VALIDATION_SOFT] and not given[VALIDATION]:
         yield f"-{VALIDATION_SOFT.name} needs -{VALIDATION.name}: set both, or none of them"
     for timeout in (TLS_TIMEOUT, READY_PATCH_TIMEOUT):
@@ -260,8 +266,7 @@ def _zone_problems(given: Parsed) -> Iterator[str]:
 
 def _tls_problems(given: Parsed) -> Iterator[str]:
     if given[SELF_SIGNED]:
-        if given[SELF_SIGNED_EXPIRATION] <= 0:
-            yield f"-{SELF_SIGNED_EXPIRATION.name} is 0: set it to a time longer than 0"
+        yield from _self_signed_problems(given)
         return
     for file in (TLS_CERT, TLS_KEY):
         if not given[file]:
@@ -271,6 +276,18 @@ def _tls_problems(given: Parsed) -> Iterator[str]:
             f"-{UPDATE_CA_BUNDLE.name} needs a self-signed certificate:"
             f" set -{UPDATE_CA_BUNDLE.name}=false for a certificate of your own"
         )
+
+
+def _self_signed_problems(given: Parsed) -> Iterator[str]:
+    if given[SELF_SIGNED_EXPIRATION] <= 0:
+        yield f"-{SELF_SIGNED_EXPIRATION.name} is 0: set it to a time longer than 0"
+    name, organisation = given[SELF_SIGNED_DNS], given[SELF_SIGNED_ORG]
+    if name and not is_name(name):
+        yield f'-{SELF_SIGNED_DNS.name} is "{name}": {DNS_NAME}'
+    if not is_name(given[SELF_SIGNED_SECRET]):
+        yield f'-{SELF_SIGNED_SECRET.name} is "{given[SELF_SIGNED_SECRET]}": {OBJECT_NAME}'
+    if not 1 <= len(organisation) <= MOST_IN_ORGANISATION:
+        yield f"-{SELF_SIGNED_ORG.name} has {len(organisation)} characters: a certificate takes 1 to 64"
 
 
 def warnings(given: Parsed) -> Iterator[str]:

@@ -90,3 +90,9 @@ def test_files_replace_the_certificate_that_is_made() -> None:
 def test_what_cannot_be_used_is_said_with_what_to_set(words: tuple[str, ...], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         options(*words)
+
+
+@pytest.mark.parametrize("flag", ["--certificate-dns-name", "--certificate-secret", "--zone-tracker"])
+def test_what_is_no_name_is_refused_before_the_start(flag: str) -> None:
+    with pytest.raises(ValueError, match=f'{flag} is "A b": '):
+        options("--webhooks", f"{flag}=A b")

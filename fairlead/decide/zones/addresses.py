@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from fairlead.api.apps import StatefulSet
+from fairlead.api.names import is_label, is_name
 from fairlead.api.zones import Settings
-
-_LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
-_NAMESPACE = re.compile(_LABEL)
-_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
-_LONGEST_LABEL = 63
-_LONGEST_NAME = 253
 
 
 def unaddressable(statefulset: StatefulSet) -> str:
@@ -23,11 +16,11 @@ def unaddressable(statefulset: StatefulSet) -> str:
     metadata, service = statefulset.metadata, statefulset.spec.service_name
     if not service:
         return "spec.serviceName is empty, so its pods have no names to be called by"
-    if not _NAME.fullmatch(service) or len(service) > _LONGEST_NAME:
+    if not is_name(service):
         return "spec.serviceName is no name of a Service (a to z, 0 to 9, - and . inside): its pods cannot be called"
-    if not _NAME.fullmatch(metadata.name) or len(metadata.name) > _LONGEST_NAME:
+    if not is_name(metadata.name):
         return "its name is none that a StatefulSet can have: its pods cannot be called"
-    if not _NAMESPACE.fullmatch(metadata.namespace) or len(metadata.namespace) > _LONGEST_LABEL:
+    if not is_label(metadata.namespace):
         return "its namespace has no name that a namespace can have: its pods cannot be called"
     return ""
 
