@@ -34,10 +34,10 @@ from bench.rollout import QUIET, SETUP_LIMIT, Stage, Stuck, staged
 from bench.subjects import FAIRLEAD, UPSTREAM, Subject, subjects, until_ready
 from bench.watching import answered
 from fairlead.api.apps import STATEFULSETS
+from fairlead.api.configurations import ZPDBS
 from fairlead.api.core import SECRETS
 from fairlead.api.meta import Ref, Resource
 from fairlead.api.zones import GROUP_LABEL, NO_DOWNSCALE
-from fairlead.api.zpdb import ZPDBS
 from fairlead.kube.request import MERGE_PATCH, get, patch
 from fairlead.manifests.files import custom_resources
 from fairlead.plane.build import Unavailable

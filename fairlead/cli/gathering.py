@@ -12,18 +12,18 @@ from functools import partial
 from math import inf
 
 from fairlead.api.apps import STATEFULSETS, StatefulSet
+from fairlead.api.configurations import Configuration
 from fairlead.api.core import PODS, Pod
 from fairlead.api.explain import Block, Explain
-from fairlead.api.healthcheck import HEALTH_CHECKS, RolloutHealthCheck
 from fairlead.api.zones import GROUP_LABEL, Settings
-from fairlead.api.zpdb import ZPDBS, Zpdb
+from fairlead.control.configured import BUDGETS, CHECKS, Sort
 from fairlead.control.gather.zones import POD_INDEXES, STATEFULSET_INDEXES, all_groups, snapshot
 from fairlead.control.part import Key
 from fairlead.decide.ask import Answer, Answers, Ask, Bad, Good, Http, Question, Recall, Remember
 from fairlead.decide.decision import Decision
 from fairlead.decide.zones import decide
-from fairlead.decide.zones.checks import HealthCheck, Invalid, read
-from fairlead.decide.zones.configurations import NONE, observe
+from fairlead.decide.zones.checks import HealthCheck
+from fairlead.decide.zones.configurations import C, Configurations, observe
 from fairlead.decide.zones.explain import explain, wait_key
 from fairlead.decide.zones.seen import Snapshot
 from fairlead.decide.zones.zpdb import Guard
@@ -85,24 +85,16 @@ class View:
         if clock.monotonic() < until:
             return rules
         with suppress(ServerError, TransportError):
-            rules = await self._listed_budgets(namespace), await self._listed_checks(namespace)
+            rules = await self._listed(BUDGETS, namespace), await self._listed(CHECKS, namespace)
             self._rules[namespace] = (clock.monotonic() + RULES_SERVE, rules)
         return rules
 
-    async def _listed_budgets(self, namespace: str) -> tuple[Guard, ...]:
-        state = NONE
+    async def _listed(self, sort: Sort[C], namespace: str) -> tuple[C, ...]:
+        state: Configurations[C] = Configurations()
         with suppress(NotFound, Forbidden):
-            for item in (await self._client.list(ZPDBS, Zpdb, namespace=namespace)).items:
-                state, _ = observe(state, item)
+            for item in (await self._client.list(sort.resource, Configuration, namespace=namespace)).items:
+                state, _ = observe(state, item, sort.read)
         return state.of(namespace)
-
-    async def _listed_checks(self, namespace: str) -> tuple[HealthCheck, ...]:
-        checks: list[HealthCheck] = []
-        with suppress(NotFound, Forbidden):
-            for item in (await self._client.list(HEALTH_CHECKS, RolloutHealthCheck, namespace=namespace)).items:
-                with suppress(Invalid):
-                    checks.append(read(item.metadata, item.spec))
-        return tuple(checks)
 
 
 def _looking(ask: Asker) -> Asker:

@@ -13,19 +13,20 @@ from typing import cast
 from fairlead.api.core import PODS, Pod
 from fairlead.api.meta import Resource
 from fairlead.api.zones import Settings
-from fairlead.control.budgets import Budgets
+from fairlead.control.configured import Configured
 from fairlead.control.part import Key, Part, Saying, Wake
 from fairlead.decide.act import Does
 from fairlead.decide.ask import Answers
 from fairlead.decide.decision import Decision
 from fairlead.decide.zones.ready_time import Seen, decide, is_due
+from fairlead.decide.zones.zpdb import Guard
 from fairlead.kube.informer import Change, Informer
 from fairlead.kube.store import Named
 
 NAME = "ready-time"
 DONE = {Does.STAMP_READY: Saying("debug", "ready-time written")}
 
-Watched = tuple[Informer[Pod], Budgets]
+Watched = tuple[Informer[Pod], Configured[Guard]]
 
 
 def stamping(watched: Mapping[str, Watched], settings: Settings) -> Part[Seen]:
@@ -83,7 +84,7 @@ class _Pods:
         return self._watched.get(key.namespace) or self._watched[""]
 
 
-def _waking(budgets: Budgets, wake: Wake) -> Callable[[Change[Pod]], None]:
+def _waking(budgets: Configured[Guard], wake: Wake) -> Callable[[Change[Pod]], None]:
     def changed(change: Change[Pod]) -> None:
         if change.new is not None and _is_due(change.new, budgets):
             wake(_key(change.new), change.initial)
@@ -91,7 +92,7 @@ def _waking(budgets: Budgets, wake: Wake) -> Callable[[Change[Pod]], None]:
     return changed
 
 
-def _is_due(pod: Pod, budgets: Budgets) -> bool:
+def _is_due(pod: Pod, budgets: Configured[Guard]) -> bool:
     guards = budgets.of(pod.metadata.namespace)
     return bool(guards) and is_due(pod, guards)
 

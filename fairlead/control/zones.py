@@ -13,8 +13,7 @@ from fairlead.api.apps import STATEFULSETS, StatefulSet
 from fairlead.api.core import PODS, Pod
 from fairlead.api.meta import Resource
 from fairlead.api.zones import GROUP_LABEL, MIN_TIME, Settings
-from fairlead.control.budgets import Budgets
-from fairlead.control.checks import Checks
+from fairlead.control.configured import BUDGETS, CHECKS, Configured
 from fairlead.control.gather import zones as gathering
 from fairlead.control.metrics import Metrics
 from fairlead.control.part import Key, Part, Saying, Wake
@@ -63,8 +62,8 @@ class _Watched:
             trouble=of_pods.failed,
             restored=of_pods.restored,
         )
-        self.budgets = Budgets(client, namespace, log, metrics.observed_configuration)
-        self.checks = Checks(client, namespace, log, metrics.observed_health_check)
+        self.budgets = Configured(BUDGETS, client, namespace, log, metrics.observed_configuration)
+        self.checks = Configured(CHECKS, client, namespace, log, metrics.observed_health_check)
 
 
 def zones(

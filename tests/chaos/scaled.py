@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.api.apps import STATEFULSETS
+from fairlead.api.configurations import ZPDBS
 from fairlead.api.core import PODS
 from fairlead.api.durations import parse_go
 from fairlead.api.meta import Ref, Resource
@@ -32,7 +33,6 @@ from fairlead.api.zones import (
     Settings,
 )
 from fairlead.api.zones import MIRROR_API_VERSION as API_VERSION
-from fairlead.api.zpdb import ZPDBS
 from fairlead.kube import request
 from fairlead.kube.errors import TransportError
 from fairlead.kube.record import MemoryRecords

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from fairlead.api.apps import STATEFULSETS
+from fairlead.api.configurations import ZPDBS
 from fairlead.api.core import PODS, READY_TIME
 from fairlead.api.meta import Ref, Resource
-from fairlead.api.zpdb import ZPDBS
 from fairlead.control.manager import Manager
 from fairlead.control.options import OperatorOptions
 from fairlead.control.run import assemble

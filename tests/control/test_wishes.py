@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from fairlead.api.apps import STATEFULSETS
+from fairlead.api.configurations import HEALTH_CHECKS
 from fairlead.api.core import EVENTS, PODS
-from fairlead.api.healthcheck import HEALTH_CHECKS
 from fairlead.api.meta import Resource
 from fairlead.api.zones import EXCLUDE, HEALTH_CHECK, HEALTH_CHECK_STARTED, LEADER, ROTATE, ZONE_SOAK
 from fairlead.kube import clock

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from fairlead.api.apps import REVISION_LABEL
+from fairlead.api.configurations import ZPDBS
 from fairlead.api.core import PODS
 from fairlead.api.zones import GROUP_LABEL, NAME_LABEL
-from fairlead.api.zpdb import ZPDBS
 from fairlead.kube.client import Client
 from fairlead.kube.errors import NotFound
 from fairlead.kube.request import JSON, Request, list_page, path_of

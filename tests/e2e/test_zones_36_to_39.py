@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from fairlead.api.configurations import ZPDBS
 from fairlead.api.core import PODS, READY_TIME
-from fairlead.api.zpdb import ZPDBS
 from fairlead.kube.calls import Call
 from fairlead.kube.errors import ApiError
 from fairlead.kube.request import MERGE_PATCH, Request, path_of

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import msgspec
 
+from fairlead.api.configurations import ZPDBS
 from fairlead.api.core import LEASES
 from fairlead.api.zones import Settings
-from fairlead.api.zpdb import ZPDBS
 from fairlead.kube import clock
 from fairlead.kube.calls import Call, NoReply, Reply
 from fairlead.kube.faults import Fault, Faulty

@@ -11,8 +11,9 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
+from fairlead.api.configurations import ConfigurationMeta
 from fairlead.api.durations import parse_prometheus
-from fairlead.api.healthcheck import HealthCheckMeta
+from fairlead.decide.zones.configurations import Invalid
 
 T = TypeVar("T")
 
@@ -24,10 +25,6 @@ LONGEST_TIMEOUT = 300.0
 """Seconds."""
 
 _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
-
-
-class Invalid(ValueError):
-    """The object breaks a rule; the text begins with the field."""
 
 
 class Then(Enum):
@@ -100,7 +97,7 @@ class _Spec(Struct, frozen=True, rename="camel"):
     checks: list[_Check] = []
 
 
-def read(metadata: HealthCheckMeta, spec: object) -> HealthCheck:
+def read(metadata: ConfigurationMeta, spec: object) -> HealthCheck:
     """The object in force; raises Invalid with the first rule that is broken."""
     try:
         given = msgspec.convert(spec, _Spec)

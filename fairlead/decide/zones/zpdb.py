@@ -12,21 +12,18 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.api.apps import StatefulSet
+from fairlead.api.configurations import ZPDBS, ConfigurationMeta
 from fairlead.api.durations import parse_go
 from fairlead.api.rounding import Round, scaled
 from fairlead.api.times import parse_rfc3339
-from fairlead.api.zpdb import ZPDBS, ZpdbMeta
 from fairlead.decide.decision import Admit
+from fairlead.decide.zones.configurations import Invalid
 from fairlead.decide.zones.partitions import Expression, compiled, partition
 from fairlead.decide.zones.reviewing import Seen
 
 T = TypeVar("T")
 
 NAMES = {bool: "a boolean", int: "an integer", str: "a string", dict: "an object", list: "a list", float: "a fraction"}
-
-
-class Invalid(ValueError):
-    """The object breaks a rule; the text begins with the field."""
 
 
 class Guard(Struct, frozen=True):
@@ -88,7 +85,7 @@ class Guard(Struct, frozen=True):
             return None
 
 
-def guard_of(metadata: ZpdbMeta, spec: object) -> Guard:
+def guard_of(metadata: ConfigurationMeta, spec: object) -> Guard:
     """The budget in force; raises Invalid with the first rule that is broken."""
     fields = _typed(spec, dict[str, object], "spec")
     if fields is None:
@@ -203,7 +200,7 @@ def judge(seen: Seen, now: datetime) -> Admit:
         given = msgspec.json.decode(seen.review.object, type=_Given)
         if (given.api_version, given.kind) != (ZPDBS.api_version, ZPDBS.kind):
             raise Invalid(f"kind: must be {ZPDBS.kind} of {ZPDBS.api_version}")
-        guard_of(ZpdbMeta(name=seen.review.name, uid="", resource_version=""), given.spec)
+        guard_of(ConfigurationMeta(name=seen.review.name, uid="", resource_version=""), given.spec)
     except Invalid as error:
         return _refused(str(error))
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 
 from fairlead.api.apps import StatefulSet
-from fairlead.api.healthcheck import HealthCheckMeta
+from fairlead.api.configurations import ConfigurationMeta
 from fairlead.api.zones import GROUP_LABEL, HEALTH_CHECK, HEALTH_CHECK_STARTED
 from fairlead.decide.ask import Answer, Answers, Ask, Bad, Good, Http, Need, Question, Read
 from fairlead.decide.decision import Decision
@@ -31,7 +31,7 @@ def a_check(*checks: dict[str, Any], labels: dict[str, str] | None = None, name:
     given = [
         {"name": f"check-{n}", "query": QUERY, "successQuery": SUCCESS, **c} for n, c in enumerate(checks or ({},))
     ]
-    metadata = HealthCheckMeta(name=name, uid="uid-check", resource_version="1", namespace="test", generation=1)
+    metadata = ConfigurationMeta(name=name, uid="uid-check", resource_version="1", namespace="test", generation=1)
     selector = {"matchLabels": {GROUP_LABEL: GROUP} if labels is None else labels}
     return read(metadata, {"selector": selector, "prometheusURL": "http://prometheus:9090", "checks": given})
 

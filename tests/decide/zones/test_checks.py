@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from fairlead.api.healthcheck import HealthCheckMeta
-from fairlead.decide.zones.checks import Check, Invalid, Then, filled, read
+from fairlead.api.configurations import ConfigurationMeta
+from fairlead.decide.zones.checks import Check, Then, filled, read
+from fairlead.decide.zones.configurations import Invalid
 
-META = HealthCheckMeta(name="errors", uid="uid", resource_version="1", namespace="test", generation=4)
+META = ConfigurationMeta(name="errors", uid="uid", resource_version="1", namespace="test", generation=4)
 QUERY = "sum(rate(errors{${targetMatchers}}[${range}]))"
 SUCCESS = "${current} <= bool ${baseline} * 2"
 

@@ -5,24 +5,33 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as some
 
-from fairlead.api.zpdb import Zpdb, ZpdbMeta
-from fairlead.decide.zones.configurations import NONE, Configurations, forget, observe
+from fairlead.api.configurations import Configuration, ConfigurationMeta
+from fairlead.decide.zones.checks import HealthCheck, read
+from fairlead.decide.zones.configurations import Configurations, Observed, forget
+from fairlead.decide.zones.configurations import observe as observe_any
+from fairlead.decide.zones.zpdb import Guard, guard_of
+
+NONE: Configurations[Guard] = Configurations()
 
 
-def budget(number: int, *, uid: str = "u", generation: int = 1, name: str = "budget") -> Zpdb:
+def observe(state: Configurations[Guard], item: Configuration) -> tuple[Configurations[Guard], Observed]:
+    return observe_any(state, item, guard_of)
+
+
+def budget(number: int, *, uid: str = "u", generation: int = 1, name: str = "budget") -> Configuration:
     """Valid unless the number is negative."""
-    meta = ZpdbMeta(name=name, uid=uid, resource_version="1", namespace="test", generation=generation)
-    return Zpdb(meta, {"selector": {"matchLabels": {"app": "x"}}, "maxUnavailable": number})
+    meta = ConfigurationMeta(name=name, uid=uid, resource_version="1", namespace="test", generation=generation)
+    return Configuration(meta, {"selector": {"matchLabels": {"app": "x"}}, "maxUnavailable": number})
 
 
-def after(*items: Zpdb) -> Configurations:
+def after(*items: Configuration) -> Configurations[Guard]:
     state = NONE
     for item in items:
         state, _ = observe(state, item)
     return state
 
 
-def in_force(state: Configurations) -> list[int]:
+def in_force(state: Configurations[Guard]) -> list[int]:
     return [guard.max_unavailable for guard in state.of("test")]
 
 
@@ -86,7 +95,7 @@ EVENTS = some.lists(
 
 
 @given(EVENTS)
-def test_results_say_what_happened(events: list[tuple[bool, Zpdb]]) -> None:
+def test_results_say_what_happened(events: list[tuple[bool, Configuration]]) -> None:
     """The state changes exactly when the result says so, and what is in force was observed as valid."""
     state = NONE
     for there, item in events:
@@ -100,3 +109,22 @@ def test_results_say_what_happened(events: list[tuple[bool, Zpdb]]) -> None:
             name: guard for name, guard in before.in_force.items() if name != key
         }
         assert all(number >= 0 for number in in_force(state))
+
+
+def a_check(query: str, generation: int) -> Configuration:
+    """A health check; without a query it is invalid."""
+    meta = ConfigurationMeta(name="check", uid="u", resource_version="1", namespace="test", generation=generation)
+    check = {"name": "errors", "query": query, "successQuery": "${current} == bool 0"}
+    spec = {"selector": {"matchLabels": {}}, "prometheusURL": "http://prometheus", "checks": [check]}
+    return Configuration(meta, spec)
+
+
+def test_health_checks_are_put_in_force_by_the_same_rules() -> None:
+    query = "up{${targetMatchers}}"
+    nothing: Configurations[HealthCheck] = Configurations()
+    state, _ = observe_any(nothing, a_check(query, 2), read)
+
+    assert observe_any(state, a_check(query, 1), read)[1].result == "ignored"
+    kept, observed = observe_any(state, a_check("", 3), read)
+    assert (kept, observed.result) == (state, "invalid")
+    assert forget(state, a_check(query, 2))[0].of("test") == ()

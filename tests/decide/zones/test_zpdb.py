@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as some
 from msgspec import Raw
 
+from fairlead.api.configurations import ConfigurationMeta
 from fairlead.api.review import Review
-from fairlead.api.zpdb import ZpdbMeta
+from fairlead.decide.zones.configurations import Invalid
 from fairlead.decide.zones.reviewing import Seen
-from fairlead.decide.zones.zpdb import Guard, Invalid, guard_of, judge
+from fairlead.decide.zones.zpdb import Guard, guard_of, judge
 from tests.builders import NOW, a_zone
 
-META = ZpdbMeta(name="budget", uid="u", resource_version="1", namespace="test", generation=3)
+META = ConfigurationMeta(name="budget", uid="u", resource_version="1", namespace="test", generation=3)
 SELECTOR = {"matchLabels": {"app": "x"}}
 ONE_GROUP, TWO_GROUPS = "zone-[a-z]-([0-9]+)", "(zone)-[a-z]-([0-9]+)"
 

@@ -1,4 +1,4 @@
-"""ZoneAwarePodDisruptionBudgets, as they come in; their spec stays as it was written until it has been checked."""
+"""Objects that configure the zone part, as they come in; their spec stays as it was written until it is checked."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from fairlead.api.meta import Meta, Resource
 from fairlead.api.zones import API_GROUP
 
 ZPDBS = Resource(API_GROUP, "v1", "zoneawarepoddisruptionbudgets", "ZoneAwarePodDisruptionBudget")
+HEALTH_CHECKS = Resource(API_GROUP, "v1", "rollouthealthchecks", "RolloutHealthCheck")
 
 
-class ZpdbMeta(Meta, frozen=True, rename="camel"):
+class ConfigurationMeta(Meta, frozen=True, rename="camel"):
     generation: int = 0
 
 
-class Zpdb(Struct, frozen=True):
-    metadata: ZpdbMeta
+class Configuration(Struct, frozen=True):
+    metadata: ConfigurationMeta
     spec: object = None
     """Any JSON: an object of the wrong shape must not make the watch fail."""
