@@ -39,7 +39,7 @@ prometheus: setup ## build Prometheus once, into the user's cache; tests of heal
 	@$(BIN)/python -m fairlead.plane.prometheus >/dev/null || true
 
 lock: setup ## renew requirements.lock from pyproject.toml
-	@$(UV) pip compile -q --universal --generate-hashes --no-header --no-emit-index-url --extra dev --extra traces \
+	@$(UV) pip compile -q --universal --generate-hashes --no-header --no-emit-index-url --extra dev --extra sim --extra traces \
 		--upgrade -o requirements.lock pyproject.toml
 
 .venv/.ready: requirements.lock pyproject.toml

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from fairlead.api import environments
 from fairlead.api.zones import Settings
 from fairlead.webhook.cluster_label import ClusterLabel
 
@@ -28,6 +29,32 @@ class WebhookOptions(Struct, frozen=True, kw_only=True):
     """Whether certificates are replaced while running; else the process ends with its certificate."""
     injects: bool = True
     """Whether the authority of a certificate made by us is written into the labelled webhook configurations."""
+
+
+class ConversionOptions(Struct, frozen=True, kw_only=True):
+    """How the conversion webhook of the environment kinds is served and registered."""
+
+    service_name: str
+    service_namespace: str
+    service_port: int = 8001
+    host: str = "::"
+    """All interfaces by default."""
+    port: int = 8001
+    """0: any free port."""
+    url: str = ""
+    """Instead of the Service: where the API server finds the webhook when the operator runs outside the cluster."""
+    authority_file: str = "/etc/tls/ca.crt"
+    certificate_file: str = "/etc/tls/tls.crt"
+    key_file: str = "/etc/tls/tls.key"
+    reload_interval: float = 3600.0
+    columns: tuple[environments.Json, ...] = ()
+    """Printer columns of v1alpha2 and v1 before the three of the contract."""
+
+
+class EnvironmentsOptions(Struct, frozen=True, kw_only=True):
+    settings: environments.Settings
+    conversion: ConversionOptions | None = None
+    """None: the definitions are neither registered nor converted here."""
 
 
 class OperatorOptions(Struct, frozen=True, kw_only=True):
@@ -62,5 +89,9 @@ class OperatorOptions(Struct, frozen=True, kw_only=True):
     """Of the zone part; its interval is the one above."""
     webhooks: WebhookOptions | None = None
     """None: none are served."""
+    environments: EnvironmentsOptions | None = None
+    """Of the environment part, where it is one of the parts."""
+    server_host: str = "::"
+    """All interfaces by default."""
     cluster: ClusterLabel | None = None
     """What requests to both servers must say; None: they are not checked."""

@@ -27,6 +27,21 @@ class Does(Enum):
     RELEASE_DEPLOYMENT = "release-deployment"
     BLOCK_DEPLOYMENT = "block-deployment"
     INJECT_CA = "inject-ca"
+    ADD_FINALIZER = "add-finalizer"
+    REMOVE_FINALIZER = "remove-finalizer"
+    REPORT_STATUS = "report-status"
+    """The status of an environment, a balancer or a console; of an environment it is also what later rounds go by."""
+    SET_ENVIRONMENT_ID = "set-environment-id"
+    APPLY_OBJECT = "apply-object"
+    """An object that goes with an environment, whatever its generation."""
+    APPLY_GENERATION = "apply-generation"
+    MOVE_SERVICE = "move-service"
+    """The public Service selects another generation."""
+    REMOVE_GENERATION = "remove-generation"
+    REMOVE_COMPANION = "remove-companion"
+    """A Balancer or Console that is switched off."""
+    MIGRATE_SELECTOR = "migrate-selector"
+    """A Deployment whose selector cannot be changed gets another one, its pods staying."""
 
 
 class PatchKind(Enum):

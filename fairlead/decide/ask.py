@@ -45,6 +45,19 @@ class Discover(Struct, frozen=True):
     kind: str
 
 
+class SignIn(Struct, frozen=True):
+    """How a session is opened before a call: this body, with a value of a Secret in it, is posted and cookies are kept.
+
+    The Secret's value is put in when it is sent and shown nowhere. The session serves until the server refuses it (401,
+    403) or the Secret changes. A Secret without the key means that no session is needed.
+    """
+
+    url: str
+    username: str
+    secret: Ref
+    key: str
+
+
 class Http(Struct, frozen=True):
     """A call outside the API server; answered with the body of a 2xx, anything else is Bad("failed") with its code."""
 
@@ -55,6 +68,10 @@ class Http(Struct, frozen=True):
     body: bytes = b""
     tries: int = 1
     """How often it is sent until it succeeds."""
+    sign_in: SignIn | None = None
+    """A session that the call needs; when it cannot be opened the call is not sent and is answered Bad("sign-in")."""
+    verified: bool = True
+    """Whether the certificate of the other side must be trusted."""
 
 
 class Recall(Struct, frozen=True):
@@ -104,7 +121,7 @@ class Good(Struct, frozen=True):
 
 class Bad(Struct, frozen=True):
     """`kind` is a word to decide by: `absent`, `refused`, `unreachable`, `timeout`, `limited`, `conflict`, `failed`,
-    `not-sent`."""
+    `not-sent`, `sign-in`."""
 
     kind: str
     text: str = ""

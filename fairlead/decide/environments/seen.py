@@ -1,0 +1,65 @@
+"""What a decision about an environment, a balancer or a console may read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from msgspec import Struct
+
+from fairlead.api.apps import Deployment, StatefulSet
+from fairlead.api.environments import Balancer, Child, Console, Materialize, Settings
+from fairlead.api.meta import Ref, Resource
+from fairlead.decide.ask import Answers
+
+Applied = Mapping[Ref, str]
+"""By object (without UID): the digest of the body that was applied last, as long as the cache shows it unchanged since.
+
+It lives in memory: after a restart everything that is applied on every pass is applied once more, which changes nothing
+where nothing differs.
+"""
+
+Children = Mapping[tuple[Resource, str], Child]
+"""By kind and name: the objects in the environment's namespace that carry its resource id."""
+
+
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """Of one environment."""
+
+    environment: Materialize
+    twins: tuple[Materialize, ...] = ()
+    """Other Materialize objects, in any namespace, with the same environment id."""
+    statefulsets: tuple[StatefulSet, ...] = ()
+    """Those in its namespace that carry its resource id."""
+    children: Children = {}
+    balancer: Balancer | None = None
+    """The one of the same name."""
+    console: Console | None = None
+    has_certificates: bool = True
+    """Whether cert-manager's Certificate is served."""
+    applied: Applied = {}
+    settings: Settings = Settings()
+    answers: Answers = Answers()
+    since: Mapping[str, datetime] = {}
+    """By wait: when it was first seen by this process, for explanations."""
+
+
+class BalancerSnapshot(Struct, frozen=True, kw_only=True):
+    balancer: Balancer
+    deployment: Deployment | None = None
+    """The one of its name that it owns or may adopt."""
+    children: Children = {}
+    has_certificates: bool = True
+    applied: Applied = {}
+    settings: Settings = Settings()
+    answers: Answers = Answers()
+
+
+class ConsoleSnapshot(Struct, frozen=True, kw_only=True):
+    console: Console
+    deployment: Deployment | None = None
+    children: Children = {}
+    has_certificates: bool = True
+    applied: Applied = {}
+    settings: Settings = Settings()
+    answers: Answers = Answers()
