@@ -18,7 +18,7 @@ from fairlead.api.meta import Ref
 from fairlead.api.zones import OWN_LABELS
 from fairlead.control.calling import measured
 from fairlead.control.manager import Manager, Pace
-from fairlead.control.metrics import GroupSeries, Metrics
+from fairlead.control.metrics import Metrics
 from fairlead.control.options import OperatorOptions
 from fairlead.control.part import Part
 from fairlead.control.phased import with_phased
@@ -121,10 +121,9 @@ def put_together(
         mistaken=lambda error: log.error("asking failed by a mistake of the operator", exc_info=error),
     )
     manager = Manager(
-        part,
+        (part,),
         outside,
         log=log,
-        watcher=GroupSeries(metrics),
         recorder=recorder,
         pace=Pace(options.interval),
         election=election,

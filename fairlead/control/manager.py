@@ -7,22 +7,24 @@ rolled, over which wire, or whether time is real.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
 from msgspec import Struct
 from structlog.types import FilteringBoundLogger
 
-from fairlead.control.part import Key, Part
-from fairlead.control.rounds import PassFailed, Rounds, Terms, Watcher
+from fairlead.control.part import BackOff, Key, Part
+from fairlead.control.rounds import PassFailed, Rounds, Terms
 from fairlead.control.traces import Trace, untraced
 from fairlead.control.webhooks import Webhooks
 from fairlead.decide.act import Tell
 from fairlead.drive.outside import Outside
 from fairlead.kube import clock
-from fairlead.kube.election import Election
+from fairlead.kube.election import Election, LostLease
 from fairlead.kube.errors import KubeError
 from fairlead.kube.events import Recorder
+from fairlead.kube.informer import Informer
 from fairlead.kube.queue import Queue
 from fairlead.kube.worker import work
 
@@ -36,8 +38,8 @@ LONGEST_WRITE = 30.0
 """Seconds; without a lease a write may take as long as any call, but the rollout waits for it."""
 LEAST_BACK_OFF = 0.1
 """Seconds until a failed round is tried again, however short the interval: what fails at once fills no loop."""
-LESSER_BACK_OFF = 5.0
-"""Seconds until a failed round of a part beside the main one is tried again, doubling up to RESYNC."""
+LESSER_BACK_OFF = BackOff(5.0, RESYNC)
+"""Of a part beside another one."""
 WORKERS = 8
 
 
@@ -47,11 +49,13 @@ class Pace(Struct, frozen=True):
     interval: float | None = None
     """Least seconds between two rounds of a rollout, and until a failed one is tried again; None: as facts allow."""
 
-    def queue(self) -> Queue[Key]:
+    def queue(self, back_off: BackOff | None) -> Queue[Key]:
+        if back_off is not None:
+            return Queue(first_delay=back_off.first, longest_delay=back_off.longest, jitter=back_off.jitter)
         if self.interval is None:
             return Queue()
-        back_off = max(self.interval, LEAST_BACK_OFF)
-        return Queue(first_delay=back_off, longest_delay=back_off, spacing=max(self.interval, 0.0))
+        seconds = max(self.interval, LEAST_BACK_OFF)
+        return Queue(first_delay=seconds, longest_delay=seconds, spacing=max(self.interval, 0.0))
 
     @property
     def patience(self) -> float:
@@ -68,35 +72,29 @@ class _Lane:
         self.queue = queue
         self.workers = workers
 
-    def wake(self, key: Key, initial: bool) -> None:
-        self.queue.add(key, initial=initial)
-
-
-class _Nobody:
-    """Watches the rounds that no metric is about."""
-
-    def started(self, key: Key) -> None: ...
-
-    def ended(self, key: Key, seconds: float, *, failed: bool, at: float) -> None: ...
-
-    def vanished(self, key: Key) -> None: ...
+    def wake(self, key: Key, initial: bool, *, gently: bool = False) -> None:
+        if gently:
+            self.queue.nudge(key)
+        else:
+            self.queue.add(key, initial=initial)
 
 
 class Manager:
-    """Runs one part against one cluster, and the lesser ones beside it."""
+    """Runs parts against one cluster, and the lesser ones beside them."""
 
     def __init__(
         self,
-        part: Part[Any],
+        parts: Sequence[Part[Any]],
         outside: Outside,
         *,
         log: FilteringBoundLogger,
-        watcher: Watcher,
         recorder: Recorder,
         webhooks: Webhooks,
         pace: Pace,
         election: Election | None = None,
+        rejoins: bool = False,
     ) -> None:
+        """`rejoins`: when the lease is lost, rounds end and it is stood for again, instead of raising LostLease."""
         self.trace: Trace = untraced
         """Opens a span for every round; set before `run`."""
         self.webhooks = webhooks
@@ -104,44 +102,66 @@ class Manager:
         self.ready = asyncio.Event()
         """Set once the caches are filled."""
         self.leading = asyncio.Event()
-        """Set once rounds run: with a lease, only when it is held."""
-        self._part = part
+        """Set while rounds run: with a lease, only when it is held."""
+        self._parts = tuple(parts)
         self._log = log
         self._recorder = recorder
         self._election = election
+        self._rejoins = rejoins
         timeout = min(outside.client.timeout, LONGEST_WRITE) if election is None else election.write_timeout
-        terms = Terms(pace.patience, timeout)
-        rounds: Rounds[Any] = Rounds(part, outside, terms, log, self._tell, watcher)
-        self._lanes = [_Lane(part, rounds, pace.queue(), WORKERS)]
-        for lesser in part.beside:
-            limited = Terms(pace.patience, min(timeout, lesser.write_timeout))
-            rounds = Rounds(lesser, outside, limited, log, self._tell, _Nobody())
-            # One at a time: it shall not use up what the client may send while a rollout has something to do.
-            queue: Queue[Key] = Queue(first_delay=LESSER_BACK_OFF, longest_delay=RESYNC)
-            self._lanes.append(_Lane(lesser, rounds, queue, workers=1))
+        self._lanes: list[_Lane] = []
+        for part in parts:
+            terms = Terms(pace.patience, min(timeout, part.write_timeout))
+            self._add(part, outside, terms, pace.queue(part.back_off), WORKERS)
+        for part in parts:
+            for lesser in part.beside:
+                terms = Terms(pace.patience, min(timeout, lesser.write_timeout))
+                # One at a time: it shall not use up what the client may send while a rollout has something to do.
+                self._add(lesser, outside, terms, pace.queue(LESSER_BACK_OFF), workers=1)
+
+    def _add(self, part: Part[Any], outside: Outside, terms: Terms, queue: Queue[Key], workers: int) -> None:
+        rounds: Rounds[Any] = Rounds(part, outside, terms, self._log, self._tell)
+        self._lanes.append(_Lane(part, rounds, queue, workers))
 
     async def run(self) -> None:
         """Until cancelled, until `stop`, or until the lease is lost."""
         for lane in self._lanes:
             lane.part.subscribe(lane.wake)
         async with asyncio.TaskGroup() as tasks:
-            watched = (*self._part.informers, *self._part.optional)
-            background = [tasks.create_task(informer.run()) for informer in watched]
+            background = [tasks.create_task(informer.run()) for informer in self._watched()]
             background.append(tasks.create_task(self._recorder.run()))
-            for informer in self._part.informers:
-                await informer.synced.wait()
-            for optional in self._part.optional:
-                await optional.settled.wait()
-            self.ready.set()
-            self._log.info("ready", part=self._part.name)
+            background.append(tasks.create_task(self._fill()))
             try:
+                if all(part.prelude is None for part in self._parts):
+                    # Who cannot read what it decides about does not take the lease from one that can.
+                    await self.ready.wait()
                 if self._election is None:
                     await self._lead()
                 else:
-                    await self._election.run(self._lead_afresh)
+                    await self._stand(self._election)
             finally:
                 for task in background:
                     task.cancel()
+
+    async def _fill(self) -> None:
+        for part in self._parts:
+            for informer in part.informers:
+                await informer.synced.wait()
+            for optional in part.optional:
+                await optional.settled.wait()
+        self.ready.set()
+        self._log.info("ready", part=",".join(part.name for part in self._parts))
+
+    async def _stand(self, election: Election) -> None:
+        while True:
+            try:
+                return await election.run(self._lead_afresh)
+            except LostLease as error:
+                if not self._rejoins:
+                    raise
+                self._log.warning("lease lost", error=str(error), help="it is stood for again; webhooks go on")
+            finally:
+                self.leading.clear()
 
     async def _lead_afresh(self) -> None:
         """Leads with caches that show all that an earlier leader wrote, however late its last write was.
@@ -159,14 +179,25 @@ class Manager:
             lane.queue.close()
 
     async def _lead(self) -> None:
+        await self._prepare()
         self.leading.set()
         async with asyncio.TaskGroup() as tasks:
             resync = tasks.create_task(self._resync())
             async with asyncio.TaskGroup() as working:
                 for lane in self._lanes:
-                    failed, rounds = partial(self._failed, part=lane.part), partial(self._traced, lane)
+                    failed, rounds = partial(self._failed, lesser=lane.workers == 1), partial(self._traced, lane)
                     working.create_task(work(lane.queue, rounds, workers=lane.workers, failed=failed))
             resync.cancel()
+
+    async def _prepare(self) -> None:
+        """What must be there before the caches can be filled, and then the caches."""
+        if self.ready.is_set():
+            return
+        for part in self._parts:
+            if part.prelude is not None:
+                await part.prelude()
+        self._ask_for_lists()  # those that found nothing there wait a while before they look again
+        await self.ready.wait()
 
     async def _traced(self, lane: _Lane, key: Key) -> float | None:
         with self.trace("round") as span:
@@ -181,15 +212,20 @@ class Manager:
             await asyncio.sleep(RESYNC)
             self._ask_for_lists()  # what they bring that is new wakes its rollouts
 
+    def _watched(self) -> Iterator[Informer[Any]]:
+        """Every informer once, also where parts share it."""
+        every = (informer for part in self._parts for informer in (*part.informers, *part.optional))
+        return iter(dict.fromkeys(every))
+
     def _ask_for_lists(self) -> None:
-        for informer in (*self._part.informers, *self._part.optional):
+        for informer in self._watched():
             informer.ask_for_list()
 
     def _tell(self, tell: Tell) -> None:
         self._recorder.tell(tell.about, tell.warning, tell.reason, tell.text)
 
-    def _failed(self, key: Key, error: Exception, part: Part[Any]) -> None:
-        if part is not self._part and isinstance(error, KubeError):
+    def _failed(self, key: Key, error: Exception, lesser: bool) -> None:
+        if lesser and isinstance(error, KubeError):
             return  # the write that failed has its record, and no rollout waits for it
         if isinstance(error, PassFailed | KubeError):
             self._log.warning("reconcile failed", rollout=str(key), error=str(error))

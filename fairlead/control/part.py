@@ -6,10 +6,10 @@ What all parts share (queue, own writes, rounds, leadership, logs) is in the eng
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 from math import inf
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -17,6 +17,7 @@ from fairlead.api.meta import Resource
 from fairlead.decide.act import Does
 from fairlead.decide.ask import Answers
 from fairlead.decide.decision import Decide, Decision
+from fairlead.drive.applied import Applied
 from fairlead.kube.informer import Informer
 from fairlead.kube.optional import OptionalInformer
 from fairlead.kube.store import Named
@@ -42,8 +43,39 @@ class Key(tuple[str, str]):
         return "/".join(self)
 
 
-Wake = Callable[[Key, bool], None]
-"""Asks for a round of the rollout; True says that only a first list asked for it."""
+class Wake(Protocol):
+    """Asks for a round of the rollout."""
+
+    def __call__(self, key: Key, initial: bool, *, gently: bool = False) -> None:
+        """`initial`: only a first list asks for it. `gently`: a rollout that waits after a failure goes on waiting."""
+
+
+class Watcher(Protocol):
+    """Told when passes begin and end."""
+
+    def started(self, key: Key) -> None: ...
+
+    def ended(self, key: Key, seconds: float, *, failed: bool, at: float) -> None: ...
+
+    def vanished(self, key: Key) -> None: ...
+
+
+class Nobody:
+    """Watches the rounds that no metric is about."""
+
+    def started(self, key: Key) -> None: ...
+
+    def ended(self, key: Key, seconds: float, *, failed: bool, at: float) -> None: ...
+
+    def vanished(self, key: Key) -> None: ...
+
+
+class BackOff(Struct, frozen=True):
+    """Seconds until a failed round is tried again, doubling from the first to the longest, less a part by chance."""
+
+    first: float
+    longest: float
+    jitter: float = 0.0
 
 
 class Saying(Struct, frozen=True):
@@ -82,5 +114,12 @@ class Part(Struct, Generic[S], frozen=True):
     """Watched where it is served and permitted; nobody waits for it longer than until that is known."""
     beside: tuple[Part[Any], ...] = ()
     """Lesser parts on the same informers, with rounds of their own that no watcher counts."""
+    watcher: Watcher = Nobody()
+    back_off: BackOff | None = None
+    """None: as the pace of the process says."""
+    applied: Applied | None = None
+    """What was applied by its rounds; it is in their Snapshots."""
+    prelude: Callable[[], Awaitable[None]] | None = None
+    """What the leader does before the caches of the part can be filled: a definition must be there to be listed."""
     write_timeout: float = inf
     """Seconds until a write of the part is given up, should that be sooner than for others."""

@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import partial
 from itertools import count
 from math import inf
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 from structlog.types import FilteringBoundLogger
@@ -88,16 +88,6 @@ class _Said(Struct, frozen=True):
 _NOTHING = _Said("", Reason.COMPLETE, (), ())
 
 
-class Watcher(Protocol):
-    """Told when passes begin and end."""
-
-    def started(self, key: Key) -> None: ...
-
-    def ended(self, key: Key, seconds: float, *, failed: bool, at: float) -> None: ...
-
-    def vanished(self, key: Key) -> None: ...
-
-
 class Rounds(Generic[S]):
     """Runs the rounds of one part."""
 
@@ -108,7 +98,6 @@ class Rounds(Generic[S]):
         terms: Terms,
         log: FilteringBoundLogger,
         tell: Callable[[Tell], None],
-        watcher: Watcher,
     ) -> None:
         self.listed_since = -inf
         """Loop time; a round reads only caches whose last list began then or later."""
@@ -116,9 +105,9 @@ class Rounds(Generic[S]):
         self._ledger = ledger = Ledger(terms.patience)
         self._log = log
         self._tell = tell
-        self._watcher = watcher
+        self._watcher = part.watcher
         self._outside = outside
-        self._effects = Effects(outside.client, ledger, self._audit, tell, terms.write_timeout)
+        self._effects = Effects(outside.client, ledger, self._audit, tell, terms.write_timeout, part.applied)
         self._said: dict[Key, _Said] = {}
         self._wrote: dict[Key, tuple[str, ...]] = {}
         """Scopes that the last round of a rollout wrote to, until the caches show it; so no scope is left behind."""

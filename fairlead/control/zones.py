@@ -15,7 +15,7 @@ from fairlead.api.meta import Resource
 from fairlead.api.zones import GROUP_LABEL, MIN_TIME, Settings
 from fairlead.control.configured import BUDGETS, CHECKS, Configured
 from fairlead.control.gather import zones as gathering
-from fairlead.control.metrics import Metrics
+from fairlead.control.metrics import GroupSeries, Metrics
 from fairlead.control.part import Key, Part, Saying, Wake
 from fairlead.control.progress import standings_of
 from fairlead.control.reviews import Caches, endpoints
@@ -112,6 +112,7 @@ def zones(
         say=_say,
         done={does: Saying(words.level, words.message) for does, words in WRITES.items()},
         observe=observe,
+        watcher=GroupSeries(metrics),
         endpoints=endpoints(settings, _caches(watched), metrics),
         optional=tuple(one for each in watched.values() for one in (each.budgets.informer, each.checks.informer)),
         beside=(stamping({name: (each.pods, each.budgets) for name, each in watched.items()}, settings),),

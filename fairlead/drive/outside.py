@@ -31,6 +31,7 @@ from fairlead.decide.ask import (
 from fairlead.drive.answers import Kept
 from fairlead.drive.perform import request_for
 from fairlead.drive.round import Asker
+from fairlead.drive.sessions import Sessions, SignInFailed
 from fairlead.kube import clock, request
 from fairlead.kube.calls import Call, Caller, NoReply, Reply
 from fairlead.kube.client import Client
@@ -67,6 +68,8 @@ class Outside(Struct, frozen=True):
     records: Records | None = None
     kept: Kept | None = None
     """Answers of earlier rounds."""
+    sessions: Sessions | None = None
+    """With servers that want a sign-in."""
     gate: Callable[[], None] | None = None
     """Called right before every effect that does not pass the client's own gate; may raise NotLeader."""
     headers: tuple[tuple[str, str], ...] = ()
@@ -193,9 +196,6 @@ def _records(outside: Outside) -> Records:
 
 async def _called(call: Http, question: Ask, outside: Outside, deadline: float | None) -> Answer:
     """Sends it until it succeeds, `tries` times at most, each with the time of the question."""
-    caller = outside.caller
-    if caller is None:
-        raise TypeError("a decision asks for an outside call where none can be made")
 
     async def once(client: Client) -> Answer:
         sent = Call(
@@ -204,10 +204,9 @@ async def _called(call: Http, question: Ask, outside: Outside, deadline: float |
             headers=JSON_CALL + outside.headers,
             body=call.body,
             timeout=client.timeout,
+            verified=call.verified,
         )
-        if question.effect:
-            _pass(outside)
-        return _of(await caller(sent))
+        return await _sent(sent, call, question, outside, client)
 
     answer = await _timed(once, outside, question.timeout, deadline)
     for _ in range(call.tries - 1):
@@ -218,6 +217,26 @@ async def _called(call: Http, question: Ask, outside: Outside, deadline: float |
         await asyncio.sleep(BETWEEN_TRIES)
         answer = await _timed(once, outside, question.timeout, deadline)
     return answer
+
+
+async def _sent(sent: Call, call: Http, question: Ask, outside: Outside, client: Client) -> Answer:
+    caller = outside.caller
+    if caller is None:
+        raise TypeError("a decision asks for an outside call where none can be made")
+
+    async def gated(message: Call) -> Reply:
+        if question.effect:
+            _pass(outside)
+        return await caller(message)
+
+    if call.sign_in is None:
+        return _of(await gated(sent))
+    if outside.sessions is None:
+        raise TypeError("a decision asks for a call in a session where none are kept")
+    try:
+        return _of(await outside.sessions.call(sent, call.sign_in, gated, client))
+    except SignInFailed as error:
+        return Bad("sign-in", str(error))
 
 
 class WrongCluster(Struct, frozen=True):

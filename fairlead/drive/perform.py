@@ -18,6 +18,7 @@ from msgspec import Struct, structs
 from fairlead.api.audit import Line
 from fairlead.api.meta import Ref
 from fairlead.decide.act import AnyWrite, Apply, Create, Delete, Patch, Replace, Tell
+from fairlead.drive.applied import Applied, mark_of
 from fairlead.kube import clock, request
 from fairlead.kube.client import Client
 from fairlead.kube.errors import AlreadyExists, Conflict, KubeError, NotFound, ServerError, TransportError
@@ -41,6 +42,8 @@ class Effects(Struct, frozen=True):
     tell: Teller
     timeout: float
     """Seconds until a write is given up; under a lease, so few that none outlives it."""
+    applied: Applied | None = None
+    """Told of every successful Apply."""
 
 
 class Round(Struct, frozen=True):
@@ -66,6 +69,7 @@ class WriteRefused(Exception):
 class _Meta(Struct, frozen=True, rename="camel"):
     resource_version: str = ""
     uid: str = ""
+    generation: int = 0
 
 
 class _Written(Struct, frozen=True):
@@ -131,6 +135,8 @@ async def _send(write: AnyWrite, scope: str, effects: Effects) -> tuple[str, str
         effects.ledger.deleted(scope, ref)
     else:
         effects.ledger.wrote(scope, structs.replace(ref, uid=written.uid or ref.uid), written.resource_version)
+        if isinstance(write, Apply) and effects.applied is not None:
+            effects.applied.note(scope, ref, write.body, mark_of(written.generation, written.resource_version))
     return "ok", written.resource_version
 
 

@@ -37,8 +37,8 @@ class HttpCaller:
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
-        self._contexts: OrderedDict[bytes, ssl.SSLContext] = OrderedDict()
-        """TLS contexts by the authority they trust, the last used at the end."""
+        self._contexts: OrderedDict[tuple[bytes, bool], ssl.SSLContext] = OrderedDict()
+        """TLS contexts by the authority they trust and whether they check it, the last used at the end."""
 
     async def __call__(self, call: Call) -> Reply:
         """The reply after redirects; the time of the call covers all of it."""
@@ -88,13 +88,14 @@ class HttpCaller:
         return self._session
 
     async def _context(self, call: Call) -> ssl.SSLContext:
-        known = self._contexts.get(call.authority)
+        key = call.authority, call.verified
+        known = self._contexts.get(key)
         if known is None:
             known = await asyncio.to_thread(_trusting, call)
-            self._contexts[call.authority] = known
+            self._contexts[key] = known
             if len(self._contexts) > _AUTHORITIES:
                 self._contexts.popitem(last=False)
-        self._contexts.move_to_end(call.authority)
+        self._contexts.move_to_end(key)
         return known
 
 
@@ -110,7 +111,11 @@ def _url(call: Call) -> URL:
 
 
 def _trusting(call: Call) -> ssl.SSLContext:
-    """Trusts the authority of the call alone, or the machine's when it names none."""
+    """Trusts the authority of the call alone, or the machine's when it names none; anybody where nothing is checked."""
+    if not call.verified:
+        anybody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
+        return anybody
     try:
         return ssl.create_default_context(cadata=call.authority.decode("ascii") if call.authority else None)
     except (ssl.SSLError, ValueError) as error:

@@ -7,6 +7,7 @@ Promises:
   is given out after every LIVE_BEFORE_INITIAL live ones, so the n-th waiting key of a first list is given out at the
   latest by get number n x (LIVE_BEFORE_INITIAL + 1).
 - The earliest delay wins; adding a key that waits for a delay runs it now.
+- A nudge does not cut a back-off short.
 - Spacing holds whatever is asked: a key is not given out sooner than `spacing` seconds after its last `done`.
 
 What is lost by `close` is found again by the next first list.
@@ -34,9 +35,20 @@ class Closed(Exception):
 class Queue(Generic[K]):
     """Used from one event loop only; all times are of its clock."""
 
-    def __init__(self, *, first_delay: float = 0.1, longest_delay: float = 5.0, spacing: float = 0.0) -> None:
+    def __init__(
+        self,
+        *,
+        first_delay: float = 0.1,
+        longest_delay: float = 5.0,
+        spacing: float = 0.0,
+        jitter: float = 0.0,
+        seed: int | None = None,
+    ) -> None:
+        """`jitter` is the part of a back-off that is left to chance: with 0.5 it is between half of it and all."""
         self._first_delay = first_delay
         self._longest_delay = longest_delay
+        self._jitter = jitter
+        self._random = clock.chance(seed) if jitter else None
         self._spacing = spacing
         self._live: dict[K, None] = {}
         """Ready keys in order; disjoint from `_initial`, `_delayed` and `_working`."""
@@ -71,6 +83,11 @@ class Queue(Generic[K]):
         """The key runs as soon as its turn comes; as one of a first list it lets live changes go first."""
         self._ask(key, clock.monotonic(), initial)
 
+    def nudge(self, key: K) -> None:
+        """Like `add`, but a key that waits after a failure goes on waiting."""
+        if key not in self._failures:
+            self.add(key)
+
     def add_after(self, key: K, seconds: float) -> None:
         """The key runs in that time at the latest."""
         self._ask(key, clock.monotonic() + max(seconds, 0.0), initial=False)
@@ -80,7 +97,9 @@ class Queue(Generic[K]):
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         # 2.0**failures overflows a float after some thousand failures; the longest delay is reached long before.
-        self.add_after(key, min(self._first_delay * 2.0 ** min(failures, 60), self._longest_delay))
+        longest = min(self._first_delay * 2.0 ** min(failures, 60), self._longest_delay)
+        chance = self._random.random() if self._random is not None else 0.0
+        self.add_after(key, longest * (1 - self._jitter * chance))
 
     def forget(self, key: K) -> None:
         """The next retry starts with the first delay."""

@@ -1,0 +1,69 @@
+"""Remembers what was applied, so that what is applied on every pass is sent only where it differs.
+
+It is a memory of this process and no fact: it says nothing of an object that the cache shows otherwise than the apply
+left it, and it is forgotten after a while and with the process. Applying once more then changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+
+from msgspec import Struct
+
+from fairlead.api.meta import Ref, Resource
+from fairlead.kube import clock
+from fairlead.kube.ledger import Cache
+
+SERVES = 2400.0
+"""Seconds after which a body is applied again in any case: somebody may have changed what no generation counts."""
+
+
+class _Entry(Struct, frozen=True):
+    digest: str
+    mark: str
+    until: float
+
+
+def digest_of(body: bytes) -> str:
+    """Equal for equal bodies."""
+    return blake2b(body, digest_size=16).hexdigest()
+
+
+def mark_of(generation: int, resource_version: str) -> str:
+    """What a later look at the object is compared with.
+
+    A generation where the kind counts them, since a status is written all the time; else the version.
+    """
+    return f"generation {generation}" if generation else f"version {resource_version}"
+
+
+class Applied:
+    """By scope and object, without UID: what the last apply of ours left."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, dict[Ref, _Entry]] = {}
+
+    def note(self, scope: str, ref: Ref, body: bytes, mark: str) -> None:
+        entry = _Entry(digest_of(body), mark, clock.monotonic() + SERVES)
+        self._entries.setdefault(scope, {})[Ref(ref.resource, ref.namespace, ref.name)] = entry
+
+    def forget(self, scope: str) -> None:
+        self._entries.pop(scope, None)
+
+    def of(self, scope: str, caches: Mapping[Resource, Cache]) -> dict[Ref, str]:
+        """Digests of the scope's objects that the caches show as the last apply left them."""
+        now = clock.monotonic()
+        return {
+            ref: entry.digest
+            for ref, entry in self._entries.get(scope, {}).items()
+            if now < entry.until and _is_shown(ref, entry, caches.get(ref.resource))
+        }
+
+
+def _is_shown(ref: Ref, entry: _Entry, cache: Cache | None) -> bool:
+    item = cache.store.get(ref.namespace, ref.name) if cache is not None else None
+    if item is None or item.metadata.deletion_timestamp is not None:
+        return False
+    generation = getattr(item.metadata, "generation", 0)
+    return entry.mark == mark_of(generation, item.metadata.resource_version)
