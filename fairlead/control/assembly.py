@@ -14,6 +14,7 @@ from structlog.types import FilteringBoundLogger
 
 from fairlead import __version__
 from fairlead.api.core import LEASES, NAMESPACES
+from fairlead.api.environments import GROUP
 from fairlead.api.meta import Ref
 from fairlead.api.zones import OWN_LABELS
 from fairlead.control.calling import measured
@@ -27,10 +28,12 @@ from fairlead.control.zones import zones
 from fairlead.decide.act import Tell
 from fairlead.drive.answers import Kept
 from fairlead.drive.outside import Outside
+from fairlead.drive.sessions import Sessions
 from fairlead.kube import request
 from fairlead.kube.calls import Caller
 from fairlead.kube.client import Client
 from fairlead.kube.election import Election
+from fairlead.kube.elections import Elections
 from fairlead.kube.errors import Forbidden, KubeError, NotFound
 from fairlead.kube.events import Recorder
 from fairlead.kube.limit import Limiter
@@ -42,6 +45,7 @@ from fairlead.webhook.cluster_label import HEADER
 
 RECORD_TIMEOUT = 10.0
 """Seconds for reading or writing a record."""
+ENVIRONMENTS_LEASE = "orchestratord"
 START_TIMEOUT = 10.0
 """Seconds that the API server may take to answer the first question."""
 
@@ -51,7 +55,15 @@ def place_of(options: OperatorOptions, home: str) -> str:
 
     The smallest name, so that the same namespaces in another order are the same operator.
     """
-    return min(options.namespaces, default=home)
+    return min(options.namespaces, default=options.home or home)
+
+
+def leases_of(options: OperatorOptions) -> tuple[str, ...]:
+    """All that are held while acting: each contract's, so that its other operator does not act at the same time."""
+    if options.lease is None:
+        return ()
+    contracts = (ENVIRONMENTS_LEASE,) if "environments" in options.parts else ()
+    return tuple(dict.fromkeys((options.lease, *contracts)))
 
 
 def agent_of(options: OperatorOptions) -> str:
@@ -104,39 +116,59 @@ def put_together(
         )
 
     unlimited = Client(transport, user_agent=agent_of(options), headers=headers, observe=metrics.observe_call)
-    election = _election(options, home, unlimited, log)
+    election = _elections(options, home, unlimited, log)
     client = limited(election.gate if election is not None else None)
     recorder = Recorder(client, options.process, options.identity)
-    settings = structs.replace(options.settings, reconcile_interval=options.interval)
-    part = zones(client, options.namespaces, settings, metrics, log)
-    if settings.phased_deployments:
-        part = with_phased(part, client, options.namespaces, settings, log)
+    parts = _parts(options, client, metrics, log)
     outside = Outside(
         client,
         caller=None if caller is None else measured(caller, metrics),
         records=_records(options, home, unlimited),
         kept=Kept(),
+        sessions=Sessions(),
         gate=election.gate if election is not None else None,
         headers=headers,
         mistaken=lambda error: log.error("asking failed by a mistake of the operator", exc_info=error),
     )
     manager = Manager(
-        (part,),
+        parts,
         outside,
         log=log,
         recorder=recorder,
         pace=Pace(options.interval),
         election=election,
-        webhooks=_webhooks(part, outside, limited, settings.request_timeout, recorder, log),
+        webhooks=_webhooks(parts, outside, limited, options.settings.request_timeout, recorder, log),
+        rejoins=options.rejoins,
+        leads=metrics.environments.leads if options.environments is not None else lambda _: None,
     )
-    return manager, lambda: _preflight(client, part, options, log)
+    return manager, lambda: _preflight(client, parts, options, log)
 
 
-def _election(options: OperatorOptions, home: str, client: Client, log: FilteringBoundLogger) -> Election | None:
-    if options.lease is None:
+def _parts(
+    options: OperatorOptions, client: Client, metrics: Metrics, log: FilteringBoundLogger
+) -> tuple[Part[Any], ...]:
+    """What the options name, in their order."""
+    parts: list[Part[Any]] = []
+    if "zones" in options.parts:
+        settings = structs.replace(options.settings, reconcile_interval=options.interval)
+        part = zones(client, options.namespaces, settings, metrics, log)
+        parts.append(
+            with_phased(part, client, options.namespaces, settings, log) if settings.phased_deployments else part
+        )
+    if options.environments is not None and "environments" in options.parts:
+        from fairlead.control.environments import environments  # noqa: PLC0415  (a process loads what it runs)
+
+        parts += environments(client, options.environments.settings, metrics.environments, log)
+    return tuple(parts)
+
+
+def _elections(options: OperatorOptions, home: str, client: Client, log: FilteringBoundLogger) -> Elections | None:
+    leases = [Ref(LEASES, place_of(options, home), name) for name in leases_of(options)]
+    if not leases:
         return None
-    lease = Ref(LEASES, place_of(options, home), options.lease)
-    return Election(client, lease, options.identity, labels=OWN_LABELS, waits=_waiting(lease, log))
+    return Elections(
+        [Election(client, lease, options.identity, labels=OWN_LABELS, waits=_waiting(lease, log)) for lease in leases]
+    )
 
 
 def _records(options: OperatorOptions, home: str, client: Client) -> Records:
@@ -147,7 +179,7 @@ def _records(options: OperatorOptions, home: str, client: Client) -> Records:
 
 
 def _webhooks(
-    part: Part[Any],
+    parts: tuple[Part[Any], ...],
     outside: Outside,
     client: Callable[[], Client],
     timeout: float,
@@ -160,7 +192,8 @@ def _webhooks(
         recorder.tell(told.about, told.warning, told.reason, told.text)
 
     bench = Bench(timeout, Afterwards(log), log, tell)
-    return Webhooks(part.endpoints, structs.replace(outside, gate=None), client, bench)
+    endpoints = tuple(endpoint for part in parts for endpoint in part.endpoints)
+    return Webhooks(endpoints, structs.replace(outside, gate=None), client, bench)
 
 
 def _waiting(lease: Ref, log: FilteringBoundLogger) -> Callable[[str, KubeError | None], None]:
@@ -175,13 +208,17 @@ def _waiting(lease: Ref, log: FilteringBoundLogger) -> Callable[[str, KubeError 
     return waits
 
 
-async def _preflight(client: Client, part: Part[Any], options: OperatorOptions, log: FilteringBoundLogger) -> None:
+async def _preflight(
+    client: Client, parts: tuple[Part[Any], ...], options: OperatorOptions, log: FilteringBoundLogger
+) -> None:
     """Asks once for what the informers will ask for ever, so that a wrong address or a missing right ends the start.
 
     A namespace that does not exist answers with empty lists; that it may be misspelt is worth a warning.
     """
     for namespace in options.namespaces or ("",):
-        for resource in dict.fromkeys(informer.resource for informer in part.informers):
+        for resource in dict.fromkeys(informer.resource for part in parts for informer in part.informers):
+            if resource.group == GROUP:
+                continue  # defined by this operator, once it leads
             page = request.list_page(resource, namespace, limit=1)
             await client.call(structs.replace(page, timeout=START_TIMEOUT))
     for namespace in options.namespaces:

@@ -7,7 +7,7 @@ rolled, over which wire, or whether time is real.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,8 @@ from fairlead.control.webhooks import Webhooks
 from fairlead.decide.act import Tell
 from fairlead.drive.outside import Outside
 from fairlead.kube import clock
-from fairlead.kube.election import Election, LostLease
+from fairlead.kube.election import LostLease
+from fairlead.kube.elections import Leadership
 from fairlead.kube.errors import KubeError
 from fairlead.kube.events import Recorder
 from fairlead.kube.informer import Informer
@@ -91,10 +92,14 @@ class Manager:
         recorder: Recorder,
         webhooks: Webhooks,
         pace: Pace,
-        election: Election | None = None,
+        election: Leadership | None = None,
         rejoins: bool = False,
+        leads: Callable[[bool], None] = lambda _: None,
     ) -> None:
-        """`rejoins`: when the lease is lost, rounds end and it is stood for again, instead of raising LostLease."""
+        """`rejoins`: when the lease is lost, rounds end and it is stood for again, instead of raising LostLease.
+
+        `leads` hears when rounds begin and when they end.
+        """
         self.trace: Trace = untraced
         """Opens a span for every round; set before `run`."""
         self.webhooks = webhooks
@@ -108,6 +113,7 @@ class Manager:
         self._recorder = recorder
         self._election = election
         self._rejoins = rejoins
+        self._leads = leads
         timeout = min(outside.client.timeout, LONGEST_WRITE) if election is None else election.write_timeout
         self._lanes: list[_Lane] = []
         for part in parts:
@@ -152,7 +158,7 @@ class Manager:
         self.ready.set()
         self._log.info("ready", part=",".join(part.name for part in self._parts))
 
-    async def _stand(self, election: Election) -> None:
+    async def _stand(self, election: Leadership) -> None:
         while True:
             try:
                 return await election.run(self._lead_afresh)
@@ -160,8 +166,6 @@ class Manager:
                 if not self._rejoins:
                     raise
                 self._log.warning("lease lost", error=str(error), help="it is stood for again; webhooks go on")
-            finally:
-                self.leading.clear()
 
     async def _lead_afresh(self) -> None:
         """Leads with caches that show all that an earlier leader wrote, however late its last write was.
@@ -181,13 +185,23 @@ class Manager:
     async def _lead(self) -> None:
         await self._prepare()
         self.leading.set()
+        self._leads(True)
+        try:
+            await self._work()
+        finally:
+            self.leading.clear()
+            self._leads(False)
+
+    async def _work(self) -> None:
         async with asyncio.TaskGroup() as tasks:
-            resync = tasks.create_task(self._resync())
+            beside = [tasks.create_task(self._resync())]
+            beside += [tasks.create_task(_dutifully(duty)) for part in self._parts for duty in part.duties]
             async with asyncio.TaskGroup() as working:
                 for lane in self._lanes:
                     failed, rounds = partial(self._failed, lesser=lane.workers == 1), partial(self._traced, lane)
                     working.create_task(work(lane.queue, rounds, workers=lane.workers, failed=failed))
-            resync.cancel()
+            for task in beside:
+                task.cancel()
 
     async def _prepare(self) -> None:
         """What must be there before the caches can be filled, and then the caches."""
@@ -231,3 +245,7 @@ class Manager:
             self._log.warning("reconcile failed", rollout=str(key), error=str(error))
         else:  # a mistake of ours: say all there is to say, and go on with the others
             self._log.error("reconcile failed", rollout=str(key), exc_info=error)
+
+
+async def _dutifully(duty: Callable[[], Awaitable[None]]) -> None:
+    await duty()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
+from functools import cached_property
 from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
@@ -16,10 +17,12 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from fairlead.control.environment_metrics import EnvironmentMetrics
 from fairlead.control.part import Key
 from fairlead.control.progress import HEALTH, Progress
 from fairlead.decide.decision import Admit
 from fairlead.drive.outside import WRONG_CLUSTER
+from fairlead.kube import clock
 from fairlead.kube.calls import Call
 from fairlead.kube.request import Request
 from fairlead.webhook.cluster_label import HEADER
@@ -96,7 +99,7 @@ class _PolicyCollector(Collector):
 class Metrics:
     """All collectors of one process."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float] = lambda: clock.now().timestamp()) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # the contract has no `_created` series
         self.registry = registry = CollectorRegistry()
         group = ("rollout_group",)
@@ -202,10 +205,16 @@ class Metrics:
             buckets=REQUEST_BUCKETS,
             registry=registry,
         )
+        self._now = now
         self.progress = Progress()
         registry.register(self.progress)
         self._request_labels = _Words()
         self._routes = _Words()
+
+    @cached_property
+    def environments(self) -> EnvironmentMetrics:
+        """Shown from the moment somebody asks for them: a process without environments has none."""
+        return EnvironmentMetrics(self.registry, self._now)
 
     def exposition(self) -> bytes:
         """The registry in the text format."""

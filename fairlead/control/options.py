@@ -83,6 +83,10 @@ class OperatorOptions(Struct, frozen=True, kw_only=True):
     burst: int = 0
     lease: str | None = None
     """Name of the Lease to hold while acting; None: no election."""
+    home: str = ""
+    """Namespace of what belongs to the operator when all namespaces are served; empty: the one it runs in."""
+    rejoins: bool = False
+    """Whether a lost Lease is stood for again; else the process ends with it."""
     identity: str = ""
     """Who holds the Lease."""
     settings: Settings = Settings()

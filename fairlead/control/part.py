@@ -106,8 +106,8 @@ class Part(Struct, Generic[S], frozen=True):
     say: Callable[[S, Decision, datetime], tuple[Saying, ...]]
     """What the log is told of a decision that was made at that time."""
     done: Mapping[Does, Saying]
-    observe: Callable[[Key, S, datetime], None] | None = None
-    """Told what each pass saw in the end, and when; for metrics."""
+    observe: Callable[[Key, S, Decision, datetime], None] | None = None
+    """Told what each pass saw in the end, what came of it, and when; for metrics."""
     endpoints: tuple[Endpoint[Any], ...] = ()
     """Its webhooks."""
     optional: tuple[OptionalInformer[Any], ...] = ()
@@ -121,5 +121,7 @@ class Part(Struct, Generic[S], frozen=True):
     """What was applied by its rounds; it is in their Snapshots."""
     prelude: Callable[[], Awaitable[None]] | None = None
     """What the leader does before the caches of the part can be filled: a definition must be there to be listed."""
+    duties: tuple[Callable[[], Awaitable[None]], ...] = ()
+    """What the leader does beside the rounds, for as long as it leads."""
     write_timeout: float = inf
     """Seconds until a write of the part is given up, should that be sooner than for others."""

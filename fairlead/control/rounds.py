@@ -189,7 +189,7 @@ class Rounds(Generic[S]):
             raise TypeError(f"a round of {key} ended with a question, which only a look may")
         self._announce(key, seen, decision, now)
         if self._part.observe is not None:
-            self._part.observe(key, seen, now)
+            self._part.observe(key, seen, decision, now)
         verdict = decision.verdict
         again = None if verdict.again is None else max(0.0, (verdict.again - now).total_seconds())
         if isinstance(verdict, Hold):

@@ -96,7 +96,7 @@ def zones(
         budgets, checks = each.budgets.of(key.namespace), each.checks.of(key.namespace)
         return gathering.snapshot(key, each.zones.store, each.pods.store, settings, answers, {}, budgets, checks)
 
-    def observe(key: Key, seen: Snapshot, now: datetime) -> None:
+    def observe(key: Key, seen: Snapshot, _: Decision, now: datetime) -> None:
         metrics.progress.passed(key, standings_of(seen, now))
 
     return Part(

@@ -170,3 +170,26 @@ class Garbled:
         for item in listed["items"]:
             item["metadata"]["labels"] = 7
         return Response(answer.status, msgspec.json.encode(listed), answer.headers)
+
+
+def test_a_lost_lease_is_stood_for_again_where_that_is_wanted() -> None:
+    async def scenario(world: World) -> None:
+        await world.zone("zone-a", "group")
+        manager = await world.operator(lease="fairlead", rejoins=True)
+        task = asyncio.create_task(manager.run())
+        await manager.leading.wait()
+
+        world.fault = lambda request: Fault("status", status=500) if "/leases" in request.path else None
+        await world.until(lambda: not manager.leading.is_set(), within=30)
+        await world.roll("zone-a")
+        await asyncio.sleep(30)
+        assert world.deleted() == []
+
+        world.fault = lambda _: None
+        await world.until(lambda: world.is_rolled("test", "zone-a"))
+        assert manager.leading.is_set()
+        assert len(world.log.of("lease lost")) == 1
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    play(scenario)

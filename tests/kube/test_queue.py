@@ -402,3 +402,45 @@ def test_under_random_use_every_wish_is_served_in_time_and_no_key_is_twice_in_wo
                 task.cancel()
 
     play(scenario, seed=seed)
+
+
+def test_a_nudge_runs_a_key_unless_it_waits_after_a_failure() -> None:
+    async def scenario() -> None:
+        queue: Queue[str] = Queue(first_delay=2.0, longest_delay=8.0)
+        queue.nudge("fine")
+        assert await drain(queue) == ["fine"]
+        queue.add("failing")
+        await queue.get()
+        queue.retry("failing")
+        queue.done("failing")
+        began = clock.monotonic()
+
+        queue.nudge("failing")
+
+        assert await times(queue, 1) == [pytest.approx(began + 2.0)]
+        queue.forget("failing")
+        queue.nudge("failing")
+        assert await drain(queue) == ["failing"]
+
+    play(scenario)
+
+
+def test_the_part_of_a_back_off_that_is_left_to_chance_only_shortens_it() -> None:
+    async def scenario() -> None:
+        queue: Queue[str] = Queue(first_delay=2.0, longest_delay=256.0, jitter=0.5)
+        queue.add("a")
+        waits = []
+        for _ in range(12):
+            await queue.get()
+            queue.retry("a")
+            queue.done("a")
+            began = clock.monotonic()
+            waits.append(await times(queue, 1))
+            queue.add("a")
+            waits[-1] = [waits[-1][0] - began]
+
+        longest = [min(2.0 * 2**n, 256.0) for n in range(12)]
+        assert all(most / 2 <= wait <= most for (wait,), most in zip(waits, longest, strict=True))
+        assert len({round(wait / most, 3) for (wait,), most in zip(waits, longest, strict=True)}) > 6
+
+    play(scenario)

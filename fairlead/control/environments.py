@@ -1,0 +1,283 @@
+"""The environment part: Materialize objects, their companions, and what belongs to them, in all namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any, TypeVar, cast
+
+from msgspec import Struct
+from structlog.types import FilteringBoundLogger
+
+from fairlead.api.apps import DEPLOYMENTS, STATEFULSETS, Deployment, StatefulSet
+from fairlead.api.environments import (
+    BALANCERS,
+    CERTIFICATES,
+    CONSOLES,
+    ENVIRONMENT_CHILDREN,
+    MATERIALIZES,
+    RESOURCE_ID,
+    Balancer,
+    Child,
+    Console,
+    Materialize,
+    Settings,
+)
+from fairlead.api.meta import Resource
+from fairlead.control.environment_metrics import EnvironmentMetrics, Standing
+from fairlead.control.gather import environments as gathering
+from fairlead.control.gather.environments import Stores
+from fairlead.control.part import BackOff, Key, Part, Saying, Wake
+from fairlead.control.troubles import Troubles
+from fairlead.decide.ask import Answers
+from fairlead.decide.decision import Decision, Hold
+from fairlead.decide.environments import decide, decide_balancer, decide_console
+from fairlead.decide.environments.rollout import needs_update
+from fairlead.decide.environments.seen import BalancerSnapshot, ConsoleSnapshot, Snapshot
+from fairlead.decide.environments.words import REASONS, WRITES
+from fairlead.drive.applied import Applied
+from fairlead.kube.client import Client
+from fairlead.kube.informer import Change, Informer
+from fairlead.kube.optional import OptionalInformer
+from fairlead.kube.store import Index, Named
+
+N = TypeVar("N", bound=Named)
+S = TypeVar("S", Snapshot, BalancerSnapshot, ConsoleSnapshot)
+
+BACK_OFF = BackOff(2.0, 256.0, jitter=0.5)
+"""After error n, counted from 0: between half of 2 to the power of min(n, 7) + 1 seconds and all of it."""
+
+
+class _Watched:
+    """The informers of the part, shared by its three kinds of rounds."""
+
+    def __init__(self, client: Client, log: FilteringBoundLogger) -> None:
+        def informer(resource: Resource, into: type[N], indexes: Mapping[str, Index[N]], labels: str) -> Informer[N]:
+            troubles = Troubles(resource, "", log)
+            return Informer(
+                client,
+                resource,
+                into,
+                labels=labels,
+                indexes=indexes,
+                trouble=troubles.failed,
+                restored=troubles.restored,
+            )
+
+        self.environments = informer(MATERIALIZES, Materialize, gathering.ENVIRONMENT_INDEXES, "")
+        self.balancers = informer(BALANCERS, Balancer, gathering.COMPANION_INDEXES, "")
+        self.consoles = informer(CONSOLES, Console, gathering.COMPANION_INDEXES, "")
+        indexes = gathering.CHILD_INDEXES
+        self.statefulsets = informer(STATEFULSETS, StatefulSet, indexes, RESOURCE_ID)
+        self.deployments = informer(DEPLOYMENTS, Deployment, indexes, RESOURCE_ID)
+        self.children = {resource: informer(resource, Child, indexes, RESOURCE_ID) for resource in ENVIRONMENT_CHILDREN}
+        troubles = Troubles(CERTIFICATES, "", log, optional=True)
+        self.certificates: OptionalInformer[Child] = OptionalInformer(
+            client,
+            CERTIFICATES,
+            Child,
+            labels=RESOURCE_ID,
+            indexes=indexes,
+            trouble=troubles.failed,
+            restored=troubles.restored,
+        )
+        self.required: tuple[Informer[Named], ...] = tuple(
+            map(
+                _any,
+                (
+                    self.environments,
+                    self.balancers,
+                    self.consoles,
+                    self.statefulsets,
+                    self.deployments,
+                    *self.children.values(),
+                ),
+            )
+        )
+
+    @property
+    def stores(self) -> Stores:
+        children = {resource: informer.store for resource, informer in self.children.items()}
+        served = not self.certificates.is_absent
+        return Stores(
+            environments=self.environments.store,
+            balancers=self.balancers.store,
+            consoles=self.consoles.store,
+            statefulsets=self.statefulsets.store,
+            deployments=self.deployments.store,
+            children=children | ({CERTIFICATES: self.certificates.store} if served else {}),
+            has_certificates=served,
+        )
+
+    def informers(self) -> Mapping[Resource, Informer[Named]]:
+        served = (_any(self.certificates),) if not self.certificates.is_absent else ()
+        return {informer.resource: informer for informer in (*self.required, *served)}
+
+    def subscribe_children(self, changed: Callable[[Change[Any]], None]) -> None:
+        for informer in (self.statefulsets, self.deployments, *self.children.values(), self.certificates):
+            informer.subscribe(changed)
+
+
+def _any(informer: Informer[Any]) -> Informer[Named]:
+    """The engine only runs informers, asks them for lists and reads them; it never puts an object into one."""
+    return cast("Informer[Named]", informer)
+
+
+class _Kind(Struct, frozen=True):
+    """What tells the three kinds of rounds apart."""
+
+    name: str
+    informer: Informer[Any]
+    snapshot: Callable[..., Any]
+    versions: Callable[[Any], Iterable[str]]
+    decide: Callable[..., Any]
+    subscribe: Callable[[Wake], None]
+    observe: Callable[[Key, Any, Decision, datetime], None]
+
+
+def environments(
+    client: Client, settings: Settings, metrics: EnvironmentMetrics, log: FilteringBoundLogger
+) -> tuple[Part[Any], ...]:
+    """Its three kinds of rounds, on one set of informers; the first is that of environments."""
+    watched = _Watched(client, log)
+
+    def observe(key: Key, seen: Snapshot, decision: Decision, _: datetime) -> None:
+        metrics.decided("materialize", decision.rule)
+        metrics.stands(key, _standing(seen))
+
+    def counted(kind: str) -> Callable[[Key, Any, Decision, datetime], None]:
+        return lambda _key, _seen, decision, _now: metrics.decided(kind, decision.rule)
+
+    kinds = (
+        _Kind(
+            "materialize",
+            watched.environments,
+            gathering.snapshot,
+            gathering.versions,
+            decide,
+            lambda wake: _wake_environments(watched, wake),
+            observe,
+        ),
+        _Kind(
+            "balancer",
+            watched.balancers,
+            gathering.balancer_snapshot,
+            gathering.balancer_versions,
+            decide_balancer,
+            lambda wake: _wake_companions(watched.balancers, watched, wake),
+            counted("balancer"),
+        ),
+        _Kind(
+            "console",
+            watched.consoles,
+            gathering.console_snapshot,
+            gathering.console_versions,
+            decide_console,
+            lambda wake: _wake_companions(watched.consoles, watched, wake),
+            counted("console"),
+        ),
+    )
+    return tuple(_part(kind, watched, settings, metrics) for kind in kinds)
+
+
+def _part(kind: _Kind, watched: _Watched, settings: Settings, metrics: EnvironmentMetrics) -> Part[Any]:
+    applied = Applied()
+
+    def scopes(key: Key) -> tuple[str, ...]:
+        found = kind.informer.store.get(*key)
+        return () if found is None else (found.metadata.uid,)
+
+    def gather(key: Key, answers: Answers) -> Any:
+        known = {ref: digest for scope in scopes(key) for ref, digest in applied.of(scope, watched.informers()).items()}
+        return kind.snapshot(key, watched.stores, settings, answers, known)
+
+    return Part(
+        name="environments" if kind.name == "materialize" else f"environments/{kind.name}",
+        informers=watched.required,
+        subscribe=kind.subscribe,
+        watched=lambda _: watched.informers(),
+        scopes=scopes,
+        rollouts=lambda: [gathering.key_of(item) for item in kind.informer.store.items()],
+        gather=gather,
+        versions=kind.versions,
+        decide=kind.decide,
+        say=_say,
+        done={does: Saying(words.level, words.message) for does, words in WRITES.items()},
+        observe=kind.observe,
+        optional=(watched.certificates,),
+        watcher=metrics.of(kind.name),
+        back_off=BACK_OFF,
+        applied=applied,
+    )
+
+
+def _standing(seen: Snapshot) -> Standing:
+    status = seen.environment.status
+    found = next(iter(status.conditions), None) if status is not None else None
+    if found is None:
+        return Standing(needs_update(seen))
+    since = None if found.status == "True" else found.last_transition_time.timestamp()
+    return Standing(needs_update(seen), found.reason, since)
+
+
+def _say(seen: Snapshot | BalancerSnapshot | ConsoleSnapshot, decision: Decision, now: datetime) -> tuple[Saying, ...]:
+    reason, verdict = decision.verdict.reason, decision.verdict
+    waits = "; ".join(text for _, text in verdict.details) if isinstance(verdict, Hold) else ""
+    words = REASONS[reason]
+    keys = {"reason": reason.word} | ({"waiting_for": waits} if waits else {})
+    beside = tuple(
+        Saying(told.level, told.message, {"reason": aside.reason.word, "object": str(aside.about), "text": aside.text})
+        for aside in decision.asides
+        if (told := REASONS[aside.reason])
+    )
+    return (Saying(words.level, words.message, keys), *beside)
+
+
+def _wake_environments(watched: _Watched, wake: Wake) -> None:
+    store = watched.environments.store
+
+    def changed(change: Change[Materialize]) -> None:
+        for item in filter(None, (change.new or change.old,)):
+            wake(gathering.key_of(item), change.initial, gently=_is_status_only(change))
+        if not _is_status_only(change):
+            for side in filter(None, (change.old, change.new)):
+                for twin in gathering.twins_of(side, store):
+                    wake(gathering.key_of(twin), change.initial)
+
+    def companion_changed(change: Change[Balancer]) -> None:
+        item = change.new or change.old
+        if item is not None and store.get(*gathering.key_of(item)) is not None:
+            wake(gathering.key_of(item), change.initial)
+
+    def child_changed(change: Change[Any]) -> None:
+        item = change.new or change.old
+        for key in gathering.owners_of(item, store):
+            wake(key, change.initial)
+
+    watched.environments.subscribe(changed)
+    watched.balancers.subscribe(companion_changed)
+    watched.consoles.subscribe(cast("Callable[[Change[Console]], None]", companion_changed))
+    watched.subscribe_children(child_changed)
+
+
+def _wake_companions(informer: Informer[Any], watched: _Watched, wake: Wake) -> None:
+    def changed(change: Change[Any]) -> None:
+        wake(gathering.key_of(change.new or change.old), change.initial, gently=_is_status_only(change))
+
+    def child_changed(change: Change[Any]) -> None:
+        for key in gathering.owners_of(change.new or change.old, informer.store):
+            wake(key, change.initial)
+
+    informer.subscribe(changed)
+    watched.subscribe_children(child_changed)
+
+
+def _is_status_only(change: Change[Any]) -> bool:
+    """Whether nothing but the status changed, which the operator itself writes: it does not end a wait after errors."""
+    if change.old is None or change.new is None:
+        return False
+    old, new = change.old.metadata, change.new.metadata
+    return bool(
+        (old.uid, old.generation, old.annotations, old.labels, old.finalizers, old.deletion_timestamp)
+        == (new.uid, new.generation, new.annotations, new.labels, new.finalizers, new.deletion_timestamp)
+    )

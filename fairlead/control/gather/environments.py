@@ -1,0 +1,189 @@
+"""Facts for the environment contract: which objects a decision may need, and which rollouts a change concerns.
+
+It over-collects by index and chooses nothing. What belongs to an environment carries its resource id as a label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+
+from msgspec import Struct
+
+from fairlead.api.apps import Deployment, StatefulSet
+from fairlead.api.environments import (
+    NIL,
+    RESOURCE_ID,
+    Balancer,
+    Child,
+    Console,
+    Materialize,
+    Settings,
+)
+from fairlead.api.meta import Resource
+from fairlead.api.uuids import parse
+from fairlead.control.part import Key
+from fairlead.decide.ask import Answers
+from fairlead.decide.environments.seen import Applied, BalancerSnapshot, Children, ConsoleSnapshot, Snapshot
+from fairlead.kube.store import Named, Readable
+
+_ID, _TWINS = "resource id", "environment id"
+Companion = Balancer | Console
+
+
+def _in(namespace: str, value: str) -> str:
+    return f"{namespace}/{value}"
+
+
+def _by_label(item: Named) -> Iterator[str]:
+    if (found := item.metadata.labels.get(RESOURCE_ID)) is not None:
+        yield _in(item.metadata.namespace, found)
+
+
+def _by_status(item: Materialize | Companion) -> Iterator[str]:
+    if item.status is not None:
+        yield _in(item.metadata.namespace, item.status.resource_id)
+
+
+def _by_environment_id(item: Materialize) -> Iterator[str]:
+    found = parse(item.spec.get("environmentId"))
+    if found is not None and found != NIL:
+        yield found
+
+
+ENVIRONMENT_INDEXES = {_ID: _by_status, _TWINS: _by_environment_id}
+COMPANION_INDEXES = {_ID: _by_status}
+CHILD_INDEXES = {_ID: _by_label}
+
+
+class Stores(Struct, frozen=True):
+    """All that is cached, with the indexes above."""
+
+    environments: Readable[Materialize]
+    balancers: Readable[Balancer]
+    consoles: Readable[Console]
+    statefulsets: Readable[StatefulSet]
+    deployments: Readable[Deployment]
+    children: Mapping[Resource, Readable[Child]]
+    """By kind; certificates are among them where they are served."""
+    has_certificates: bool = True
+
+
+def snapshot(
+    key: Key,
+    stores: Stores,
+    settings: Settings,
+    answers: Answers,
+    applied: Applied | None,
+    since: Mapping[str, datetime] = {},
+) -> Snapshot | None:
+    """Everything a decision about this environment may read; None when there is none of this name."""
+    environment = stores.environments.get(*key)
+    if environment is None:
+        return None
+    place = next(_by_status(environment), "")
+    return Snapshot(
+        environment=environment,
+        twins=tuple(twins_of(environment, stores.environments)),
+        statefulsets=stores.statefulsets.by(_ID, place),
+        children=_children(place, stores),
+        balancer=stores.balancers.get(*key),
+        console=stores.consoles.get(*key),
+        has_certificates=stores.has_certificates,
+        applied=applied,
+        settings=settings,
+        answers=answers,
+        since=since,
+    )
+
+
+def balancer_snapshot(
+    key: Key, stores: Stores, settings: Settings, answers: Answers, applied: Applied | None
+) -> BalancerSnapshot | None:
+    balancer = stores.balancers.get(*key)
+    if balancer is None:
+        return None
+    place = next(_by_status(balancer), "")
+    return BalancerSnapshot(
+        balancer=balancer,
+        deployment=_deployment(balancer, "balancerd", stores),
+        children=_children(place, stores),
+        has_certificates=stores.has_certificates,
+        applied=applied,
+        settings=settings,
+        answers=answers,
+    )
+
+
+def console_snapshot(
+    key: Key, stores: Stores, settings: Settings, answers: Answers, applied: Applied | None
+) -> ConsoleSnapshot | None:
+    console = stores.consoles.get(*key)
+    if console is None:
+        return None
+    place = next(_by_status(console), "")
+    return ConsoleSnapshot(
+        console=console,
+        deployment=_deployment(console, "console", stores),
+        children=_children(place, stores),
+        has_certificates=stores.has_certificates,
+        applied=applied,
+        settings=settings,
+        answers=answers,
+    )
+
+
+def _deployment(companion: Companion, app: str, stores: Stores) -> Deployment | None:
+    if companion.status is None:
+        return None
+    return stores.deployments.get(companion.metadata.namespace, f"mz{companion.status.resource_id}-{app}")
+
+
+def _children(place: str, stores: Stores) -> Children:
+    return {
+        (resource, child.metadata.name): child
+        for resource, store in stores.children.items()
+        for child in store.by(_ID, place)
+    }
+
+
+def twins_of(environment: Materialize, environments: Readable[Materialize]) -> Iterator[Materialize]:
+    """Other environments, anywhere, with the same environment id."""
+    for value in _by_environment_id(environment):
+        for each in environments.by(_TWINS, value):
+            if each.metadata.uid != environment.metadata.uid:
+                yield each
+
+
+def versions(seen: Snapshot) -> Iterator[str]:
+    """Names every object of the Snapshot, and the version in which it shows it."""
+    shown: tuple[Named | None, ...] = (
+        seen.environment,
+        *seen.twins,
+        *seen.statefulsets,
+        *seen.children.values(),
+        seen.balancer,
+        seen.console,
+    )
+    return _versions(shown)
+
+
+def balancer_versions(seen: BalancerSnapshot) -> Iterator[str]:
+    return _versions((seen.balancer, seen.deployment, *seen.children.values()))
+
+
+def console_versions(seen: ConsoleSnapshot) -> Iterator[str]:
+    return _versions((seen.console, seen.deployment, *seen.children.values()))
+
+
+def _versions(shown: Iterable[Named | None]) -> Iterator[str]:
+    return (f"{item.metadata.uid}@{item.metadata.resource_version}" for item in shown if item is not None)
+
+
+def key_of(item: Named) -> Key:
+    return Key((item.metadata.namespace, item.metadata.name))
+
+
+def owners_of(child: Named, store: Readable[Materialize] | Readable[Balancer] | Readable[Console]) -> list[Key]:
+    """The environments, balancers or consoles with the resource id of this object."""
+    return [key_of(owner) for place in _by_label(child) for owner in store.by(_ID, place)]

@@ -1,0 +1,82 @@
+"""What was applied is remembered as long as the cache shows it unchanged."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from msgspec import Struct
+
+from fairlead.api.core import CONFIGMAPS
+from fairlead.api.environments import Child, EnvironmentMeta
+from fairlead.api.meta import Ref
+from fairlead.drive.applied import SERVES, Applied, digest_of, mark_of
+from fairlead.kube import clock
+from fairlead.kube.store import Store
+from fairlead.sim.time import run
+
+REF = Ref(CONFIGMAPS, "n", "a")
+BODY = b'{"a":1}'
+
+
+class _Cache(Struct):
+    store: Store[Child]
+    version: str = ""
+    listed_at: float = 0.0
+
+
+def _cache(version: str = "5", generation: int = 0) -> _Cache:
+    store: Store[Child] = Store()
+    meta = EnvironmentMeta(name="a", namespace="n", uid="u", resource_version=version, generation=generation)
+    store.put(Child(meta))
+    return _Cache(store)
+
+
+def _virtually(test: Callable[[], Awaitable[None]]) -> None:
+    async def main() -> None:
+        await test()
+
+    run(main(), seed=1)
+
+
+def test_a_body_is_known_while_the_cache_shows_the_version_that_the_apply_left() -> None:
+    async def test() -> None:
+        applied = Applied()
+
+        applied.note("scope", REF, BODY, mark_of(0, "5"))
+
+        assert applied.of("scope", {CONFIGMAPS: _cache("5")}) == {REF: digest_of(BODY)}
+        assert applied.of("scope", {CONFIGMAPS: _cache("6")}) == {}
+        assert applied.of("scope", {}) == {}
+        assert applied.of("other", {CONFIGMAPS: _cache("5")}) == {}
+
+    _virtually(test)
+
+
+def test_where_generations_are_counted_a_new_status_does_not_matter() -> None:
+    async def test() -> None:
+        applied = Applied()
+
+        applied.note("scope", REF, BODY, mark_of(2, "5"))
+
+        assert REF in applied.of("scope", {CONFIGMAPS: _cache("9", generation=2)})
+        assert REF not in applied.of("scope", {CONFIGMAPS: _cache("9", generation=3)})
+
+    _virtually(test)
+
+
+def test_it_is_forgotten_after_a_while_and_on_request() -> None:
+    async def test() -> None:
+        applied, caches = Applied(), {CONFIGMAPS: _cache()}
+        applied.note("scope", REF, BODY, mark_of(0, "5"))
+        began = clock.monotonic()
+
+        await asyncio.sleep(SERVES)
+
+        assert clock.monotonic() >= began + SERVES
+        assert applied.of("scope", caches) == {}
+        applied.note("scope", REF, BODY, mark_of(0, "5"))
+        applied.forget("scope")
+        assert applied.of("scope", caches) == {}
+
+    _virtually(test)
