@@ -1,7 +1,8 @@
 """`python -m tests`: lint and every test; the last line counts them: `N passed, N failed, N skipped`.
 
 Each lint command counts as one test. With arguments, which go to pytest, lint is left out.
-Tests run in a process of their own, so that even one that brings the interpreter down is counted.
+Tests run in processes of their own, so that even one that brings the interpreter down is counted. Those on the real
+control plane mostly wait for it, so they run beside the others; what they print is shown after that of the others.
 """
 
 from __future__ import annotations
@@ -58,9 +59,34 @@ def tests(arguments: Sequence[str]) -> Count:
     """Runs pytest, whose output is shown as it comes."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        command = [sys.executable, "-m", "pytest", f"--junitxml={report}", "-rfEs", *arguments]
-        code = subprocess.run(command, check=False).returncode
-        count = read(report)
+        return _counted(report, subprocess.run(_pytest(report, arguments), check=False).returncode)
+
+
+def tests_side_by_side(arguments: Sequence[str]) -> Count:
+    """All tests: those on the real control plane beside the others."""
+    with tempfile.TemporaryDirectory() as folder:
+        report, output = Path(folder) / "real.xml", Path(folder) / "real.txt"
+        with output.open("wb") as stream:
+            command = _pytest(report, ("-m", "real", *arguments))
+            beside = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT)
+            try:
+                rest = tests(("-m", "not real", *arguments))
+            except BaseException:
+                beside.terminate()
+                raise
+            finally:
+                code = beside.wait()
+        _say("On the real control plane:")
+        _say(output.read_text(errors="replace").rstrip())
+        return rest.plus(_counted(report, code))
+
+
+def _pytest(report: Path, arguments: Sequence[str]) -> list[str]:
+    return [sys.executable, "-m", "pytest", f"--junitxml={report}", "-rfEs", *arguments]
+
+
+def _counted(report: Path, code: int) -> Count:
+    count = read(report)
     if count.failed or (code == 0 and count.passed + count.skipped):
         return count
     # A crash leaves no report, whatever the code; an interrupted or empty run has nobody to blame.
@@ -84,8 +110,7 @@ def read(report: Path) -> Count:
 
 
 def main(arguments: Sequence[str]) -> int:
-    total = Count() if arguments else lint()
-    total = total.plus(tests(arguments))
+    total = tests(arguments) if arguments else lint().plus(tests_side_by_side(()))
     _say(str(total))
     return 1 if total.failed else 0
 
