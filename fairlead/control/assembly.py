@@ -18,6 +18,7 @@ from fairlead.api.environments import GROUP
 from fairlead.api.meta import Ref
 from fairlead.api.zones import OWN_LABELS
 from fairlead.control.calling import measured
+from fairlead.control.converting import Converting
 from fairlead.control.manager import Manager, Pace
 from fairlead.control.metrics import Metrics
 from fairlead.control.options import OperatorOptions
@@ -119,7 +120,8 @@ def put_together(
     election = _elections(options, home, unlimited, log)
     client = limited(election.gate if election is not None else None)
     recorder = Recorder(client, options.process, options.identity)
-    parts = _parts(options, client, metrics, log)
+    converting = _converting(options, client, metrics, log, recorder)
+    parts = _parts(options, client, metrics, log, converting)
     outside = Outside(
         client,
         caller=None if caller is None else measured(caller, metrics),
@@ -133,6 +135,7 @@ def put_together(
     manager = Manager(
         parts,
         outside,
+        converting=converting,
         log=log,
         recorder=recorder,
         pace=Pace(options.interval),
@@ -144,8 +147,20 @@ def put_together(
     return manager, lambda: _preflight(client, parts, options, log)
 
 
+def _converting(
+    options: OperatorOptions, client: Client, metrics: Metrics, log: FilteringBoundLogger, recorder: Recorder
+) -> Converting | None:
+    if options.environments is None or options.environments.conversion is None:
+        return None
+    return Converting(options.environments.conversion, client, metrics.environments, log, recorder.tell)
+
+
 def _parts(
-    options: OperatorOptions, client: Client, metrics: Metrics, log: FilteringBoundLogger
+    options: OperatorOptions,
+    client: Client,
+    metrics: Metrics,
+    log: FilteringBoundLogger,
+    converting: Converting | None,
 ) -> tuple[Part[Any], ...]:
     """What the options name, in their order."""
     parts: list[Part[Any]] = []
@@ -158,7 +173,15 @@ def _parts(
     if options.environments is not None and "environments" in options.parts:
         from fairlead.control.environments import environments  # noqa: PLC0415  (a process loads what it runs)
 
-        parts += environments(client, options.environments.settings, metrics.environments, log)
+        first, *others = environments(client, options.environments.settings, metrics.environments, log)
+        if converting is not None:
+            first = structs.replace(
+                first,
+                prelude=converting.registering.register,
+                everywhere=(converting.registering.run,),
+                duties=(converting.migrating.run,),
+            )
+        parts += [first, *others]
     return tuple(parts)
 
 

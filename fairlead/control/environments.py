@@ -81,19 +81,14 @@ class _Watched:
             trouble=troubles.failed,
             restored=troubles.restored,
         )
-        self.required: tuple[Informer[Named], ...] = tuple(
-            map(
-                _any,
-                (
-                    self.environments,
-                    self.balancers,
-                    self.consoles,
-                    self.statefulsets,
-                    self.deployments,
-                    *self.children.values(),
-                ),
-            )
+        own = (_any(self.environments), _any(self.balancers), _any(self.consoles))
+        self.owned = (
+            _any(self.statefulsets),
+            _any(self.deployments),
+            *map(_any, self.children.values()),
+            _any(self.certificates),
         )
+        self.required = (*own, *self.owned[:-1])
 
     @property
     def stores(self) -> Stores:
@@ -113,8 +108,8 @@ class _Watched:
         served = (_any(self.certificates),) if not self.certificates.is_absent else ()
         return {informer.resource: informer for informer in (*self.required, *served)}
 
-    def subscribe_children(self, changed: Callable[[Change[Any]], None]) -> None:
-        for informer in (self.statefulsets, self.deployments, *self.children.values(), self.certificates):
+    def subscribe_children(self, changed: Callable[[Change[Named]], None]) -> None:
+        for informer in self.owned:
             informer.subscribe(changed)
 
 
@@ -237,39 +232,45 @@ def _wake_environments(watched: _Watched, wake: Wake) -> None:
     store = watched.environments.store
 
     def changed(change: Change[Materialize]) -> None:
-        for item in filter(None, (change.new or change.old,)):
-            wake(gathering.key_of(item), change.initial, gently=_is_status_only(change))
+        wake(gathering.key_of(_shown(change)), change.initial, gently=_is_status_only(change))
         if not _is_status_only(change):
             for side in filter(None, (change.old, change.new)):
                 for twin in gathering.twins_of(side, store):
                     wake(gathering.key_of(twin), change.initial)
 
-    def companion_changed(change: Change[Balancer]) -> None:
-        item = change.new or change.old
-        if item is not None and store.get(*gathering.key_of(item)) is not None:
-            wake(gathering.key_of(item), change.initial)
+    def companion_changed(change: Change[Named]) -> None:
+        key = gathering.key_of(_shown(change))
+        if store.get(*key) is not None:
+            wake(key, change.initial)
 
-    def child_changed(change: Change[Any]) -> None:
-        item = change.new or change.old
-        for key in gathering.owners_of(item, store):
+    def child_changed(change: Change[Named]) -> None:
+        for key in gathering.owners_of(_shown(change), store):
             wake(key, change.initial)
 
     watched.environments.subscribe(changed)
-    watched.balancers.subscribe(companion_changed)
-    watched.consoles.subscribe(cast("Callable[[Change[Console]], None]", companion_changed))
+    _any(watched.balancers).subscribe(companion_changed)
+    _any(watched.consoles).subscribe(companion_changed)
     watched.subscribe_children(child_changed)
 
 
 def _wake_companions(informer: Informer[Any], watched: _Watched, wake: Wake) -> None:
     def changed(change: Change[Any]) -> None:
-        wake(gathering.key_of(change.new or change.old), change.initial, gently=_is_status_only(change))
+        wake(gathering.key_of(_shown(change)), change.initial, gently=_is_status_only(change))
 
-    def child_changed(change: Change[Any]) -> None:
-        for key in gathering.owners_of(change.new or change.old, informer.store):
+    def child_changed(change: Change[Named]) -> None:
+        for key in gathering.owners_of(_shown(change), informer.store):
             wake(key, change.initial)
 
     informer.subscribe(changed)
     watched.subscribe_children(child_changed)
+
+
+def _shown(change: Change[N]) -> N:
+    """The object as it is, or as it was before it went."""
+    item = change.new if change.new is not None else change.old
+    if item is None:
+        raise TypeError("a change without an object")
+    return item
 
 
 def _is_status_only(change: Change[Any]) -> bool:

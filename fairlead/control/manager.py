@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 from structlog.types import FilteringBoundLogger
 
+from fairlead.control.converting import Converting
 from fairlead.control.part import BackOff, Key, Part
 from fairlead.control.rounds import PassFailed, Rounds, Terms
 from fairlead.control.traces import Trace, untraced
@@ -92,6 +93,7 @@ class Manager:
         recorder: Recorder,
         webhooks: Webhooks,
         pace: Pace,
+        converting: Converting | None = None,
         election: Leadership | None = None,
         rejoins: bool = False,
         leads: Callable[[bool], None] = lambda _: None,
@@ -104,6 +106,8 @@ class Manager:
         """Opens a span for every round; set before `run`."""
         self.webhooks = webhooks
         """Answered whether or not this runs."""
+        self.converting = converting
+        """The same holds for its webhook."""
         self.ready = asyncio.Event()
         """Set once the caches are filled."""
         self.leading = asyncio.Event()
@@ -135,6 +139,7 @@ class Manager:
             lane.part.subscribe(lane.wake)
         async with asyncio.TaskGroup() as tasks:
             background = [tasks.create_task(informer.run()) for informer in self._watched()]
+            background += [tasks.create_task(_dutifully(each)) for part in self._parts for each in part.everywhere]
             background.append(tasks.create_task(self._recorder.run()))
             background.append(tasks.create_task(self._fill()))
             try:

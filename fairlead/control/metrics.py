@@ -272,11 +272,18 @@ class Metrics:
         """From now on the failure policies of webhooks are shown as they are when somebody looks."""
         self.registry.register(_PolicyCollector(policies))
 
-    def show_certificate(self, not_after: Callable[[], float]) -> None:
-        """From now on the Unix time is shown at which the certificate that is served ends."""
-        name = "fairlead_certificate_not_after_timestamp_seconds"
-        gauge = Gauge(name, "Unix time at which the certificate of the webhooks ends.", registry=self.registry)
-        gauge.set_function(not_after)
+    def show_certificate(self, server: str, not_after: Callable[[], float]) -> None:
+        """From now on the Unix time is shown at which the certificate that the server of this name shows ends."""
+        self._certificates.labels(server).set_function(not_after)
+
+    @cached_property
+    def _certificates(self) -> Gauge:
+        return Gauge(
+            "fairlead_certificate_not_after_timestamp_seconds",
+            "Unix time at which the certificate of a server ends.",
+            ("server",),
+            registry=self.registry,
+        )
 
     def count_limited(self, api_group: str) -> None:
         self.rate_limited.labels(api_group).inc()

@@ -121,6 +121,8 @@ class Part(Struct, Generic[S], frozen=True):
     """What was applied by its rounds; it is in their Snapshots."""
     prelude: Callable[[], Awaitable[None]] | None = None
     """What the leader does before the caches of the part can be filled: a definition must be there to be listed."""
+    everywhere: tuple[Callable[[], Awaitable[None]], ...] = ()
+    """What every replica does, whether it leads or not."""
     duties: tuple[Callable[[], Awaitable[None]], ...] = ()
     """What the leader does beside the rounds, for as long as it leads."""
     write_timeout: float = inf

@@ -9,8 +9,9 @@ import asyncio
 import gc
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -19,6 +20,7 @@ from structlog.types import FilteringBoundLogger
 
 from fairlead import __version__
 from fairlead.control.assembly import START_TIMEOUT, assemble, put_together
+from fairlead.control.converting import LARGEST
 from fairlead.control.logs import configure
 from fairlead.control.manager import Manager
 from fairlead.control.metrics import Metrics
@@ -26,7 +28,6 @@ from fairlead.control.options import OperatorOptions
 from fairlead.control.securing import Ground, Secured, secured_of
 from fairlead.control.serving import probes
 from fairlead.control.traces import Trace, TracedTransport, traced_caller, traced_handler, tracing, untraced
-from fairlead.control.webhooks import Webhooks
 from fairlead.kube import kubeconfig
 from fairlead.kube.calling import HttpCaller
 from fairlead.kube.calls import Caller
@@ -34,6 +35,10 @@ from fairlead.kube.errors import ServerError, Throttled, TransportError
 from fairlead.kube.http import HttpTransport
 from fairlead.kube.kubeconfig import ClusterConfig
 from fairlead.kube.request import Transport
+from fairlead.webhook.afterwards import Afterwards
+from fairlead.webhook.certificates import Credentials
+from fairlead.webhook.conversion_rules import ENVIRONMENTS_NAME
+from fairlead.webhook.conversion_worker import Worker
 from fairlead.webhook.routes import Routes
 from fairlead.webhook.server import Terms, serving
 
@@ -42,6 +47,10 @@ __all__ = ["START_TIMEOUT", "assemble", "run"]
 T = TypeVar("T")
 Preflight: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
+CONVERSION_TIMEOUT = 30.0
+"""Seconds for a conversion: the API server gives up after so many."""
+LONGEST_ENDING = 10.0
+"""Seconds that requests under way get at the end."""
 STOP_TIMEOUT = 10.0
 """Seconds that rounds under way get to end after a signal, and what is left to do after admission answers."""
 DRAIN_SECONDS = 5.0
@@ -103,7 +112,7 @@ async def _process(options: OperatorOptions, log: FilteringBoundLogger) -> None:
     def is_ready() -> bool:
         return manager is not None and manager.ready.is_set()
 
-    async with probes(options.server_port, metrics, is_ready, log, options.cluster) as port:
+    async with probes(options.server_port, metrics, is_ready, log, options.cluster, options.server_host) as port:
         log.info("starting", process=options.process, version=__version__, port=port)
         config = config_of(options)
         with _tracing(options, log) as trace:
@@ -115,16 +124,32 @@ async def _process(options: OperatorOptions, log: FilteringBoundLogger) -> None:
 
 
 async def _work(manager: Manager, preflight: Preflight, ground: Ground, ending: Ending) -> None:
-    if ground.options.webhooks is None:
-        await _rounds(manager, preflight, ending.stop)
-        return
-    routes = {
-        path: traced_handler(handler, f"webhook {path}", manager.trace)
-        for path, handler in manager.webhooks.routes.items()
-    }
-    front = Front(secured_of(ground.options.webhooks, ground), manager.webhooks, routes, ground)
-    async with _serving(front, ending):
-        await _rounds(manager, lambda: _forbearing(preflight, ground.log), ending.stop)
+    async with AsyncExitStack() as stack:
+        fronts = [front async for front in _fronts(manager, ground, stack)]
+        for front in fronts:
+            await stack.enter_async_context(_serving(front, ending))
+        if fronts:
+            # A cluster that is slow or out of order must not end a process whose webhooks answer.
+            await _rounds(manager, lambda: _forbearing(preflight, ground.log), ending.stop)
+        else:
+            await _rounds(manager, preflight, ending.stop)
+
+
+async def _fronts(manager: Manager, ground: Ground, stack: AsyncExitStack) -> AsyncIterator[Front]:
+    """What the API server meets here: admission, and the conversion of environments."""
+    webhooks = manager.webhooks
+    if ground.options.webhooks is not None:
+        routes = {
+            path: traced_handler(handler, f"webhook {path}", manager.trace) for path, handler in webhooks.routes.items()
+        }
+        secured = secured_of(ground.options.webhooks, ground)
+        yield Front("webhooks", secured, lambda _: routes, webhooks.timeout, ground, webhooks.afterwards)
+    if (converting := manager.converting) is not None:
+        worker = Worker(ENVIRONMENTS_NAME)
+        stack.push_async_callback(worker.close)
+        secured = Secured(converting.options.port, converting.certificates, host=converting.options.host)
+        made = partial(converting.routes, elsewhere=worker)
+        yield Front("conversion", secured, made, CONVERSION_TIMEOUT, ground, largest=LARGEST)
 
 
 async def _rounds(manager: Manager, preflight: Preflight, stop: asyncio.Event) -> None:
@@ -151,12 +176,18 @@ def _tracing(options: OperatorOptions, log: FilteringBoundLogger) -> Iterator[Tr
 
 
 class Front(Struct, frozen=True):
-    """What the API server meets."""
+    """One HTTPS server."""
 
+    name: str
     secured: Secured
-    webhooks: Webhooks
-    routes: Routes
+    routes: Callable[[Credentials], Routes]
+    timeout: float
+    """Seconds that a request may take."""
     ground: Ground
+    afterwards: Afterwards | None = None
+    """What is left to do after its answers."""
+    largest: Mapping[str, int] = {}
+    """Bytes of the largest body by path, where it is not the usual one."""
 
 
 @asynccontextmanager
@@ -170,11 +201,16 @@ async def _serving(front: Front, ending: Ending) -> AsyncIterator[None]:
     if served is None:
         yield
         return
-    front.ground.metrics.show_certificate(lambda: served.ends_at)
-    timeout = front.webhooks.timeout
-    terms = Terms(timeout, ending=timeout, cluster=front.ground.options.cluster, tls=served.context)
+    front.ground.metrics.show_certificate(front.name, lambda: served.ends_at)
+    terms = Terms(
+        front.timeout,
+        ending=min(front.timeout, LONGEST_ENDING),
+        cluster=front.ground.options.cluster if front.afterwards is not None else None,
+        tls=served.context,
+        largest=front.largest,
+    )
     listening = asyncio.Event()
-    task = asyncio.create_task(_served(front, terms, ending, listening))
+    task = asyncio.create_task(_served(front, front.routes(served), terms, ending, listening))
     try:
         await _either(task, listening)
         yield
@@ -186,14 +222,14 @@ async def _serving(front: Front, ending: Ending) -> AsyncIterator[None]:
         await task
 
 
-async def _served(front: Front, terms: Terms, ending: Ending, listening: asyncio.Event) -> None:
+async def _served(front: Front, routes: Routes, terms: Terms, ending: Ending, listening: asyncio.Event) -> None:
     """From the port to the last thing that is done after an answer."""
-    ground = front.ground
+    ground, secured = front.ground, front.secured
     try:
-        async with serving(front.secured.port, front.routes, ground.metrics, ground.log, terms) as port:
-            ground.log.info("webhooks served", port=port)
+        async with serving(secured.port, routes, ground.metrics, ground.log, terms, host=secured.host) as port:
+            ground.log.info(f"{front.name} served", port=port)
             listening.set()
-            keeping = asyncio.create_task(front.secured.run())
+            keeping = asyncio.create_task(secured.run())
             keeping.add_done_callback(lambda _: ending.stop.set())
             try:
                 await ending.drained()
@@ -202,7 +238,8 @@ async def _served(front: Front, terms: Terms, ending: Ending, listening: asyncio
                 with suppress(asyncio.CancelledError):
                     await keeping
     finally:
-        await front.webhooks.afterwards.finished(STOP_TIMEOUT)
+        if front.afterwards is not None:
+            await front.afterwards.finished(STOP_TIMEOUT)
 
 
 async def _either(task: asyncio.Task[None], event: asyncio.Event) -> None:

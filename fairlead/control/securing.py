@@ -23,6 +23,7 @@ from fairlead.kube.request import Transport
 from fairlead.webhook.certificates import CertificateFiles, Certificates, FromFiles, SelfSigned
 from fairlead.webhook.injecting import Injector, policies
 from fairlead.webhook.pairs import Wanted
+from fairlead.webhook.server import EVERYWHERE
 from fairlead.webhook.stored import StoredCertificate
 
 
@@ -50,6 +51,7 @@ class Secured(Struct, frozen=True):
     certificates: Certificates
     observer: Injector | None = None
     """Sees the registrations where the certificates do not."""
+    host: str = EVERYWHERE
 
     async def run(self) -> None:
         """Returns when the process is to end because its certificate has expired."""

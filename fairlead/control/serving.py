@@ -10,7 +10,7 @@ from structlog.types import FilteringBoundLogger
 from fairlead.control.metrics import Metrics
 from fairlead.kube.calls import Call, Reply
 from fairlead.webhook.cluster_label import ClusterLabel
-from fairlead.webhook.server import PortBusy, Terms, serving
+from fairlead.webhook.server import EVERYWHERE, PortBusy, Terms, serving
 
 __all__ = ["PortBusy", "probes"]
 
@@ -23,8 +23,9 @@ def probes(
     is_ready: Callable[[], bool],
     log: FilteringBoundLogger,
     cluster: ClusterLabel | None = None,
+    host: str = EVERYWHERE,
 ) -> AbstractAsyncContextManager[int]:
-    """Serves on all interfaces while the context lasts; yields the port (useful when 0 was given)."""
+    """Serves there while the context lasts; yields the port (useful when 0 was given)."""
 
     async def ready(_: Call) -> Reply:
         return Reply(200 if is_ready() else 500)
@@ -32,4 +33,4 @@ def probes(
     async def exposition(_: Call) -> Reply:
         return Reply(200, metrics.exposition(), EXPOSITION)
 
-    return serving(port, {"/ready": ready, "/metrics": exposition}, metrics, log, Terms(cluster=cluster))
+    return serving(port, {"/ready": ready, "/metrics": exposition}, metrics, log, Terms(cluster=cluster), host=host)

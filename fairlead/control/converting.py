@@ -1,0 +1,75 @@
+"""The kinds of environments on the API server: their definitions, the webhook that converts them, and what is stored.
+
+The webhook and the watch over the definitions belong to every replica; writing them and migrating objects to the one
+that leads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from structlog.types import FilteringBoundLogger
+
+from fairlead.api.meta import Ref
+from fairlead.control.environment_metrics import EnvironmentMetrics
+from fairlead.control.migrating import Migrating, Run
+from fairlead.control.options import ConversionOptions
+from fairlead.control.registering import Registering
+from fairlead.decide.apiversions.register import Webhook, name_of
+from fairlead.kube.client import Client
+from fairlead.manifests.environments.definitions import definitions, materializes
+from fairlead.webhook.authority import AuthorityFiles, FromAuthority, Publication
+from fairlead.webhook.certificates import Credentials
+from fairlead.webhook.conversion import LARGEST_REVIEW, Conversion, Elsewhere, Reviewed
+from fairlead.webhook.conversion_rules import ENVIRONMENTS
+from fairlead.webhook.health import healthy
+from fairlead.webhook.routes import Routes
+
+PATH = "/convert"
+HEALTH = "/healthz"
+LARGEST = {PATH: LARGEST_REVIEW}
+
+
+class Converting:
+    """Of one process; `client` writes only while this replica leads."""
+
+    def __init__(
+        self,
+        options: ConversionOptions,
+        client: Client,
+        metrics: EnvironmentMetrics,
+        log: FilteringBoundLogger,
+        tell: Callable[[Ref, bool, str, str], None],
+    ) -> None:
+        self.options = options
+        self._metrics = metrics
+        self._log = log
+        webhook = Webhook(
+            name=options.service_name,
+            namespace=options.service_namespace,
+            port=options.service_port,
+            path=PATH,
+            url=options.url,
+        )
+        self._publication = Publication(options.reload_interval)
+        files = AuthorityFiles(Path(options.certificate_file), Path(options.key_file), Path(options.authority_file))
+        self.certificates = FromAuthority(
+            files, self._publication, options.reload_interval, log, name=webhook.server_name
+        )
+        self.registering = Registering(client, definitions(options.columns), webhook, self._publication, log, tell=tell)
+        self.migrating = Migrating(client, name_of(materializes()), log, heard=self._migrated)
+
+    def conversion(self, elsewhere: Elsewhere | None = None) -> Conversion:
+        """The webhook; without `elsewhere` large reviews are converted where they come in."""
+        return Conversion(ENVIRONMENTS, self._log, elsewhere, self._converted)
+
+    def routes(self, credentials: Credentials, elsewhere: Elsewhere) -> Routes:
+        return {PATH: self.conversion(elsewhere), HEALTH: healthy(credentials, self._publication, ENVIRONMENTS)}
+
+    def _converted(self, reviewed: Reviewed) -> None:
+        self._metrics.conversions.labels("success" if reviewed.succeeded else "failure").inc()
+
+    def _migrated(self, run: Run) -> None:
+        for result, count in (("stored", run.stored), ("gone", run.gone), ("failed", run.failed)):
+            self._metrics.migrated.labels(result).inc(count)
