@@ -74,6 +74,7 @@ class DeploymentMeta(Meta, frozen=True, rename="camel"):
 class DeploymentSpec(Struct, frozen=True, rename="camel"):
     replicas: int = 1
     selector: LabelSelector = LabelSelector()
+    template: Template = Template()
     paused: bool = False
 
 

@@ -1,6 +1,6 @@
-"""Two grammars of durations, as the contracts write them: Go's and Prometheus'.
+"""Three grammars of durations, as the contracts write them: Go's, Prometheus', and one with words.
 
-Both count whole nanoseconds in 64 bits, so a text is accepted or refused here exactly where those programs accept or
+All count whole nanoseconds in 64 bits, so a text is accepted or refused here exactly where those programs accept or
 refuse it. Seconds are handed out because everything of ours reckons in seconds.
 """
 
@@ -36,6 +36,21 @@ _PROMETHEUS_UNITS = {
     "ms": 1_000_000,
 }
 _PROMETHEUS_TERM = re.compile(r"([0-9]+)([^0-9]+)")
+
+_DAY = 86400 * NANOSECONDS
+_HUMAN_UNITS = {
+    **dict.fromkeys(("ns", "nsec"), 1),
+    **dict.fromkeys(("us", "usec", "\u00b5s", "\u03bcs"), 1_000),
+    **dict.fromkeys(("ms", "msec"), 1_000_000),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), NANOSECONDS),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60 * NANOSECONDS),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600 * NANOSECONDS),
+    **dict.fromkeys(("d", "day", "days"), _DAY),
+    **dict.fromkeys(("w", "wk", "wks", "week", "weeks"), 7 * _DAY),
+    **dict.fromkeys(("M", "month", "months"), 2_630_016 * NANOSECONDS),  # 30.44 days
+    **dict.fromkeys(("y", "yr", "yrs", "year", "years"), 31_557_600 * NANOSECONDS),  # 365.25 days
+}
+_HUMAN_TERM = re.compile(r"([0-9]+)\s*([^0-9\s.]+)\s*")
 
 
 def parse_go(text: str) -> float:
@@ -119,6 +134,23 @@ def prometheus_nanoseconds(text: str) -> int:
         _refuse_above(total, _MOST - 1, text)
         at = found.end()
     return total
+
+
+def parse_human(text: str) -> float:
+    """Seconds of whole numbers with units, with or without spaces: `90m`, `1h 30m`, `2 days`; or of a Go duration."""
+    rest = text.strip()
+    if not rest or not _HUMAN_TERM.match(rest):
+        return parse_go(rest)
+    total = 0
+    at = 0
+    while at < len(rest):
+        found = _HUMAN_TERM.match(rest, at)
+        if found is None or found[2] not in _HUMAN_UNITS:
+            return parse_go(rest)  # which also says what is wrong with it
+        total += _whole(found[1], text) * _HUMAN_UNITS[found[2]]
+        _refuse_above(total, _MOST - 1, text)
+        at = found.end()
+    return total / NANOSECONDS
 
 
 def _whole(digits: str, text: str) -> int:

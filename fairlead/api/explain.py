@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType, field
 
 
 class Block(Struct, frozen=True, rename="camel"):
@@ -55,6 +55,15 @@ class Stands(Struct, frozen=True, rename="camel"):
     lanes: tuple[Lane, ...] = ()
 
 
+class End(Struct, frozen=True, rename="camel"):
+    """What a rollout leaves, or what it goes to, where one name does not say it all."""
+
+    generation: int
+    image: str
+    hash: str
+    """Empty where it is not known."""
+
+
 class Explain(Struct, frozen=True, rename="camel"):
     part: str
     namespace: str
@@ -63,3 +72,5 @@ class Explain(Struct, frozen=True, rename="camel"):
     next: tuple[str, ...] = ()
     blocked_by: tuple[Block, ...] = ()
     again: datetime | None = None
+    leaves: End | UnsetType = field(default=UNSET, name="from")
+    goes_to: End | UnsetType = field(default=UNSET, name="to")

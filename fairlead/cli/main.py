@@ -22,6 +22,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("watch", "follow rollouts live until they are complete"),
     ("manifests", "print the objects that install the operator"),
     ("crds", "print the kinds that a part brings"),
+    ("hash", "print the rollout hash of environments in files"),
     ("uninstall", "remove the operator from a namespace, webhooks first"),
     ("version", "print the version"),
     ("help", "explain a command, or `exit-codes`"),

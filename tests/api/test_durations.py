@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.api.durations import format_go, go_nanoseconds, parse_go, parse_prometheus, prometheus_nanoseconds
+from fairlead.api.durations import (
+    format_go,
+    go_nanoseconds,
+    parse_go,
+    parse_human,
+    parse_prometheus,
+    prometheus_nanoseconds,
+)
 
 SECOND = 1_000_000_000
 HOUR = 3600 * SECOND
@@ -168,3 +175,29 @@ def test_what_is_printed_reads_back_as_the_same_duration(microseconds: int) -> N
 def test_an_unknown_unit_is_named_with_the_known_ones() -> None:
     with pytest.raises(ValueError, match='"1d" has the unknown unit "d": use h, m, s, ms, us or ns'):
         parse_go("1d")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("1h", 3600.0),
+        ("90m", 5400.0),
+        ("1h 30m", 5400.0),
+        (" 1h30m ", 5400.0),
+        ("2 days", 172800.0),
+        ("1week 1day", 691200.0),
+        ("1 minute 5 secs", 65.0),
+        ("1M", 2_630_016.0),
+        ("1year", 31_557_600.0),
+        ("1.5h", 5400.0),
+        ("250ms", 0.25),
+    ],
+)
+def test_durations_in_words(text: str, seconds: float) -> None:
+    assert parse_human(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", " ", "soon", "1", "1h 30", "5 apples", "1h,5m", "9" * 30 + "h"])
+def test_what_is_no_duration_in_words_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="duration"):
+        parse_human(text)

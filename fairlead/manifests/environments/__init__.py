@@ -1,0 +1,1 @@
+"""The kinds of the environment contract, made from the types that the operator reads them with."""
