@@ -4,17 +4,55 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
+from typing import TYPE_CHECKING
 
 from fairlead.cli import exits
-from fairlead.cli.crds import add_part
+from fairlead.cli.crds import WITH_KINDS, add_part
+
+if TYPE_CHECKING:
+    from fairlead.manifests.files import Object
+
+ZONES = (
+    "ha",
+    "webhooks",
+    "monitoring",
+    "network_policy",
+    "network_policy_egress",
+    "phased_deployments",
+    "zone_tracker",
+)
+ENVIRONMENTS = ("certificate_secret", "arg")
+"""Options that only one part has."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_part(parser)
+    add_part(parser, WITH_KINDS)
     parser.add_argument(
-        "-n", "--namespace", metavar="NAME", default="default", help="namespace to look after (default %(default)s)"
+        "-n",
+        "--namespace",
+        metavar="NAME",
+        default="default",
+        help="namespace of the operator, and of zones to look after (default %(default)s)",
     )
     parser.add_argument("--image", metavar="IMAGE", default=None, help="image with the programs of this release")
+    _add_zones(parser.add_argument_group("zones"))
+    environments = parser.add_argument_group("environments")
+    environments.add_argument(
+        "--certificate-secret",
+        metavar="NAME",
+        default="",
+        help="Secret with ca.crt, tls.crt and tls.key; else cert-manager",
+    )
+    environments.add_argument(
+        "--arg",
+        metavar="--FLAG=VALUE",
+        action="append",
+        default=[],
+        help="a flag of orchestratord, as in --arg=--region=us-east-1; repeatable",
+    )
+
+
+def _add_zones(parser: argparse._ArgumentGroup) -> None:
     parser.add_argument(
         "--ha",
         action="store_true",
@@ -40,20 +78,62 @@ def run(arguments: argparse.Namespace) -> int:
     from fairlead.api.names import is_label
     from fairlead.cli.main import UsageError
     from fairlead.manifests.files import written
-    from fairlead.manifests.values import Values
-    from fairlead.manifests.zones import objects
 
     namespace = arguments.namespace
     if arguments.image == "":
         raise UsageError("--image is empty: name an image, or leave it out for the default")
     if not is_label(namespace):
         raise UsageError(f'-n is "{namespace}": a namespace has up to 63 of a to z, 0 to 9 and - inside')
+    elsewhere = ZONES if arguments.part == "environments" else ENVIRONMENTS
+    if misplaced := next((option for option in elsewhere if getattr(arguments, option)), None):
+        other = next(part for part in WITH_KINDS if part != arguments.part)
+        raise UsageError(
+            f"--{misplaced.replace('_', '-')} is an option of {other}: leave it out, or use --part {other}"
+        )
+    made = _environments(arguments) if arguments.part == "environments" else _zones(arguments)
+    print(written(made), end="")
+    return exits.OK
+
+
+def _environments(arguments: argparse.Namespace) -> tuple[Object, ...]:
+    from fairlead.api.names import is_name
+    from fairlead.cli.clapflags import FlagError, parse
+    from fairlead.cli.environment_options import check
+    from fairlead.cli.main import UsageError
+    from fairlead.cli.orchestratord import FLAGS, PROCESS, level_of
+    from fairlead.manifests.environments.arguments import arguments as words
+    from fairlead.manifests.environments.installation import objects
+    from fairlead.manifests.environments.values import Values
+
+    secret = arguments.certificate_secret
+    if secret and not is_name(secret):
+        raise UsageError(f'--certificate-secret is "{secret}": a name has up to 253 of a to z, 0 to 9, - and . inside')
+    values = Values(
+        namespace=arguments.namespace,
+        secret=secret,
+        arguments=tuple(arguments.arg),
+        **({} if arguments.image is None else {"image": arguments.image}),
+    )
+    try:
+        given = parse(PROCESS, FLAGS, words(values), {}, "")
+        level_of(given)
+        check(given)
+    except FlagError as error:
+        raise UsageError(f"--arg: {error}") from error
+    return objects(values)
+
+
+def _zones(arguments: argparse.Namespace) -> tuple[Object, ...]:
+    from fairlead.cli.main import UsageError
+    from fairlead.manifests.values import Values
+    from fairlead.manifests.zones import objects
+
     if arguments.phased_deployments and not arguments.webhooks:
         raise UsageError("--phased-deployments needs --webhooks: a webhook is what holds a Deployment")
     if arguments.network_policy_egress and not arguments.network_policy:
         raise UsageError("--network-policy-egress needs --network-policy: without it everything can be reached")
     values = Values(
-        namespace=namespace,
+        namespace=arguments.namespace,
         high_availability=arguments.ha,
         webhooks=arguments.webhooks,
         monitoring=arguments.monitoring,
@@ -63,8 +143,7 @@ def run(arguments: argparse.Namespace) -> int:
         zone_tracker=arguments.zone_tracker,
         **({} if arguments.image is None else {"image": arguments.image}),
     )
-    print(written(objects(values)), end="")
-    return exits.OK
+    return objects(values)
 
 
 def _egress(text: str) -> tuple[str, int]:

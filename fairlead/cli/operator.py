@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fairlead.control.options import OperatorOptions, WebhookOptions
     from fairlead.webhook.cluster_label import ClusterLabel
 
-PARTS = ("zones",)
+PARTS = ("zones", "environments")
 LEASE = "fairlead-operator"
 PORT = 8081
 WEBHOOKS_PORT = 8443
@@ -24,8 +24,11 @@ CERTIFICATE_SECRET = "fairlead-webhooks"  # noqa: S105  (a name)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser, several_namespaces=True)
-    parser.add_argument("--parts", default="zones", help="contracts to serve, separated by commas; now: zones")
-    parser.add_argument("--interval", metavar="DURATION", default="", help="least time between two passes of a rollout")
+    parser.add_argument(
+        "--parts", default="zones", help=f"contracts to serve, separated by commas: {', '.join(PARTS)} (default zones)"
+    )
+    parser.add_argument("--config", metavar="FILE", default="", help="settings of the parts, a section for each, YAML")
+    parser.add_argument("--interval", metavar="DURATION", help="least time between two passes of a rollout")
     parser.add_argument("--port", type=int, default=PORT, help="port of /ready and /metrics (default %(default)s)")
     parser.add_argument(
         "--lease", default=LEASE, metavar="NAME", help="Lease to hold while acting (default %(default)s)"
@@ -34,12 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--qps", type=float, default=0.0, help="calls per second to each API group; default no limit")
     parser.add_argument("--burst", type=int, default=10, help="calls that may exceed the rate at once")
     _add_webhooks(parser)
-    parser.add_argument("--cluster-domain", default="cluster.local.", help="domain of pods' DNS names, after svc.")
-    parser.add_argument("--pods-timeout", metavar="DURATION", default="5s", help="time for a call to a pod")
-    parser.add_argument("--zone-tracker", metavar="NAME", default="", help="ConfigMap that keeps times of downscales")
+    parser.add_argument("--cluster-domain", help="domain of pods' DNS names, after svc. (default cluster.local.)")
+    parser.add_argument("--pods-timeout", metavar="DURATION", help="time for a call to a pod (default 5s)")
+    parser.add_argument("--zone-tracker", metavar="NAME", help="ConfigMap that keeps times of downscales")
     parser.add_argument(
         "--phased-deployments",
         action="store_true",
+        default=None,
         help="hold labelled Deployments until those they depend on have rolled out; needs --webhooks",
     )
     parser.add_argument("--log-level", choices=("debug", "info", "warn", "error"), default="info")
@@ -69,6 +73,9 @@ def _add_webhooks(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--certificate-file", metavar="FILE", default="", help="certificate made by others, PEM")
     parser.add_argument("--certificate-key-file", metavar="FILE", default="", help="its key, PEM")
     parser.add_argument(
+        "--certificate-authority-file", metavar="FILE", default="", help="its authority, PEM; for conversion webhooks"
+    )
+    parser.add_argument(
         "--no-ca-injection", action="store_true", help="leave the caBundle of webhook registrations to others"
     )
     parser.add_argument(
@@ -91,6 +98,7 @@ def options_of(arguments: argparse.Namespace) -> OperatorOptions:
     """What the arguments come down to; raises ValueError with a sentence."""
     from fairlead.cli.options import wrong_namespaces
     from fairlead.cli.rollout_operator import identity
+    from fairlead.cli.sections import environments_of, fill_zones, read
     from fairlead.control.options import OperatorOptions
 
     if wrong := wrong_namespaces(arguments):
@@ -98,10 +106,15 @@ def options_of(arguments: argparse.Namespace) -> OperatorOptions:
     parts = tuple(dict.fromkeys(part.strip() for part in arguments.parts.split(",")))
     if unknown := [part for part in parts if part not in PARTS]:
         raise ValueError(f'--parts names "{unknown[0]}": this release has {", ".join(PARTS)}')
+    sections = read(arguments.config, parts)
+    fill_zones(arguments, sections.get("zones", {}), arguments.config)
+    environments = environments_of(arguments, sections.get("environments")) if "environments" in parts else None
     interval = _seconds("--interval", arguments.interval) if arguments.interval else None
     for name, port in (("--port", arguments.port), ("--webhooks-port", arguments.webhooks_port)):
         if not 0 <= port <= 65535:
             raise ValueError(f"{name} is {port}: set it to a port from 0 to 65535")
+    if bool(arguments.certificate_file) != bool(arguments.certificate_key_file):
+        raise ValueError("--certificate-file and --certificate-key-file belong together: give both, or none of them")
     if arguments.qps > 0 and arguments.burst < 1:
         raise ValueError(f"--burst is {arguments.burst}: set it to 1 or more, or leave out --qps")
     return OperatorOptions(
@@ -118,10 +131,13 @@ def options_of(arguments: argparse.Namespace) -> OperatorOptions:
         qps=arguments.qps,
         burst=arguments.burst,
         lease=None if arguments.no_lease else arguments.lease,
+        home="" if environments is None else environments.settings.operator_namespace,
+        rejoins=environments is not None,
         identity=identity(),
         settings=_settings(arguments),
         webhooks=_webhooks(arguments) if arguments.webhooks else None,
         cluster=_cluster(arguments),
+        environments=environments,
     )
 
 
@@ -163,8 +179,6 @@ def _webhooks(arguments: argparse.Namespace) -> WebhookOptions:
     from fairlead.cli.rollout_operator import DNS_NAME, OBJECT_NAME
     from fairlead.control.options import WebhookOptions
 
-    if bool(arguments.certificate_file) != bool(arguments.certificate_key_file):
-        raise ValueError("--certificate-file and --certificate-key-file belong together: give both, or none of them")
     if arguments.certificate_dns_name and not is_name(arguments.certificate_dns_name):
         raise ValueError(f'--certificate-dns-name is "{arguments.certificate_dns_name}": {DNS_NAME}')
     if not is_name(arguments.certificate_secret):
@@ -207,9 +221,9 @@ def operate(options: OperatorOptions) -> int:
         outside = options.by_contract and not options.config_file
         text = f"{error}{'; elsewhere set -kubernetes.api-url and -kubernetes.config-file' * outside}"
     except KubeError as error:
-        text = sentence(error, options.api_url, options.context, chooses=not options.by_contract)
+        text = sentence(error, options.api_url, options.context, chooses=options.process == "fairlead")
     except ExceptionGroup as group:
-        text = sentence(first_of(group), options.api_url, options.context, chooses=not options.by_contract)
+        text = sentence(first_of(group), options.api_url, options.context, chooses=options.process == "fairlead")
     else:
         return exits.OK
     print(f"{options.process}: {text}", file=sys.stderr)

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-PARTS: dict[str, str] = {"zones": "rollout-operator"}
+PARTS: dict[str, str] = {"zones": "rollout-operator", "environments": "materialize-operator"}
 """The chart of each part."""
 
 Object = dict[str, Any]
@@ -48,6 +48,11 @@ def text_of(part: str, name: str, names: Mapping[str, str] | None = None) -> str
 def data_of(part: str, name: str, names: Mapping[str, str] | None = None) -> Any:
     """The same, decoded from YAML."""
     return _read(text_of(part, name, names))
+
+
+def chart_values(part: str) -> Any:
+    """What holds in the chart where nobody says otherwise."""
+    return _read((chart(part) / "values.yaml").read_text())
 
 
 def custom_resources(part: str) -> tuple[Object, ...]:

@@ -11,6 +11,9 @@ import yaml
 from fairlead.cli import exits
 from fairlead.cli.main import Parser, main
 from fairlead.cli.operator import add_arguments, options_of
+from fairlead.manifests.environments import values as environments
+from fairlead.manifests.environments.definitions import definitions
+from fairlead.manifests.environments.installation import objects as environment_objects
 from fairlead.manifests.files import custom_resources
 from fairlead.manifests.values import Values
 from fairlead.manifests.workload import program
@@ -76,6 +79,47 @@ def test_manifests_without_options_only_roll(capsys: pytest.CaptureFixture[str])
     assert {one["metadata"]["namespace"] for one in made} == {"default"}
 
 
+def test_environments_are_installed_with_flags_that_the_program_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--image", "own:1", "--certificate-secret", "mine", "--arg=--region=eu", "--arg=--tls-ca=/a"]
+
+    code = main(["manifests", "--part", "environments", "-n", "mz", *words])
+
+    values = environments.Values(namespace="mz", image="own:1", secret="mine", arguments=("--region=eu", "--tls-ca=/a"))
+    assert code == exits.OK
+    assert tuple(yaml.safe_load_all(capsys.readouterr().out)) == environment_objects(values)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--arg=--regoin=x"], "--arg: unknown flag --regoin (did you mean region?)"),
+        (["--arg=--cloud-provider=aws"], "--arg: --aws-account-id is missing: --cloud-provider is aws"),
+        (["--arg=--startup-log-filter=loud"], '--arg: --startup-log-filter holds "loud"'),
+        (["--certificate-secret", "A b"], '--certificate-secret is "A b": a name has'),
+        (["--ha"], "--ha is an option of zones: leave it out, or use --part zones"),
+        (["--network-policy-egress", "x"], "--network-policy-egress is an option of zones"),
+    ],
+)
+def test_environments_that_could_not_start_are_not_printed(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["manifests", "--part", "environments", *words])
+
+    said = capsys.readouterr()
+    assert code == exits.USAGE
+    assert said.err.startswith(f"fairlead: {told}")
+    assert said.out == ""
+
+
+def test_files_that_are_in_the_pod_need_not_be_here() -> None:
+    assert main(["manifests", "--part", "environments", "--arg=--license-key-public-key=/keys/a.pem"]) == exits.OK
+
+
+def test_options_of_environments_are_none_of_zones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["manifests", "--arg=--region=x"]) == exits.USAGE
+    assert "--arg is an option of environments" in capsys.readouterr().err
+
+
 def test_crds_are_the_kinds_of_the_part(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["crds"]) == exits.OK
 
@@ -86,6 +130,16 @@ def test_crds_are_the_kinds_of_the_part(capsys: pytest.CaptureFixture[str]) -> N
         "RolloutHealthCheck",
         "ZoneAwarePodDisruptionBudget",
     ]
+
+
+def test_crds_of_environments_leave_conversion_to_the_operator(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["crds", "--part", "environments"]) == exits.OK
+
+    made = tuple(yaml.safe_load_all(capsys.readouterr().out))
+    assert made == definitions()
+    assert [one["spec"]["names"]["kind"] for one in made] == ["Materialize", "Balancer", "Console"]
+    assert main(["help", "crds"]) == exits.OK
+    assert "without `conversion`" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

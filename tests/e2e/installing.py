@@ -14,11 +14,12 @@ from tests.e2e.clusters import CUSTOM_RESOURCES, Site
 from tests.e2e.definitions import is_established
 from tests.e2e.history import Tree
 
-IRREGULAR = {"NetworkPolicy": "networkpolicies"}
+IRREGULAR = {"NetworkPolicy": "networkpolicies", "StorageClass": "storageclasses"}
 CLUSTER_WIDE = (
     "ClusterRole",
     "ClusterRoleBinding",
     "CustomResourceDefinition",
+    "StorageClass",
     "ValidatingWebhookConfiguration",
     "MutatingWebhookConfiguration",
 )

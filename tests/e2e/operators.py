@@ -171,7 +171,7 @@ class Operator:
         if self.manager is None:
             return None
         shown = {}
-        for informer in self.manager._part.informers:
+        for informer in (each for part in self.manager._parts for each in part.informers):
             selection = informer._selection
             listed = await self._site.client.list(
                 selection.resource, informer._codec._item.type, namespace=selection.namespace, labels=selection.labels

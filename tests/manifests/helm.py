@@ -1,4 +1,4 @@
-"""The chart through the real Helm."""
+"""The charts through the real Helm."""
 
 from __future__ import annotations
 
@@ -13,22 +13,27 @@ from typing import Any
 import pytest
 import yaml
 
-from fairlead.manifests.files import Object, chart
+from fairlead.manifests import files
+from fairlead.manifests.files import Object
 from fairlead.plane import helm
 from fairlead.plane.build import Unavailable
 
-CHART = chart("zones")
+CHART = files.chart("zones")
 NAMESPACE = "mimir"
 
 Tree = dict[str, Any]
 
 
 def render(
-    values: Mapping[str, Any] | None = None, *, release: str = "rollout-operator", namespace: str = NAMESPACE
+    values: Mapping[str, Any] | None = None,
+    *,
+    release: str = "rollout-operator",
+    namespace: str = NAMESPACE,
+    chart: Path = CHART,
 ) -> dict[tuple[str, str], Object]:
-    """What `helm template` makes of the chart, by kind and name."""
+    """What `helm template` makes of a chart, by kind and name."""
     given = json.dumps(values or {})
-    said = run("template", release, str(CHART), "--namespace", namespace, "--values", "-", stdin=given)
+    said = run("template", release, str(chart), "--namespace", namespace, "--values", "-", stdin=given)
     assert said.returncode == 0, said.stderr
     objects = [one for one in yaml.safe_load_all(said.stdout) if one]
     named = {(one["kind"], one["metadata"]["name"]): one for one in objects}
@@ -36,9 +41,9 @@ def render(
     return named
 
 
-def complaint(values: Mapping[str, Any]) -> str:
+def complaint(values: Mapping[str, Any], chart: Path = CHART) -> str:
     """Why Helm does not take these values."""
-    said = run("template", "rollout-operator", str(CHART), "--values", "-", stdin=json.dumps(values))
+    said = run("template", "rollout-operator", str(chart), "--values", "-", stdin=json.dumps(values))
     assert said.returncode != 0, "these values are taken"
     return said.stderr
 

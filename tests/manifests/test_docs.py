@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import shlex
 from pathlib import Path
@@ -11,11 +12,16 @@ import yaml
 
 from fairlead.cli import exits
 from fairlead.cli.main import main
+from fairlead.cli.operator import add_arguments, options_of
+from fairlead.manifests.files import chart, chart_values
 from tests.manifests.helm import CHART
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "install.md").read_text()
-COMMANDS = re.findall(r"^(?:fairlead|helm) .*$", "\n".join(re.findall(r"```\n(.*?)```", TEXT, re.DOTALL)), re.MULTILINE)
+WHOLE = (ROOT / "docs" / "install.md").read_text()
+TEXT, ENVIRONMENTS = WHOLE.split("# Installing the environment part")
+COMMANDS = re.findall(
+    r"^(?:fairlead|helm) .*$", "\n".join(re.findall(r"```\n(.*?)```", WHOLE, re.DOTALL)), re.MULTILINE
+)
 
 
 @pytest.mark.parametrize("line", [line for line in COMMANDS if line.startswith("fairlead")])
@@ -32,10 +38,40 @@ def test_command_is_taken(line: str, capsys: pytest.CaptureFixture[str]) -> None
     assert code == exits.OK, capsys.readouterr().err
 
 
-def test_chart_is_where_the_command_says() -> None:
-    (line,) = [line for line in COMMANDS if line.startswith("helm")]
+def test_charts_are_where_the_commands_say() -> None:
+    charts = [ROOT / shlex.split(line)[3] for line in COMMANDS if line.startswith("helm")]
 
-    assert (ROOT / shlex.split(line)[3]).samefile(CHART)
+    assert charts == [CHART, chart("environments")]
+
+
+def test_values_of_environments_that_are_explained_exist() -> None:
+    values = chart_values("environments")
+    explained = [
+        path
+        for row in ENVIRONMENTS.splitlines()
+        if row.startswith("| `") and not row.startswith("| `--")
+        for path in re.findall(r"`([^`]+)`", row.split("|")[1])
+    ]
+
+    assert len(explained) > 10
+    for path in explained:
+        found = values
+        for key in path.split("."):
+            assert key in found, path
+            found = found[key]
+
+
+def test_the_file_in_the_description_of_the_command_line_is_taken(tmp_path: Path) -> None:
+    (text,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "cli.md").read_text(), re.DOTALL)
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+
+    made = options_of(parser.parse_args(["--parts=zones,environments", f"--config={path}"]))
+
+    assert made.environments is not None
+    assert made.environments.settings.environmentd.node_selector == {"disk": "ssd"}
 
 
 def test_every_value_of_the_chart_itself_is_explained() -> None:
