@@ -23,11 +23,13 @@ from fairlead.webhook.authority import AuthorityFiles, FromAuthority, Publicatio
 from fairlead.webhook.certificates import Credentials
 from fairlead.webhook.conversion import LARGEST_REVIEW, Conversion, Elsewhere, Reviewed
 from fairlead.webhook.conversion_rules import ENVIRONMENTS
-from fairlead.webhook.health import healthy
+from fairlead.webhook.health import alive, healthy
 from fairlead.webhook.routes import Routes
 
 PATH = "/convert"
 HEALTH = "/healthz"
+LIFE = "/livez"
+"""Asked apart: a process that converts nothing because nobody trusts it yet is not made better by a restart."""
 LARGEST = {PATH: LARGEST_REVIEW}
 
 
@@ -65,7 +67,11 @@ class Converting:
         return Conversion(ENVIRONMENTS, self._log, elsewhere, self._converted)
 
     def routes(self, credentials: Credentials, elsewhere: Elsewhere) -> Routes:
-        return {PATH: self.conversion(elsewhere), HEALTH: healthy(credentials, self._publication, ENVIRONMENTS)}
+        return {
+            PATH: self.conversion(elsewhere),
+            HEALTH: healthy(credentials, self._publication, ENVIRONMENTS),
+            LIFE: alive(),
+        }
 
     def _converted(self, reviewed: Reviewed) -> None:
         self._metrics.conversions.labels("success" if reviewed.succeeded else "failure").inc()

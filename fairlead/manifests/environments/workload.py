@@ -77,8 +77,8 @@ def _container(values: Values) -> dict[str, Any]:
             {"name": "webhook", "containerPort": WEBHOOK_PORT, "protocol": "TCP"},
             {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
         ],
-        "readinessProbe": _probe(1),
-        "livenessProbe": _probe(3),
+        "readinessProbe": _probe("/healthz", 1),
+        "livenessProbe": _probe("/livez", 3),
         "resources": chart_values("environments")["operator"]["resources"],
         "volumeMounts": [
             {"name": "certificate", "mountPath": "/etc/tls", "readOnly": True},
@@ -87,8 +87,8 @@ def _container(values: Values) -> dict[str, Any]:
     }
 
 
-def _probe(failures: int) -> dict[str, Any]:
-    asked = {"path": "/healthz", "port": "webhook", "scheme": "HTTPS"}
+def _probe(path: str, failures: int) -> dict[str, Any]:
+    asked = {"path": path, "port": "webhook", "scheme": "HTTPS"}
     return {"httpGet": asked, "periodSeconds": 10, "failureThreshold": failures}
 
 

@@ -55,10 +55,10 @@ class TestObjects:
         }
 
     def test_probes_ask_the_webhook_server(self, usual: Rendered) -> None:
-        asked = {"path": "/healthz", "port": "webhook", "scheme": "HTTPS"}
+        for probe, path, failures in (("readinessProbe", "/healthz", 1), ("livenessProbe", "/livez", 3)):
+            asked = {"path": path, "port": "webhook", "scheme": "HTTPS"}
 
-        assert container(usual)["readinessProbe"] == {"httpGet": asked, "periodSeconds": 10, "failureThreshold": 1}
-        assert container(usual)["livenessProbe"] == {"httpGet": asked, "periodSeconds": 10, "failureThreshold": 3}
+            assert container(usual)[probe] == {"httpGet": asked, "periodSeconds": 10, "failureThreshold": failures}
 
     def test_the_certificate_is_mounted_for_the_program_alone(self, usual: Rendered) -> None:
         volume = pod(usual)["volumes"][0]
