@@ -56,7 +56,14 @@ class ApiError(KubeError):
     """The server answered with a failure; `status` is the HTTP code, `reason` and `message` come from its Status."""
 
     def __init__(
-        self, status: int, reason: str = "", message: str = "", *, doing: str = "", retry_after: float | None = None
+        self,
+        status: int,
+        reason: str = "",
+        message: str = "",
+        *,
+        doing: str = "",
+        retry_after: float | None = None,
+        token: str = "",
     ) -> None:
         text = message or reason or f"the server answered {status}"
         super().__init__(f"{doing}: {text}" if doing else text)
@@ -64,6 +71,8 @@ class ApiError(KubeError):
         self.reason = reason
         self.message = message
         self.retry_after = retry_after
+        self.token = token
+        """With which a list whose pages have expired can be gone on with, at the price of its consistency."""
 
 
 class BadRequest(ApiError):
@@ -110,11 +119,16 @@ class _Details(Struct, rename="camel"):
     retry_after_seconds: float = 0
 
 
+class _ListMeta(Struct, rename={"token": "continue"}):
+    token: str = ""
+
+
 class _Status(Struct):
     reason: str | None = None
     message: str | None = None
     code: int | None = None
     details: _Details | None = None
+    metadata: _ListMeta | None = None
 
 
 OF_STATUS: dict[int, type[ApiError]] = {
@@ -147,7 +161,8 @@ def _error(code: int, status: _Status, doing: str, retry_after: float | None) ->
     kind = OF_STATUS.get(code, ServerError if code >= 500 else ApiError)
     if status.reason == "AlreadyExists":
         kind = AlreadyExists
-    return kind(code, status.reason or "", status.message or "", doing=doing, retry_after=retry_after)
+    token = status.metadata.token if status.metadata else ""
+    return kind(code, status.reason or "", status.message or "", doing=doing, retry_after=retry_after, token=token)
 
 
 def _retry_after(status: _Status) -> float | None:

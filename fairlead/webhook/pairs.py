@@ -143,6 +143,18 @@ def inspected(pair: Pair) -> Facts:
     )
 
 
+def authorities(pem: bytes) -> tuple[tuple[bytes, datetime], ...]:
+    """PEM and end of every certificate in a bundle, each once; none when it cannot be read."""
+    found = {each.public_bytes(Encoding.PEM): each.not_valid_after_utc for each in _certificates(pem)}
+    return tuple(found.items())
+
+
+def is_trusted(certificate: bytes, authority: bytes) -> bool:
+    """Whether clients that trust this bundle trust the certificate that is served, or one of its chain."""
+    trusted = _certificates(authority)
+    return any(_is_trusted(each, trusted) for each in _certificates(certificate))
+
+
 def load(context: ssl.SSLContext, pair: Pair) -> None:
     """Has the context show this pair; raises SSLError for what TLS refuses, such as a short key."""
     with _as_file(pair.certificate + b"\n" + pair.key) as path:

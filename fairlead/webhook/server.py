@@ -12,7 +12,7 @@ import errno
 import logging
 import socket
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from typing import Any, Protocol
 
@@ -26,11 +26,15 @@ from fairlead.kube.calls import Call, Reply
 from fairlead.webhook.cluster_label import ClusterLabel
 from fairlead.webhook.routes import LARGEST_BODY, Routes, dispatching, path_of, route_name, text
 
+EVERYWHERE = "::"
+"""The host that stands for all interfaces of both families."""
 IDLE_SECONDS = 180.0
 END_SECONDS = 1.0
 """For the polite end of a TLS connection."""
 CUT_SECONDS = 0.01
 """For connections that are still there when the time for them is over."""
+PIECE = 256 * 1024
+"""Bytes of an answer that are encrypted at once: the whole of a large one would hold up everything else."""
 LINGER_SECONDS = 2.0
 """For which the rest of an unwanted body is read, so that the answer is not lost with the connection."""
 
@@ -77,13 +81,23 @@ class Terms(Struct, frozen=True):
     """Seconds for requests under way when the server ends."""
     cluster: ClusterLabel | None = None
     tls: ssl.SSLContext | None = None
+    largest: Mapping[str, int] = {}
+    """Bytes of the largest body by path, where it is not the usual one."""
+
+    def largest_body(self, path: str) -> int:
+        return self.largest.get(path, LARGEST_BODY)
 
 
 @asynccontextmanager
 async def serving(
-    port: int, routes: Routes, measures: Measures, log: FilteringBoundLogger, terms: Terms
+    port: int,
+    routes: Routes,
+    measures: Measures,
+    log: FilteringBoundLogger,
+    terms: Terms,
+    host: str = EVERYWHERE,
 ) -> AsyncIterator[int]:
-    """Serves on all interfaces while the context lasts; yields the port (useful when 0 was given)."""
+    """Serves while the context lasts, on all interfaces unless a host is given; yields the port (useful for 0)."""
     loop = asyncio.get_running_loop()
     server = _Server(_Requests(routes, measures, log, terms).answer, terms.timeout)
     listening: list[asyncio.Server] = []
@@ -101,7 +115,7 @@ async def serving(
         return chosen
 
     try:
-        yield await _everywhere(port, listen)
+        yield await (_everywhere(port, listen) if host in ("", EVERYWHERE) else _on(host, port, listen))
     finally:
         for each in listening:
             each.close()
@@ -129,6 +143,16 @@ async def _everywhere(port: int, listen: _Listen) -> int:
             return chosen
         raise PortBusy(f"port {port} cannot be listened on ({error.strerror}); choose another one") from error
     return chosen
+
+
+async def _on(host: str, port: int, listen: _Listen) -> int:
+    try:
+        return await listen(host, port)
+    except OSError as error:
+        raise PortBusy(
+            f"port {port} of {host} cannot be listened on ({error.strerror}); choose another one, or an address that"
+            " this machine has"
+        ) from error
 
 
 class _Connection(RequestHandler):
@@ -222,10 +246,10 @@ class _Requests:
         route = route_name(request.path, self._routes)
         with self._measures.serving(request.method, route):
             body, reply = await self._reply(request, route, connection)
-            response = web.Response(status=reply.status, body=reply.body, headers=dict(reply.headers))
+            response = _response(reply)
             if reply.status == 413:
                 response.force_close()  # the rest of the body is not worth reading
-            await self._send(request, response, connection)
+            await self._send(request, response, reply, connection)
         websocket = request.headers.get("Upgrade", "").lower() == "websocket"
         seconds = clock.monotonic() - begun
         self._measures.served(
@@ -239,14 +263,15 @@ class _Requests:
         call = Call(method=request.method, url=request.path_qs, headers=headers, timeout=self._terms.timeout)
         if (refusal := self._refusal(call, route)) is not None:
             return b"", refusal
+        largest = self._terms.largest_body(path_of(call))
         try:
             async with asyncio.timeout(self._terms.timeout):
-                body = await _body(request)
+                body = await _body(request, largest)
         except TimeoutError:
             connection.cut()
             return b"", text(408, f"the request was not sent within {self._terms.timeout:g} seconds")
         except _TooLarge:
-            return b"", text(413, f"the body is larger than {LARGEST_BODY} bytes")
+            return b"", text(413, f"the body is larger than {largest} bytes")
         except (web.RequestPayloadError, ConnectionError):
             return b"", text(400, "the body cannot be read")
         connection.body_read()
@@ -271,14 +296,27 @@ class _Requests:
         )
         return None if cluster.soft else cluster.refusal(label, route)
 
-    async def _send(self, request: web.BaseRequest, response: web.Response, connection: _Connection) -> None:
+    async def _send(
+        self, request: web.BaseRequest, response: web.StreamResponse, reply: Reply, connection: _Connection
+    ) -> None:
         with suppress(ConnectionError):
             try:
                 async with asyncio.timeout(self._terms.timeout):
                     await response.prepare(request)
+                    if not isinstance(response, web.Response):
+                        for start in range(0, len(reply.body), PIECE):
+                            await response.write(reply.body[start : start + PIECE])
                     await response.write_eof()
             except TimeoutError:
                 connection.cut()
+
+
+def _response(reply: Reply) -> web.StreamResponse:
+    if len(reply.body) <= PIECE:
+        return web.Response(status=reply.status, body=reply.body, headers=dict(reply.headers))
+    response = web.StreamResponse(status=reply.status, headers=dict(reply.headers))
+    response.content_length = len(reply.body)
+    return response
 
 
 def _is_open(request: web.BaseRequest) -> bool:
@@ -286,14 +324,14 @@ def _is_open(request: web.BaseRequest) -> bool:
     return request.transport is not None and not request.transport.is_closing()
 
 
-async def _body(request: web.BaseRequest) -> bytes:
-    if (request.content_length or 0) > LARGEST_BODY:
+async def _body(request: web.BaseRequest, largest: int) -> bytes:
+    if (request.content_length or 0) > largest:
         raise _TooLarge
     pieces: list[bytes] = []
     size = 0
     async for piece in request.content.iter_any():
         size += len(piece)
-        if size > LARGEST_BODY:
+        if size > largest:
             raise _TooLarge
         pieces.append(piece)
     return b"".join(pieces)

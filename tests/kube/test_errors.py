@@ -72,6 +72,13 @@ def test_a_body_that_is_no_status_is_told_by_its_first_line(body: bytes, text: s
     assert str(error) == f"{DOING}: {text}"
 
 
+def test_an_expired_list_may_say_how_to_go_on() -> None:
+    body = b'{"kind":"Status","code":410,"reason":"Expired","metadata":{"continue":"a token"}}'
+
+    assert error_of(Response(410, body), "").token == "a token"
+    assert error_of(Response(410, b'{"kind":"Status","metadata":{}}'), "").token == ""
+
+
 def test_an_error_event_of_a_watch_carries_its_own_code() -> None:
     gone = error_of_event(a_status(410, "Expired", "too old resource version"), "watch pods")
     unclear = error_of_event(b"{}", "watch pods")

@@ -283,6 +283,26 @@ def test_a_body_that_is_too_large_is_413_and_the_server_lives_on(chunked: bool) 
     asyncio.run(scenario())
 
 
+def test_a_route_may_take_larger_or_smaller_bodies_than_the_others() -> None:
+    terms = Terms(largest={"/large": LARGEST_BODY + 1, "/small": 1})
+    routes = dict.fromkeys(("/large", "/small", "/echo"), echo)
+
+    async def scenario() -> None:
+        async with staged(terms, routes) as stage, aiohttp.ClientSession() as session:
+            for path, size, status in (
+                ("/large?timeout=30s", LARGEST_BODY + 1, 200),
+                ("/large", LARGEST_BODY + 2, 413),
+                ("/small", 1, 200),
+                ("/small", 2, 413),
+                ("/echo", LARGEST_BODY + 1, 413),
+            ):
+                async with session.post(stage.url(path), data=BytesIO(b"x" * size)) as answer:
+                    assert (path, answer.status) == (path, status)
+                    assert status == 413 or await answer.read() == b"x" * size
+
+    asyncio.run(scenario())
+
+
 def test_requests_do_not_wait_for_one_another() -> None:
     first_is_in = asyncio.Event()
     second_is_done = asyncio.Event()
@@ -355,6 +375,30 @@ def test_a_busy_port_is_said_in_one_sentence() -> None:
 
     with pytest.raises(PortBusy, match=r"port \d+ cannot be listened on .*; choose another one"):
         asyncio.run(scenario())
+
+
+def test_one_address_is_served_where_one_is_named() -> None:
+    async def scenario() -> None:
+        log = Log().logger()
+        async with (
+            serving(0, ROUTES, Counts(), log, USUAL, host="127.0.0.2") as port,
+            aiohttp.ClientSession() as session,
+        ):
+            async with session.post(f"http://127.0.0.2:{port}/echo", data=b"hello") as answer:
+                assert answer.status == 200
+            with pytest.raises(aiohttp.ClientConnectorError):
+                await session.post(f"http://127.0.0.1:{port}/echo", data=b"hello")
+
+    asyncio.run(scenario())
+
+
+def test_an_address_that_the_machine_does_not_have_is_said_in_one_sentence() -> None:
+    async def scenario() -> None:
+        with pytest.raises(PortBusy, match=r"port 0 of 192\.0\.2\.1 cannot be listened on"):
+            async with serving(0, ROUTES, Counts(), Log().logger(), USUAL, host="192.0.2.1"):
+                pass
+
+    asyncio.run(scenario())
 
 
 def test_both_families_are_served_under_one_port() -> None:

@@ -1,0 +1,134 @@
+"""The conversion webhook beside a scenario: certificate files, what is published, and the server over TLS.
+
+The API server reaches it by its URL on the loopback; on the embedded cluster its handlers are called in process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fairlead.api.environments import GROUP, MATERIALIZES
+from fairlead.api.meta import Ref, Resource
+from fairlead.control.metrics import Metrics
+from fairlead.control.registering import Registering
+from fairlead.decide.apiversions.register import DEFINITIONS, Tree, Webhook, name_of
+from fairlead.kube import request
+from fairlead.kube.calls import Call, Handler, Reply
+from fairlead.kube.client import Client
+from fairlead.kube.request import JSON_PATCH
+from fairlead.manifests.environments.definitions import definitions, materializes
+from fairlead.plane.pki import Authority
+from fairlead.webhook.authority import AuthorityFiles, FromAuthority, Publication
+from fairlead.webhook.conversion import LARGEST_REVIEW, Conversion
+from fairlead.webhook.conversion_rules import ENVIRONMENTS
+from fairlead.webhook.health import healthy
+from fairlead.webhook.routes import Routes, dispatching
+from fairlead.webhook.server import Terms, serving
+from tests.control.world import Log
+from tests.e2e.clusters import SimGround, Site
+
+HOST = "hook.operator.svc"
+NAME = name_of(materializes())
+OLD = Resource(GROUP, "v1alpha1", MATERIALIZES.plural, MATERIALIZES.kind)
+LATEST = Resource(GROUP, "v1", MATERIALIZES.plural, MATERIALIZES.kind)
+IMAGE = "materialize/environmentd:v26.0.0"
+
+
+def an_environment(name: str, resource: Resource = MATERIALIZES, **spec: Any) -> Tree:
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {"name": name},
+        "spec": {"environmentdImageRef": IMAGE, "backendSecretName": "backend", **spec},
+    }
+
+
+class Stage:
+    """One replica: its certificate files, its webhook and what it registers."""
+
+    def __init__(self, site: Site, folder: Path, interval: float = 3600.0) -> None:
+        self.site = site
+        self.log = Log()
+        self.authority = Authority()
+        self._interval = interval
+        self.publication = Publication(interval)
+        self.files = AuthorityFiles(folder / "tls.crt", folder / "tls.key", folder / "ca.crt")
+        self.certificates = FromAuthority(self.files, self.publication, interval, self.log.logger())
+        self.reviews = 0
+        self.webhook = Webhook()
+        self.health: Handler | None = None
+        self.write(self.authority)
+
+    def write(self, authority: Authority) -> None:
+        """The files hold a new certificate of this authority."""
+        pair = authority.server((HOST, "127.0.0.1"))
+        self.authority = authority
+        self.files.certificate.write_bytes(pair.certificate)
+        self.files.key.write_bytes(pair.key)
+        self.files.authority.write_bytes(authority.certificate)
+
+    async def serve(self) -> None:
+        """Until the end of the scenario; certificates are exchanged meanwhile."""
+        credentials = await self.certificates.start()
+        conversion = Conversion(ENVIRONMENTS, self.log.logger(), heard=self._heard)
+        self.health = healthy(credentials, self.publication, ENVIRONMENTS)
+        routes: Routes = {"/convert": _closing(conversion), "/healthz": self.health}
+        self.site.start(self.certificates.run())
+        if isinstance(self.site.ground, SimGround):
+            self.site.ground.cluster.network.serve(HOST, dispatching(routes))
+            self.webhook = Webhook(url=f"https://{HOST}/convert")
+            return
+        port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        terms = Terms(tls=credentials.context, largest={"/convert": LARGEST_REVIEW})
+
+        async def server() -> None:
+            async with serving(0, routes, Metrics(), self.log.logger(), terms, host="127.0.0.1") as chosen:
+                port.set_result(chosen)
+                await asyncio.Event().wait()
+
+        self.site.start(server())
+        self.webhook = Webhook(url=f"https://127.0.0.1:{await port}/convert")
+
+    def forget(self) -> None:
+        """As if the process had been started anew: it knows what its files hold, and nothing else."""
+        self.publication = Publication(self._interval)
+        self.publication.offer(self.files.authority.read_bytes())
+
+    def registering(self, client: Client | None = None, *trees: Tree) -> Registering:
+        """As a process would make it at its start."""
+        return Registering(
+            client or self.site.client, trees or definitions(), self.webhook, self.publication, self.log.logger()
+        )
+
+    def _heard(self, _: object) -> None:
+        self.reviews += 1
+
+
+def _closing(handler: Handler) -> Handler:
+    """Every review comes over a connection of its own, so that a certificate that is not trusted is noticed at once."""
+
+    async def handle(call: Call) -> Reply:
+        reply = await handler(call)
+        return Reply(reply.status, reply.body, (*reply.headers, ("Connection", "close")))
+
+    return handle
+
+
+async def definition(site: Site, name: str = NAME) -> Tree:
+    answer = await site.client.call(request.get(Ref(DEFINITIONS, "", name)))
+    tree: Tree = msgspec.json.decode(answer.body)
+    return tree
+
+
+async def patched(site: Site, *operations: Tree, name: str = NAME) -> None:
+    """As another tool would."""
+    await site.client.call(request.patch(Ref(DEFINITIONS, "", name), JSON_PATCH, msgspec.json.encode(operations)))
+
+
+def marks(tree: Tree) -> tuple[int, str]:
+    """Generation and version: what a write that changes something changes."""
+    return tree["metadata"]["generation"], tree["metadata"]["resourceVersion"]
