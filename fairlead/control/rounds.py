@@ -197,20 +197,22 @@ class Rounds(Generic[S]):
             if verdict.reason.fails:
                 raise PassFailed(verdict.reason.word)
             return again
-        await self._write(key, seen, decision, (*verdict.writes, *decision.reports))
-        for write in verdict.writes:
+        writes = (*verdict.writes, *decision.reports)
+        sent = await self._write(key, seen, decision, writes)
+        for write in writes[:sent]:
             if write.refusable:
                 self._tried.setdefault(key, {})[write] = _Tried(Good(), now)
         # Should the watch be silent, somebody must notice that the writes do not show.
         return LOOK_AGAIN if again is None else min(again, LOOK_AGAIN)
 
-    async def _write(self, key: Key, seen: S, decision: Decision, writes: tuple[AnyWrite, ...]) -> None:
+    async def _write(self, key: Key, seen: S, decision: Decision, writes: tuple[AnyWrite, ...]) -> int:
+        """How many of them were sent; the others are left to the next round."""
         if not writes:
-            return
+            return 0
         reason, versions = decision.verdict.reason, self._part.versions(seen)
         this = Round(f"{next(self._numbers)}", str(key), decision.rule, reason.word, digest(versions))
         self._wrote[key] = tuple(scope_of(write, this.key) for write in writes)
-        await carry_out(writes, this, self._effects)
+        return await carry_out(writes, this, self._effects)
 
     def _answered(self, key: Key, now: datetime) -> dict[Question, Answer]:
         """What is not tried again yet, because it was tried a moment ago."""

@@ -84,8 +84,8 @@ def digest(versions: Iterable[str]) -> str:
     return blake2b("\n".join(versions).encode(), digest_size=8).hexdigest()
 
 
-async def carry_out(writes: tuple[AnyWrite, ...], this: Round, effects: Effects) -> None:
-    """All writes are done and noted when this returns; the first failure is raised and the rest are not sent.
+async def carry_out(writes: tuple[AnyWrite, ...], this: Round, effects: Effects) -> int:
+    """How many of the writes, from the first, are done and noted; a failure is raised and the rest are not sent.
 
     The failure of an optional write is noted and nothing more; that of a refusable one is raised as WriteRefused.
 
@@ -96,7 +96,7 @@ async def carry_out(writes: tuple[AnyWrite, ...], this: Round, effects: Effects)
     with effects.ledger.in_flight([(scope_of(write, this.key), subject(write)) for write in writes]):
         for place, write in enumerate(writes):
             if place and clock.monotonic() - begun > FRESH_SECONDS:
-                return
+                return place
             try:
                 outcome, version = await _send(write, scope_of(write, this.key), effects)
             except KubeError as error:
@@ -109,6 +109,7 @@ async def carry_out(writes: tuple[AnyWrite, ...], this: Round, effects: Effects)
             effects.audit(line_of(write, this, outcome, version))
             if write.tell is not None and outcome == "ok":
                 effects.tell(write.tell)
+    return len(writes)
 
 
 async def _send(write: AnyWrite, scope: str, effects: Effects) -> tuple[str, str]:

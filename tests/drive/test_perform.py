@@ -10,11 +10,12 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from fairlead.api.apps import STATEFULSETS
+from fairlead.api.apps import STATEFULSETS, StatefulSet, StatefulSetMeta
 from fairlead.api.audit import Line
 from fairlead.api.core import PODS, Pod, PodMeta
 from fairlead.api.meta import Ref, Resource
 from fairlead.decide.act import AnyWrite, Apply, Create, Delete, Does, Patch, PatchKind, Replace, Tell
+from fairlead.drive.applied import Applied, digest_of
 from fairlead.drive.perform import Effects, Round, carry_out, digest, request_for
 from fairlead.kube import clock
 from fairlead.kube.client import Client
@@ -337,3 +338,41 @@ def test_every_verb_has_its_request(write: AnyWrite, method: str, path: str, con
 def test_a_digest_names_what_was_seen() -> None:
     assert digest(("a@1", "b@2")) == digest(["a@1", "b@2"])
     assert len({digest(seen) for seen in (("a@1", "b@2"), ("a@1", "b@3"), ("a@1",), ("a@1b@2",))}) == 4
+
+
+@pytest.mark.parametrize(("seconds", "sent"), [(0.01, 3), (0.3, 2), (1.0, 1)])
+def test_what_is_not_sent_because_facts_have_grown_old_is_not_counted(seconds: float, sent: int) -> None:
+    class Slow(Server):
+        async def send(self, request: Request) -> Response:
+            await asyncio.sleep(seconds)
+            return await super().send(request)
+
+    async def main() -> int:
+        told, server = Told(), Slow()
+        effects = Effects(Client(server), Ledger(10), told.lines.append, told.tells.append, WRITE_TIMEOUT)
+        counted = await carry_out(tuple(map(deletion, "abc")), THIS, effects)
+        assert counted == len(server.requests)
+        return counted
+
+    assert run(main(), seed=1) == sent
+
+
+def test_an_apply_is_remembered_by_the_generation_that_it_left() -> None:
+    body = msgspec.json.encode({"metadata": {"uid": "u", "resourceVersion": "9", "generation": 3}})
+    path = "/apis/apps/v1/namespaces/test/statefulsets/zone-a"
+
+    async def main() -> None:
+        told, server, applied = Told(), Server({path: Response(200, body)}), Applied()
+        effects = Effects(Client(server), Ledger(10), told.lines.append, told.tells.append, WRITE_TIMEOUT, applied)
+        write = Apply(does=Does.APPLY_OBJECT, ref=ZONE, body=b"{}", manager="me", scope="u")
+        await carry_out((write,), THIS, effects)
+
+        shown = Store[StatefulSet]()
+        meta = StatefulSetMeta("zone-a", "u", "12", namespace="test", generation=3)
+        shown.put(StatefulSet(meta))
+        cache = Cache()
+        cache.store = shown  # type: ignore[assignment]
+
+        assert applied.of("u", {STATEFULSETS: cache}) == {structs.replace(ZONE, uid=""): digest_of(b"{}")}
+
+    run(main(), seed=1)

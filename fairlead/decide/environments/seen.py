@@ -37,7 +37,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     console: Console | None = None
     has_certificates: bool = True
     """Whether cert-manager's Certificate is served."""
-    applied: Applied = {}
+    applied: Applied | None = {}
+    """None: take it that all is as it was applied, for those who only look."""
     settings: Settings = Settings()
     answers: Answers = Answers()
     since: Mapping[str, datetime] = {}
@@ -50,7 +51,7 @@ class BalancerSnapshot(Struct, frozen=True, kw_only=True):
     """The one of its name that it owns or may adopt."""
     children: Children = {}
     has_certificates: bool = True
-    applied: Applied = {}
+    applied: Applied | None = {}
     settings: Settings = Settings()
     answers: Answers = Answers()
 
@@ -60,6 +61,6 @@ class ConsoleSnapshot(Struct, frozen=True, kw_only=True):
     deployment: Deployment | None = None
     children: Children = {}
     has_certificates: bool = True
-    applied: Applied = {}
+    applied: Applied | None = {}
     settings: Settings = Settings()
     answers: Answers = Answers()

@@ -1,0 +1,113 @@
+"""Objects that are not as they are wanted, and what became of trying to have them so.
+
+What was applied and has not been touched since is left alone. A refusal stands until it is tried again; an object that
+somebody changes back right after it was applied is left to that somebody for a while, so that two writers do not keep
+each other and the API server busy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from msgspec import Struct
+
+from fairlead.api.environments import MANAGER
+from fairlead.api.meta import Meta, Ref
+from fairlead.decide.act import AnyWrite, Apply, Create, Does
+from fairlead.decide.ask import Answers, Bad, Good
+from fairlead.decide.environments.objects.wanted import Wanted
+from fairlead.decide.environments.seen import Applied
+
+Existing = Callable[[Ref], Meta | None]
+
+
+class Facts(Struct, frozen=True):
+    """What decides whether an object must be applied."""
+
+    scope: str
+    """UID of whom the objects belong to."""
+    applied: Applied | None
+    answers: Answers
+    existing: Existing
+    """What the caches show of an object."""
+
+
+class Refusal(Struct, frozen=True):
+    ref: Ref
+    answer: Bad
+
+    @property
+    def text(self) -> str:
+        return self.answer.text or self.answer.kind
+
+
+class Lacking(Struct, frozen=True):
+    """The writes that are to be sent, those that were refused, and those that somebody undid."""
+
+    writes: tuple[AnyWrite, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    undone: tuple[Ref, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.writes or self.refusals or self.undone)
+
+
+def lacking(objects: Iterable[Wanted], does: Does, facts: Facts) -> Lacking:
+    """What must be applied for these objects to be as they are wanted."""
+    if facts.applied is None:
+        return Lacking()
+    outdated = [each for each in objects if facts.applied.get(each.ref) != each.digest]
+    return sorted_out((applied(each, does, facts) for each in outdated), facts)
+
+
+def missing(objects: Iterable[Wanted], does: Does, facts: Facts) -> Lacking:
+    """What must be created because it is not there; what is there is left as it is."""
+    absent = [each for each in objects if facts.existing(each.ref) is None]
+    return sorted_out((created(each, does, facts) for each in absent), facts)
+
+
+def applied(wanted: Wanted, does: Does, facts: Facts) -> Apply:
+    """It tells what was there before, so that an answer about one incarnation is not taken for that about another."""
+    found = facts.existing(wanted.ref)
+    before = (facts.applied or {}).get(wanted.ref) or ("" if found is None else found.uid)
+    return Apply(
+        ref=wanted.ref,
+        body=wanted.body,
+        manager=MANAGER,
+        force=True,
+        does=does,
+        scope=facts.scope,
+        change_from=before,
+        change_to=wanted.digest,
+        refusable=True,
+    )
+
+
+def created(wanted: Wanted, does: Does, facts: Facts) -> Create:
+    return Create(
+        resource=wanted.resource,
+        namespace=wanted.namespace,
+        name=wanted.name,
+        body=wanted.body,
+        does=does,
+        scope=facts.scope,
+        change_to=wanted.digest,
+        refusable=True,
+    )
+
+
+def sorted_out(writes: Iterable[Apply | Create], facts: Facts) -> Lacking:
+    """By what is known of trying each."""
+    fresh: list[AnyWrite] = []
+    refusals: list[Refusal] = []
+    undone: list[Ref] = []
+    for write in writes:
+        ref = Ref(write.resource, write.namespace, write.name) if isinstance(write, Create) else write.ref
+        match facts.answers.known.get(write):
+            case Bad() as bad:
+                refusals.append(Refusal(ref, bad))
+            case Good() if facts.existing(ref) is not None:
+                undone.append(ref)
+            case _:
+                fresh.append(write)
+    return Lacking(tuple(fresh), tuple(refusals), tuple(undone))

@@ -1,0 +1,81 @@
+"""Section 3.13, as far as the environment goes: its Balancer and its Console, beside whatever the rollout does."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from fairlead.api.environments import BALANCERS, CONSOLES, GROUP, MATERIALIZES, Balancer, Console
+from fairlead.api.meta import Meta, Ref, Resource
+from fairlead.decide.act import AnyWrite, Delete, Does
+from fairlead.decide.decision import Aside
+from fairlead.decide.environments.applying import Facts, Refusal, lacking
+from fairlead.decide.environments.moments import BALANCER
+from fairlead.decide.environments.objects.balancer import balancer
+from fairlead.decide.environments.objects.console import console
+from fairlead.decide.environments.objects.wanted import Wanted
+from fairlead.decide.environments.standing import Standing
+from fairlead.decide.environments.words import REASONS
+from fairlead.decide.reason import Reason
+
+
+class Beside(Struct, frozen=True):
+    """What goes with a verdict about the rollout."""
+
+    reports: tuple[AnyWrite, ...] = ()
+    asides: tuple[Aside, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    again: datetime | None = None
+
+
+def companions(stand: Standing, now: datetime) -> Beside:
+    """Once a generation serves: what is switched on as it is wanted, what is switched off gone.
+
+    A Console needs a Balancer to talk to, so it comes and changes only while that is ready.
+    """
+    if stand.active < 1:
+        return Beside()
+    front = balancer(stand.environment, stand.settings)
+    first = _had(stand, BALANCERS, stand.seen.balancer, front)
+    page = console(stand.environment, stand.settings)
+    if page is not None and not is_ready(stand.seen.balancer):
+        return Beside(first.reports, (_waits(stand),), first.refusals, now + BALANCER)
+    second = _had(stand, CONSOLES, stand.seen.console, page)
+    return Beside((*first.reports, *second.reports), refusals=(*first.refusals, *second.refusals))
+
+
+def is_ready(found: Balancer | None) -> bool:
+    return found is not None and found.status is not None and found.status.is_ready
+
+
+def _had(stand: Standing, resource: Resource, found: Balancer | Console | None, wanted: Wanted | None) -> Beside:
+    if wanted is None:
+        return _removed(stand, resource, found)
+    meta = None if found is None else found.metadata
+    facts = Facts(stand.uid, stand.seen.applied, stand.seen.answers, lambda _: meta)
+    outdated = lacking((wanted,), Does.APPLY_OBJECT, facts)
+    return Beside(outdated.writes, refusals=outdated.refusals)
+
+
+def _removed(stand: Standing, resource: Resource, found: Balancer | Console | None) -> Beside:
+    """Only what was made for this environment: anybody may have a Balancer of that name."""
+    if found is None or found.metadata.deletion_timestamp is not None or not _is_owned(found.metadata, stand.uid):
+        return Beside()
+    ref = Ref(resource, found.metadata.namespace, found.metadata.name, found.metadata.uid)
+    return Beside((Delete(ref=ref, does=Does.REMOVE_COMPANION, scope=stand.uid, propagation="Background"),))
+
+
+def _is_owned(metadata: Meta, uid: str) -> bool:
+    """By group, kind and UID; the version that an owner was written in does not matter."""
+    return any(
+        owner.kind == MATERIALIZES.kind and owner.uid == uid and owner.api_version.partition("/")[0] == GROUP
+        for owner in metadata.owner_references
+    )
+
+
+def _waits(stand: Standing) -> Aside:
+    about = Ref(BALANCERS, stand.environment.namespace, stand.environment.name)
+    detail = "it is not ready" if stand.seen.balancer is not None else "there is none"
+    text = REASONS[Reason.BALANCER_NOT_READY].text.format(object=about.name, detail=detail)
+    return Aside(about, Reason.BALANCER_NOT_READY, text)

@@ -1,0 +1,26 @@
+"""Objects that could not be had: what is said of them, and when they are tried again."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from fairlead.decide.ask import REFUSAL_HOLDS
+from fairlead.decide.decision import Hold
+from fairlead.decide.environments.applying import Lacking
+from fairlead.decide.reason import Reason
+
+UNDONE = "somebody changed it back right after it was written"
+
+
+def refusal_of(lacking: Lacking) -> Hold:
+    """The pass fails because of these."""
+    details = tuple((str(refusal.ref), refusal.text) for refusal in lacking.refusals)
+    return Hold(Reason.OBJECT_REFUSED, details=details)
+
+
+def undone(lacking: Lacking, now: datetime) -> Hold | None:
+    """Somebody else keeps changing what is written: it is left to them for a while, and nothing rests on it."""
+    if not lacking.undone:
+        return None
+    details = tuple((str(ref), UNDONE) for ref in lacking.undone)
+    return Hold(Reason.OBJECT_UNDONE, now + REFUSAL_HOLDS, details)

@@ -1,0 +1,219 @@
+"""Sections 3.4 and 3.5, case 2: the spec's hash is not the completed one, so N is made, waited for and promoted.
+
+Rules are tried in order. Each step is recorded in the status before the next one rests on it: R before N is touched,
+and the point of no return before environmentd is told to lead.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from fairlead.api.apps import STATEFULSETS
+from fairlead.api.environments import ROLLOUT_HASH
+from fairlead.decide.act import Does
+from fairlead.decide.ask import Bad, Need
+from fairlead.decide.decision import Hold, Move, Rule, Verdict
+from fairlead.decide.environments import statuses
+from fairlead.decide.environments.applying import Refusal, lacking
+from fairlead.decide.environments.hash import rollout_hash
+from fairlead.decide.environments.images import refused_upgrade
+from fairlead.decide.environments.moments import later, soon
+from fairlead.decide.environments.objects.generation import generation_objects
+from fairlead.decide.environments.readiness import Broken, NotReady, readiness
+from fairlead.decide.environments.refusals import undone
+from fairlead.decide.environments.seen import Snapshot
+from fairlead.decide.environments.standing import (
+    FAILED_DEPLOY,
+    IMMEDIATELY,
+    MANUALLY,
+    READY_TO_PROMOTE,
+    ROLLOUT_TIMEOUT,
+    Standing,
+    has_environment_id,
+    is_promoting,
+)
+from fairlead.decide.environments.statuses import record
+from fairlead.decide.environments.teardown import leaving, removed, teardown
+from fairlead.decide.reason import Reason
+
+INVALID = 422
+
+
+def needs_update(seen: Snapshot) -> bool:
+    """Whether another generation than the serving one is on its way, as far as the object tells."""
+    resource, status = seen.environment, seen.environment.status
+    if resource.metadata.deletion_timestamp is not None or status is None:
+        return False
+    if is_promoting(status) or status.last_completed_rollout_hash is None:
+        return True
+    if not has_environment_id(seen):
+        return False
+    return rollout_hash(resource.spec, resource.metadata.annotations) != status.last_completed_rollout_hash
+
+
+def refused(stand: Standing, now: datetime) -> Verdict | None:
+    """An image that may not follow the running one: nothing is touched, and this is said once."""
+    running = stand.status.last_completed_rollout_environmentd_image_ref
+    sentence = refused_upgrade(running, stand.spec.environmentd_image_ref) if running else ""
+    if not sentence:
+        return None
+    write = record(stand, statuses.refused(sentence), now, requested_rollout_hash=stand.hash)
+    again = later(stand.uid, now)
+    if write is not None:
+        return Move(Reason.UPGRADE_REFUSED, (write,), again)
+    return Hold(Reason.UPGRADE_REFUSED, again, ((str(stand.ref), sentence),))
+
+
+def cancelled(stand: Standing, now: datetime) -> Verdict | None:
+    """A rollout that took too long is not begun again before something else is wanted."""
+    if stand.requested != stand.hash or stand.reason != ROLLOUT_TIMEOUT:
+        return None
+    gone = teardown(stand, stand.target, now)
+    if gone is not None:
+        return gone
+    write = record(stand, statuses.cancelled(stand), now)
+    again = later(stand.uid, now)
+    if write is not None:
+        return Move(Reason.ROLLOUT_TIMED_OUT, (write,), again)
+    return Hold(Reason.ROLLOUT_TIMED_OUT, again, ((str(stand.ref), f"it was given up after {stand.timeout_text}"),))
+
+
+def started(stand: Standing, now: datetime) -> Verdict | None:
+    """R is what is wanted, in the stored status; what waits or has failed for it already goes on as it is."""
+    if stand.requested == stand.hash and stand.reason in (READY_TO_PROMOTE, FAILED_DEPLOY):
+        return None
+    write = record(stand, statuses.applying(stand), now, requested_rollout_hash=stand.hash)
+    return None if write is None else Move(Reason.APPLYING, (write,))
+
+
+def expired(stand: Standing, now: datetime) -> Verdict | None:
+    """B1: a rollout that is on its way for too long is given up: N goes, and A serves on."""
+    if stand.expires is None or now < stand.expires:
+        return None
+    gone = teardown(stand, stand.target, now)
+    if gone is not None:
+        return gone
+    write = record(stand, statuses.cancelled(stand), now)
+    return None if write is None else Move(Reason.ROLLOUT_TIMED_OUT, (write,))
+
+
+def vacated(stand: Standing, now: datetime) -> Verdict | None:
+    """With the strategy that accepts a downtime, A is gone before anything of N is there."""
+    if stand.spec.rollout_strategy != IMMEDIATELY:
+        return None
+    gone = teardown(stand, stand.active, now, refusable=True)
+    return gone if gone is None else unless_refused(stand, gone, now)
+
+
+def applied(stand: Standing, now: datetime) -> Verdict | None:
+    """N's objects are those of the spec; what cannot be patched into shape is made anew."""
+    going = leaving(stand, stand.target, now)
+    if going is not None:
+        return going
+    if is_broken(stand):
+        return unless_refused(stand, replaced(stand), now)
+    wanted = generation_objects(stand.environment, stand.target, stand.hash, stand.settings)
+    outdated = lacking(wanted, Does.APPLY_GENERATION, stand.facts)
+    if outdated.refusals:
+        return unapplied(stand, outdated.refusals[0], now)
+    if outdated.writes:
+        return Move(Reason.APPLYING, outdated.writes)
+    return undone(outdated, now)
+
+
+def is_broken(stand: Standing) -> bool:
+    """Whether N is of another rollout and has no ready pod.
+
+    A StatefulSet waits for a pod to be ready before it replaces it by one of a newer template, so that a pod which
+    never gets ready would be waited for for ever.
+    """
+    statefulset = stand.statefulset(stand.target)
+    if statefulset is None or statefulset.status.ready_replicas > 0:
+        return False
+    return statefulset.metadata.annotations.get(ROLLOUT_HASH) != stand.hash
+
+
+def replaced(stand: Standing) -> Move:
+    """The StatefulSet of N goes, so that the next pass makes another."""
+    left = [each for each in stand.left_of(stand.target) if each[0].resource == STATEFULSETS]
+    return Move(Reason.APPLYING, tuple(removed(stand, ref, found, refusable=True) for ref, found in left))
+
+
+def unapplied(stand: Standing, refusal: Refusal, now: datetime) -> Verdict:
+    """A field that cannot be changed is changed by another StatefulSet; any other refusal is a failure."""
+    exists = stand.statefulset(stand.target) is not None
+    if refusal.answer.code == INVALID and refusal.ref.resource == STATEFULSETS and exists:
+        return unless_refused(stand, replaced(stand), now)
+    return failed(stand, refusal.text, now)
+
+
+def unless_refused(stand: Standing, verdict: Verdict, now: datetime) -> Verdict:
+    """The verdict, or the failure that one of its writes has met."""
+    for write in verdict.writes if isinstance(verdict, Move) else ():
+        answer = stand.seen.answers.known.get(write)
+        if isinstance(answer, Bad):
+            return failed(stand, answer.text or answer.kind, now)
+    return verdict
+
+
+def awaited(stand: Standing, now: datetime) -> Verdict | Need | None:
+    """N runs and could take over."""
+    match readiness(stand):
+        case Need() as need:
+            return need
+        case NotReady(reason=Reason.NEEDS_ANSWER) if stand.reason == READY_TO_PROMOTE and not stand.is_forced:
+            return None  # it was ready when it was asked last
+        case NotReady(reason, about, detail):
+            write = None if reason is Reason.NEEDS_ANSWER else record(stand, statuses.applying(stand), now)
+            if write is not None:
+                return Move(Reason.APPLYING, (write,))
+            return Hold(reason, first(soon(stand.uid, now), stand.expires), ((about, detail),))
+        case Broken(error):
+            return failed(stand, error, now)
+    return None
+
+
+def parked(stand: Standing, now: datetime) -> Verdict | None:
+    """A person promotes, or lets the time run out."""
+    if stand.spec.rollout_strategy != MANUALLY or stand.is_forced:
+        return None
+    write = record(stand, statuses.ready_to_promote(stand), now)
+    again = first(later(stand.uid, now), stand.expires)
+    if write is not None:
+        return Move(Reason.AWAITING_PROMOTION, (write,), again)
+    name = stand.environment.name
+    approve = f"approve it with `fairlead promote {name}`, which sets spec.forcePromote to {stand.hash}"
+    return Hold(Reason.AWAITING_PROMOTION, again, ((str(stand.ref), approve),))
+
+
+def committed(stand: Standing, now: datetime) -> Verdict:
+    """The point of no return, recorded; only a pass that sees the record tells environmentd to lead."""
+    write = record(stand, statuses.promoting(stand), now)
+    if write is None:
+        raise RuntimeError("a promotion that was recorded is not decided here")
+    return Move(Reason.PROMOTING, (write,))
+
+
+def failed(stand: Standing, error: str, now: datetime) -> Verdict:
+    """FailedDeploy; the same failure is not written twice."""
+    write = record(stand, statuses.failed(stand, error), now)
+    if write is not None:
+        return Move(Reason.GENERATION_REFUSED, (write,))
+    return Hold(Reason.GENERATION_REFUSED, details=((str(stand.ref), error),))
+
+
+def first(moment: datetime, other: datetime | None) -> datetime:
+    return moment if other is None else min(moment, other)
+
+
+RULES: tuple[Rule[Standing], ...] = (
+    Rule("refused", refused),
+    Rule("cancelled", cancelled),
+    Rule("started", started),
+    Rule("expired", expired),
+    Rule("vacated", vacated),
+    Rule("applied", applied),
+    Rule("awaited", awaited),
+    Rule("parked", parked),
+    Rule("committed", committed),
+)

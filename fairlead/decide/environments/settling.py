@@ -1,0 +1,76 @@
+"""Section 3.4, case 3: what is wanted serves; what is left of an abandoned rollout goes, and what is missing comes.
+
+Nothing of A that exists is ever changed here, so that another version or other flags of the operator change no running
+environment.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import structs
+
+from fairlead.decide.act import Does
+from fairlead.decide.ask import Need
+from fairlead.decide.decision import Hold, Move, Verdict
+from fairlead.decide.environments.applying import missing
+from fairlead.decide.environments.moments import later
+from fairlead.decide.environments.objects.generation import generation_objects, public_service
+from fairlead.decide.environments.refusals import refusal_of
+from fairlead.decide.environments.standing import Standing
+from fairlead.decide.environments.statuses import record, unchanged
+from fairlead.decide.environments.teardown import leaving, teardown
+from fairlead.decide.reason import Reason
+
+
+def settle(stand: Standing, now: datetime) -> Verdict | Need | None:
+    """A whole, N gone, and said so; None while something else is wanted."""
+    if not stand.is_settled:
+        return None
+    healed = heal(stand, now)
+    if healed is not None:
+        return healed
+    gone = teardown(stand, stand.target, now)
+    if gone is not None:
+        return said_with(stand, gone, now)
+    if is_said(stand):
+        return Hold(Reason.COMPLETE, later(stand.uid, now))
+    write = record(stand, unchanged(stand), now, requested_rollout_hash=stand.hash)
+    return Hold(Reason.COMPLETE, later(stand.uid, now)) if write is None else Move(Reason.SETTLING, (write,))
+
+
+def heal(stand: Standing, now: datetime) -> Verdict | None:
+    """Rule 6 and B14: what is missing of A, and the public Service, is created from the spec that A was made from."""
+    if stand.active < 1:
+        return None
+    going = leaving(stand, stand.active, now)
+    if going is not None:
+        return going
+    environment, settings = stand.environment, stand.settings
+    wanted = (
+        *generation_objects(environment, stand.active, stand.hash, settings),
+        public_service(environment, stand.active, settings),
+    )
+    absent = missing(wanted, Does.APPLY_GENERATION, stand.facts)
+    if absent.refusals:
+        return refusal_of(absent)
+    return Move(Reason.SETTLING, absent.writes) if absent.writes else None
+
+
+def said_with(stand: Standing, gone: Verdict, now: datetime) -> Verdict:
+    """That N was torn down is said when nothing else is going to be: together with its last deletion."""
+    if not isinstance(gone, Move) or len(stand.left_of(stand.target)) > 1 or not is_said(stand):
+        return gone
+    write = record(stand, unchanged(stand), now, requested_rollout_hash=stand.hash)
+    return gone if write is None else structs.replace(gone, writes=(*gone.writes, write))
+
+
+def is_said(stand: Standing) -> bool:
+    """Rule 7: whether the stored status needs no word about this."""
+    condition = stand.condition
+    return (
+        condition is not None
+        and condition.status == "True"
+        and condition.observed_generation == stand.seen.environment.metadata.generation
+        and stand.requested == stand.hash
+    )
