@@ -16,7 +16,9 @@ from msgspec.structs import replace
 
 from fairlead.kube.calls import Caller
 from fairlead.sim import patch, views
-from fairlead.sim.asking import DELETING, MUTATING, VALIDATING, Question, Write
+from fairlead.sim.asking import DELETING, MUTATING, VALIDATING, Question, Write, driven
+from fairlead.sim.conversion_reviews import Converter
+from fairlead.sim.converting import answered, converted, copied
 from fairlead.sim.errors import StatusError, internal_error, not_found, quoted, timeout
 from fairlead.sim.registry import ADMISSION, MUTATING_WEBHOOKS, NAMESPACES, VALIDATING_WEBHOOKS, Kind, Registry
 from fairlead.sim.reviewing import Answer, Asker, Failed, Invocation, ask
@@ -42,6 +44,7 @@ class Admission:
         self._store = store
         self._registry = registry
         self._caller = caller
+        self.converter = Converter(store, caller)
         self._configurations = {
             MUTATING: store.table(MUTATING_WEBHOOKS).live,
             VALIDATING: store.table(VALIDATING_WEBHOOKS).live,
@@ -60,19 +63,10 @@ class Admission:
         """
         try:
             async with asyncio.timeout(REQUEST_SECONDS if limited else None):
-                return await self._driven(write, asker, warnings)
+                return await driven(write, lambda asked: self._answered(asked, asker, warnings), self.converter)
         except TimeoutError:
             why = "request did not complete within requested timeout - context deadline exceeded"
             raise timeout(why) from None
-
-    async def _driven(self, write: Write, asker: Asker, warnings: list[str]) -> Tree:
-        try:
-            question = next(write)
-            while True:
-                question = write.send(await self._answered(question, asker, warnings))
-        except StopIteration as done:
-            result: Tree = done.value
-            return result
 
     async def _answered(self, question: Question, asker: Asker, warnings: list[str]) -> Tree | None:
         resource = question.kind.resource
@@ -150,15 +144,23 @@ class Admission:
         uid = str(uuid.UUID(int=draws.integer() << 64 | draws.integer(), version=4))
         hook, own, kind = invocation.hook, question.kind, invocation.kind
         if kind is not own:
-            question = replace(
-                question, object=_converted(own, kind, question.object), old=_converted(own, kind, question.old)
-            )
+            trees = [await self.converted(own, kind, tree) for tree in (question.object, question.old)]
+            question = replace(question, object=trees[0], old=trees[1])
         try:
             return await ask(invocation, question, asker, uid, self._caller)
         except Failed as failure:
             if hook.failure_policy == "Ignore":
                 return Answer()
             raise internal_error(f"failed calling webhook {quoted(hook.name)}: {failure}") from None
+
+    async def converted(self, source: Kind, target: Kind, tree: Tree | None) -> Tree | None:
+        """A tree of one kind as another kind of the same objects."""
+        if tree is None or source is target:
+            return tree
+        if source.custom is None:
+            return views.outward(target, views.inward(source, tree))
+        asking = converted(source, [copied(tree)], target.resource.api_version)
+        return (await answered(asking, self.converter))[0]
 
 
 class _Session:
@@ -209,9 +211,9 @@ class _Session:
             raise answer.refusal
         if not answer.patch:
             return False
-        return self._patched(invocation, answer.patch)
+        return await self._patched(invocation, answer.patch)
 
-    def _patched(self, invocation: Invocation, body: bytes) -> bool:
+    async def _patched(self, invocation: Invocation, body: bytes) -> bool:
         hook, own, kind = invocation.hook, self._question.kind, invocation.kind
         try:
             apply = patch.reader(patch.JSON_PATCH, body)
@@ -225,8 +227,8 @@ class _Session:
             raise internal_error(f"admission webhook {quoted(hook.name)} {why}")
         before = self.object
         try:
-            changed = apply(_converted(own, kind, before) or {})
-            self.object = self._question.complete(_converted(kind, own, changed) or {})
+            changed = apply(await self._admission.converted(own, kind, before) or {})
+            self.object = self._question.complete(await self._admission.converted(kind, own, changed) or {})
         except StatusError as error:
             why = f"the patch of admission webhook {quoted(hook.name)} cannot be applied: {error.message}"
             raise internal_error(why) from None
@@ -264,9 +266,3 @@ def _selects_object(hook: Hook, question: Question, changed: Tree | None) -> boo
         return True
     trees = [tree for tree in (changed, question.old) if tree is not None]
     return any(selector.matches((tree.get("metadata") or {}).get("labels") or {}) for tree in trees)
-
-
-def _converted(source: Kind, target: Kind, tree: Tree | None) -> Tree | None:
-    if tree is None or source is target:
-        return tree
-    return views.outward(target, views.inward(source, tree))

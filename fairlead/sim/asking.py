@@ -1,17 +1,20 @@
 """Writes that ask before they store: a write is a generator of questions, and whoever drives it has them answered.
 
-Between a question and its answer the cluster may change, so a write looks again before it stores. Driven with
-`unreviewed`, nothing comes in between and nobody is asked.
+A question is one of admission, or one for trees in another version (`converting`). Between a question and its answer
+the cluster may change, so a write looks again before it stores. Driven with `unreviewed`, nothing comes in between and
+nobody is asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from fairlead.api.meta import Resource
+from fairlead.sim.converting import Answers, Convert
+from fairlead.sim.errors import StatusError, internal
 from fairlead.sim.parts import Part
 from fairlead.sim.registry import Kind
 from fairlead.sim.store import Tree
@@ -43,8 +46,16 @@ class Question(Struct, frozen=True):
     dry_run: bool = False
 
 
-Questions: TypeAlias = Generator[Question, Tree | None, None]
-Write: TypeAlias = Generator[Question, Tree | None, Tree]
+Asked: TypeAlias = Question | Convert
+Answer: TypeAlias = Tree | list[Tree] | None
+Questions: TypeAlias = Generator[Asked, Answer, None]
+Write: TypeAlias = Generator[Asked, Answer, Tree]
+_NOBODY_CONVERTS = "nobody asks a conversion webhook here: send a request instead"
+
+
+def reviewed(question: Question) -> Generator[Question, Tree | None, Tree | None]:
+    """The answer to a question of admission, within a write."""
+    return (yield question)
 
 
 def about(part: Part, phase: str, operation: str, dry_run: bool) -> Question:
@@ -56,9 +67,31 @@ def about(part: Part, phase: str, operation: str, dry_run: bool) -> Question:
 def unreviewed(write: Write) -> Tree:
     """Carries the write out at once; every question is answered with the object as it is."""
     try:
-        question = next(write)
+        asked = next(write)
         while True:
-            question = write.send(question.object)
+            if isinstance(asked, Question):
+                asked = write.send(asked.object)
+                continue
+            asked = write.throw(internal(_NOBODY_CONVERTS))
+    except StopIteration as done:
+        result: Tree = done.value
+        return result
+
+
+async def driven(write: Write, review: Callable[[Question], Awaitable[Tree | None]], convert: Answers) -> Tree:
+    """Carries the write out with the answers of others; a failed conversion is told to the write."""
+    try:
+        asked = next(write)
+        while True:
+            if isinstance(asked, Question):
+                asked = write.send(await review(asked))
+                continue
+            try:
+                trees = await convert(asked)
+            except StatusError as error:
+                asked = write.throw(error)
+            else:
+                asked = write.send(trees)
     except StopIteration as done:
         result: Tree = done.value
         return result

@@ -81,6 +81,9 @@ class Run(Struct, frozen=True):
     since: float
     started: float
     crashes: int = 0
+    down: float = 0.0
+    """Seconds that its containers stay down after a crash of their own; those that annotations ask for say their own.
+    """
 
 
 class Wish(Struct, frozen=True):
@@ -116,7 +119,7 @@ def wanted(behaviour: Behaviour, run: Run, now: float) -> Wish:
         return Wish(Shape.RUNNING)
     crash = _crash_after(behaviour, run)
     if run.shape is Shape.CRASHED:
-        restart = run.since + crash if crash is not None else now
+        restart = run.since + (crash if crash is not None else run.down)
         return Wish(Shape.CRASHED, restart) if now < restart else Wish(Shape.RUNNING)
     if crash is None:
         return _up(behaviour, run, now)

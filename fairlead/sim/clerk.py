@@ -10,7 +10,7 @@ import msgspec
 from fairlead.kube.request import Request, Response
 from fairlead.sim.access import User
 from fairlead.sim.admission import Admission
-from fairlead.sim.asking import Write, unreviewed
+from fairlead.sim.asking import Question, Write, driven
 from fairlead.sim.reviewing import Asker
 from fairlead.sim.store import Tree
 
@@ -31,7 +31,7 @@ class Clerk:
     async def carried_out(self, write: Write, *, limited: bool = True) -> Tree:
         """The result of the write; nothing is awaited while there are no webhooks."""
         if not self._admission.asks_anybody():
-            return unreviewed(write)
+            return await driven(write, _as_it_is, self._admission.converter)
         asker = Asker(self.user.info(), _options(self._request))
         return await self._admission.carried_out(write, asker, self.warnings, limited=limited)
 
@@ -39,8 +39,16 @@ class Clerk:
         """The answer with the warnings that came up, each once."""
         if not self.warnings:
             return answer
-        headers: Mapping[str, str] = {**answer.headers, "warning": ", ".join(_headers(self.warnings))}
-        return msgspec.structs.replace(answer, headers=headers)
+        return msgspec.structs.replace(answer, headers=with_warnings(answer.headers, self.warnings))
+
+
+def with_warnings(headers: Mapping[str, str], warnings: list[str]) -> Mapping[str, str]:
+    """The headers of an answer that warns."""
+    return {**headers, "warning": ", ".join(_headers(warnings))} if warnings else headers
+
+
+async def _as_it_is(question: Question) -> Tree | None:
+    return question.object
 
 
 def _headers(warnings: list[str]) -> list[str]:

@@ -70,12 +70,16 @@ class Cluster:
     async def run(self) -> None:
         """Runs the controllers until cancelled."""
         # Imported here: controllers are built on the verbs and need not be there to serve requests.
+        from fairlead.sim.controllers.deployment import DeploymentController  # noqa: PLC0415
         from fairlead.sim.controllers.garbage import Collector  # noqa: PLC0415
+        from fairlead.sim.controllers.replicaset import ReplicaSetController  # noqa: PLC0415
         from fairlead.sim.controllers.statefulset import StatefulSetController  # noqa: PLC0415
 
         async with asyncio.TaskGroup() as group:
             group.create_task(StatefulSetController(self.verbs).run(), name="statefulset-controller")
             group.create_task(Collector(self.verbs).run(), name="garbage-collector")
+            group.create_task(ReplicaSetController(self.verbs).run(), name="replicaset-controller")
+            group.create_task(DeploymentController(self.verbs).run(), name="deployment-controller")
 
     def compact(self, revision: int | None = None) -> None:
         """Forgets history: watches and pages that start before it are answered with 410."""

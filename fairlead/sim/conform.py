@@ -138,7 +138,8 @@ class Checker:
 
     def _number(self, value: Number, node: Node, path: str) -> None:
         if node.types == ("integer",) and not _in_range(value, node.format):
-            kind = f"integer with format {node.format}" if node.format else "integer (default format)"
+            known = node.format in ("int32", "int64")
+            kind = f"integer with format {node.format}" if known else "integer (default format)"
             self._loose(f"Checked value must be of type {kind} in {path}")
         if node.multiple_of is not None:
             self._multiple(value, node.multiple_of, path)
@@ -161,9 +162,9 @@ class Checker:
 
     def _list(self, value: list[Any], node: Node, path: str, old: Any) -> None:
         if node.items is not None:
-            known = _by_key(old, node)
+            known = by_key(old, node)
             for index, item in enumerate(value):
-                before = known.get(_key(item, node), UNSET) if known else UNSET
+                before = known.get(key_of(item, node), UNSET) if known else UNSET
                 self.check(item, node.items, f"{path}[{index}]", before)
         if node.min_items is not None and len(value) < node.min_items:
             self._wrong(path, len(value), f"should have at least {node.min_items} items")
@@ -175,9 +176,11 @@ class Checker:
         self.causes.append(Cause("FieldValueTooMany", text, self._field(path)))
 
     def _enum(self, value: Any, node: Node, path: str) -> None:
-        if not node.enum or any(same(value, each) or _same_number(value, each) for each in node.enum):
+        # The server never finds null in the list, even where it stands there.
+        known = [] if value is None else node.enum or ()
+        if not node.enum or any(same(value, each) or _same_number(value, each) for each in known):
             return
-        values = [each if isinstance(each, str) else json.dumps(each, separators=(",", ":")) for each in node.enum]
+        values = [each if isinstance(each, str) else shown(each) for each in node.enum]
         self.causes.append(unsupported(self._field(path), value, values))
 
     def _object(self, value: Tree, node: Node, path: str, old: Any) -> None:
@@ -226,15 +229,17 @@ def _in_range(value: Number, format_name: str) -> bool:
     return float(value).is_integer() and -limit <= value < limit
 
 
-def _key(item: Any, node: Node) -> str:
+def key_of(item: Any, node: Node) -> str:
+    """What tells an item of a list that is a map from the others."""
     keys = {key: item[key] for key in node.list_keys if key in item} if isinstance(item, dict) else None
     return json.dumps(keys, sort_keys=True)
 
 
-def _by_key(old: Any, node: Node) -> dict[str, Any]:
+def by_key(old: Any, node: Node) -> dict[str, Any]:
+    """The items of a list that is a map; none of another list."""
     if node.list_type != "map" or not isinstance(old, list):
         return {}
-    return {_key(item, node): item for item in old}
+    return {key_of(item, node): item for item in old}
 
 
 # Lists that are sets or maps, objects inside objects

@@ -10,9 +10,12 @@ import asyncio
 from collections.abc import Callable
 
 from fairlead.api.meta import Resource
+from fairlead.sim import cel_rules, crd_conversion
+from fairlead.sim.conversion import Conversion
 from fairlead.sim.crd_rules import is_true
 from fairlead.sim.custom import Custom, ScalePaths
 from fairlead.sim.deletion import CLEANUP
+from fairlead.sim.discovery import priority
 from fairlead.sim.errors import StatusError
 from fairlead.sim.registry import DEFINITIONS, Kind
 from fairlead.sim.schema import Node, compile_schema
@@ -105,7 +108,7 @@ class Definitions:
         tree["status"]["acceptedNames"] = accepted
         if conflict is None:
             _condition(tree, "NamesAccepted", "True", "NoConflicts", "no conflicts found")
-            if not is_true(tree, "Established"):
+            if not is_true(tree, "Established") and not _is_held_up(tree):
                 _condition(tree, "Established", "False", "Installing", "the initial names have been accepted")
         else:
             _condition(tree, "NamesAccepted", "False", *conflict)
@@ -120,7 +123,13 @@ class Definitions:
         if old is None:
             return
         tree = old.tree()
-        if is_true(tree, "NamesAccepted") and not is_true(tree, "Established"):
+        if not is_true(tree, "NamesAccepted") or is_true(tree, "Established"):
+            return
+        if crd_conversion.has_bad_bundle(tree["spec"]):
+            text = "The conversion webhook CABundle is invalid"
+            _condition(tree, "Established", "False", "InvalidCABundle", text)
+            self._write(old, tree)
+        else:
             _condition(tree, "Established", "True", "InitialNamesAccepted", "the initial names have been accepted")
             self._write(old, tree)
 
@@ -216,6 +225,11 @@ def _condition(tree: Tree, kind: str, status: str, reason: str, message: str) ->
     conditions.append(made)
 
 
+def _is_held_up(tree: Tree) -> bool:
+    """Whether its names were accepted before and something else keeps it from being established."""
+    return any(each["reason"] == "InvalidCABundle" for each in tree["status"].get("conditions") or [])
+
+
 def _storage(spec: Tree) -> Resource:
     version = next(each["name"] for each in spec["versions"] if each.get("storage"))
     return _resource(spec, version)
@@ -238,18 +252,23 @@ def _nodes(versions: list[Tree]) -> list[Node]:
 
 def _kinds(tree: Tree, home: Resource, since: int) -> list[Kind]:
     """The served versions."""
-    versions, nodes = tree["spec"]["versions"], _nodes(tree["spec"]["versions"])
-    at = next(index for index, version in enumerate(versions) if version.get("storage"))
-    stored_as = _resource(tree["spec"], versions[at]["name"]).api_version
+    spec = tree["spec"]
+    names = [_resource(spec, version["name"]).api_version for version in spec["versions"]]
+    conversion = Conversion(
+        schemas=dict(zip(names, _nodes(spec["versions"]), strict=True)),
+        stored_as=_storage(spec).api_version,
+        webhook=crd_conversion.webhook_of(spec),
+    )
     return [
-        _kind(tree, version, home, _custom(tree, version, node, stored_as, nodes[at], since))
-        for version, node in zip(versions, nodes, strict=True)
+        _kind(tree, version, home, _custom(tree, version, conversion, since))
+        for version in spec["versions"]
         if version.get("served")
     ]
 
 
-def _custom(tree: Tree, version: Tree, node: Node, stored_as: str, stored: Node, since: int) -> Custom:
+def _custom(tree: Tree, version: Tree, conversion: Conversion, since: int) -> Custom:
     resource = _resource(tree["spec"], version["name"])
+    root = conversion.schemas[resource.api_version]
     parts = version.get("subresources") or {}
     scale = parts.get("scale")
     paths = None
@@ -257,14 +276,31 @@ def _custom(tree: Tree, version: Tree, node: Node, stored_as: str, stored: Node,
         selector = scale.get("labelSelectorPath") or ""
         paths = ScalePaths(scale["specReplicasPath"], scale["statusReplicasPath"], selector)
     return Custom(
-        root=node,
-        stored_as=stored_as,
-        stored=stored,
+        root=root,
+        conversion=conversion,
         opening=f'{{"kind":"{resource.kind}","apiVersion":"{resource.api_version}",'.encode(),
         since=since,
+        warning=_deprecation(tree["spec"], version),
+        rules=cel_rules.compiled(version["schema"]["openAPIV3Schema"], root, is_root=True),
         scale=paths,
         terminating=is_true(tree, "Terminating"),
     )
+
+
+def _deprecation(spec: Tree, version: Tree) -> str:
+    """What who uses a version is told: the definition's own words, or the best version to use instead."""
+    if not version.get("deprecated"):
+        return ""
+    if version.get("deprecationWarning") is not None:
+        return str(version["deprecationWarning"])
+    group, kind, name = spec["group"], spec["names"]["kind"], version["name"]
+    better = [
+        each["name"]
+        for each in spec["versions"]
+        if each.get("served") and not each.get("deprecated") and priority(each["name"]) < priority(name)
+    ]
+    instead = f"; use {group}/{min(better, key=priority)} {kind}" if better else ""
+    return f"{group}/{name} {kind} is deprecated{instead}"
 
 
 def _kind(tree: Tree, version: Tree, home: Resource, custom: Custom) -> Kind:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from fairlead.sim import structural
-from fairlead.sim.errors import Cause, not_allowed, required, unsupported, wrong
+from fairlead.sim import crd_conversion, structural
+from fairlead.sim.errors import Cause, required, unsupported, wrong
 from fairlead.sim.store import Tree
 
 _LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -26,9 +26,9 @@ _GROUP_TEXT = (
 )
 _PROTECTED = (".k8s.io", ".kubernetes.io")
 _APPROVED = "api-approved.kubernetes.io"
+_LONGEST_WARNING = 256
 _IMMUTABLE = "field is immutable"
 _SIMPLE_PATH = re.compile(r"(\.[a-zA-Z_][-a-zA-Z0-9_]*)+")
-_WEBHOOK = "conversion by webhook is not served by the embedded cluster: use the strategy None, or a real control plane"
 
 
 def fill(tree: Tree) -> None:
@@ -40,7 +40,7 @@ def fill(tree: Tree) -> None:
         names["singular"] = kind.lower()
     if not names.get("listKind") and kind:
         names["listKind"] = f"{kind}List"
-    spec.setdefault("conversion", {"strategy": "None"})
+    crd_conversion.fill(spec)
 
 
 def born_status(tree: Tree) -> Tree:
@@ -51,7 +51,8 @@ def born_status(tree: Tree) -> Tree:
 
 def note_storage(tree: Tree) -> None:
     """Remembers the storage version among those that may be in the store."""
-    stored = tree.setdefault("status", {}).setdefault("storedVersions", [])
+    status = tree.setdefault("status", {})
+    stored = status["storedVersions"] = list(status.get("storedVersions") or [])
     for version in tree["spec"].get("versions") or []:
         if version.get("storage") and version["name"] not in stored:
             stored.append(version["name"])
@@ -67,15 +68,16 @@ def on_create(tree: Tree) -> list[Cause]:
     spec, name = tree["spec"], tree["metadata"].get("name") or ""
     wanted = f"{spec['names'].get('plural') or ''}.{spec.get('group') or ''}"
     causes = [] if name == wanted else [wrong("metadata.name", name, 'must be spec.names.plural+"."+spec.group')]
-    return causes + on_spec(spec) + _stored(tree) + _approval(tree)
+    return causes + on_spec(spec) + crd_conversion.broken(spec) + _stored(tree) + _approval(tree)
 
 
 def on_update(old: Tree, new: Tree) -> list[Cause]:
     """Broken rules of a changed definition."""
     spec, before = new["spec"], old["spec"]
-    causes = on_spec(spec)
+    established = is_true(old, "Established")
+    causes = on_spec(spec) + crd_conversion.broken(spec, before, established=established)
     fixed: list[tuple[str, object, object]] = []
-    if is_true(old, "Established"):
+    if established:
         fixed.append(("spec.scope", spec.get("scope"), before.get("scope")))
         fixed.append(("spec.names.kind", spec["names"].get("kind"), before["names"].get("kind")))
     fixed.append(("spec.group", spec.get("group"), before.get("group")))
@@ -134,11 +136,6 @@ def on_spec(spec: Tree) -> list[Cause]:
         text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         causes.append(wrong("spec.preserveUnknownFields", True, text))
     causes += _versions(spec.get("versions") or []) + _names(spec["names"])
-    strategy = (spec.get("conversion") or {}).get("strategy")
-    if strategy == "Webhook":
-        causes.append(not_allowed("spec.conversion.strategy", _WEBHOOK))
-    elif strategy != "None":
-        causes.append(unsupported("spec.conversion.strategy", strategy or "", ("None", "Webhook")))
     return causes
 
 
@@ -161,6 +158,7 @@ def _versions(versions: list[Tree]) -> list[Cause]:
             causes.append(required(f"{at}.schema.openAPIV3Schema"))
         if not _LABEL.fullmatch(names[index]):
             causes.append(wrong(f"{at}.name", names[index], _LABEL_TEXT))
+        causes += _warning(version, f"{at}.deprecationWarning")
     for version, at in _places(versions, "schema", "validation"):
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema:
@@ -172,6 +170,23 @@ def _versions(versions: list[Tree]) -> list[Cause]:
         causes.append(wrong("spec.versions", names, "must contain unique version names"))
     if sum(bool(version.get("storage")) for version in versions) != 1:
         causes.append(wrong("spec.versions", names, "must have exactly one version marked as storage version"))
+    return causes
+
+
+def _warning(version: Tree, at: str) -> list[Cause]:
+    text = version.get("deprecationWarning")
+    if text is None:
+        return []
+    if not version.get("deprecated"):
+        return [wrong(at, text, "can only be set for deprecated versions")]
+    causes = [] if len(text.encode()) <= _LONGEST_WARNING else [wrong(at, text, "must be <= 256 characters long")]
+    if not text:
+        causes.append(wrong(at, text, "must not be an empty string"))
+    for index, sign in enumerate(text):
+        if not sign.isprintable():
+            why = f"must only contain printable UTF-8 characters; non-printable character found at index {index}"
+            causes.append(wrong(at, text, why))
+            break
     return causes
 
 

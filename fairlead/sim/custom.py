@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType, field
 
-from fairlead.sim import conform, schema
+from fairlead.sim import cel_rules, conform, schema
+from fairlead.sim.cel_rules import Rules
+from fairlead.sim.conversion import Conversion
 from fairlead.sim.errors import Cause, StatusError, bad_request, internal_error, shown, wrong
 from fairlead.sim.schema import Node
 from fairlead.sim.store import Tree, Version
 
 Path = tuple[str, ...]
 _MOST_REPLICAS = 2**31 - 1
+_BLOCKING = (
+    "FieldValueNotSupported",
+    "FieldValueRequired",
+    "FieldValueTooLong",
+    "FieldValueTooMany",
+    "FieldValueTypeInvalid",
+)
+_UNCHECKED = (
+    "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
+    "validation"
+)
 _TYPES = {
     bool: "bool",
     dict: "map[string]interface {}",
@@ -41,37 +53,24 @@ class Custom(Struct, frozen=True, eq=False):
     """The schema of a version and what else its definition says about it."""
 
     root: Node
-    stored_as: str
-    """The apiVersion under which objects are kept."""
-    stored: Node
-    """The schema of that version."""
+    conversion: Conversion
     opening: bytes
     """How the body of an object begins that is kept under this version."""
     since: int
     """Objects written before this revision may lack defaults or have fields that the schema does not know."""
+    warning: str = ""
+    """What everybody is told who uses a version that is deprecated."""
     scale: ScalePaths | None = None
+    remembered: dict[int, bytes] = field(default_factory=dict)
+    """What lists and watches have shown of stored versions, by revision; the server has a cache for each version."""
+    rules: Rules | None = None
+    """Rules in CEL; None where there are none."""
     terminating: bool = False
     """The definition is being deleted: nothing new may be made."""
 
     def take_in(self, tree: Tree) -> list[str]:
         """Prunes the tree and fills in its defaults, in place; answers with the paths of unknown fields."""
         return schema.take_in(tree, self.root)
-
-    def inward(self, tree: Tree) -> Tree:
-        """The stored form: under the version of the store, with what that version knows."""
-        kept = tree | {"apiVersion": self.stored_as}
-        if self.stored is not self.root:
-            schema.prune(kept, self.stored)
-        return kept
-
-    def outward(self, tree: Tree, api_version: str) -> Tree:
-        """The form that clients of this version see; the tree is left as it is."""
-        revision = tree["metadata"].get("resourceVersion")
-        if tree["apiVersion"] == api_version and (not revision or int(revision) >= self.since):
-            return tree
-        seen = copy.deepcopy(tree) | {"apiVersion": api_version}
-        self.take_in(seen)
-        return seen
 
     def is_plain(self, version: Version) -> bool:
         """Whether the stored bytes are what clients of this version see."""
@@ -82,7 +81,8 @@ class Custom(Struct, frozen=True, eq=False):
         checker = conform.Checker()
         checker.check(tree, self.root)
         causes = checker.causes + self._scale_causes(tree, spec=True)
-        return causes + conform.embedded_causes(tree, self.root) + conform.list_causes(tree, self.root)
+        causes += conform.embedded_causes(tree, self.root) + conform.list_causes(tree, self.root)
+        return causes + self._rule_causes(tree, UNSET, causes)
 
     def on_update(self, old: Tree, new: Tree, subresource: str) -> list[Cause]:
         """Broken rules of a change; what did not change is not complained about."""
@@ -96,7 +96,15 @@ class Custom(Struct, frozen=True, eq=False):
         repeated = conform.list_causes(new, self.root)
         if repeated and not conform.list_causes(old, self.root):
             causes += repeated
-        return causes
+        return causes + self._rule_causes(new, old, causes)
+
+    def _rule_causes(self, new: Tree, old: Tree | UnsetType, known: list[Cause]) -> list[Cause]:
+        """Rules are not evaluated on what is not even of the right type."""
+        if self.rules is None:
+            return []
+        if any(cause.reason in _BLOCKING for cause in known):
+            return [wrong("<nil>", None, _UNCHECKED)]
+        return cel_rules.causes_of(self.rules, new, old)
 
     def _status_causes(self, old: Tree, new: Tree) -> list[Cause]:
         node = self.root.properties.get("status")

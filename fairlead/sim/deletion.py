@@ -34,10 +34,10 @@ class Plan(Struct, frozen=True):
     gone: bool
 
 
-def plan(kind: Kind, old: Version, options: Options, now: datetime) -> Plan:
-    """The steps of a deletion; raises when a precondition fails."""
+def plan(kind: Kind, old: Version, tree: Tree, options: Options, now: datetime) -> Plan:
+    """The steps of a deletion; raises when a precondition fails. The tree is `old` as clients see it; it is changed."""
     check(kind.resource, old, options)
-    tree = old.tree()
+    before = dict(tree["metadata"])
     metadata = tree["metadata"]
     if kind.resource == NAMESPACES:
         return _namespace(tree, options, now)
@@ -57,7 +57,7 @@ def plan(kind: Kind, old: Version, options: Options, now: datetime) -> Plan:
     if not finalizers:
         return Plan(None, gone=True)
     _mark(metadata, now)
-    return Plan(None if tree == old.tree() else tree, gone=False)
+    return Plan(None if metadata == before else tree, gone=False)
 
 
 def _namespace(tree: Tree, options: Options, now: datetime) -> Plan:

@@ -47,12 +47,12 @@ def _version() -> Tree:
 
 
 def _group(group: str, versions: list[str]) -> Tree:
-    ordered = sorted(versions, key=_priority)
+    ordered = sorted(versions, key=priority)
     entries = [{"groupVersion": f"{group}/{version}", "version": version} for version in ordered]
     return {"name": group, "versions": entries, "preferredVersion": entries[0]}
 
 
-def _priority(version: str) -> tuple[int, int, int, str]:
+def priority(version: str) -> tuple[int, int, int, str]:
     """Stable versions before beta before alpha, the newest first, and names of other forms last."""
     found = _VERSION.fullmatch(version)
     if found is None:

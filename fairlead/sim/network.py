@@ -7,14 +7,18 @@ clock, so that a slow handler is slow in virtual time as well.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 import msgspec
 
-from fairlead.kube.calls import Call, Handler, NoReply, Reply
+from fairlead.kube.calls import Call, Caller, Handler, NoReply, Reply
 from fairlead.kube.redirects import following
 
 _PORTS = {"http": 80, "https": 443}
+
+Finder = Callable[[str], Handler | None]
+"""Knows who answers at a name, at any port; None when it does not."""
 
 
 class Network:
@@ -22,6 +26,7 @@ class Network:
 
     def __init__(self) -> None:
         self._handlers: dict[tuple[str, int | None], Handler] = {}
+        self._finders: list[Finder] = []
 
     def serve(self, host: str, handler: Handler) -> None:
         """Answers calls to the host, at one port or, without one in the name, at any; a second handler replaces."""
@@ -30,6 +35,18 @@ class Network:
     def withdraw(self, host: str) -> None:
         """From now on nobody answers there; calls that are under way go on."""
         self._handlers.pop(_place(host), None)
+
+    def ask(self, finder: Finder) -> None:
+        """From now on names that nobody serves are asked of the finder, after those that were given before."""
+        self._finders.append(finder)
+
+    def before(self, caller: Caller) -> Caller:
+        """Calls to hosts that are known here are answered here, all others by the caller."""
+
+        async def choose(call: Call) -> Reply:
+            return await (self.call if self._knows(call) else caller)(call)
+
+        return choose
 
     async def call(self, call: Call) -> Reply:
         """The handler's reply, after redirects; NoReply when there is none in time."""
@@ -55,8 +72,19 @@ class Network:
         await asyncio.sleep(0)
         return await self._handler(call, name, port)(msgspec.structs.replace(call, url=shown, headers=headers))
 
+    def _knows(self, call: Call) -> bool:
+        try:
+            name = _place(urlsplit(call.url).netloc.rpartition("@")[2])[0]
+        except ValueError:
+            return False
+        return any(known == name for known, _ in self._handlers) or self._found(name) is not None
+
+    def _found(self, name: str) -> Handler | None:
+        found = (finder(name) for finder in self._finders)
+        return next((handler for handler in found if handler is not None), None)
+
     def _handler(self, call: Call, name: str, port: int) -> Handler:
-        handler = self._handlers.get((name, port)) or self._handlers.get((name, None))
+        handler = self._handlers.get((name, port)) or self._handlers.get((name, None)) or self._found(name)
         if handler is not None:
             return handler
         if any(known == name for known, _ in self._handlers):

@@ -10,10 +10,10 @@ import copy
 import msgspec
 
 from fairlead.api.meta import Resource
-from fairlead.sim import defaults, subresources, views
+from fairlead.sim import defaults, schema, subresources, views
 from fairlead.sim.errors import bad_request
 from fairlead.sim.registry import Kind
-from fairlead.sim.store import Head, Tree, Version
+from fairlead.sim.store import Head, Tree
 
 _OMITTED_WHEN_EMPTY = ("labels", "annotations", "finalizers", "ownerReferences")
 # The server decodes this field without looking into it.
@@ -43,9 +43,9 @@ class Part:
         """As clients see it."""
         return views.outward(self.kind, stored)
 
-    def accepted(self, _old: Version, sent: Tree) -> Tree:
-        """The stored form of what a client sent; raises when it is not this object."""
-        new = taken(self.kind, self.namespace, sent)
+    def accepted(self, _before: Tree, sent: Tree, *, applied: bool = False) -> Tree:
+        """The stored form of what a client sent, or of what was made by applying; raises when it is not this object."""
+        new = taken(self.kind, self.namespace, sent, applied=applied)
         same_name(new, self.name)
         return new
 
@@ -82,8 +82,8 @@ class ScalePart(Part):
     def seen(self, stored: Tree) -> Tree:
         return subresources.scale_of(self.kind, stored)
 
-    def accepted(self, old: Version, sent: Tree) -> Tree:
-        return subresources.rescaled(self.kind, old.tree(), lambda _: copy.deepcopy(sent))
+    def accepted(self, before: Tree, sent: Tree, *, applied: bool = False) -> Tree:
+        return subresources.rescaled(self.kind, copy.deepcopy(before), lambda _: copy.deepcopy(sent))
 
     def offered(self, sent: Tree, _new: Tree) -> Tree:
         return _without_zero(sent)
@@ -104,13 +104,16 @@ def part_of(kind: Kind, namespace: str, name: str, subresource: str) -> Part:
     return (ScalePart if subresource == "scale" else Part)(kind, namespace, name, subresource)
 
 
-def taken(kind: Kind, namespace: str, tree: Tree) -> Tree:
-    """A copy in stored form, without nulls, in the namespace of the request."""
+def taken(kind: Kind, namespace: str, tree: Tree, *, applied: bool = False) -> Tree:
+    """A copy in stored form, without nulls, in the namespace of the request.
+
+    A custom resource that was made by applying keeps its nulls, which its schema may then refuse.
+    """
     resource = kind.resource
-    _same_kind(resource, tree)
-    new = views.inward(kind, _decoded(kind, tree))
+    if not kind.is_kept:
+        _same_kind(resource, tree)
+    new = views.inward(kind, _decoded(kind, tree, applied=applied))
     metadata = new.setdefault("metadata", {})
-    metadata.pop("managedFields", None)
     for key in _OMITTED_WHEN_EMPTY:
         if key in metadata and not metadata[key]:
             del metadata[key]
@@ -123,14 +126,19 @@ def taken(kind: Kind, namespace: str, tree: Tree) -> Tree:
     return new
 
 
-def _decoded(kind: Kind, tree: Tree) -> Tree:
+def _decoded(kind: Kind, tree: Tree, *, applied: bool) -> Tree:
     """A copy without nulls that are not allowed; of a custom resource also without unknown fields, with defaults."""
     said = {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind}
+    if kind.is_kept:
+        said |= {key: tree[key] for key in said if tree.get(key)}
     if kind.custom is not None:
         new = copy.deepcopy(tree) | said
         if new.get("metadata") is None:
             new["metadata"] = {}
-        kind.custom.take_in(new)
+        if applied:
+            schema.fill(new, kind.custom.root)
+        else:
+            kind.custom.take_in(new)
         return new
     raw = _RAW.get(kind.resource.kind)
     kept = {raw: copy.deepcopy(tree[raw])} if raw in tree else {}

@@ -1,7 +1,7 @@
 """The patches that clients send: JSON patch, merge patch, strategic merge patch.
 
 `reader` checks the type and decodes the body once; what it returns turns one tree into another and may be called
-again. Server-side apply is not served.
+again. Applying is more than a patch (`applying`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from fairlead.sim import strategic as merging
-from fairlead.sim.errors import bad_request, unknown_format, unprocessable, unsupported_media, unsupported_patch
+from fairlead.sim.errors import bad_request, unknown_format, unprocessable, unsupported_patch
 from fairlead.sim.store import Tree
 
 JSON_PATCH = "application/json-patch+json"
@@ -60,8 +60,6 @@ def reader(content_type: str, body: bytes, *, strategic: bool = True) -> Patch:
                 raise unknown_format(_CUSTOM_PATCHES)
             changes = _object(body)
             return lambda tree: merging.merge(tree, copy.deepcopy(changes))
-        case "application/apply-patch+yaml":
-            raise unsupported_media("apply patches are not served by the embedded cluster yet")
         case _:
             raise unsupported_patch()
 
@@ -139,19 +137,19 @@ def _tested(document: Any, operation: Operation) -> Any:
         found = _get(document, operation.path)
     except _Impossible:
         found = None
-    if not _same(found, wanted):
+    if not same(found, wanted):
         raise _Impossible
     return document
 
 
-def _same(left: Any, right: Any) -> bool:
+def same(left: Any, right: Any) -> bool:
     """Equality of JSON, in which true is not 1."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(_same(*pair) for pair in zip(left, right, strict=True))
+        return len(left) == len(right) and all(same(*pair) for pair in zip(left, right, strict=True))
     return bool(left == right)
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from fairlead.api.meta import LabelSelector, Resource
 from fairlead.sim import deletion, subresources
-from fairlead.sim.asking import MUTATING, VALIDATING, Question, Write, unreviewed
+from fairlead.sim.asking import MUTATING, VALIDATING, Question, Write, reviewed, unreviewed
 from fairlead.sim.errors import StatusError, bad_request, budget_exhausted, forbidden, internal, precondition
 from fairlead.sim.parts import Part, without_nulls
 from fairlead.sim.registry import DISRUPTION_BUDGETS, PODS, Kind
@@ -27,7 +27,7 @@ _RETRY_SECONDS = 10
 def bind(writes: Writes, namespace: str, name: str, binding: Tree, *, user: str, dry_run: bool = False) -> Write:
     """Puts the pod on the node that the Binding names, and says that it is scheduled."""
     question = _review(writes, "binding", _BINDING, namespace, name, binding, dry_run)
-    binding = (yield question) or binding
+    binding = (yield from reviewed(question)) or binding
     _same_name(binding, name, "Binding")
     if not (binding.get("target") or {}).get("name"):
         # The server reports this rule without a Status of its own.
@@ -46,7 +46,7 @@ def bind(writes: Writes, namespace: str, name: str, binding: Tree, *, user: str,
 def evict(writes: Writes, namespace: str, name: str, eviction: Tree, *, user: str, dry_run: bool = False) -> Write:
     """Says in the pod's status why it goes, then deletes it under the options that the Eviction carries."""
     question = _review(writes, "eviction", _EVICTION, namespace, name, eviction, dry_run)
-    eviction = (yield question) or eviction
+    eviction = (yield from reviewed(question)) or eviction
     _same_name(eviction, name, "Eviction")
     options: Tree = dict(eviction.get("deleteOptions") or {})
     if dry_run:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.meta import Resource
 from fairlead.sim.custom import Custom
@@ -42,12 +43,19 @@ class Kind(Struct, frozen=True):
     """Another resource whose objects these are, seen through a different version."""
     custom: Custom | None = None
     """What a definition says about the kind; None for a kind that is built in."""
+    is_kept: bool = False
+    """Objects are seen and written in whichever version they are stored in."""
     answered: bool = False
     """A creation is answered at once and nothing is stored; there are no other verbs."""
 
     @property
     def storage(self) -> Resource:
         return self.stored_as or self.resource
+
+    @property
+    def warnings(self) -> list[str]:
+        """What everybody is told who uses it."""
+        return [self.custom.warning] if self.custom is not None and self.custom.warning else []
 
     @property
     def has_status(self) -> bool:
@@ -88,6 +96,7 @@ ROLES = Resource(RBAC, "v1", "roles", "Role")
 ROLE_BINDINGS = Resource(RBAC, "v1", "rolebindings", "RoleBinding")
 CLUSTER_ROLES = Resource(RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False)
 CLUSTER_ROLE_BINDINGS = Resource(RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
+NETWORK_POLICIES = Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy")
 REVIEWS = tuple(
     Resource(f"{group}.k8s.io", "v1", f"{kind.lower()}s", kind, namespaced=kind.startswith("Local"))
     for group, kind in (
@@ -174,6 +183,7 @@ KINDS = (
         counted=("webhooks",),
         unconditional_update=False,
     ),
+    Kind(NETWORK_POLICIES, "networkpolicy", ("netpol",), has_generation=True),
     Kind(CLUSTER_ROLE_BINDINGS, "clusterrolebinding", create_on_update=True),
     Kind(CLUSTER_ROLES, "clusterrole", create_on_update=True),
     Kind(ROLE_BINDINGS, "rolebinding", create_on_update=True),
@@ -206,6 +216,13 @@ class Registry:
         if found is None:
             raise no_such_resource()
         return found
+
+    def kept(self, resource: Resource) -> Kind:
+        """The same for who works within the cluster: what a webhook would have to convert is seen as it is stored."""
+        kind = self.kind(resource)
+        if kind.custom is None or kind.custom.conversion.webhook is None:
+            return kind
+        return replace(kind, custom=None, is_kept=True)
 
     def stored(self) -> tuple[Kind, ...]:
         """One kind for every store there is."""

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from fairlead.api.meta import Resource
 from fairlead.kube import clock
 from fairlead.sim import deletion
-from fairlead.sim.asking import DELETING, Question, Write, about, unreviewed
+from fairlead.sim.asking import DELETING, Answer, Asked, Question, Write, about, unreviewed
+from fairlead.sim.converting import kept, shown, twin
 from fairlead.sim.errors import CHANGED, conflict, not_found
 from fairlead.sim.parts import Part
 from fairlead.sim.registry import NAMESPACES, Kind, Registry
@@ -25,9 +26,10 @@ _ROUNDS = 100
 class Removals:
     """Every refusal is a StatusError."""
 
-    def __init__(self, store: Store, registry: Registry) -> None:
+    def __init__(self, store: Store, registry: Registry, *, inside: bool = False) -> None:
         self.store = store
         self.registry = registry
+        self._kind = registry.kept if inside else registry.kind
 
     def _table(self, kind: Kind) -> Table:
         return self.store.table(kind.storage)
@@ -47,39 +49,39 @@ class Removals:
 
         In the deletion of a collection the questions do not name the object.
         """
-        kind = self.registry.kind(resource)
+        kind = self._kind(resource)
         part, author = Part(kind, namespace, name), Author(user, "delete")
         question = replace(about(part, DELETING, "DELETE", dry_run), name="" if collection else name)
         for _ in range(_ROUNDS):
             old = self._table(kind).live.get((namespace, name))
             if old is None:
                 raise not_found(kind.resource, name)
-            plan = deletion.plan(kind, old, options, clock.now())
+            found = yield from shown(kind, old)
+            plan = deletion.plan(kind, old, twin(kind, old, found), options, clock.now())
             if deletion.is_under_way(kind, old, options):
-                return part.seen(old.tree())
-            yield replace(question, old=part.seen(old.tree()))
+                return part.seen(found)
+            yield replace(question, old=part.seen(found))
+            marked = plan.tree if plan.tree is None or dry_run else (yield from kept(kind, plan.tree))
             if self._table(kind).live.get(old.key) is old:
                 break
         else:
             raise conflict(kind.resource, name, CHANGED)
         if dry_run:
-            return _answer(part, old, old.tree() if plan.tree is None else plan.tree, gone=plan.gone)
-        if plan.tree is not None:
-            old = self._table(kind).write(plan.tree, old, author)
+            return _answer(part, old, found if plan.tree is None else plan.tree, gone=plan.gone)
+        if marked is not None:
+            old = self._table(kind).write(marked, old, author)
         if plan.gone:
-            last = old if plan.tree is None else (yield from self._settled(part, old, question))
+            last = old if marked is None else (yield from self._settled(part, old, question))
             return _answer(part, old, old.tree() if last is None else self.remove(kind, last, author).tree(), gone=True)
         if kind.resource == NAMESPACES:
             self.sweep(name, author)
-        return _answer(part, old, old.tree(), gone=False)
+        return _answer(part, old, (yield from shown(kind, old)), gone=False)
 
-    def _settled(
-        self, part: Part, old: Version, question: Question
-    ) -> Generator[Question, Tree | None, Version | None]:
+    def _settled(self, part: Part, old: Version, question: Question) -> Generator[Asked, Answer, Version | None]:
         """The version to take away after one more question; None when somebody else has done it meanwhile."""
         table = self._table(part.kind)
         for _ in range(_ROUNDS):
-            yield replace(question, old=part.seen(old.tree()))
+            yield replace(question, old=part.seen((yield from shown(part.kind, old))))
             latest = table.live.get(old.key)
             if latest is None or latest.head.uid != old.head.uid:
                 return None
@@ -98,7 +100,7 @@ class Removals:
 
     def sweep(self, namespace: str, author: Author) -> None:
         """Deletes what a terminating namespace still holds; the namespace goes when it is empty."""
-        left = False
+        left, inside = False, Removals(self.store, self.registry, inside=True)
         for kind in self.registry.stored():
             for key, version in list(self._table(kind).live.items()):
                 if key[0] != namespace or not kind.resource.namespaced:
@@ -107,7 +109,7 @@ class Removals:
                     continue
                 left = True
                 if version.head.deletion_timestamp is None:
-                    unreviewed(self.delete(kind.resource, namespace, key[1], deletion.Options(), user=author.user))
+                    unreviewed(inside.delete(kind.resource, namespace, key[1], deletion.Options(), user=author.user))
         space = self.store.table(NAMESPACES).live.get(("", namespace))
         if not left and space is not None and not space.head.finalizers:
             self.store.table(NAMESPACES).remove(space, author)

@@ -16,11 +16,12 @@ from msgspec import Struct
 
 from fairlead.kube.calls import Caller
 from fairlead.kube.request import Request, Response
-from fairlead.sim import deletion, discovery, pod_requests, views
+from fairlead.sim import deletion, discovery, pod_requests, subresources, views
 from fairlead.sim.access import Access, User, attributes_of
 from fairlead.sim.access_reviews import AccessReviews
 from fairlead.sim.admission import Admission
 from fairlead.sim.clerk import Clerk
+from fairlead.sim.converting import answered, shown
 from fairlead.sim.errors import (
     StatusError,
     bad_request,
@@ -33,6 +34,7 @@ from fairlead.sim.errors import (
 from fairlead.sim.fields import examiner
 from fairlead.sim.impersonation import Impersonation
 from fairlead.sim.listing import Query
+from fairlead.sim.managers import complain, configuration_of, is_apply, manager_of
 from fairlead.sim.patch import json_error
 from fairlead.sim.registry import NAMESPACES, Kind
 from fairlead.sim.store import Tree
@@ -104,8 +106,9 @@ class Handler:
         if target.name:
             fields = f"metadata.name={target.name}"
             query = msgspec.structs.replace(query, fields=f"{query.fields},{fields}" if query.fields else fields)
-        wish = Wish(options.get("allowWatchBookmarks") in ("1", "true"), float(_number(options, "timeoutSeconds")))
-        return Watch(self.verbs.store, target.kind, query, wish, self.lag)
+        bookmarks = options.get("allowWatchBookmarks") in ("1", "true")
+        wish = Wish(bookmarks, float(_number(options, "timeoutSeconds")), self.lag)
+        return Watch(self.verbs.store, target.kind, query, wish, self.admission.converter)
 
     def _target(self, path: str) -> Target | None:
         """What the path names; None for a path that is not served."""
@@ -154,9 +157,10 @@ class Handler:
             return Response(404, b"404 page not found\n", PLAIN)
         if target.kind.answered and request.method != "POST":
             raise method_not_allowed()
+        clerk.warnings += target.kind.warnings
         match request.method:
             case "GET":
-                return self._read(target, dict(request.query))
+                return await self._read(target, dict(request.query))
             case "POST":
                 return await self._create(target, request, clerk)
             case "PUT" | "PATCH" if target.name and target.subresource not in _CREATED_ONLY:
@@ -166,18 +170,18 @@ class Handler:
             case _:
                 raise method_not_allowed()
 
-    def _read(self, target: Target, options: Mapping[str, str]) -> Response:
+    async def _read(self, target: Target, options: Mapping[str, str]) -> Response:
         if target.subresource in _CREATED_ONLY:
             raise method_not_allowed()
         if not target.name:
-            return self._list(target, options)
+            return await self._list(target, options)
+        kind, convert = target.kind, self.admission.converter
+        version = self.verbs.current(kind, target.namespace, target.name)
         if target.subresource == "scale":
-            resource = target.kind.resource
-            return _json(200, self.verbs.read(resource, target.namespace, target.name, subresource="scale"))
-        version = self.verbs.current(target.kind, target.namespace, target.name)
-        return Response(200, views.body(target.kind, version), JSON)
+            return _json(200, subresources.scale_shown(kind, await answered(shown(kind, version), convert)))
+        return Response(200, await views.body(kind, version, convert), JSON)
 
-    def _list(self, target: Target, options: Mapping[str, str]) -> Response:
+    async def _list(self, target: Target, options: Mapping[str, str]) -> Response:
         kind = target.kind
         listed = self.verbs.select(kind.resource, _query(target, options))
         metadata: Tree = {"resourceVersion": str(listed.revision)}
@@ -186,7 +190,9 @@ class Handler:
         if listed.remaining is not None:
             metadata["remainingItemCount"] = listed.remaining
         head = {"kind": f"{kind.resource.kind}List", "apiVersion": kind.resource.api_version, "metadata": metadata}
-        items = b",".join(_item(kind, views.body(kind, version)) for version in listed.versions)
+        # One by one, as the server decodes them: a list is as many questions as it has objects of other versions.
+        bodies = [await views.item(kind, version, self.admission.converter) for version in listed.versions]
+        items = b",".join(_item(kind, body) for body in bodies)
         return Response(200, msgspec.json.encode(head)[:-1] + b',"items":[' + items + b"]}", JSON)
 
     async def _create(self, target: Target, request: Request, clerk: Clerk) -> Response:
@@ -209,7 +215,8 @@ class Handler:
                 examiner(request, target.kind, "", clerk.warnings)(tree)
                 if target.kind.answered:
                     return _json(201, self._access_reviews.answer(target.kind, target.namespace, tree, clerk.user))
-                made = await clerk.carried_out(writes.create(resource, namespace, tree, **wish))
+                manager = manager_of(request, clerk.warnings)
+                made = await clerk.carried_out(writes.create(resource, namespace, tree, manager=manager, **wish))
             case _:
                 raise method_not_allowed()
         return _json(201, made)
@@ -220,17 +227,27 @@ class Handler:
         wish: _Wish = {"user": clerk.user.name, "dry_run": _is_dry(request)}
         place = kind.resource, target.namespace, target.name
         examine = examiner(request, kind, subresource, clerk.warnings)
-        if request.method == "PATCH":
-            content = request.content_type, request.body
-            write = self.verbs.writes.patch(*place, *content, subresource=subresource, examine=examine, **wish)
-            return _json(200, await clerk.carried_out(write))
         existed = (target.namespace, target.name) in self.verbs.store.table(kind.storage).live
-        sent = _body(request, kind)
-        examine(sent)
-        if not existed and kind.create_on_update and not subresource:
+        writes, manager = self.verbs.writes, manager_of(request, clerk.warnings)
+        if is_apply(request):
+            config, twice = configuration_of(request.body)
+            complain(request, twice, clerk.warnings)
+            write = writes.apply(*place, config, subresource=subresource, manager=manager, **wish)
+        elif request.method == "PATCH":
+            content = request.content_type, request.body
+            write = writes.patch(*place, *content, subresource=subresource, examine=examine, manager=manager, **wish)
+        else:
+            sent = _body(request, kind)
+            examine(sent)
+            write = writes.update(*place, sent, subresource=subresource, manager=manager, **wish)
+        creates = (
+            not existed
+            and not subresource
+            and (is_apply(request) or (request.method == "PUT" and kind.create_on_update))
+        )
+        if creates:
             self.access.demand(clerk.user, msgspec.structs.replace(attributes_of(request), verb="create"))
-        tree = await clerk.carried_out(self.verbs.writes.update(*place, sent, subresource=subresource, **wish))
-        return _json(200 if existed else 201, tree)
+        return _json(201 if creates else 200, await clerk.carried_out(write))
 
     async def _delete(self, target: Target, request: Request, clerk: Clerk) -> Response:
         options = dict(request.query)

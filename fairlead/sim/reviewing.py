@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from typing import Any
 
 import msgspec
@@ -15,6 +14,7 @@ from fairlead.kube.calls import Call, Caller, NoReply, Reply
 from fairlead.sim.asking import Question
 from fairlead.sim.errors import StatusError, bad_request, quoted
 from fairlead.sim.registry import Kind
+from fairlead.sim.replies import succeeded, why
 from fairlead.sim.store import Tree
 from fairlead.sim.webhooks import VERSIONS, Hook
 
@@ -24,21 +24,7 @@ _HEADERS = (
     ("Accept", "application/json, */*"),
     ("User-Agent", "kube-apiserver-admission"),
 )
-_NOT_TOLD = "unknown"
 _LEAST_REFUSAL = 400
-# What the server makes of an answer without content it understands.
-_CODES = {
-    400: "the server rejected our request for an unknown reason",
-    401: "the server has asked for the client to provide credentials",
-    404: "the server could not find the requested resource",
-    405: "the server does not allow this method on the requested resource",
-    409: "the server reported a conflict",
-    422: "the server rejected our request due to an error in our request",
-    429: "the server has received too many requests and has asked us to try again later",
-    503: "the server is currently unable to handle the request",
-    504: "the server was unable to return a response in the time allotted, but may still be processing the request",
-}
-_OWN_WORDS = (403, 406, 415)
 
 
 class Failed(Exception):
@@ -94,14 +80,14 @@ async def ask(invocation: Invocation, question: Question, asker: Asker, uid: str
         "apiVersion": f"{_GROUP}/{version}",
         "request": _request(invocation, question, asker, uid),
     }
-    url = f"{hook.url}?timeout={hook.timeout_seconds}s"
+    url = f"{hook.client_config.address}?timeout={hook.timeout_seconds}s"
     call = Call(
         method="POST",
         url=url,
         headers=_HEADERS,
         body=msgspec.json.encode(body),
         timeout=float(hook.timeout_seconds),
-        authority=hook.authority,
+        authority=hook.client_config.authority,
     )
     try:
         reply = await caller(call)
@@ -145,8 +131,8 @@ def _resource(resource: Resource) -> Tree:
 
 
 def _envelope(reply: Reply) -> _Envelope:
-    if not 200 <= reply.status <= 206:
-        raise Failed(f"failed to call webhook: {_why(reply)}")
+    if not succeeded(reply):
+        raise Failed(f"failed to call webhook: {why(reply)}")
     try:
         envelope = msgspec.json.decode(reply.body, type=_Envelope)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -155,26 +141,6 @@ def _envelope(reply: Reply) -> _Envelope:
         found = f"{envelope.api_version}, Kind={envelope.kind}"
         raise Failed(f"failed to call webhook: the answer is not an AdmissionReview but {found}")
     return envelope
-
-
-def _why(reply: Reply) -> str:
-    """What an answer with a failure status says."""
-    try:
-        status = json.loads(reply.body)
-    except ValueError:
-        status = None
-    if isinstance(status, dict) and status.get("kind") == "Status" and status.get("message"):
-        return str(status["message"])
-    kinds = [value for name, value in reply.headers if name.lower() == "content-type"]
-    is_text = bool(kinds) and kinds[0].startswith("text/")
-    told = reply.body.decode(errors="replace").strip() if is_text else _NOT_TOLD
-    if reply.status in _OWN_WORDS:
-        return told
-    if reply.status in _CODES:
-        return _CODES[reply.status]
-    if reply.status >= 500:
-        return f"an error on the server ({quoted(told)}) has prevented the request from succeeding"
-    return f"the server responded with the status code {reply.status} but did not return more information"
 
 
 def _understood(hook: Hook, version: str, uid: str, envelope: _Envelope, *, mutating: bool) -> Answer:

@@ -49,7 +49,7 @@ _NAMED_CLASSES = {
 }
 
 
-class Node(Struct, frozen=True, eq=False):
+class Node(Struct, frozen=True, eq=False, weakref=True):
     """One place of a schema. Absent constraints are None, absent lists empty."""
 
     types: tuple[str, ...] = ()
@@ -88,6 +88,8 @@ class Node(Struct, frozen=True, eq=False):
     """Properties that have a default themselves."""
     fills: bool = False
     """There is a default somewhere below."""
+    source: Mapping[str, Any] = {}
+    """As the definition has it."""
 
     @property
     def rest(self) -> Node | None:
@@ -138,6 +140,7 @@ def compile_schema(schema: Tree) -> Node:
         list_keys=tuple(schema.get("x-kubernetes-list-map-keys") or ()),
         defaulted=defaulted,
         fills=any(isinstance(each, Node) and (each.fills or each.default is not UNSET) for each in below),
+        source=schema,
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
+from fairlead.sim.converting import shown, unasked
 from fairlead.sim.errors import StatusError, bad_request
 from fairlead.sim.registry import EVENTS, Kind
 from fairlead.sim.store import Match, Tree, Version
@@ -193,7 +194,14 @@ def _lookup(tree: Tree, path: str) -> str:
     return str(value)
 
 
-def _field_test(terms: tuple[tuple[str, bool, str], ...]) -> Callable[[Version], bool]:
+def _seen(kind: Kind, version: Version) -> Tree:
+    """What fields are read from: the kind's own version, but where a webhook would have to say what that is."""
+    if kind.custom is None or kind.custom.conversion.webhook is not None:
+        return version.tree()
+    return unasked(shown(kind, version))
+
+
+def _field_test(kind: Kind, terms: tuple[tuple[str, bool, str], ...]) -> Callable[[Version], bool]:
     quick = [term for term in terms if term[0].startswith("metadata.")]
     deep = [term for term in terms if not term[0].startswith("metadata.")]
 
@@ -204,7 +212,7 @@ def _field_test(terms: tuple[tuple[str, bool, str], ...]) -> Callable[[Version],
                 return False
         if not deep:
             return True
-        tree = version.tree()
+        tree = _seen(kind, version)
         return all((_lookup(tree, path) == value) == equal for path, equal, value in deep)
 
     return test
@@ -216,7 +224,7 @@ def matcher(kind: Kind, namespace: str, labels: str, fields: str) -> Match | Non
     terms = parse_fields(fields, kind)
     if not namespace and not requirements and not terms:
         return None
-    in_fields = _field_test(terms)
+    in_fields = _field_test(kind, terms)
 
     def match(version: Version) -> bool:
         return (

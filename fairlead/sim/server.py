@@ -16,6 +16,7 @@ from aiohttp import web
 from fairlead.kube.request import Request
 from fairlead.sim import discovery
 from fairlead.sim.access import ANONYMOUS, AUTHENTICATED, User, user_of
+from fairlead.sim.clerk import with_warnings
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.errors import StatusError, unauthorized
 from fairlead.sim.request import JSON, Handler, refusal
@@ -94,7 +95,7 @@ class Server:
         return web.Response(status=answer.status, body=answer.body, headers=answer.headers)
 
     async def _stream(self, request: web.Request, watch: Watch) -> web.StreamResponse:
-        response = web.StreamResponse(headers=JSON)
+        response = web.StreamResponse(headers=with_warnings(JSON, watch.warnings))
         response.enable_chunked_encoding()
         self._watches[watch] = None
         try:

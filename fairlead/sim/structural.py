@@ -1,7 +1,7 @@
 """Which schemas a CustomResourceDefinition may carry: structural ones, with sound defaults.
 
 A structural schema says the type of everything it names, once, outside of `allOf`, `anyOf`, `oneOf` and `not`; only so
-can fields be pruned and defaults be filled in. Rules in CEL are refused, because nothing here evaluates them.
+can fields be pruned and defaults be filled in. Rules in CEL must compile, and name what the schema knows.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import copy
 import re
 from typing import Any
 
+from fairlead.sim import cel_rules
 from fairlead.sim.conform import Checker
 from fairlead.sim.errors import Cause, not_allowed, required, unsupported, wrong
 from fairlead.sim.schema import compile_schema, drop_nulls, prune_value, regular_expression
@@ -23,7 +24,6 @@ _EMPTY_TYPE = {
     ITEM: "must not be empty for specified array items",
     FIELD: "must not be empty for specified object fields",
 }
-_NO_CEL = "rules in CEL are not evaluated by the embedded cluster: leave them out here, or use a real control plane"
 _FORBIDDEN_BELOW = {
     "type": "must be empty to be structural",
     "additionalProperties": "must be undefined to be structural",
@@ -37,6 +37,7 @@ _FORBIDDEN_BELOW = {
     "x-kubernetes-list-map-keys": "must be empty to be structural",
     "x-kubernetes-list-type": "must be undefined to be structural",
     "x-kubernetes-map-type": "must be undefined to be structural",
+    "x-kubernetes-validations": "must be empty to be structural",
 }
 _FORBIDDEN = {
     "$ref": "$ref is not supported",
@@ -54,7 +55,7 @@ def causes_of(schema: Tree, path: str, *, has_status: bool) -> list[Cause]:
     shape = sorted(_shape(schema, ROOT, path), key=lambda cause: f"{cause.field}: {cause.message}")
     shape += _rules(schema, path)
     causes += shape
-    return causes or _defaults(schema, path)
+    return causes or _defaults(schema, path) + _expressions(schema, path, "", is_root=True)
 
 
 def _root(schema: Tree, path: str, has_status: bool) -> list[Cause]:
@@ -201,8 +202,6 @@ def _rules(schema: Tree, path: str) -> list[Cause]:
         causes.append(not_allowed(f"{path}.additionalProperties", text))
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
         causes.append(wrong(f"{path}.x-kubernetes-preserve-unknown-fields", False, "must be true or undefined"))
-    if schema.get("x-kubernetes-validations"):
-        causes.append(not_allowed(f"{path}.x-kubernetes-validations", _NO_CEL))
     causes += _list_rules(schema, path) + _map_rules(schema, path)
     for child, _, at in _children(schema, path):
         causes += _rules(child, at)
@@ -297,4 +296,19 @@ def _defaults(schema: Tree, path: str) -> list[Cause]:
         causes += checker.causes
     for child, _, at in _children(schema, path):
         causes += _defaults(child, at)
+    return causes
+
+
+# Rules in CEL
+
+
+def _expressions(schema: Tree, path: str, uncorrelated: str, *, is_root: bool = False) -> list[Cause]:
+    """Rules that do not compile; items of a list that is no map cannot be compared with what was there before."""
+    causes: list[Cause] = []
+    for child, level, at in _children(schema, path):
+        loose = level == ITEM and schema.get("x-kubernetes-list-type") != "map"
+        causes += _expressions(child, at, path if loose and not uncorrelated else uncorrelated)
+    if schema.get(cel_rules.KEY):
+        is_root = is_root or bool(schema.get("x-kubernetes-embedded-resource"))
+        causes += cel_rules.broken(schema, compile_schema(schema), path, uncorrelated=uncorrelated, is_root=is_root)
     return causes

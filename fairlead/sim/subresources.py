@@ -8,7 +8,7 @@ from collections.abc import Callable
 from fairlead.api.meta import Resource
 from fairlead.sim import crd_rules
 from fairlead.sim.errors import bad_request, conflict, internal, invalid, required, wrong
-from fairlead.sim.registry import DEPLOYMENTS, PODS, Kind, is_built_in
+from fairlead.sim.registry import DEFINITIONS, DEPLOYMENTS, PODS, Kind, is_built_in
 from fairlead.sim.store import Store, Tree, timestamp
 
 SCALE = Resource("autoscaling", "v1", "scale", "Scale")
@@ -28,6 +28,8 @@ def limited(kind: Kind, before: Tree, new: Tree, subresource: str) -> Tree:
         after |= {"metadata": new["metadata"], "status": new.get("status") or {}}
         if kind.resource == PODS:
             _limit_pod_status(before, after)
+        if kind.resource == DEFINITIONS and not after["status"].get("storedVersions"):
+            crd_rules.note_storage(after)
         if kind.resource == DEPLOYMENTS:
             after["metadata"].pop("labels", None)
             if "labels" in before["metadata"]:
@@ -54,10 +56,14 @@ def counts(kind: Kind, before: Tree, after: Tree) -> bool:
     """Whether a change is one that metadata.generation counts."""
     keys = kind.counted
     if kind.custom is not None:
-        # What a schema fills in since the object was written is no change of this write.
-        before = kind.custom.outward(before, after["apiVersion"])
         keys = tuple(key for key in {**before, **after} if key not in ("metadata", "apiVersion"))
+    if kind.resource == DEPLOYMENTS and _annotations(before) != _annotations(after):
+        return True  # they are copied to its ReplicaSets, so whoever does that has something to observe
     return any(before.get(key) != after.get(key) for key in keys)
+
+
+def _annotations(tree: Tree) -> object:
+    return tree["metadata"].get("annotations") or {}
 
 
 def admit(tree: Tree) -> None:

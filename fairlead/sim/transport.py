@@ -13,6 +13,7 @@ from contextlib import aclosing, asynccontextmanager
 from fairlead.kube.errors import TransportError
 from fairlead.kube.request import Request, Response
 from fairlead.sim.access import User
+from fairlead.sim.clerk import with_warnings
 from fairlead.sim.errors import StatusError
 from fairlead.sim.request import JSON, Handler, refusal
 from fairlead.sim.time import Draws
@@ -68,7 +69,7 @@ class LocalTransport:
             return
         try:
             async with aclosing(_giving_way(watch)) as lines:
-                yield LocalStream(200, JSON, lines)
+                yield LocalStream(200, with_warnings(JSON, watch.warnings), lines)
         finally:
             watch.close()
 

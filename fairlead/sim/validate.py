@@ -39,6 +39,7 @@ _NAME_TEXT = (
     "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 )
 _IMMUTABLE = "field is immutable"
+_MOST_ANNOTATIONS = 256 * 1024
 _NEGATIVE = "must be greater than or equal to 0"
 
 _SHORT_NAMES = ("StatefulSet", "Namespace", "Service")
@@ -121,6 +122,24 @@ def _name(tree: Tree, custom: Custom | None) -> Iterable[Cause]:
         yield wrong("metadata.name", name, f"must be no more than {63 if short else 253} characters")
     elif not (_LABEL if short else _SUBDOMAIN).fullmatch(name):
         yield wrong("metadata.name", name, _LABEL_TEXT if short else _SUBDOMAIN_TEXT)
+
+
+def label_causes(values: dict[str, str]) -> list[Cause]:
+    """Broken rules of labels that conversion gives an object."""
+    return _labels(values, "metadata.labels")
+
+
+def annotation_causes(values: dict[str, str]) -> list[Cause]:
+    """Broken rules of annotations that conversion gives an object."""
+    causes = [
+        wrong("metadata.annotation", key, _NAME_TEXT)
+        for key in sorted(values)
+        if not _NAME.fullmatch(key.rpartition("/")[2].lower())
+    ]
+    if sum(len(key.encode()) + len(value.encode()) for key, value in values.items()) > _MOST_ANNOTATIONS:
+        text = f"Too long: may not be more than {_MOST_ANNOTATIONS} bytes"
+        causes.append(Cause("FieldValueTooLong", text, "metadata.annotation"))
+    return causes
 
 
 def _labels(labels: dict[str, str] | None, field: str) -> list[Cause]:

@@ -1,8 +1,9 @@
 """The verbs of the API on decoded trees, for controllers in the same process and for the request handler alike.
 
 A verb is carried out at once and whole: nothing else runs in between, so there is no partial write to see, and no
-webhook is asked. `writes` are the same verbs as they ask for admission. Trees that go in are copied, trees that come
-out belong to the caller. Field managers are not tracked.
+webhook is asked. `writes` are the same verbs as they ask for admission and conversion. Custom resources that a webhook
+converts are seen and written as they are stored. Trees that go in are copied, trees that come
+out belong to the caller. Who owns which fields is left as it is (`tracking`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from fairlead.api.meta import Resource
 from fairlead.sim import deletion, pod_requests, subresources, views
 from fairlead.sim.asking import unreviewed
+from fairlead.sim.converting import shown, unasked
 from fairlead.sim.listing import Listed, Query, select, watch
 from fairlead.sim.registry import Kind, Registry
 from fairlead.sim.store import Store, Tree, Version, Watcher
@@ -26,20 +28,25 @@ class Verbs:
         self.registry = registry or Registry()
         self.lag = lag
         self.writes = Writes(store, self.registry)
+        self._inside = Writes(store, self.registry, inside=True)
 
     # Reading
 
     def read(self, resource: Resource, namespace: str, name: str, *, subresource: str = "") -> Tree:
         """The object, or a view of it: `status` is the whole object, `scale` its Scale."""
-        kind = self.registry.kind(resource)
-        tree = views.outward(kind, self.current(kind, namespace, name).tree())
+        kind = self.registry.kept(resource)
+        tree = self._shown(kind, self.current(kind, namespace, name))
         return subresources.scale_shown(kind, tree) if subresource == "scale" else tree
 
     def list(self, resource: Resource, namespace: str = "", *, labels: str = "", fields: str = "") -> list[Tree]:
         """All objects that match, in the order of their keys."""
-        kind = self.registry.kind(resource)
+        kind = self.registry.kept(resource)
         listed = self.select(resource, Query(namespace=namespace, labels=labels, fields=fields))
-        return [views.outward(kind, version.tree()) for version in listed.versions]
+        return [self._shown(kind, version) for version in listed.versions]
+
+    @staticmethod
+    def _shown(kind: Kind, version: Version) -> Tree:
+        return views.outward(kind, unasked(shown(kind, version)))
 
     def select(self, resource: Resource, query: Query) -> Listed:
         """A page of a list, as stored versions."""
@@ -68,7 +75,7 @@ class Verbs:
 
     def create(self, resource: Resource, namespace: str, tree: Tree, *, user: str, dry_run: bool = False) -> Tree:
         """Creates the object and returns it as stored."""
-        return unreviewed(self.writes.create(resource, namespace, tree, user=user, dry_run=dry_run))
+        return unreviewed(self._inside.create(resource, namespace, tree, user=user, dry_run=dry_run))
 
     def update(
         self,
@@ -83,7 +90,7 @@ class Verbs:
     ) -> Tree:
         """Replaces the object, or what the subresource shows of it; a resource version in it must be current."""
         place = resource, namespace, name
-        return unreviewed(self.writes.update(*place, tree, subresource=subresource, user=user, dry_run=dry_run))
+        return unreviewed(self._inside.update(*place, tree, subresource=subresource, user=user, dry_run=dry_run))
 
     def patch(
         self,
@@ -99,7 +106,7 @@ class Verbs:
     ) -> Tree:
         """Changes the object, or what the subresource shows of it, by a patch of any of the served types."""
         sent = resource, namespace, name, content_type, body
-        return unreviewed(self.writes.patch(*sent, subresource=subresource, user=user, dry_run=dry_run))
+        return unreviewed(self._inside.patch(*sent, subresource=subresource, user=user, dry_run=dry_run))
 
     def delete(
         self,
@@ -116,7 +123,7 @@ class Verbs:
     ) -> Tree:
         """Deletes the object, or starts to; the answer is the object while something holds it, else as its kind has."""
         options = deletion.Options(uid, resource_version, grace, propagation)
-        return unreviewed(self.writes.removals.delete(resource, namespace, name, options, user=user, dry_run=dry_run))
+        return unreviewed(self._inside.removals.delete(resource, namespace, name, options, user=user, dry_run=dry_run))
 
     def bind(self, namespace: str, name: str, binding: Tree, *, user: str) -> Tree:
         """Assigns a pod to a node."""

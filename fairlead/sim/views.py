@@ -1,13 +1,14 @@
 """Objects that are served in more forms than they are kept in.
 
 Events are served under two groups and kept in the form of core/v1; the two forms hold the same facts under different
-names. Versions of a custom resource differ by what their schemas know.
+names. Custom resources are converted (`converting`) before they come here.
 """
 
 from __future__ import annotations
 
 import msgspec
 
+from fairlead.sim.converting import Answers, answered, shown
 from fairlead.sim.registry import EVENTS, Kind
 from fairlead.sim.store import Event, Tree, Version
 
@@ -21,15 +22,14 @@ _NAMES = (
     ("deprecatedLastTimestamp", "lastTimestamp"),
     ("deprecatedCount", "count"),
 )
+_MOST_REMEMBERED = 10_000
 _OUTWARD = {stored: shown for shown, stored in _NAMES}
 _INWARD = dict(_NAMES)
 
 
 def inward(kind: Kind, tree: Tree) -> Tree:
     """The stored form of a tree that a client sent."""
-    if kind.custom is not None:
-        return kind.custom.inward(tree)
-    if kind.stored_as is None:
+    if kind.resource != EVENTS or kind.stored_as is None:
         return tree
     renamed = {_INWARD.get(key, key): value for key, value in tree.items()}
     return renamed | {"apiVersion": kind.stored_as.api_version, "kind": kind.stored_as.kind}
@@ -37,24 +37,37 @@ def inward(kind: Kind, tree: Tree) -> Tree:
 
 def outward(kind: Kind, tree: Tree) -> Tree:
     """The form that clients of this kind see."""
-    if kind.custom is not None:
-        return kind.custom.outward(tree, kind.resource.api_version)
     if kind.resource != EVENTS:
         return tree
     renamed = {_OUTWARD.get(key, key): value for key, value in tree.items() if value != ""}
     return renamed | {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind}
 
 
-def body(kind: Kind, version: Version) -> bytes:
+async def body(kind: Kind, version: Version, answers: Answers) -> bytes:
     """JSON of a version for clients of this kind; it starts with kind and apiVersion."""
-    return version.body if _is_plain(kind, version) else msgspec.json.encode(outward(kind, version.tree()))
+    if _is_plain(kind, version):
+        return version.body
+    return msgspec.json.encode(outward(kind, await answered(shown(kind, version), answers)))
 
 
-def line(kind: Kind, event: Event) -> bytes:
+async def item(kind: Kind, version: Version, answers: Answers) -> bytes:
+    """The same for lists and watches, which ask a webhook about what is stored once, however often they show it."""
+    if kind.custom is None or kind.custom.is_plain(version):
+        return await body(kind, version, answers)
+    remembered = kind.custom.remembered
+    found = remembered.get(version.revision)
+    if found is None:
+        found = remembered[version.revision] = await body(kind, version, answers)
+        if len(remembered) > _MOST_REMEMBERED:
+            del remembered[next(iter(remembered))]
+    return found
+
+
+async def line(kind: Kind, event: Event, answers: Answers) -> bytes:
     """The line of a watch for clients of this kind."""
     if _is_plain(kind, event.new):
         return event.line()
-    return b'{"type":"' + event.type.encode() + b'","object":' + body(kind, event.new) + b"}\n"
+    return b'{"type":"' + event.type.encode() + b'","object":' + await item(kind, event.new, answers) + b"}\n"
 
 
 def _is_plain(kind: Kind, version: Version) -> bool:

@@ -10,10 +10,11 @@ from msgspec import Struct
 
 from fairlead.kube import clock
 from fairlead.sim import views
-from fairlead.sim.errors import StatusError, expired
+from fairlead.sim.converting import Answers
+from fairlead.sim.errors import StatusError, expired, too_large_version
 from fairlead.sim.listing import Query, watch
 from fairlead.sim.registry import Kind
-from fairlead.sim.store import Event, Store, Tree, Watcher
+from fairlead.sim.store import Store, Tree, Watcher
 
 BOOKMARK_SECONDS = 60.0
 # A watch that names no time-out is ended by the server after half an hour to an hour.
@@ -25,13 +26,16 @@ class Wish(Struct, frozen=True):
 
     bookmarks: bool = False
     seconds: float = 0.0
+    lag: tuple[float, float] = (0.0, 0.0)
+    """How late events reach the client, at least and at most."""
 
 
 class Watch:
     """An open watch, as lines."""
 
-    def __init__(self, store: Store, kind: Kind, query: Query, wish: Wish, lag: tuple[float, float]) -> None:
+    def __init__(self, store: Store, kind: Kind, query: Query, wish: Wish, answers: Answers) -> None:
         self._store = store
+        self._answers = answers
         self._kind = kind
         self._bookmarks = wish.bookmarks
         self._announce = query.initial_events is True and self._bookmarks
@@ -40,7 +44,7 @@ class Watch:
         self._refusal: StatusError | None = None
         self._watcher: Watcher | None = None
         try:
-            self._watcher = watch(store, kind, query, lag)
+            self._watcher = watch(store, kind, query, wish.lag)
         except StatusError as error:
             # A version that is too old is told on the open watch, not by the status of the answer.
             if error.code != expired("").code:
@@ -51,8 +55,9 @@ class Watch:
         """Events until the time-out, the end of the server or `close`."""
         if self._watcher is None:
             if self._refusal is not None:
-                yield b'{"type":"ERROR","object":' + json.dumps(self._refusal.status()).encode() + b"}\n"
+                yield _error(self._refusal)
             return
+        shown = False
         opened, backlog = self._watcher.revision, self._watcher.backlog
         if self._announce and not backlog:
             yield self._bookmark(opened, initial=True)
@@ -60,7 +65,15 @@ class Watch:
         while True:
             event = await self._watcher.next(min(self._until, tick) if self._bookmarks else self._until)
             if event is not None:
-                yield self._line(event)
+                try:
+                    line = await views.line(self._kind, event, self._answers)
+                except StatusError:
+                    # The server's cache of this version falls behind: open watches end, and new ones wait in vain.
+                    if not shown:
+                        yield _error(too_large_version(self._store.revision, event.revision - 1))
+                    return
+                shown = True
+                yield line
                 backlog -= 1
                 if self._announce and backlog == 0:
                     yield self._bookmark(opened, initial=True)
@@ -77,9 +90,6 @@ class Watch:
         """With nothing waiting, the watcher knows all there is."""
         return watcher.revision if len(watcher) else max(watcher.revision, self._store.revision)
 
-    def _line(self, event: Event) -> bytes:
-        return views.line(self._kind, event)
-
     def _bookmark(self, revision: int, *, initial: bool = False) -> bytes:
         metadata: Tree = {"resourceVersion": str(revision)}
         if initial:
@@ -88,6 +98,15 @@ class Watch:
         shown = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
         return msgspec.json.encode({"type": "BOOKMARK", "object": shown}) + b"\n"
 
+    @property
+    def warnings(self) -> list[str]:
+        """What the client is told with the answer."""
+        return self._kind.warnings
+
     def close(self) -> None:
         if self._watcher is not None:
             self._watcher.close()
+
+
+def _error(error: StatusError) -> bytes:
+    return b'{"type":"ERROR","object":' + json.dumps(error.status()).encode() + b"}\n"

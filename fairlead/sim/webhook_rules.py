@@ -33,7 +33,7 @@ _LONGEST_SECONDS = 30
 _PORT = 443
 _FORM = "; desired format: https://host[/path]"
 _NO_CONDITIONS = (
-    "the embedded cluster does not evaluate CEL: leave matchConditions out, or narrow the webhook by rules, "
+    "the embedded cluster does not evaluate matchConditions: leave them out, or narrow the webhook by rules, "
     "namespaceSelector and objectSelector"
 )
 
@@ -86,7 +86,7 @@ def _hook(hook: Tree, at: str) -> Iterable[Cause]:
     seconds = hook["timeoutSeconds"]
     if not isinstance(seconds, int) or not 1 <= seconds <= _LONGEST_SECONDS:
         yield wrong(f"{at}.timeoutSeconds", seconds, "the timeout value must be between 1 and 30 seconds")
-    yield from _client(hook["clientConfig"], f"{at}.clientConfig")
+    yield from client(hook["clientConfig"], f"{at}.clientConfig")
     if hook.get("matchConditions"):
         yield not_allowed(f"{at}.matchConditions", _NO_CONDITIONS)
     versions = hook.get("admissionReviewVersions") or []
@@ -133,7 +133,8 @@ def _rule(rule: Tree, at: str) -> Iterable[Cause]:
         yield unsupported(f"{at}.scope", rule["scope"], _SCOPES)
 
 
-def _client(config: Tree, at: str) -> Iterable[Cause]:
+def client(config: Tree, at: str) -> Iterable[Cause]:
+    """Broken rules of where a webhook is reached."""
     url, service = config.get("url"), config.get("service")
     if (url is None) == (service is None):
         yield required(at, "exactly one of url or service is required")

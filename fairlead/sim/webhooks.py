@@ -53,6 +53,19 @@ class ClientConfig(Struct, frozen=True, rename="camel"):
     service: Service | None = None
     ca_bundle: str = ""
 
+    @property
+    def address(self) -> str:
+        """Where the webhook is reached."""
+        if self.service is None:
+            return self.url
+        path = self.service.path if self.service.path.startswith("/") else f"/{self.service.path}"
+        return f"https://{self.service.name}.{self.service.namespace}.svc:{self.service.port}{path}"
+
+    @property
+    def authority(self) -> bytes:
+        """The certificates to trust, as PEM."""
+        return base64.b64decode(self.ca_bundle)
+
 
 class Hook(Struct, frozen=True, rename="camel"):
     """One entry of a configuration, its defaults filled in."""
@@ -68,20 +81,6 @@ class Hook(Struct, frozen=True, rename="camel"):
     namespace_selector: LabelSelector = LabelSelector()
     object_selector: LabelSelector = LabelSelector()
     reinvocation_policy: str = "Never"
-
-    @property
-    def url(self) -> str:
-        """Where it is reached."""
-        service = self.client_config.service
-        if service is None:
-            return self.client_config.url
-        path = service.path if service.path.startswith("/") else f"/{service.path}"
-        return f"https://{service.name}.{service.namespace}.svc:{service.port}{path}"
-
-    @property
-    def authority(self) -> bytes:
-        """The certificates to trust, as PEM."""
-        return base64.b64decode(self.client_config.ca_bundle)
 
 
 class _Configuration(Struct, frozen=True):

@@ -3,6 +3,9 @@
 Every method is a `Write`: it hands out the questions it needs and goes on with their answers. Where the object changed
 while a question was answered, the write starts again from the newest state, questions included; a body or patch that
 names the version it is based on is then refused.
+
+A custom resource is read, changed and checked in the version of the request, and converted to the storage version when
+it is stored.
 """
 
 from __future__ import annotations
@@ -10,11 +13,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.meta import Resource
-from fairlead.sim import defaults, deletion, patch, subresources, validate
-from fairlead.sim.asking import MUTATING, VALIDATING, Question, Questions, Write, about
+from fairlead.sim import applying, defaults, deletion, patch, subresources, tracking, validate
+from fairlead.sim.asking import MUTATING, VALIDATING, Question, Questions, Write, about, reviewed
+from fairlead.sim.converting import Converting, kept, shown
 from fairlead.sim.errors import (
     CHANGED,
     Cause,
@@ -29,10 +34,13 @@ from fairlead.sim.errors import (
     uid_precondition,
     version_required,
 )
+from fairlead.sim.managers import Manager
 from fairlead.sim.parts import NewPart, Part, part_of, same_name, taken
+from fairlead.sim.proposals import Change, first_entries, proposed
 from fairlead.sim.registry import NAMESPACES, NODES, Kind, Registry
 from fairlead.sim.removals import Removals
 from fairlead.sim.store import Author, Store, Table, Tree, Version, timestamp
+from fairlead.sim.tracking import Entries, Subject
 
 ROUNDS = 100
 """How often a write starts again. The server goes on until the request's time is over, which in virtual time may stand
@@ -43,17 +51,24 @@ _SUFFIX_LENGTH = 5
 _LONGEST_BASE = 58
 _NAME_ATTEMPTS = 8
 
-Change = Callable[[Version, Tree], Tree]
-"""From an object, as a version and as the tree that clients see, to the tree that it shall be."""
+
+class _Wish(Struct, frozen=True):
+    """How a change is to be made; without a manager who owns what stays as it is."""
+
+    author: Author
+    dry_run: bool
+    manager: Manager | None
 
 
 class Writes:
     """Every refusal is a StatusError."""
 
-    def __init__(self, store: Store, registry: Registry) -> None:
+    def __init__(self, store: Store, registry: Registry, *, inside: bool = False) -> None:
         self.store = store
         self.registry = registry
-        self.removals = Removals(store, registry)
+        self.removals = Removals(store, registry, inside=inside)
+        self.kind = registry.kept if inside else registry.kind
+        """The kind of a resource; within the cluster nobody asks webhooks to convert."""
 
     def current(self, kind: Kind, namespace: str, name: str) -> Version:
         found = self._table(kind).live.get((namespace, name))
@@ -66,10 +81,23 @@ class Writes:
 
     # Creating
 
-    def create(self, resource: Resource, namespace: str, tree: Tree, *, user: str, dry_run: bool = False) -> Write:
-        """Creates the object and returns it as stored."""
-        kind = self.registry.kind(resource)
-        new = taken(kind, namespace, tree)
+    def create(
+        self,
+        resource: Resource,
+        namespace: str,
+        tree: Tree,
+        *,
+        user: str,
+        dry_run: bool = False,
+        manager: Manager | None = None,
+        applied: bool = False,
+    ) -> Write:
+        """Creates the object and returns it as stored; without a manager nobody owns its fields.
+
+        With `applied` the tree is a configuration, whose fields the manager owns and no others.
+        """
+        kind = self.kind(resource)
+        new = taken(kind, namespace, tree, applied=applied)
         metadata = new["metadata"]
         if metadata.get("resourceVersion"):
             raise internal("resourceVersion should not be set on objects to be created")
@@ -77,15 +105,28 @@ class Writes:
         self._namespace_is_open(kind, namespace, part.name)
         for key in _SYSTEM:
             metadata.pop(key, None)
+        entries: Entries = []
+        if manager is not None:
+            tracking.tidy(kind, new)
+            entries = yield from first_entries(part, tree, new, manager, applied=applied)
+        tracking.own(new, entries)
         offered = part.seen(new)
         question = replace(about(part, MUTATING, "CREATE", dry_run), object=offered)
-        answer = yield question
+        answer = yield from reviewed(question)
         if answer is not None and answer is not offered:
             new = taken(kind, namespace, answer)
+            tracking.own(new, tracking.admitted(manager, entries, answer))
         yield from self._named(part, new, question)
-        if not dry_run:
-            self._table(kind).write(new, None, Author(user, "create"))
-        return part.seen(new)
+        return part.seen(new if dry_run else (yield from self._born(kind, new, Author(user, "create"))))
+
+    def _born(self, kind: Kind, new: Tree, author: Author) -> Converting[Tree]:
+        """Stores a new object; answers with it as it is read."""
+        stored, live = (yield from kept(kind, new)), self._table(kind).live
+        name = new["metadata"]["name"]
+        if (new["metadata"].get("namespace", ""), name) in live:  # since it was looked up
+            raise already_exists(kind.resource, name)
+        version = self._table(kind).write(stored, None, author)
+        return new if stored is new else (yield from shown(kind, version))
 
     def _named(self, part: Part, new: Tree, question: Question) -> Questions:
         """Completes the object under a name that is free, generated where only its beginning was given."""
@@ -150,9 +191,10 @@ class Writes:
         subresource: str = "",
         user: str,
         dry_run: bool = False,
+        manager: Manager | None = None,
     ) -> Write:
         """Replaces the object, or what the subresource shows of it; a resource version in it must be current."""
-        kind = self.registry.kind(resource)
+        kind = self.kind(resource)
         part = part_of(kind, namespace, name, subresource)
 
         wanted = (tree.get("metadata") or {}).get("uid")
@@ -166,12 +208,13 @@ class Writes:
             same_name(taken(kind, namespace, tree), name)
         for _ in range(ROUNDS):
             if (namespace, name) in self._table(kind).live or not kind.create_on_update or subresource:
-                return (yield from self._changed(part, Author(user, "update", subresource), replaced, dry_run))
+                wish = _Wish(Author(user, "update", subresource), dry_run, manager)
+                return (yield from self._changed(part, wish, replaced))
             if wanted:  # also where there is nothing yet: what is not there has no UID
                 raise uid_precondition(kind.resource, namespace, name, wanted, "")
             fresh = tree | {"metadata": {**(tree.get("metadata") or {}), "resourceVersion": None}}
             try:
-                return (yield from self.create(resource, namespace, fresh, user=user, dry_run=dry_run))
+                return (yield from self.create(resource, namespace, fresh, user=user, dry_run=dry_run, manager=manager))
             except StatusError as error:
                 if error.reason != "AlreadyExists":
                     raise
@@ -188,39 +231,92 @@ class Writes:
         subresource: str = "",
         user: str,
         dry_run: bool = False,
+        manager: Manager | None = None,
         examine: Callable[[Tree], None] = lambda _: None,
     ) -> Write:
-        """Changes the object, or what the subresource shows of it, by a patch of any of the served types.
+        """Changes the object, or what the subresource shows of it, by a patch of any type but `apply`'s.
 
         What the patch makes of it is examined before anything else is done.
         """
-        kind = self.registry.kind(resource)
+        kind = self.kind(resource)
         part = part_of(kind, namespace, name, subresource)
-        apply = patch.reader(content_type, body, strategic=kind.custom is None)
-        author = Author(user, "patch", subresource)
+        patch_of = patch.reader(content_type, body, strategic=kind.custom is None)
 
         def patched(_old: Version, shown: Tree) -> Tree:
-            tree = apply(shown)
+            tree = patch_of(shown)
             examine(tree)
             return tree
 
-        return (yield from self._changed(part, author, patched, dry_run))
+        wish = _Wish(Author(user, "patch", subresource), dry_run, manager)
+        return (yield from self._changed(part, wish, patched))
 
-    def _changed(self, part: Part, author: Author, change: Change, dry_run: bool) -> Write:
-        """The optimistic loop: what was reviewed is stored only over the version it was made from."""
+    def apply(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        config: Tree,
+        *,
+        subresource: str = "",
+        user: str,
+        dry_run: bool = False,
+        manager: Manager,
+    ) -> Write:
+        """Has the object say what the configuration says, and takes from it what the manager applied before.
+
+        It is created where it is not there yet.
+        """
+        kind = self.kind(resource)
+        part = part_of(kind, namespace, name, subresource)
+        wish = _Wish(Author(user, "patch", subresource), dry_run, manager)
+        for _ in range(ROUNDS):
+            if (namespace, name) in self._table(kind).live or subresource:
+                return (yield from self._changed(part, wish, config))
+            applying.check(Subject(kind), config)
+            uid = (config.get("metadata") or {}).get("uid")
+            if uid:
+                why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                raise conflict(kind.resource, name, why)
+            same_name(taken(kind, namespace, config), name)
+            # The version of what is not there is not looked at.
+            fresh = config | {"metadata": {**config["metadata"], "resourceVersion": None}}
+            creation = self.create(
+                resource, namespace, fresh, user=user, dry_run=dry_run, manager=manager, applied=True
+            )
+            try:
+                return (yield from creation)
+            except StatusError as error:
+                if error.reason != "AlreadyExists":
+                    raise
+        raise conflict(kind.resource, name, CHANGED)
+
+    def _changed(self, part: Part, wish: _Wish, change: Change | Tree) -> Write:
+        """The optimistic loop: what was reviewed is stored only over the version it was made from.
+
+        A change that is a tree is a configuration to apply.
+        """
+        author, dry_run, manager = wish.author, wish.dry_run, wish.manager
         for _ in range(ROUNDS):
             old = self.current(part.kind, part.namespace, part.name)
-            sent = change(old, part.seen(old.tree()))
-            new = part.accepted(old, sent)
-            before, offered = old.tree(), part.offered(sent, new)
+            before = yield from shown(part.kind, old)
+            sent, new, entries = yield from proposed(part, old, before, change, manager)
+            tracking.own(new, entries)
+            offered = part.offered(sent, new)
             question = replace(about(part, MUTATING, "UPDATE", dry_run), object=offered, old=part.seen(before))
-            answer = yield question
+            answer = yield from reviewed(question)
             if answer is not None and answer is not offered:
-                new = part.accepted(old, answer)
+                new = part.accepted(before, answer)
+                if part.subresource != "scale":
+                    entries = tracking.admitted(manager, entries, answer)
             after = self._prepared(part.kind, old, before, new, author)
+            tracking.own(after, entries)
+            tracking.settled(before, after)
             yield replace(question, phase=VALIDATING, object=part.seen(after))
-            if dry_run or self._stored(part.kind, old, before, after, author):
+            if dry_run:
                 return part.seen(after)
+            stored = yield from kept(part.kind, after)
+            if self._stored(part.kind, old, before, stored, author):
+                return part.seen((yield from self._reread(part.kind, after, stored)))
         raise conflict(part.kind.resource, part.name, CHANGED)
 
     def _prepared(self, kind: Kind, old: Version, before: Tree, new: Tree, author: Author) -> Tree:
@@ -236,9 +332,12 @@ class Writes:
         return after
 
     def _stored(self, kind: Kind, old: Version, before: Tree, after: Tree, author: Author) -> bool:
-        """Writes `after` over `old`; False when that is not the newest version. What changes nothing is not written."""
+        """Writes `after` over `old`; False when that is not the newest version. What changes nothing is not written.
+
+        To be stored in another version is a change.
+        """
         ends = deletion.ends_with(old, after) and kind.resource != NAMESPACES
-        if after == before and not ends:
+        if after == (before if kind.custom is None else old.tree()) and not ends:
             return True
         if self._table(kind).live.get(old.key) is not old:
             return False
@@ -249,6 +348,13 @@ class Writes:
         if kind.resource == NAMESPACES and old.head.deletion_timestamp is not None:
             self.removals.sweep(old.head.name, author)
         return True
+
+    def _reread(self, kind: Kind, after: Tree, stored: Tree) -> Converting[Tree]:
+        """What a client is answered: the object as the store would show it, which conversion may have changed."""
+        if stored is after:
+            return after
+        found = self._table(kind).live.get((stored["metadata"].get("namespace", ""), stored["metadata"]["name"]))
+        return after if found is None else (yield from shown(kind, found))
 
     def _keep_system_fields(self, kind: Kind, before: Tree, after: Tree, subresource: str) -> None:
         metadata, known = after["metadata"], before["metadata"]

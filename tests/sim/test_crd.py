@@ -113,38 +113,6 @@ def test_a_resource_is_served_a_moment_after_its_definition_is_made() -> None:
     assert widgets == []
 
 
-@pytest.mark.parametrize(
-    ("definition", "field", "word"),
-    [
-        pytest.param(
-            a_definition(
-                a_version(spec=an_object(size={"type": "integer", "x-kubernetes-validations": [{"rule": "self > 1"}]}))
-            ),
-            "spec.validation.openAPIV3Schema.properties[spec].properties[size].x-kubernetes-validations",
-            "CEL",
-            id="rules in CEL",
-        ),
-        pytest.param(
-            a_definition(conversion={"strategy": "Webhook", "webhook": {}}),
-            "spec.conversion.strategy",
-            "webhook",
-            id="conversion by webhook",
-        ),
-    ],
-)
-def test_what_is_not_carried_out_is_refused_in_one_sentence(definition: Tree, field: str, word: str) -> None:
-    async def main() -> StatusError:
-        cluster = Cluster()
-        return refused(lambda: cluster.verbs.create(DEFINITIONS, "", definition, user="me"))
-
-    error = run(main())
-
-    assert error.code == 422
-    assert [cause["field"] for cause in causes_of(error)] == [field]
-    assert word in causes_of(error)[0]["message"]
-    assert "embedded cluster" in causes_of(error)[0]["message"]
-
-
 def test_each_fault_of_a_schema_is_told_where_it_is() -> None:
     """Schemas that differ between versions are told of by version."""
     bad = an_object(tags={"type": "array"}, any={}, once={"type": "string", "pattern": "("})

@@ -150,3 +150,36 @@ def test_redirects_are_followed_as_over_real_sockets() -> None:
 
     assert reply.status == 200
     assert seen == [("POST", "old.ns.svc", b"body"), ("POST", "new.ns.svc", b"body")]
+
+
+def test_names_that_nobody_serves_are_asked_of_finders_in_their_order() -> None:
+    network = Network()
+    network.serve("served.ns.svc", saying("served"))
+    network.ask({"served.ns.svc": saying("never"), "first.ns.svc": saying("first")}.get)
+    network.ask({"first.ns.svc": saying("never"), "second.ns.svc": saying("second")}.get)
+
+    answers = [run(ask(network, f"http://{name}.ns.svc:80/")) for name in ("served", "first", "second")]
+
+    assert answers == ["served", "first", "second"]
+    with pytest.raises(NoReply, match="no such host"):
+        run(ask(network, "http://third.ns.svc/"))
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://served.ns.svc/", "served"),
+        ("http://user@FOUND.ns.svc:6878/", "found"),
+        ("http://127.0.0.1/", "outside"),
+        ("http://[broken/", "outside"),
+    ],
+)
+def test_calls_to_hosts_that_are_known_here_do_not_go_outside(url: str, expected: str) -> None:
+    network = Network()
+    network.serve("served.ns.svc", saying("served"))
+    network.ask({"found.ns.svc": saying("found")}.get)
+
+    async def scenario() -> Reply:
+        return await network.before(saying("outside"))(Call(method="GET", url=url))
+
+    assert run(scenario()).body.decode() == expected

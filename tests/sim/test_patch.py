@@ -86,12 +86,9 @@ def test_a_type_may_carry_a_charset() -> None:
     assert patched(f"{MERGE_PATCH}; charset=utf-8", {}, {"a": 1}) == {"a": 1}
 
 
-@pytest.mark.parametrize(
-    ("content_type", "message"),
-    [(APPLY_PATCH, "apply patches are not served"), ("text/plain", "415: Unsupported Media Type")],
-)
-def test_other_types_are_refused(content_type: str, message: str) -> None:
-    with pytest.raises(StatusError, match=message) as caught:
+@pytest.mark.parametrize("content_type", [APPLY_PATCH, "text/plain"])
+def test_what_is_no_patch_of_the_object_alone_is_refused(content_type: str) -> None:
+    with pytest.raises(StatusError, match="415: Unsupported Media Type") as caught:
         reader(content_type, b"{}")
 
     assert caught.value.code == 415

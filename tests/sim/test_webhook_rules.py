@@ -12,7 +12,10 @@ from tests.sim.hooks import a_hook, a_rule, configure, decoded, message, on_a_cl
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"matchConditions": [{"name": "a", "expression": "true"}]}, "the embedded cluster does not evaluate CEL"),
+        (
+            {"matchConditions": [{"name": "a", "expression": "true"}]},
+            "the embedded cluster does not evaluate matchConditions",
+        ),
         ({"sideEffects": "Some"}, 'webhooks[0].sideEffects: Unsupported value: "Some"'),
         ({"timeoutSeconds": 31}, "the timeout value must be between 1 and 30 seconds"),
         ({"name": "short"}, "should be a domain with at least three segments separated by dots"),

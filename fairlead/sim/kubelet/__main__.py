@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import signal
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 from fairlead.kube.client import Client
 from fairlead.kube.http import HttpTransport
 from fairlead.kube.kubeconfig import load
-from fairlead.sim.kubelet.agent import Kubelet
+from fairlead.sim.environmentd import Environments
+from fairlead.sim.kubelet.agent import LOOPBACK, Kubelet
+from fairlead.sim.kubelet.programs import Programs
+from fairlead.sim.kubelet.serving import serve as serve_endpoints
 
 
 def main() -> None:
@@ -21,6 +24,19 @@ def main() -> None:
     parser.add_argument("--ready-after", type=float, default=1.0, metavar="SECONDS")
     parser.add_argument("--gone-after", type=float, default=0.1, metavar="SECONDS")
     parser.add_argument("--nodes", type=int, default=3, metavar="COUNT")
+    parser.add_argument(
+        "--network",
+        type=int,
+        default=LOOPBACK,
+        metavar="NUMBER",
+        help="first number of pods' addresses; with 10 nobody reaches them, and the API server takes them as endpoints",
+    )
+    parser.add_argument(
+        "--endpoints",
+        type=int,
+        metavar="PORT",
+        help="answer for pods of environmentd at 127.0.0.1:PORT/NAMESPACE/SERVICE; 0 takes a free port, which is told",
+    )
     with suppress(asyncio.CancelledError):
         asyncio.run(serve(parser.parse_args()))
 
@@ -33,17 +49,24 @@ async def serve(arguments: argparse.Namespace) -> None:
     for ending in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(ending, task.cancel)
     client = Client(HttpTransport(load([arguments.kubeconfig])), user_agent="fairlead-kubelet")
-    kubelet = Kubelet(
-        client,
-        namespace=arguments.namespace,
-        ready_after=arguments.ready_after,
-        gone_after=arguments.gone_after,
-        nodes=arguments.nodes,
-    )
-    try:
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(client.close)
+        programs = None
+        if arguments.endpoints is not None:
+            environments = Environments()
+            programs = Programs(environments.make, extra=environments.record)
+            address = await stack.enter_async_context(serve_endpoints(programs, port=arguments.endpoints))
+            print(f"endpoints {address}", flush=True)
+        kubelet = Kubelet(
+            client,
+            namespace=arguments.namespace,
+            ready_after=arguments.ready_after,
+            gone_after=arguments.gone_after,
+            nodes=arguments.nodes,
+            programs=programs,
+            network=arguments.network,
+        )
         await kubelet.run()
-    finally:
-        await client.close()
 
 
 if __name__ == "__main__":

@@ -6,6 +6,9 @@ it does not find again is when a container started, so times then count from the
 
 A deleted pod stays ready until it is gone, as with a real kubelet while containers use their grace period. Readiness
 gates and probes are not simulated.
+
+Pods may run programs that answer calls (see `programs`): from the time their containers run until they are down or the
+pod is deleted. A program that ends by itself is a crash.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from datetime import datetime
 from itertools import count, cycle
 
 import msgspec
+from msgspec import structs
 
 from fairlead.api.core import PODS
 from fairlead.api.meta import Ref, Resource
@@ -34,8 +38,9 @@ from fairlead.kube.informer import Change, Informer
 from fairlead.kube.queue import Queue
 from fairlead.kube.request import JSON, MERGE_PATCH, Request, Response, create, patch, path_to
 from fairlead.kube.worker import work
-from fairlead.sim.behaviour import Behaviour, Defaults, Run, Shape, behaviour_of, turned, wanted
+from fairlead.sim.behaviour import Behaviour, Defaults, Run, Shape, Wish, behaviour_of, turned, wanted
 from fairlead.sim.kubelet.pods import Pod, shape_of, status_patch
+from fairlead.sim.kubelet.programs import Hosted, Programs
 
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 
@@ -43,14 +48,18 @@ CONCURRENT_REQUESTS = 16
 RETRY_NODES = 1.0
 """Seconds between attempts to register a node."""
 
+FIRST_DOWN, LONGEST_DOWN = 1.0, 300.0
+"""Seconds until a program that ended by itself is started again; doubled with every crash."""
+
 ADDRESSES = 253 * 254 * 254
-"""Of pods: 127.2.1.1 up to 127.254.254.254, all on the loopback interface and none that others listen on."""
+LOOPBACK = 127
+"""Pods get 127.2.1.1 up to 127.254.254.254, all on the loopback interface and none that others listen on."""
 
 
 class Life:
     """What is remembered of one pod."""
 
-    __slots__ = ("address", "deleted", "dying_since", "node", "pod", "run")
+    __slots__ = ("address", "deleted", "dying_since", "exited", "node", "pod", "run")
 
     def __init__(self, pod: Pod) -> None:
         self.pod = pod
@@ -60,6 +69,8 @@ class Life:
         self.run: Run | None = None
         self.dying_since: float | None = None
         self.deleted = False
+        self.exited = False
+        """Its program has ended by itself, and the status does not say so yet."""
 
     @property
     def ref(self) -> Ref:
@@ -78,8 +89,16 @@ class Kubelet:
         ready_after: float = 1.0,
         gone_after: float = 0.1,
         nodes: int = 3,
+        programs: Programs | None = None,
+        network: int = LOOPBACK,
     ) -> None:
+        """`network` is the first number of pods' addresses."""
         self._client = client
+        self._network = network
+        self._namespace = namespace
+        self._programs = programs
+        if programs is not None:
+            programs.exited = self._exited
         self._defaults = Defaults(ready_after, gone_after)
         self._nodes = [f"sim-node-{number}" for number in range(nodes)]
         self._next_node = cycle(self._nodes)
@@ -97,6 +116,8 @@ class Kubelet:
             await self._register(name)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._informer.run())
+            if self._programs is not None:
+                tasks.create_task(self._programs.follow(self._client, self._namespace))
             tasks.create_task(work(self._queue, self._look, workers=CONCURRENT_REQUESTS, failed=_failed))
 
     def _changed(self, change: Change[Pod]) -> None:
@@ -121,15 +142,38 @@ class Kubelet:
         life = self._lives.pop(uid, None)
         if life is not None:
             self._addresses.discard(life.address)
+        if self._programs is not None:
+            self._programs.stopped(uid)
+
+    def _exited(self, uid: str) -> None:
+        life = self._lives.get(uid)
+        if life is not None:
+            life.exited = True
+            self._queue.add(uid)
+
+    def _host(self, life: Life, shape: Shape) -> None:
+        """The program runs while the containers do."""
+        if self._programs is None or life.exited:
+            return
+        meta = life.pod.metadata
+        if _is_deleted(life.pod) or shape not in (Shape.RUNNING, Shape.READY):
+            self._programs.stopped(meta.uid)
+            return
+        pod = Hosted(meta.namespace, meta.name, meta.uid, meta.labels, meta.annotations)
+        self._programs.runs(pod, ready=shape is Shape.READY)
 
     async def _look(self, uid: str) -> float | None:
         """Does what is due for one pod; answers with the seconds until something else may be."""
         life = self._lives.get(uid)
-        if life is None or (life.pod.status.phase in ("Succeeded", "Failed") and not _is_deleted(life.pod)):
+        if life is None:
+            return None
+        if life.pod.status.phase in ("Succeeded", "Failed") and not _is_deleted(life.pod):
+            self._host(life, Shape.NEW)
             return None
         try:
             behaviour = behaviour_of(life.pod.metadata.annotations, self._defaults)
             if _is_deleted(life.pod):
+                self._host(life, Shape.NEW)
                 return await self._end(life, behaviour)
             if not life.node and not await self._bind(life, behaviour):
                 return None
@@ -160,12 +204,19 @@ class Kubelet:
         if life.run is None or life.run.shape is not seen:
             started = now if life.run is None else life.run.started
             life.run = Run(seen, now, started, life.pod.restarts)
-        wish = wanted(behaviour, life.run, now)
+        exited = life.exited
+        wish = Wish(Shape.CRASHED) if exited else wanted(behaviour, life.run, now)
         if wish.shape is not seen:
             run = turned(life.run, wish.shape, now)
+            if exited:
+                run = structs.replace(run, down=min(FIRST_DOWN * 2.0 ** (run.crashes - 1), LONGEST_DOWN))
             await self._write(life, wish.shape, run.crashes)
             life.run = run
+            # A program that ended while this was written is looked at next.
+            life.exited = life.exited and not exited
             return 0.0
+        life.exited = False
+        self._host(life, seen)
         return None if wish.until is None else wish.until - now
 
     async def _write(self, life: Life, shape: Shape, restarts: int) -> None:
@@ -217,7 +268,7 @@ class Kubelet:
     def _address(self) -> str:
         while True:
             number = next(self._next_address) % ADDRESSES
-            address = f"127.{2 + number // (254 * 254)}.{1 + number // 254 % 254}.{1 + number % 254}"
+            address = f"{self._network}.{2 + number // (254 * 254)}.{1 + number // 254 % 254}.{1 + number % 254}"
             if address not in self._addresses:
                 self._addresses.add(address)
                 return address

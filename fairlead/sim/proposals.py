@@ -1,0 +1,56 @@
+"""What a write makes of an object before anybody is asked about it, and who owns its fields then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fairlead.sim import applying, defaults, tracking
+from fairlead.sim.converting import Converting, copied
+from fairlead.sim.managers import Manager
+from fairlead.sim.parts import Part
+from fairlead.sim.store import Tree, Version
+from fairlead.sim.tracking import Entries, Subject
+
+Change = Callable[[Version, Tree], Tree]
+"""From an object, as a version and as the tree that clients see, to the tree that it shall be."""
+
+
+def first_entries(part: Part, sent: Tree, new: Tree, manager: Manager, *, applied: bool) -> Converting[Entries]:
+    """Who owns what of a new object."""
+    subject = Subject(part.kind)
+    if applied:
+        return (yield from applying.applied_new(manager, subject, sent))
+    entries = (sent.get("metadata") or {}).get("managedFields")
+    return (yield from tracking.created(manager, subject, _decoded(part, new), entries))
+
+
+def proposed(
+    part: Part, old: Version, before: Tree, change: Change | Tree, manager: Manager | None
+) -> Converting[tuple[Tree, Tree, Entries]]:
+    """What shall become of what is seen of the object, the object that comes of it, and who owns it then."""
+    seen, subject = part.seen(copied(before)), Subject(part.kind, part.subresource)
+    if isinstance(change, dict):
+        assert manager is not None  # noqa: S101  nobody applies without a name
+        applying.check(subject, change)
+        sent, entries = yield from applying.apply(manager, subject, before, seen, change)
+        new = part.accepted(before, sent, applied=True)
+        tracking.tidy(part.kind, new)
+        return sent, new, entries
+    sent = change(old, seen)
+    new, entries = part.accepted(before, sent), tracking.entries_of(before)
+    said = (sent.get("metadata") or {}).get("managedFields")
+    is_owned = bool(entries or said)
+    if manager is not None and (is_owned or part.subresource != "status"):
+        # Not where a kubelet writes most of all: the status of pods that nobody owns.
+        tracking.tidy(part.kind, new)
+    if manager is None or not is_owned:
+        return sent, new, entries
+    decoded = part.complete(sent) if part.subresource == "scale" else _decoded(part, new)
+    return sent, new, (yield from tracking.changed(manager, subject, before, (seen, decoded), said))
+
+
+def _decoded(part: Part, new: Tree) -> Tree:
+    """What clients would see of a tree that was taken in, before anything is decided about it."""
+    tree = copied(new)
+    defaults.fill(tree)
+    return part.seen(tree)

@@ -1,0 +1,1 @@
+"""Programs that make files of this repository; none of them is part of the product."""
