@@ -28,8 +28,7 @@ lint: setup ## style, types, import rules, duplicates
 	@$(BIN)/pylint fairlead
 
 bench: setup control-plane ## measure against the bound and an ideal; prints a table for bench/RESULTS.md
-	@$(BIN)/python -m bench.zones
-	@$(BIN)/python -m bench.admission
+	@code=0; for each in zones admission conversion environments; do $(BIN)/python -m bench.$$each || code=1; done; exit $$code
 
 control-plane: setup ## build etcd, kube-apiserver, kube-controller-manager and helm once, into the user's cache
 	@$(BIN)/python -m fairlead.plane.build >/dev/null || true

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -21,6 +22,13 @@ SHARE = 0.99
 RATE_KEPT = 0.98
 """Of the offered rate that must be answered: less means that a queue grows."""
 _ROUTES = {"no-downscale": NO_DOWNSCALE, "pod-eviction": EVICTION}
+
+
+class Timed(Protocol):
+    """Whatever took a while."""
+
+    @property
+    def seconds(self) -> float: ...
 
 
 class Latencies(Struct, frozen=True):
@@ -117,7 +125,7 @@ def judged(
     )
 
 
-def latencies_of(samples: Iterable[Sample]) -> Latencies:
+def latencies_of(samples: Iterable[Timed]) -> Latencies:
     """By the nearest rank: of 100 the 50th, the 90th, the 99th and the last."""
     times = sorted(1000 * sample.seconds for sample in samples)
     if not times:

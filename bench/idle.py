@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -17,6 +18,8 @@ from fairlead.kube.request import Transport, watch
 
 EVENTS = Resource("", "v1", "events", "Event")
 REVISIONS = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
+ROLLED_KINDS = (PODS, STATEFULSETS, EVENTS, REVISIONS, LEASES)
+"""Whatever a rollout of zones changes."""
 CALM = 15.0
 """Seconds without a write after which nothing is left to say of the rollout; counts of events come ten seconds late."""
 CALM_LIMIT = 180.0
@@ -47,9 +50,14 @@ class Idle(Struct, frozen=True):
 
 async def measure(ground: Ground, namespace: str, user: str, seconds: int) -> Idle:
     """Lets the operator finish what it has to say of the rollout, then watches for so long."""
-    calm_after = await _calmed(ground, user)
+    return await watched(ground, namespace, user, seconds, ROLLED_KINDS, await calmed(ground, user))
+
+
+async def watched(
+    ground: Ground, namespace: str, user: str, seconds: int, kinds: Sequence[Resource], calm_after: float
+) -> Idle:
+    """What happens from now on to objects of these kinds."""
     before = await ground.requests_of(user)
-    kinds = (PODS, STATEFULSETS, EVENTS, REVISIONS, LEASES)
     async with asyncio.timeout(seconds + _MARGIN):
         counts = await asyncio.gather(*(_changes(ground.transport, kind, namespace, seconds) for kind in kinds))
     requests = (await ground.requests_of(user)).since(before)
@@ -57,7 +65,7 @@ async def measure(ground: Ground, namespace: str, user: str, seconds: int) -> Id
     return Idle(seconds, calm_after, changes, requests)
 
 
-async def _calmed(ground: Ground, user: str) -> float:
+async def calmed(ground: Ground, user: str) -> float:
     """Returns when the user has written nothing for CALM seconds, or at the limit; answers with its last write."""
     begun = last = time.monotonic()
     writes = (await ground.requests_of(user)).writes

@@ -23,6 +23,7 @@ import msgspec
 from msgspec import Struct
 
 from bench.reviews import UID, Asked, Kind, Sample, World, read, stream
+from bench.wire import Connection
 from fairlead.api.core import PODS
 from fairlead.api.meta import Ref
 from fairlead.kube.http import HttpTransport
@@ -66,35 +67,6 @@ class Result(Struct, frozen=True):
     """Seconds that the generator took for it."""
 
 
-class Connection:
-    """One request at a time; opened anew when it breaks."""
-
-    def __init__(self, order: Order, context: ssl.SSLContext) -> None:
-        self._order = order
-        self._context = context
-        self._open: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-
-    async def open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        if self._open is None:
-            self._open = await asyncio.open_connection(
-                "127.0.0.1", self._order.port, ssl=self._context, server_hostname=self._order.server_name
-            )
-        return self._open
-
-    def close(self) -> None:
-        if self._open is not None:
-            self._open[1].transport.abort()
-            self._open = None
-
-    async def ask(self, asked: Asked, uid: str) -> tuple[int, bytes]:
-        """The status and the body of the answer; raises OSError or EOFError when there is none."""
-        reader, writer = await self.open()
-        writer.write(message(asked, uid, self._order.server_name))
-        head = await reader.readuntil(b"\r\n\r\n")
-        status, length = parsed(head)
-        return status, await reader.readexactly(length)
-
-
 def message(asked: Asked, uid: str, host: str) -> bytes:
     """The request on the wire."""
     head = (
@@ -102,16 +74,6 @@ def message(asked: Asked, uid: str, host: str) -> bytes:
         f"Content-Length: {len(asked.body)}\r\nAccept: application/json, */*\r\nContent-Type: application/json\r\n\r\n"
     )
     return head.encode() + asked.body.replace(UID.encode(), uid.encode(), 1)
-
-
-def parsed(head: bytes) -> tuple[int, int]:
-    """Status and length of body of an answer; raises ValueError for one whose length is not given."""
-    first, *lines = head.decode("latin-1").split("\r\n")
-    for line in lines:
-        name, _, value = line.partition(":")
-        if name.lower() == "content-length":
-            return int(first.split(" ")[1]), int(value)
-    raise ValueError(f"an answer without a length: {first}")
 
 
 class Generator:
@@ -125,7 +87,7 @@ class Generator:
     async def run(self) -> Result:
         order = self._order
         context = ssl.create_default_context(cadata=order.authority)
-        connections = [Connection(order, context) for _ in range(CONNECTIONS)]
+        connections = [Connection(order.port, order.server_name, context) for _ in range(CONNECTIONS)]
         for connection in connections:
             await connection.open()
         before = _cpu()
@@ -158,7 +120,7 @@ class Generator:
     async def _sampled(self, connection: Connection, asked: Asked, uid: str, due: float) -> Sample:
         try:
             async with asyncio.timeout(ANSWERED_WITHIN):
-                status, body = await connection.ask(asked, uid)
+                status, body = await connection.ask(message(asked, uid, self._order.server_name))
         except (OSError, EOFError, ValueError) as error:  # a TimeoutError is an OSError
             connection.close()
             return Sample(asked.kind, asked.about, due, text=f"{type(error).__name__} {error}")

@@ -80,10 +80,24 @@ def _cpu_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
+def children(pid: int) -> list[int]:
+    """The processes that its main thread has started and that still run."""
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 def peak_megabytes(pid: int) -> float:
     """The most memory that the process has had resident."""
+    return _megabytes(pid, "VmHWM:")
+
+
+def present_megabytes(pid: int) -> float:
+    """The memory that the process has resident at this moment."""
+    return _megabytes(pid, "VmRSS:")
+
+
+def _megabytes(pid: int, which: str) -> float:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
+        if line.startswith(which):
             return int(line.split()[1]) * 1024 / 1e6
     raise Ended(f"process {pid} has no memory any more")
 

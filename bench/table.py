@@ -98,10 +98,10 @@ def machine() -> str:
     words = Path("/proc/meminfo").read_text().split()
     gigabytes = int(words[words.index("MemTotal:") + 1]) * 1024 / 1e9
     kernel = f"{platform.system()} {platform.release().split('-')[0]} {platform.machine()}"
-    return f"Machine: {_cores()} cores, {gigabytes:.0f} GB of memory, {kernel}, Python {platform.python_version()}."
+    return f"Machine: {cores()} cores, {gigabytes:.0f} GB of memory, {kernel}, Python {platform.python_version()}."
 
 
-def _cores() -> int:
+def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
@@ -122,7 +122,7 @@ def _section(result: Result, peer: bool) -> str:
 
 def _noise(result: Result) -> list[str]:
     """A warning when somebody else was at work, which no budget knows of."""
-    shares = [each.load.others / (each.seconds * _cores()) for each in result.figures]
+    shares = [each.load.others / (each.seconds * cores()) for each in result.figures]
     if max(shares, default=0.0) <= QUIET_SHARE:
         return []
     said = ", ".join(

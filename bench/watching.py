@@ -7,13 +7,19 @@ again.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from bench.narrow import Line, Pod, StatefulSet
+from bench.narrow import Line, Meta
 from fairlead.api.meta import Resource
 from fairlead.kube.request import Request, Transport, list_page, watch
 
-T = TypeVar("T", Pod, StatefulSet)
+
+class Named(Protocol):
+    @property
+    def metadata(self) -> Meta: ...
+
+
+T = TypeVar("T", bound=Named)
 
 WATCH_SECONDS = 1800
 """Longer than any phase of a measurement."""

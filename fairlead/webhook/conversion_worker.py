@@ -27,7 +27,8 @@ IDLE_SECONDS = 60.0
 """After which the process ends and gives its memory back."""
 _LENGTHS = struct.Struct("!II")
 """Bytes of an answer's head and of its body; a review has no head."""
-_LONGEST_READ = 1 << 20
+_PIECE = 1 << 20
+"""Bytes that are written or read at once."""
 
 
 class WorkerDied(Exception):
@@ -90,13 +91,14 @@ async def _ask(process: Process, body: bytes) -> Converted:
     if sending is None or receiving is None:
         raise TypeError("a process without streams")
     sending.write(_LENGTHS.pack(0, len(body)))
-    sending.write(body)
-    await sending.drain()
+    for start in range(0, len(body), _PIECE):  # what a pipe does not take at once is copied
+        sending.write(body[start : start + _PIECE])
+        await sending.drain()
     head, rest = _LENGTHS.unpack(await receiving.readexactly(_LENGTHS.size))
     converted = msgspec.json.decode(await receiving.readexactly(head), type=Converted)
     pieces: list[bytes] = []
     while rest:
-        pieces.append(await receiving.read(min(rest, _LONGEST_READ)))
+        pieces.append(await receiving.read(min(rest, _PIECE)))
         if not pieces[-1]:
             raise asyncio.IncompleteReadError(b"", rest)
         rest -= len(pieces[-1])
