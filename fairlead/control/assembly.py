@@ -179,7 +179,7 @@ def _parts(
                 first,
                 prelude=converting.registering.register,
                 everywhere=(converting.registering.run,),
-                duties=(converting.migrating.run,),
+                duties=(converting.migrating.keep,),
             )
         parts += [first, *others]
     return tuple(parts)

@@ -16,7 +16,8 @@ from fairlead.control.environment_metrics import EnvironmentMetrics
 from fairlead.control.migrating import Migrating, Run
 from fairlead.control.options import ConversionOptions
 from fairlead.control.registering import Registering
-from fairlead.decide.apiversions.register import Webhook, name_of
+from fairlead.decide.apiversions.migrate import is_mixed
+from fairlead.decide.apiversions.register import Tree, Webhook, name_of
 from fairlead.kube.client import Client
 from fairlead.manifests.environments.definitions import definitions, materializes
 from fairlead.webhook.authority import AuthorityFiles, FromAuthority, Publication
@@ -59,7 +60,9 @@ class Converting:
         self.certificates = FromAuthority(
             files, self._publication, options.reload_interval, log, name=webhook.server_name
         )
-        self.registering = Registering(client, definitions(options.columns), webhook, self._publication, log, tell=tell)
+        self.registering = Registering(
+            client, definitions(options.columns), webhook, self._publication, log, tell=tell, heed=self._heed
+        )
         self.migrating = Migrating(client, name_of(materializes()), log, heard=self._migrated)
 
     def conversion(self, elsewhere: Elsewhere | None = None) -> Conversion:
@@ -72,6 +75,10 @@ class Converting:
             HEALTH: healthy(credentials, self._publication, ENVIRONMENTS),
             LIFE: alive(),
         }
+
+    def _heed(self, name: str, definition: Tree) -> None:
+        if name == name_of(materializes()) and is_mixed(definition):
+            self.migrating.wake()
 
     def _converted(self, reviewed: Reviewed) -> None:
         self._metrics.conversions.labels("success" if reviewed.succeeded else "failure").inc()

@@ -24,7 +24,7 @@ from fairlead.drive.outside import Outside
 from fairlead.kube import clock
 from fairlead.kube.election import LostLease
 from fairlead.kube.elections import Leadership
-from fairlead.kube.errors import KubeError
+from fairlead.kube.errors import KubeError, NotLeader
 from fairlead.kube.events import Recorder
 from fairlead.kube.informer import Informer
 from fairlead.kube.queue import Queue
@@ -100,7 +100,7 @@ class Manager:
     ) -> None:
         """`rejoins`: when the lease is lost, rounds end and it is stood for again, instead of raising LostLease.
 
-        `leads` hears when rounds begin and when they end.
+        `leads` hears when this replica takes the lead and when it gives it up.
         """
         self.trace: Trace = untraced
         """Opens a span for every round; set before `run`."""
@@ -167,7 +167,7 @@ class Manager:
         while True:
             try:
                 return await election.run(self._lead_afresh)
-            except LostLease as error:
+            except (LostLease, NotLeader) as error:
                 if not self._rejoins:
                     raise
                 self._log.warning("lease lost", error=str(error), help="it is stood for again; webhooks go on")
@@ -188,10 +188,10 @@ class Manager:
             lane.queue.close()
 
     async def _lead(self) -> None:
-        await self._prepare()
-        self.leading.set()
         self._leads(True)
         try:
+            await self._prepare()
+            self.leading.set()
             await self._work()
         finally:
             self.leading.clear()
@@ -209,13 +209,13 @@ class Manager:
                 task.cancel()
 
     async def _prepare(self) -> None:
-        """What must be there before the caches can be filled, and then the caches."""
-        if self.ready.is_set():
-            return
-        for part in self._parts:
-            if part.prelude is not None:
-                await part.prelude()
-        self._ask_for_lists()  # those that found nothing there wait a while before they look again
+        """What must be there before the caches can be filled, by every leader anew, and then the caches."""
+        preludes = [part.prelude for part in self._parts if part.prelude is not None]
+        for prelude in preludes:
+            await prelude()
+        if preludes:
+            for informer in self._watched():
+                informer.hurry()  # those that found nothing there wait a while before they look again
         await self.ready.wait()
 
     async def _traced(self, lane: _Lane, key: Key) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 import msgspec
 from msgspec import Raw, Struct
@@ -35,6 +36,7 @@ from fairlead.kube.errors import ApiError, Conflict, Gone, KubeError, NotLeader
 from fairlead.kube.request import MERGE_PATCH
 from fairlead.kube.watch import Identity
 
+LOOKS = 6 * 3600.0
 MOST_NAMED = 10
 """Objects of one run of which a failure is logged each; of the others their number is."""
 
@@ -86,6 +88,20 @@ class Migrating:
         self._log = log.bind(definition=name)
         self._pace = pace
         self._heard = heard
+        self._woken = asyncio.Event()
+
+    def wake(self) -> None:
+        """Objects may be stored in another version again."""
+        self._woken.set()
+
+    async def keep(self) -> None:
+        """Migrates, and again when it is woken and every LOOKS seconds; until cancelled, or not leading any more."""
+        while True:
+            self._woken.clear()
+            await self.run()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOKS):
+                    await self._woken.wait()
 
     async def run(self) -> None:
         """Returns when all objects are stored in the storage version, or when this replica does not lead."""

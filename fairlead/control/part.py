@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from fairlead.api.meta import Resource
 from fairlead.decide.act import Does
-from fairlead.decide.ask import Answers
+from fairlead.decide.ask import Answers, Bad
 from fairlead.decide.decision import Decide, Decision
 from fairlead.drive.applied import Applied
 from fairlead.kube.informer import Informer
@@ -117,6 +117,10 @@ class Part(Struct, Generic[S], frozen=True):
     watcher: Watcher = Nobody()
     back_off: BackOff | None = None
     """None: as the pace of the process says."""
+    refusals_hold: bool = True
+    """Whether a refused write is left alone for a while; else only the rest of its pass is decided with the refusal."""
+    refuses: Callable[[Bad], bool] = lambda _: True
+    """Whether such a failure of a refusable write is a fact to decide on; else the pass fails."""
     applied: Applied | None = None
     """What was applied by its rounds; it is in their Snapshots."""
     prelude: Callable[[], Awaitable[None]] | None = None

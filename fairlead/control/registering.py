@@ -111,13 +111,16 @@ class Registering:
         log: FilteringBoundLogger,
         *,
         tell: Told = lambda *_: None,
+        heed: Callable[[str, Tree], None] = lambda *_: None,
     ) -> None:
+        """`heed` is shown every state of a definition, by its name."""
         self._client = client.within(CALL_TIMEOUT)
         self._definitions = {name_of(each): each for each in definitions}
         self._webhook = webhook
         self._publication = publication
         self._log = log
         self._tell = tell
+        self._heed = heed
         self._queue: Queue[str] = Queue(first_delay=1.0, longest_delay=60.0)
         self._repairs = {name: _Repairs() for name in self._definitions}
         self._informers = {name: self._informer(name, client) for name in self._definitions}
@@ -251,11 +254,12 @@ class Registering:
         if change.new is not None:
             name = change.new.metadata.name
             self._note(name, change.new.tree)
+            self._heed(name, change.new.tree)
             self._queue.add(name)
         elif change.old is not None:
             name = change.old.metadata.name
             self._publication.saw(name, None)
-            self._log.warning("definition deleted", name=name, help="start the operator again to have it registered")
+            self._log.warning("definition deleted", name=name, help="the next operator that leads registers it")
 
     def _wake_all(self) -> None:
         for name in self._definitions:
@@ -266,7 +270,7 @@ class Registering:
             self._publication.saw(name, authority_of(live))
 
     async def _reconcile(self, name: str) -> float | None:
-        """Repairs the definition if what was last seen of it differs from what is wanted."""
+        """Repairs the definition if what was last seen of it differs from what is wanted; a deletion was meant."""
         held = self._informers[name].store.get("", name)
         if held is None or held.metadata.deletion_timestamp is not None:
             return None

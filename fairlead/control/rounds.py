@@ -7,7 +7,7 @@ here: a round that may not start yet says when to look again, and the worker goe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from itertools import count
@@ -18,9 +18,10 @@ from msgspec import Struct
 from structlog.types import FilteringBoundLogger
 
 from fairlead.api.audit import Line
+from fairlead.api.meta import Resource
 from fairlead.control.part import Key, Part, Saying
 from fairlead.decide.act import AnyWrite, Does, Tell
-from fairlead.decide.ask import REFUSAL_HOLDS, Answer, Answers, Good, Question
+from fairlead.decide.ask import REFUSAL_HOLDS, Answer, Answers, Bad, Good, Question
 from fairlead.decide.decision import Aside, Decision, Hold
 from fairlead.decide.reason import Reason
 from fairlead.drive.effects import said_of
@@ -30,6 +31,7 @@ from fairlead.drive.round import Outpaced, settle
 from fairlead.kube import clock
 from fairlead.kube.errors import ApiError
 from fairlead.kube.ledger import Ledger
+from fairlead.kube.worker import NotBegun
 
 S = TypeVar("S")
 
@@ -37,6 +39,8 @@ LOOK_AGAIN = 0.2
 """Seconds until a round that may not start yet is looked at again, should no event wake it."""
 MOST_REFUSALS = 64
 """In one pass; a decision that goes on to want other writes does not end, which is our mistake."""
+LONG_BEHIND = 30.0
+"""Seconds after which it is told that a rollout waits for its caches."""
 LONGEST_HOLD = 60.0
 """Seconds for which a server that asks to be left alone is believed."""
 
@@ -113,6 +117,10 @@ class Rounds(Generic[S]):
         """Scopes that the last round of a rollout wrote to, until the caches show it; so no scope is left behind."""
         self._tried: dict[Key, dict[Question, _Tried]] = {}
         """Refusable writes of late, and what became of them."""
+        self._scopes: dict[Key, tuple[str, ...]] = {}
+        """What a rollout was last seen to decide about, to forget what was applied to it when it is gone."""
+        self._behind: dict[Key, float] = {}
+        """Loop time since when the caches of a rollout are behind; infinite once that was told."""
         self._held: dict[Key, float] = {}
         """Loop time until which the server asked to be spared a rollout."""
         self._numbers = count(1)
@@ -127,6 +135,7 @@ class Rounds(Generic[S]):
         if seen is None:
             self._forget(key)
             return None
+        self._scopes[key] = tuple(self._part.scopes(key))
         begun = clock.monotonic()
         self._watcher.started(key)
         failed = True
@@ -135,7 +144,7 @@ class Rounds(Generic[S]):
             failed = False
         except (Vanished, Overtaken, Outpaced):
             failed = False
-            return LOOK_AGAIN
+            return NotBegun(LOOK_AGAIN)
         except ApiError as error:
             if error.retry_after is not None:
                 self._hold(key, error.retry_after)
@@ -155,20 +164,33 @@ class Rounds(Generic[S]):
             try:
                 again = await self._decided(key, first, given, now)
             except WriteRefused as refusal:
-                given[refusal.write] = bad = bad_of(refusal.error)
+                bad = bad_of(refusal.error)
+                if not self._part.refuses(bad):
+                    raise refusal.error from refusal
+                given[refusal.write] = bad
                 self._tried.setdefault(key, {})[refusal.write] = _Tried(bad)
                 if isinstance(refusal.error, ApiError) and refusal.error.retry_after is not None:
                     self._hold(key, refusal.error.retry_after)
                     return 0.0
                 seen = None if self._is_behind(key) else self._part.gather(key, Answers(given))
                 if seen is None:
-                    return LOOK_AGAIN
+                    return NotBegun(LOOK_AGAIN)
                 first = seen
+            except PassFailed:
+                self._settled(key, now)
+                raise
             else:
-                for tried in self._tried.get(key, {}).values():
-                    tried.since = tried.since or now
+                self._settled(key, now)
                 return again
         raise PassFailed(f"{MOST_REFUSALS} writes were refused in one pass")
+
+    def _settled(self, key: Key, now: datetime) -> None:
+        """A pass was decided with all refusals, be it that it failed because of them: they hold for a while now."""
+        tried = self._tried.get(key, {})
+        for write, each in list(tried.items()):
+            if isinstance(each.answer, Bad) and not self._part.refusals_hold:
+                del tried[write]
+            each.since = each.since or now
 
     async def _decided(self, key: Key, first: S, given: Mapping[Question, Answer], now: datetime) -> float | None:
         """Decides on what was seen first, or anew once more is known, and carries it out."""
@@ -229,9 +251,9 @@ class Rounds(Generic[S]):
         """None when a round may start; else the seconds until to look again."""
         left = self._held.get(key, -inf) - clock.monotonic()
         if left > 0:
-            return left
+            return NotBegun(left)
         self._held.pop(key, None)
-        return LOOK_AGAIN if self._is_behind(key) else None
+        return NotBegun(LOOK_AGAIN) if self._is_behind(key) else None
 
     def _is_behind(self, key: Key) -> bool:
         """Whether the caches lack what a round of the rollout must see; asks for lists where no watch will bring it.
@@ -247,9 +269,19 @@ class Rounds(Generic[S]):
         for resource in dict.fromkeys(lacking):
             watched[resource].ask_for_list()
         if pending or lacking:
+            self._tell_behind(key, lacking)
             return True
         self._wrote.pop(key, None)
+        self._behind.pop(key, None)
         return False
+
+    def _tell_behind(self, key: Key, lacking: Iterable[Resource]) -> None:
+        """A rollout that does not go on because of its caches must not be silent about it."""
+        now = clock.monotonic()
+        if now - self._behind.setdefault(key, now) > LONG_BEHIND:
+            self._behind[key] = inf
+            kinds = ",".join(dict.fromkeys(resource.plural for resource in lacking))
+            self._log.warning("waiting for the caches", rollout=str(key), resources=kinds)
 
     def _announce(self, key: Key, seen: S, decision: Decision, now: datetime) -> None:
         before = said = self._said.get(key, _NOTHING)
@@ -261,7 +293,7 @@ class Rounds(Generic[S]):
             if saying.repeated or saying not in before.sayings:
                 self._record(saying, {"rollout": str(key), "rule": decision.rule})
         for tell in decision.tell:
-            if tell not in before.tells:
+            if tell.repeated or tell not in before.tells:
                 self._tell(tell)
 
     def _heard(self, key: Key, question: Question, answer: Answer) -> None:
@@ -283,4 +315,8 @@ class Rounds(Generic[S]):
     def _forget(self, key: Key) -> None:
         self._said.pop(key, None)
         self._tried.pop(key, None)
+        self._behind.pop(key, None)
+        for scope in self._scopes.pop(key, ()):
+            if self._part.applied is not None:
+                self._part.applied.forget(scope)
         self._watcher.vanished(key)

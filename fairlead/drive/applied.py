@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import blake2b
+from typing import Protocol
 
+import msgspec
 from msgspec import Struct
 
-from fairlead.api.meta import Ref, Resource
+from fairlead.api.meta import OwnerReference, Ref, Resource
 from fairlead.kube import clock
 from fairlead.kube.ledger import Cache
 
@@ -25,17 +27,38 @@ class _Entry(Struct, frozen=True):
     until: float
 
 
+class Marked(Protocol):
+    """The metadata by which an object is known to be as an apply left it."""
+
+    @property
+    def uid(self) -> str: ...
+
+    @property
+    def resource_version(self) -> str: ...
+
+    @property
+    def labels(self) -> Mapping[str, str]: ...
+
+    @property
+    def owner_references(self) -> tuple[OwnerReference, ...]: ...
+
+
 def digest_of(body: bytes) -> str:
     """Equal for equal bodies."""
     return blake2b(body, digest_size=16).hexdigest()
 
 
-def mark_of(generation: int, resource_version: str) -> str:
-    """What a later look at the object is compared with.
+def mark_of(metadata: Marked) -> str:
+    """What a later look at the object is compared with: which one it is, and what was applied to it.
 
-    A generation where the kind counts them, since a status is written all the time; else the version.
+    Where the kind counts generations they stand for the spec, since a status is written all the time; else the version
+    stands for everything. Labels, annotations and owners change without a generation.
     """
-    return f"generation {generation}" if generation else f"version {resource_version}"
+    generation = getattr(metadata, "generation", 0)
+    if not generation:
+        return f"{metadata.uid} version {metadata.resource_version}"
+    around = (metadata.labels, getattr(metadata, "annotations", {}), metadata.owner_references)
+    return f"{metadata.uid} generation {generation} {digest_of(msgspec.json.encode(around, order='sorted'))}"
 
 
 class Applied:
@@ -43,6 +66,9 @@ class Applied:
 
     def __init__(self) -> None:
         self._entries: dict[str, dict[Ref, _Entry]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._entries.values()))
 
     def note(self, scope: str, ref: Ref, body: bytes, mark: str) -> None:
         entry = _Entry(digest_of(body), mark, clock.monotonic() + SERVES)
@@ -54,16 +80,14 @@ class Applied:
     def of(self, scope: str, caches: Mapping[Resource, Cache]) -> dict[Ref, str]:
         """Digests of the scope's objects that the caches show as the last apply left them."""
         now = clock.monotonic()
-        return {
-            ref: entry.digest
-            for ref, entry in self._entries.get(scope, {}).items()
-            if now < entry.until and _is_shown(ref, entry, caches.get(ref.resource))
-        }
+        entries = {ref: entry for ref, entry in self._entries.get(scope, {}).items() if now < entry.until}
+        if scope in self._entries:
+            self._entries[scope] = entries
+        return {ref: entry.digest for ref, entry in entries.items() if _is_shown(ref, entry, caches.get(ref.resource))}
 
 
 def _is_shown(ref: Ref, entry: _Entry, cache: Cache | None) -> bool:
     item = cache.store.get(ref.namespace, ref.name) if cache is not None else None
     if item is None or item.metadata.deletion_timestamp is not None:
         return False
-    generation = getattr(item.metadata, "generation", 0)
-    return entry.mark == mark_of(generation, item.metadata.resource_version)
+    return entry.mark == mark_of(item.metadata)

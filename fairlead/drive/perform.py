@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from fairlead.api.audit import Line
-from fairlead.api.meta import Ref
+from fairlead.api.meta import OwnerReference, Ref
 from fairlead.decide.act import AnyWrite, Apply, Create, Delete, Patch, Replace, Tell
 from fairlead.drive.applied import Applied, mark_of
 from fairlead.kube import clock, request
@@ -70,6 +70,9 @@ class _Meta(Struct, frozen=True, rename="camel"):
     resource_version: str = ""
     uid: str = ""
     generation: int = 0
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    owner_references: tuple[OwnerReference, ...] = ()
 
 
 class _Written(Struct, frozen=True):
@@ -119,6 +122,8 @@ async def _send(write: AnyWrite, scope: str, effects: Effects) -> tuple[str, str
         answer = await effects.client.call(structs.replace(message, timeout=seconds, patient=False))
         written = _written(answer.body, write, message.doing)
     except NotFound:
+        if isinstance(write, Apply | Create):  # these need no object: its namespace or its kind is missing
+            raise
         effects.ledger.deleted(scope, ref)
         return "gone", ""
     except AlreadyExists:
@@ -137,7 +142,7 @@ async def _send(write: AnyWrite, scope: str, effects: Effects) -> tuple[str, str
     else:
         effects.ledger.wrote(scope, structs.replace(ref, uid=written.uid or ref.uid), written.resource_version)
         if isinstance(write, Apply) and effects.applied is not None:
-            effects.applied.note(scope, ref, write.body, mark_of(written.generation, written.resource_version))
+            effects.applied.note(scope, ref, write.body, mark_of(written))
     return "ok", written.resource_version
 
 

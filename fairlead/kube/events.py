@@ -1,6 +1,6 @@
 """Kubernetes Events for people who watch: told without waiting, written when there is time, never in the way.
 
-What repeats within six minutes is one Event with a count, written again at most every SPACING seconds. Different texts
+What repeats within ten minutes is one Event with a count, written again at most every SPACING seconds. Different texts
 for the same reason about the same object that come closer together than that are gathered into one Event, so that a
 rollout of many pods does not become as many writes. What cannot be written is dropped and counted; nothing that happens
 here stops or fails the caller.
@@ -24,7 +24,7 @@ from fairlead.kube.queue import Queue
 from fairlead.kube.request import MERGE_PATCH, Request
 
 CORE_EVENTS = Resource("", "v1", "events", "Event")
-SERIES_SECONDS = 360.0
+SERIES_SECONDS = 600.0
 """A repetition after a longer silence is a new Event."""
 SPACING = 10.0
 MOST_REMEMBERED = 1000

@@ -113,6 +113,8 @@ class Informer(Generic[T]):
         """Whether the watch brought anything."""
         self._wait: asyncio.Timeout | None = None
         """The wait (for lines or for the next attempt) that a wish for a list cuts short."""
+        self._pausing = False
+        """Whether it is the wait for the next attempt."""
 
     def subscribe(self, handler: Callable[[Change[T]], None]) -> None:
         """The handler is called after the store has changed, once per change; it must not fail."""
@@ -136,6 +138,12 @@ class Informer(Generic[T]):
             return
         self._wanted = self._begun + 1
         if self._wait is not None and not self._wait.expired():
+            self._wait.reschedule(clock.monotonic())
+
+    def hurry(self) -> None:
+        """What kept attempts from succeeding is gone: the next one begins now, and the one after it soon."""
+        self._pace.reset()
+        if self._pausing and self._wait is not None and not self._wait.expired():
             self._wait.reschedule(clock.monotonic())
 
     async def _follow(self) -> None:
@@ -171,13 +179,14 @@ class Informer(Generic[T]):
         await self._pause(delay)
 
     async def _pause(self, seconds: float) -> None:
+        self._pausing = True
         try:
             async with asyncio.timeout(seconds) as self._wait:
                 await asyncio.Event().wait()
         except TimeoutError:
             pass
         finally:
-            self._wait = None
+            self._wait, self._pausing = None, False
 
     async def _watch(self, *, from_start: bool = False) -> None:
         """Takes in what the server tells until it ends the watch, is silent for too long, or a list is wanted."""

@@ -1,8 +1,9 @@
 """Workers that take keys from a queue and reconcile them.
 
-Four outcomes: done; look again at a time; retry with back-off, after any exception; give up until something changes,
-after Terminal. The failure of one key is told and does not touch the others. Between two keys a worker gives way to
-the loop, so that keys which are always ready and never wait hold up nothing else.
+Five outcomes: done; look again at a time; not begun, so that nothing is known of it; retry with back-off, after any
+exception; give up until something changes, after Terminal. The failure of one key is told and does not touch the
+others. Between two keys a worker gives way to the loop, so that keys which are always ready and never wait hold up
+nothing else.
 """
 
 from __future__ import annotations
@@ -14,6 +15,12 @@ from fairlead.kube.errors import Terminal
 from fairlead.kube.queue import Closed, K, Queue
 
 
+class NotBegun(float):
+    """Seconds until to look again at a key whose work could not begin: it has neither failed nor succeeded."""
+
+    __slots__ = ()
+
+
 async def work(
     queue: Queue[K],
     reconcile: Callable[[K], Awaitable[float | None]],
@@ -23,7 +30,7 @@ async def work(
 ) -> None:
     """Reconciles keys, up to `workers` at once, until the queue is closed or the caller is cancelled.
 
-    `reconcile` answers with the seconds until it wants to look again, or None.
+    `reconcile` answers with the seconds until it wants to look again, as NotBegun where it did not begin, or None.
     """
     async with asyncio.TaskGroup() as group:
         for number in range(workers):
@@ -49,7 +56,8 @@ async def _worker(
             queue.retry(key)
             failed(key, error)
         else:
-            queue.forget(key)
+            if not isinstance(again, NotBegun):
+                queue.forget(key)
             if again is not None:
                 queue.add_after(key, again)
         finally:

@@ -19,7 +19,7 @@ from fairlead.drive.applied import Applied, digest_of
 from fairlead.drive.perform import Effects, Round, carry_out, digest, request_for
 from fairlead.kube import clock
 from fairlead.kube.client import Client
-from fairlead.kube.errors import ApiError, Conflict, ServerError, TransportError
+from fairlead.kube.errors import ApiError, Conflict, NotFound, ServerError, TransportError
 from fairlead.kube.ledger import SETTLE, Ledger
 from fairlead.kube.request import Request, Response, Stream
 from fairlead.kube.store import Store
@@ -180,6 +180,32 @@ def test_a_status_write_to_a_set_that_vanished_is_nothing_to_do() -> None:
     assert told.outcomes() == [("statefulset/zone-a", "gone")]
     assert expected(ledger, {STATEFULSETS: Cache(ZONE)}) == ("zone-a",), "the cache must show it too"
     assert expected(ledger, {STATEFULSETS: Cache()}) == ()
+
+
+WIDGET = Ref(Resource("example.com", "v1", "widgets", "Widget"), "test", "w")
+
+
+@pytest.mark.parametrize(
+    ("write", "path"),
+    [
+        (
+            Apply(does=Does.APPLY_OBJECT, ref=WIDGET, body=b"{}", manager="m"),
+            "/apis/example.com/v1/namespaces/test/widgets/w",
+        ),
+        (
+            Create(does=Does.APPLY_OBJECT, resource=WIDGET.resource, namespace="test", name="w", body=b"{}"),
+            "/apis/example.com/v1/namespaces/test/widgets",
+        ),
+    ],
+    ids=["apply", "create"],
+)
+def test_an_object_that_cannot_be_made_because_its_kind_or_namespace_is_missing_is_a_failure(
+    write: AnyWrite, path: str
+) -> None:
+    told, _, error = carried(Server({path: status(404, "NotFound")}), write)
+
+    assert isinstance(error, NotFound)
+    assert told.outcomes() == [("widget/w", str(error))]
 
 
 def test_a_written_version_is_expected_in_the_cache() -> None:

@@ -59,6 +59,13 @@ def plan_of(definition: Tree) -> Plan | Clean | Changed:
     return Plan(resource, definition["metadata"]["uid"], stored, shape)
 
 
+def is_mixed(definition: Tree) -> bool:
+    """Whether objects may be stored in another version than the storage version."""
+    stored = (definition.get("status") or {}).get("storedVersions") or []
+    storage = [each["name"] for each in definition["spec"]["versions"] if each.get("storage")]
+    return bool(stored) and stored != storage
+
+
 class Fate(Enum):
     """What the answer to a write says of the object."""
 

@@ -1,0 +1,75 @@
+"""What the operator of environments warns of: keys that it believes unread, and passes that go on failing."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fairlead.api.core import EVENTS
+from fairlead.api.environments import MATERIALIZES
+from fairlead.sim.store import Tree
+from tests.control.estate import SPACE, Estate, play
+
+UNCHECKED = "signatures of license keys are not checked"
+
+
+def warnings_about(estate: Estate, name: str = "m") -> list[Tree]:
+    """Events, each as one says when and how often it was told."""
+    return [
+        each
+        for each in estate.cluster.list(EVENTS, SPACE)
+        if each["type"] == "Warning" and each["regarding"]["kind"] == MATERIALIZES.kind
+        if each["regarding"]["name"] == name
+    ]
+
+
+def test_whoever_names_no_signers_is_warned_that_license_keys_are_believed() -> None:
+    async def scenario(estate: Estate) -> None:
+        await estate.operator()
+        assert len(estate.log.of(UNCHECKED)) == 1
+
+        await estate.operator(license_keys=(b"pem",))
+        await estate.operator(disable_license_key_checks=True)
+        assert len(estate.log.of(UNCHECKED)) == 1
+
+    play(scenario)
+
+
+def test_a_failure_that_lasts_is_one_event_that_counts_every_failed_pass() -> None:
+    """Thirty minutes of it, with waits of up to 256 seconds, are more than a dozen passes and few writes."""
+
+    async def scenario(estate: Estate) -> None:
+        async with estate.operating() as manager:
+            await manager.leading.wait()
+            await estate.environment(backendSecretName="nowhere")
+
+            await asyncio.sleep(1800)
+
+            (event,) = warnings_about(estate)
+            failed = len(estate.log.of("reconcile failed"))
+            assert failed > 10
+            assert event["series"]["count"] == failed
+            posted = [sent for _, sent in estate.requests if sent.method == "POST" and sent.path.endswith("/events")]
+            assert len([sent for sent in posted if b"Warning" in sent.body]) == 1
+
+    play(scenario)
+
+
+def test_a_failure_that_comes_again_after_a_good_pass_is_told_again() -> None:
+    async def scenario(estate: Estate) -> None:
+        async with estate.operating() as manager:
+            await manager.leading.wait()
+            await estate.environment(backendSecretName="nowhere")
+            await asyncio.sleep(60)
+            (before,) = warnings_about(estate)
+
+            await estate.change(backendSecretName="m-backend")
+            await estate.until(lambda: estate.serves(1), within=300)
+            await asyncio.sleep(700)
+            (still,) = warnings_about(estate)
+            assert still["series"]["count"] == before["series"]["count"]
+
+            await estate.change(backendSecretName="nowhere")
+            await asyncio.sleep(60)
+            assert len(warnings_about(estate)) == 2
+
+    play(scenario)
