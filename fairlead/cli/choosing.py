@@ -6,25 +6,50 @@ from collections.abc import Sequence
 
 from fairlead.api.explain import Explain
 from fairlead.cli.render import NAMELESS, name_of
+from fairlead.decide.reason import Kind, Reason
 
-COMPLETE = "Current"
-BLOCKED = ("Blocked", "Paused")
+ENVIRONMENTS = "environments"
+COMPLETE = ("Current", "Applied")
+"""The phases, of zones and of environments, in which nothing is left to do."""
+BLOCKED = ("Blocked", "Paused", "FailedDeploy", "RolloutTimeout")
 """Phases that end only when somebody acts on something else."""
+FOR_PEOPLE = tuple(reason.word for reason in Reason if reason.kind in (Kind.HELD, Kind.BLOCKED, Kind.INVALID))
+"""Waits of an environment that end only when somebody acts."""
 
 
 def is_complete(seen: Explain) -> bool:
-    return seen.stands.phase == COMPLETE
+    """An environment keeps the word of its last rollout until the operator takes up the next one."""
+    stands = seen.stands
+    return stands.phase in COMPLETE and (seen.part != ENVIRONMENTS or stands.done == stands.total)
 
 
 def is_blocked(seen: Explain) -> bool:
-    return seen.stands.phase in BLOCKED
+    if is_complete(seen):
+        return False
+    waits = seen.part == ENVIRONMENTS and any(block.reason in FOR_PEOPLE for block in seen.blocked_by)
+    return seen.stands.phase in BLOCKED or waits
 
 
 def named(seen: Sequence[Explain], name: str) -> list[Explain]:
-    """The rollouts of this name, else those that have a lane of this name; two quotes name the group without a name."""
+    """The rollouts of this name, else those that have a lane of this name; two quotes name the group without a name.
+
+    The name of a part and a slash before it choose among parts.
+    """
+    part, slash, rest = name.partition("/")
+    if slash:
+        return [one for one in named(seen, rest) if one.part == part]
     wanted = "" if name == NAMELESS else name
     by_name = [one for one in seen if one.rollout == wanted]
     return by_name or [one for one in seen if any(lane.name == wanted for lane in one.stands.lanes)]
+
+
+def several(found: Sequence[Explain], name: str) -> str:
+    """That one must be chosen, and how."""
+    namespaces = list(dict.fromkeys(one.namespace for one in found))
+    if len(namespaces) > 1:
+        return f"{name} is in several namespaces ({', '.join(namespaces)}): choose one with -n"
+    choices = " or ".join(f"{one.part}/{name_of(one)}" for one in found)
+    return f"{name} names several rollouts: choose {choices}"
 
 
 def places(namespaces: Sequence[str]) -> str:
@@ -35,7 +60,7 @@ def places(namespaces: Sequence[str]) -> str:
 
 
 def none_at_all(namespaces: Sequence[str]) -> str:
-    return f"no StatefulSet with the label rollout-group in {places(namespaces)}"
+    return f"no StatefulSet with the label rollout-group and no Materialize in {places(namespaces)}"
 
 
 def none_named(name: str, seen: Sequence[Explain], namespaces: Sequence[str]) -> str:
@@ -45,7 +70,7 @@ def none_named(name: str, seen: Sequence[Explain], namespaces: Sequence[str]) ->
     from difflib import get_close_matches
 
     names = dict.fromkeys(name_of(one) for one in seen)
-    known = [*names, *(lane.name for one in seen for lane in one.stands.lanes)]
+    known = [*names, *(lane.name for one in seen for lane in one.stands.lanes if one.part != ENVIRONMENTS)]
     close = dict.fromkeys(get_close_matches(name, known, 3, 0.5))
     hint = f"did you mean {' or '.join(close)}?" if close else f"there are: {', '.join(names)}"
     return f"no rollout or StatefulSet named {name or NAMELESS} in {places(namespaces)}; {hint}"

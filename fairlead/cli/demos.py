@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Awaitable, Callable
 
 import msgspec
 
 from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import NAMESPACES
+from fairlead.api.core import NAMESPACES, SECRETS
+from fairlead.api.environments import MATERIALIZES, NIL
 from fairlead.api.meta import Ref
 from fairlead.api.zones import GROUP_LABEL, MAX_UNAVAILABLE, NAME_LABEL
+from fairlead.cli.witness import Witness
 from fairlead.kube import request
 from fairlead.kube.client import Client
+from fairlead.sim.environmentd_rules import CATCH_UP, PROMOTE_TAKES
 
 Step = Callable[[Client], Awaitable[None]]
 
@@ -20,6 +24,11 @@ GROUP = "ingester"
 ZONES = tuple(f"{GROUP}-zone-{letter}" for letter in "abc")
 PODS_PER_ZONE = 4
 
+ENVIRONMENT = "shop"
+BACKEND = "shop-backend"
+IMAGE = "materialize/environmentd:v26.{minor}.0"
+SLOW = {CATCH_UP: "5s", PROMOTE_TAKES: "2s"}
+
 
 class Demo(msgspec.Struct, frozen=True):
     namespace: str
@@ -27,11 +36,16 @@ class Demo(msgspec.Struct, frozen=True):
     story: str
     create: Step
     change: Step
+    summary: Callable[[Witness], str]
+
+
+async def _create_namespace(client: Client) -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    await client.call(request.create(NAMESPACES, "", msgspec.json.encode(namespace)))
 
 
 async def _create_zones(client: Client) -> None:
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-    await client.call(request.create(NAMESPACES, "", msgspec.json.encode(namespace)))
+    await _create_namespace(client)
     for name in ZONES:
         await client.call(request.create(STATEFULSETS, NAMESPACE, msgspec.json.encode(_zone(name))))
 
@@ -61,6 +75,68 @@ async def _change_zones(client: Client) -> None:
         await client.call(request.patch(Ref(STATEFULSETS, NAMESPACE, name), request.STRATEGIC_MERGE_PATCH, body))
 
 
+def _zones_summary(witness: Witness) -> str:
+    stands = witness.last.stands if witness.last is not None else None
+    done = f"{stands.done} of {stands.total} {stands.unit}" if stands is not None else "nothing"
+    return (
+        f"{done} are new and ready; at the worst moment {witness.cells_out} of them were out,"
+        f" in {witness.lanes_out} zone{'s' * (witness.lanes_out != 1)}."
+    )
+
+
+async def _create_environment(client: Client) -> None:
+    """One whose first generation is up at once; what comes after it takes its time."""
+    await _create_namespace(client)
+    values = {"metadata_backend_url": "postgres://demo", "persist_backend_url": "s3://demo", "license_key": _license()}
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": BACKEND},
+        "data": {key: b64encode(value.encode()).decode() for key, value in values.items()},
+    }
+    await client.call(request.create(SECRETS, NAMESPACE, msgspec.json.encode(secret)))
+    environment = {
+        "apiVersion": MATERIALIZES.api_version,
+        "kind": MATERIALIZES.kind,
+        "metadata": {"name": ENVIRONMENT},
+        "spec": {
+            "environmentdImageRef": IMAGE.format(minor=0),
+            "backendSecretName": BACKEND,
+            "balancerdReplicas": 1,
+            "consoleReplicas": 1,
+        },
+    }
+    await client.call(request.create(MATERIALIZES, NAMESPACE, msgspec.json.encode(environment)))
+
+
+def _license() -> str:
+    """A key for any environment that nobody has signed: the demo's operator knows no authority and believes it."""
+    claims = {
+        "iss": "Materialize, Inc.",
+        "sub": "demo",
+        "aud": NIL,
+        "jti": "demo",
+        "version": 1,
+        "nbf": 1_700_000_000,
+        "iat": 1_700_000_000,
+        "exp": 4_000_000_000,
+    }
+    parts = (msgspec.json.encode({"typ": "JWT", "alg": "PS256"}), msgspec.json.encode(claims), b"demo")
+    return ".".join(urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts)
+
+
+async def _change_environment(client: Client) -> None:
+    body = msgspec.json.encode({"spec": {"environmentdImageRef": IMAGE.format(minor=1), "podAnnotations": SLOW}})
+    await client.call(request.patch(Ref(MATERIALIZES, NAMESPACE, ENVIRONMENT), request.MERGE_PATCH, body))
+
+
+def _environment_summary(witness: Witness) -> str:
+    lanes = witness.last.stands.lanes if witness.last is not None else ()
+    serving = lanes[0].name if lanes else "no generation"
+    ready = "one was ready at every moment" if witness.fewest_ready else "at some moment none was ready"
+    return f"{serving} serves; {witness.most_lanes} generations were there at most, and {ready}."
+
+
 DEMOS = {
     "zones": Demo(
         NAMESPACE,
@@ -68,5 +144,14 @@ DEMOS = {
         f"Three zones of {PODS_PER_ZONE} pods get a new image; two pods of one zone may be out at once.",
         _create_zones,
         _change_zones,
-    )
+        _zones_summary,
+    ),
+    "environments": Demo(
+        NAMESPACE,
+        ENVIRONMENT,
+        "An environment gets a new image: a second generation starts, catches up and takes over.",
+        _create_environment,
+        _change_environment,
+        _environment_summary,
+    ),
 }

@@ -12,12 +12,13 @@ from fairlead.cli.options import add_cluster, add_output
 if TYPE_CHECKING:
     from fairlead.cli.connect import Cluster
 
+NAME_HELP = 'name of an environment, of a group of zones ("" for the one without), or of one of its StatefulSets'
 MOST_COLUMNS = 100
 """Sentences longer than this are hard to read."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help='name of the rollout or of one of its StatefulSets; "" for none')
+    parser.add_argument("name", metavar="NAME", help=NAME_HELP)
     add_cluster(parser)
     add_output(parser, "json", "yaml")
 
@@ -26,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     from fairlead.cli.connect import fail, talk
 
     async def work(cluster: Cluster) -> int:
-        from fairlead.cli.choosing import named, none_named
+        from fairlead.cli.choosing import named, none_named, several
         from fairlead.cli.documents import written
         from fairlead.cli.gathering import explain_all
         from fairlead.cli.render import document, plain
@@ -37,8 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not found:
             return fail(none_named(arguments.name, seen, cluster.namespaces), exits.NOT_FOUND)
         if len(found) > 1:
-            where = ", ".join(dict.fromkeys(one.namespace for one in found))
-            return fail(f"{arguments.name} is in several namespaces ({where}): choose one with -n", exits.USAGE)
+            return fail(several(found, arguments.name), exits.USAGE)
         if arguments.output:
             print(written(found[0], arguments.output), end="")
         else:

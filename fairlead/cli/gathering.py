@@ -1,143 +1,116 @@
 """Explain documents of everything that is rolling in some namespaces, made by the same decisions as the operator's.
 
-Nothing is written: a question that would change the world is not asked.
+Nothing is written: a question that would change the world is not asked. A cluster that does not serve the kinds of a
+part, or does not show them, has no rollouts of that part.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from datetime import datetime
-from functools import partial
-from math import inf
+from typing import TypeVar
 
-from fairlead.api.apps import STATEFULSETS, StatefulSet
-from fairlead.api.configurations import Configuration
-from fairlead.api.core import PODS, Pod
-from fairlead.api.explain import Block, Explain
-from fairlead.api.zones import GROUP_LABEL, Settings
-from fairlead.control.configured import BUDGETS, CHECKS, Sort
-from fairlead.control.gather.zones import POD_INDEXES, STATEFULSET_INDEXES, all_groups, snapshot
-from fairlead.control.part import Key
-from fairlead.decide.ask import Answer, Answers, Ask, Bad, Good, Http, Question, Recall, Remember
-from fairlead.decide.decision import Decision
-from fairlead.decide.zones import decide
-from fairlead.decide.zones.checks import HealthCheck
-from fairlead.decide.zones.configurations import C, Configurations, observe
-from fairlead.decide.zones.explain import explain, wait_key
-from fairlead.decide.zones.seen import Snapshot
-from fairlead.decide.zones.zpdb import Guard
-from fairlead.drive.outside import Outside, asker, has_effect
-from fairlead.drive.round import Asker, settle
+from msgspec import Struct
+
+from fairlead.api.apps import STATEFULSETS, Deployment, StatefulSet
+from fairlead.api.core import CONFIGMAPS, PODS, SERVICES, Pod
+from fairlead.api.environments import (
+    BALANCERS,
+    CONSOLES,
+    MATERIALIZES,
+    RESOURCE_ID,
+    Balancer,
+    Child,
+    Console,
+)
+from fairlead.api.explain import Explain
+from fairlead.api.meta import Resource
+from fairlead.api.zones import GROUP_LABEL
+from fairlead.cli.environment_looks import EnvironmentLooks, Seen
+from fairlead.cli.retelling import Dated
+from fairlead.cli.zone_looks import Stores, ZoneLooks
+from fairlead.control.gather import environments
+from fairlead.control.gather.zones import POD_INDEXES, STATEFULSET_INDEXES
 from fairlead.kube import clock
 from fairlead.kube.client import Client
-from fairlead.kube.errors import Forbidden, NotFound, ServerError, TransportError
-from fairlead.kube.store import Store
+from fairlead.kube.errors import Forbidden, NotFound
+from fairlead.kube.store import Index, Named, Readable, Store
 
-RULES_SERVE = 10.0
-"""Seconds for which lists of disruption budgets and health checks serve; people change them, and rarely."""
+T = TypeVar("T", bound=Named)
 
-Rules = tuple[tuple[Guard, ...], tuple[HealthCheck, ...]]
+CHILDREN = (SERVICES, CONFIGMAPS)
+"""Kinds of objects that a generation of an environment consists of, besides its StatefulSet."""
 
-Stores = tuple[Store[StatefulSet], Store[Pod]]
-"""The StatefulSets that have a group and all pods, of the same namespaces."""
+
+class Scope(Struct, frozen=True):
+    """What is seen of one namespace, or of all."""
+
+    zones: Stores
+    environments: Seen
 
 
 class View:
-    """Looks at stores again and again, and remembers since when it has seen each wait."""
+    """Looks at scopes again and again, and remembers since when it has seen each wait."""
 
-    def __init__(self, client: Client, stores: Sequence[Stores]) -> None:
-        self._ask = _looking(asker(Outside(client)))
-        self._stores = stores
-        self._since: dict[Key, dict[str, datetime]] = {}
-        """By rollout, then by wait: when this view first saw it; only waits that were there at the last look."""
-        self._client = client
-        self._rules: dict[str, tuple[float, Rules]] = {}
-        """By namespace: what is in force, and the loop time from which it is listed again."""
+    def __init__(self, client: Client, scopes: Sequence[Scope]) -> None:
+        self._zones = ZoneLooks(client, [scope.zones for scope in scopes])
+        self._environments = EnvironmentLooks(client, [scope.environments for scope in scopes])
 
     async def look(self) -> list[Explain]:
         """Every rollout as it stands now, ordered by namespace and name."""
         now = clock.now()
-        groups = [(stores, key) for stores in self._stores for key in all_groups(stores[0])]
-        seen = [await self._look_at(stores, key, now) for stores, key in groups]
-        return sorted(filter(None, seen), key=lambda one: (one.namespace, one.rollout))
-
-    async def _look_at(self, stores: Stores, key: Key, now: datetime) -> Explain | None:
-        """None when the rollout went away while it was looked at."""
-        since, rules = self._since.get(key, {}), await self._rules_of(key.namespace)
-        try:
-            seen, outcome = await settle(decide, partial(_gathered, stores, key, since, rules), now, self._ask)
-        except _GoneError:
-            return None
-        if not isinstance(outcome, Decision):
-            raise TypeError("a look at zones ended with a question")
-        shown = explain(seen, outcome, now)
-        undated = [wait_key(block) for block in waits_in(shown) if not block.since_exact]
-        self._since[key] = {wait: since.get(wait, now) for wait in undated}
-        return shown
-
-    async def _rules_of(self, namespace: str) -> Rules:
-        """Where they are not served or may not be read there are none, as for the operator.
-
-        What is known serves on while the server does not answer.
-        """
-        until, rules = self._rules.get(namespace, (-inf, ((), ())))
-        if clock.monotonic() < until:
-            return rules
-        with suppress(ServerError, TransportError):
-            rules = await self._listed(BUDGETS, namespace), await self._listed(CHECKS, namespace)
-            self._rules[namespace] = (clock.monotonic() + RULES_SERVE, rules)
-        return rules
-
-    async def _listed(self, sort: Sort[C], namespace: str) -> tuple[C, ...]:
-        state: Configurations[C] = Configurations()
-        with suppress(NotFound, Forbidden):
-            for item in (await self._client.list(sort.resource, Configuration, namespace=namespace)).items:
-                state, _ = observe(state, item, sort.read)
-        return state.of(namespace)
-
-
-def _looking(ask: Asker) -> Asker:
-    """Asks nothing that would change the world; the decision then says what it would have asked."""
-
-    async def look(question: Question) -> Answer:
-        if isinstance(question, Ask) and isinstance(question.to, Recall | Remember):
-            return Good()  # what the operator has recorded is for itself; a look takes it that nobody is in between
-        # Prometheus may be out of reach from here, and the operator's view of it is what counts.
-        harmless = isinstance(question, Ask) and not has_effect(question) and not isinstance(question.to, Http)
-        return await ask(question) if harmless else Bad("not-sent")
-
-    return look
-
-
-class _GoneError(Exception):
-    pass
-
-
-def _gathered(stores: Stores, key: Key, since: Mapping[str, datetime], rules: Rules, answers: Answers) -> Snapshot:
-    zones, pods = stores
-    seen = snapshot(key, zones, pods, Settings(), answers, since, *rules)
-    if seen is None:
-        raise _GoneError
-    return seen
-
-
-def waits_in(shown: Explain) -> Sequence[Block]:
-    """Every wait that the document names, those of its lanes included."""
-    return [*shown.blocked_by, *(block for lane in shown.stands.lanes for block in lane.waits)]
+        seen = [*await self._zones.look(now), *await self._environments.look(now)]
+        return sorted(seen, key=lambda one: (one.namespace, one.rollout, one.part))
 
 
 async def explain_all(client: Client, namespaces: Sequence[str]) -> list[Explain]:
     """One look at these namespaces; an empty name stands for all."""
-    return await View(client, [await _listed(client, namespace) for namespace in namespaces]).look()
+    return await View(client, [await _scope(client, namespace) for namespace in namespaces]).look()
 
 
-async def _listed(client: Client, namespace: str) -> Stores:
-    zones: Store[StatefulSet] = Store(STATEFULSET_INDEXES)
-    for zone in (await client.list(STATEFULSETS, StatefulSet, namespace=namespace, labels=GROUP_LABEL)).items:
-        zones.put(zone)
+def seen_of(
+    found: Readable[Dated],
+    companions: tuple[Readable[Balancer], Readable[Console]],
+    statefulsets: Readable[StatefulSet],
+    children: Mapping[Resource, Readable[Child]],
+    pods: Readable[Pod],
+) -> Seen:
+    """Environments and what a look needs of the rest."""
+    balancers, consoles = companions
+    deployments: Store[Deployment] = Store()
+    stores = environments.Stores(found, balancers, consoles, statefulsets, deployments, children)
+    return Seen(found, stores, pods)
+
+
+async def _scope(client: Client, namespace: str) -> Scope:
+    zones = await _listed(client, STATEFULSETS, StatefulSet, namespace, GROUP_LABEL, STATEFULSET_INDEXES)
+    found = await _optional(client, MATERIALIZES, Dated, namespace, environments.ENVIRONMENT_INDEXES)
     pods: Store[Pod] = Store(POD_INDEXES)
-    if len(zones):
-        for pod in (await client.list(PODS, Pod, namespace=namespace)).items:
-            pods.put(pod)
-    return zones, pods
+    if len(zones) or len(found):
+        pods = await _listed(client, PODS, Pod, namespace, "", POD_INDEXES)
+    if not len(found):
+        nothing = seen_of(found, (Store(), Store()), Store(), {}, pods)
+        return Scope((zones, pods), nothing)
+    balancers = await _optional(client, BALANCERS, Balancer, namespace, {})
+    consoles = await _optional(client, CONSOLES, Console, namespace, {})
+    owned = environments.CHILD_INDEXES
+    statefulsets = await _listed(client, STATEFULSETS, StatefulSet, namespace, RESOURCE_ID, owned)
+    children = {kind: await _listed(client, kind, Child, namespace, RESOURCE_ID, owned) for kind in CHILDREN}
+    return Scope((zones, pods), seen_of(found, (balancers, consoles), statefulsets, children, pods))
+
+
+async def _optional(
+    client: Client, resource: Resource, into: type[T], namespace: str, indexes: Mapping[str, Index[T]]
+) -> Store[T]:
+    try:
+        return await _listed(client, resource, into, namespace, "", indexes)
+    except (NotFound, Forbidden):
+        return Store(indexes)
+
+
+async def _listed(
+    client: Client, resource: Resource, into: type[T], namespace: str, labels: str, indexes: Mapping[str, Index[T]]
+) -> Store[T]:
+    store: Store[T] = Store(indexes)
+    for item in (await client.list(resource, into, namespace=namespace, labels=labels)).items:
+        store.put(item)
+    return store

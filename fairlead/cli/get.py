@@ -13,7 +13,9 @@ from fairlead.cli import exits
 from fairlead.cli.options import add_cluster, add_output
 
 if TYPE_CHECKING:
-    from fairlead.api.explain import Explain, Lane
+    from msgspec import UnsetType
+
+    from fairlead.api.explain import End, Explain, Lane
     from fairlead.cli.connect import Cluster
 
 Columns = dict[str, str]
@@ -66,12 +68,21 @@ def rows(seen: Sequence[Explain], now: datetime, *, namespaces: bool = False, wi
         }
         if wide:
             row |= {
-                "FROM": _each(stands.lanes, "from_revision"),
-                "TO": _each(stands.lanes, "to_revision"),
-                "ZONES": ",".join(f"{lane.name}={lane.done}/{lane.total}" for lane in stands.lanes) or "-",
+                "FROM": _end(one.leaves) or _each(stands.lanes, "from_revision"),
+                "TO": _end(one.goes_to) or _each(stands.lanes, "to_revision"),
+                "LANES": ",".join(f"{lane.name}={lane.done}/{lane.total}" for lane in stands.lanes) or "-",
             }
         shown.append(row)
     return shown
+
+
+def _end(end: End | UnsetType) -> str:
+    """A generation and its image, by the end of its name; empty where the rollout has none."""
+    from msgspec import UNSET
+
+    if end is UNSET:
+        return ""
+    return f"generation {end.generation} ({end.image.rpartition('/')[2] or '?'})"
 
 
 def _each(lanes: tuple[Lane, ...], field: str) -> str:

@@ -20,6 +20,8 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("get", "list rollouts and where they stand"),
     ("explain", "say where one rollout stands, what comes next and what it waits for"),
     ("watch", "follow rollouts live until they are complete"),
+    ("promote", "let the generation of an environment that is on its way take over"),
+    ("abort", "take back a rollout of an environment that was not promoted"),
     ("manifests", "print the objects that install the operator"),
     ("crds", "print the kinds that a part brings"),
     ("hash", "print the rollout hash of environments in files"),

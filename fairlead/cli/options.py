@@ -5,8 +5,13 @@ from __future__ import annotations
 import argparse
 
 
-def add_cluster(parser: argparse.ArgumentParser, *, several_namespaces: bool = False) -> None:
-    """`--kubeconfig --context --as -n -A`; afterwards `namespace` is a list, empty when not given."""
+def add_cluster(
+    parser: argparse.ArgumentParser, *, several_namespaces: bool = False, all_namespaces: bool = True
+) -> None:
+    """`--kubeconfig --context --as -n -A`; afterwards `namespace` is a list, empty when not given.
+
+    A command about one object has no `-A`.
+    """
     group = parser.add_argument_group("cluster")
     group.add_argument("--kubeconfig", metavar="FILE", default="", help="kubeconfig file; default as for kubectl")
     group.add_argument("--context", metavar="NAME", default="", help="context of the kubeconfig; default the current")
@@ -18,10 +23,13 @@ def add_cluster(parser: argparse.ArgumentParser, *, several_namespaces: bool = F
         metavar="NAME",
         action="append",
         default=[],
-        help=f"namespace to look at{repeatable}; default that of the context",
+        help=f"namespace{' to look at' * all_namespaces}{repeatable}; default that of the context",
     )
-    group.add_argument("-A", "--all-namespaces", action="store_true", help="look at all namespaces")
-    parser.set_defaults(several_namespaces=several_namespaces)
+    if all_namespaces:
+        group.add_argument("-A", "--all-namespaces", action="store_true", help="look at all namespaces")
+    else:
+        parser.set_defaults(all_namespaces=False)
+    parser.set_defaults(several_namespaces=several_namespaces, one_object=not all_namespaces)
 
 
 def add_output(parser: argparse.ArgumentParser, *forms: str) -> None:
@@ -37,5 +45,6 @@ def wrong_namespaces(arguments: argparse.Namespace) -> str:
     if "" in given:
         return "-n needs the name of a namespace: use -A for all of them"
     if len(given) > 1 and not arguments.several_namespaces:
-        return "-n is given more than once: choose one namespace, or -A for all of them"
+        everywhere = "" if arguments.one_object else ", or -A for all of them"
+        return f"-n is given more than once: choose one namespace{everywhere}"
     return ""

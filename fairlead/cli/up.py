@@ -15,29 +15,29 @@ import ssl
 import sys
 import tempfile
 from base64 import b64encode
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.cli import exits
 
 if TYPE_CHECKING:
-    from fairlead.api.explain import Explain
     from fairlead.cli.demos import Demo
-    from fairlead.cli.screens import Screen
     from fairlead.control.manager import Manager
     from fairlead.kube.client import Client
     from fairlead.plane.pki import Authority
     from fairlead.sim.cluster import Cluster
+    from fairlead.sim.network import Network
 
 READY_AFTER = 1.2
 GONE_AFTER = 0.4
+SERVICE = "fairlead"
+"""By which the cluster finds the operator's webhook."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--demo", metavar="NAME", default="", help="play a rollout; now: zones")
+    parser.add_argument("--demo", metavar="NAME", default="", help="play a rollout: zones or environments")
     parser.add_argument("--until-done", action="store_true", help="leave when the demo's rollout is complete")
     parser.add_argument("--kubeconfig-out", metavar="FILE", default="", help="where to write the cluster's kubeconfig")
     parser.add_argument("--port", type=int, default=0, help="port of the cluster on 127.0.0.1; default any free one")
@@ -91,11 +91,15 @@ async def _running(kubeconfig: Path, port: int, log: Path) -> AsyncIterator[Clie
     from fairlead.plane.pki import Authority
     from fairlead.sim.access import master
     from fairlead.sim.cluster import Cluster
+    from fairlead.sim.environmentd import Environments
     from fairlead.sim.kubelet import Kubelet
+    from fairlead.sim.kubelet.programs import Programs
+    from fairlead.sim.network import Network
     from fairlead.sim.server import serve
 
-    caller = HttpCaller()
-    cluster = Cluster(seed=secrets.randbits(32), caller=caller)
+    caller, network, programs = HttpCaller(), Network(), Programs(Environments(promote_takes=0.0).make)
+    network.ask(programs.find)
+    cluster = Cluster(seed=secrets.randbits(32), caller=network.before(caller))
     client = Client(cluster.transport("admin"))
     authority, token = Authority(), secrets.token_urlsafe(24)
     async with AsyncExitStack() as stack:
@@ -105,8 +109,8 @@ async def _running(kubeconfig: Path, port: int, log: Path) -> AsyncIterator[Clie
         _write_kubeconfig(kubeconfig, server.url, authority.certificate, token)
         async with asyncio.TaskGroup() as tasks:
             node = Client(cluster.transport(master("kubelet")))
-            kubelet = Kubelet(node, ready_after=READY_AFTER, gone_after=GONE_AFTER)
-            manager = await _operator(cluster, log)
+            kubelet = Kubelet(node, ready_after=READY_AFTER, gone_after=GONE_AFTER, programs=programs)
+            manager = await _operator(cluster, network, log)
             running = [tasks.create_task(work) for work in (cluster.run(), kubelet.run(), manager.run())]
             await manager.ready.wait()
             try:
@@ -116,24 +120,37 @@ async def _running(kubeconfig: Path, port: int, log: Path) -> AsyncIterator[Clie
                     task.cancel()
 
 
-async def _operator(cluster: Cluster, log: Path) -> Manager:
+async def _operator(cluster: Cluster, network: Network, log: Path) -> Manager:
+    """With all parts; its conversion webhook is reached within the process, under the name of its Service."""
+    from fairlead.api.environments import Settings
     from fairlead.cli.rollout_operator import identity
     from fairlead.control.logs import configure
     from fairlead.control.metrics import Metrics
-    from fairlead.control.options import OperatorOptions
+    from fairlead.control.options import ConversionOptions, EnvironmentsOptions, OperatorOptions
     from fairlead.control.run import assemble
     from fairlead.sim.access import master
 
-    options = OperatorOptions(process="fairlead", identity=identity())
+    settings = Settings(create_balancers=True, create_console=True)
+    conversion = ConversionOptions(service_name=SERVICE, service_namespace=settings.operator_namespace)
+    options = OperatorOptions(
+        process="fairlead",
+        identity=identity(),
+        parts=("zones", "environments"),
+        environments=EnvironmentsOptions(settings=settings, conversion=conversion),
+    )
     written = configure("info", "logfmt", log.open("w", buffering=1))
-    wire, calls = cluster.transport(master("fairlead")), cluster.network.call
-    return await assemble(options, "default", wire, Metrics(), written, calls)
+    wire = cluster.transport(master("fairlead"))
+    manager = await assemble(options, "default", wire, Metrics(), written, network.call)
+    if manager.converting is not None:
+        network.serve(f"{SERVICE}.{settings.operator_namespace}.svc", manager.converting.conversion())
+    return manager
 
 
 async def _play(demo: Demo, client: Client, *, color: bool) -> None:
     from fairlead.cli.connect import Cluster
     from fairlead.cli.screens import screen
     from fairlead.cli.watch import Wanted, follow
+    from fairlead.cli.witness import Witness
 
     cluster = Cluster(client, (demo.namespace,))
     print(f"{demo.story}\n", flush=True)
@@ -145,33 +162,7 @@ async def _play(demo: Demo, client: Client, *, color: bool) -> None:
         begun = asyncio.get_running_loop().time()
         await follow(cluster, Wanted(demo.rollout), witness)
         took = asyncio.get_running_loop().time() - begun
-    print(f"\nDone in {took:.0f} s: {witness.summary()}", flush=True)
-
-
-class Witness:
-    """Passes on what is seen to a screen, and keeps the worst of it for the summary."""
-
-    def __init__(self, screen: Screen) -> None:
-        self._screen = screen
-        self._last: Explain | None = None
-        self.zones_out = 0
-        self.pods_out = 0
-
-    def show(self, seen: Sequence[Explain], now: datetime, trouble: str) -> None:
-        for one in seen:
-            out = [sum(cell.state != "ready" for cell in lane.cells) for lane in one.stands.lanes]
-            self.pods_out = max(self.pods_out, sum(out))
-            self.zones_out = max(self.zones_out, sum(map(bool, out)))
-            self._last = one
-        self._screen.show(seen, now, trouble)
-
-    def summary(self) -> str:
-        stands = self._last.stands if self._last is not None else None
-        done = f"{stands.done} of {stands.total} {stands.unit}" if stands is not None else "nothing"
-        return (
-            f"{done} are new and ready; at the worst moment {self.pods_out} of them were out,"
-            f" in {self.zones_out} zone{'s' * (self.zones_out != 1)}."
-        )
+    print(f"\nDone in {took:.0f} s: {demo.summary(witness)}", flush=True)
 
 
 def _farewell(demo: Demo | None, kubeconfig: Path, log: Path, *, stays: bool) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairlead.cli import exits
+from fairlead.cli.explain import NAME_HELP
 from fairlead.cli.options import add_cluster
 
 if TYPE_CHECKING:
@@ -36,9 +37,7 @@ class End:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "name", metavar="NAME", nargs="?", help="name of the rollout or of one of its StatefulSets; default all"
-    )
+    parser.add_argument("name", metavar="NAME", nargs="?", help=f"{NAME_HELP}; default all")
     add_cluster(parser)
     parser.add_argument(
         "--timeout", metavar="DURATION", default="", help="leave after this time, such as 90s or 1h30m, with code 4"
@@ -103,7 +102,7 @@ async def follow(cluster: Cluster, wanted: Wanted, screen: Screen) -> End:
 
     following = Following(cluster.client, cluster.namespaces)
     async with following.running():
-        view = View(cluster.client, following.stores)
+        view = View(cluster.client, following.scopes)
         known = False
         while True:
             seen = await view.look()
@@ -126,10 +125,17 @@ def ending(seen: Sequence[Explain], wanted: Wanted) -> End | None:
     blocked = next((one for one in seen if is_blocked(one)), None)
     if wanted.exit_when_blocked and blocked is not None:
         why = f": {blocked.blocked_by[0].text}" if blocked.blocked_by else ""
-        return End(exits.BLOCKED, f"{name_of(blocked)} is {blocked.stands.phase.lower()}{why}")
+        return End(exits.BLOCKED, f"{name_of(blocked)} is {_word(blocked)}{why}")
     if all(map(is_complete, seen)) and not wanted.forever:
         return End(exits.OK)
     return None
+
+
+def _word(one: Explain) -> str:
+    """A phase in a sentence; a condition's word stays as the API has it."""
+    from fairlead.cli.choosing import ENVIRONMENTS
+
+    return one.stands.phase if one.part == ENVIRONMENTS else one.stands.phase.lower()
 
 
 def _unknown(wanted: Wanted, seen: Sequence[Explain], namespaces: Sequence[str]) -> str:
@@ -139,4 +145,5 @@ def _unknown(wanted: Wanted, seen: Sequence[Explain], namespaces: Sequence[str])
 
 
 def _gone(wanted: Wanted) -> str:
-    return f"{wanted.name or 'everything that was watched'} is gone: its StatefulSets were deleted or lost their label"
+    what = wanted.name or "everything that was watched"
+    return f"{what} is gone: its objects were deleted, or StatefulSets lost their label"

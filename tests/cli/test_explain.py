@@ -85,7 +85,8 @@ def test_a_name_where_nothing_is_rolled_says_what_was_looked_for(
 
     assert code == exits.NOT_FOUND
     assert capsys.readouterr().err == (
-        "fairlead: ingester not found: no StatefulSet with the label rollout-group in namespace test\n"
+        "fairlead: ingester not found:"
+        " no StatefulSet with the label rollout-group and no Materialize in namespace test\n"
     )
 
 

@@ -45,7 +45,7 @@ def test_get_all_namespaces_has_a_column_for_them_and_wide_the_revisions_and_zon
 
     title, row = capsys.readouterr().out.splitlines()
     assert title.startswith("NAMESPACE   PART")
-    assert title.split()[-3:] == ["FROM", "TO", "ZONES"]
+    assert title.split()[-3:] == ["FROM", "TO", "LANES"]
     assert row.startswith("test ")
     assert row.endswith("ingester-zone-a=3/3,ingester-zone-b=0/3")
 
@@ -58,7 +58,8 @@ def test_get_in_another_namespace_asks_only_there(tmp_path: Path, capsys: pytest
     assert code == exits.OK
     assert captured.out == ""
     assert captured.err == (
-        "no StatefulSet with the label rollout-group in namespace elsewhere: nothing is rolled there\n"
+        "no StatefulSet with the label rollout-group and no Materialize in namespace elsewhere:"
+        " nothing is rolled there\n"
     )
 
 

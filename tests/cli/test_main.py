@@ -42,6 +42,16 @@ def test_commands_that_talk_to_a_cluster_have_the_same_options(name: str, capsys
     assert all(option in text for option in ("--kubeconfig", "--context", "--as", "-n", "--namespace", "-A"))
 
 
+@pytest.mark.parametrize("name", ["promote", "abort"])
+def test_commands_about_one_object_have_no_all_namespaces(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "m", "-A"]) == exits.USAGE
+    assert main([name, "m", "-n", "a", "-n", "b"]) == exits.USAGE
+
+    unknown, twice = capsys.readouterr().err.splitlines()
+    assert "unknown option -A" in unknown
+    assert twice.endswith("choose one namespace")
+
+
 def test_exit_codes_are_documented_by_the_program_and_in_the_docs(capsys: pytest.CaptureFixture[str]) -> None:
     main(["help", "exit-codes"])
 

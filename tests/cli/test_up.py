@@ -40,6 +40,23 @@ def test_the_demo_rolls_every_pod_and_ends_by_itself_where_nobody_watches(tmp_pa
     assert "\x1b" not in done.stdout
 
 
+def test_the_demo_of_environments_takes_over_without_a_gap_and_ends_by_itself(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*FAIRLEAD, "up", "--demo", "environments", "--until-done"],
+        env=environment(tmp_path),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    for seen in ("generation 2 Applying 0/1", "has not found it caught up", "generation 2 Promoting 1/1"):
+        assert seen in done.stdout
+    assert "generation 2 serves; 2 generations were there at most, and one was ready at every moment." in done.stdout
+
+
 def test_other_commands_reach_the_cluster_by_its_kubeconfig_until_ctrl_c(tmp_path: Path) -> None:
     config = tmp_path / "config"
     up = subprocess.Popen(
@@ -77,7 +94,7 @@ def test_other_commands_reach_the_cluster_by_its_kubeconfig_until_ctrl_c(tmp_pat
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--demo", "nonsense"], 'no demo is named "nonsense": there is zones'),
+        (["--demo", "nonsense"], 'no demo is named "nonsense": there is zones, environments'),
         (["--until-done"], "--until-done needs --demo"),
         (["--port", "99999"], "--port is 99999"),
     ],

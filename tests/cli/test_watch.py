@@ -11,44 +11,25 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from fairlead.api.explain import Explain
 from fairlead.cli import exits
 from fairlead.cli.connect import Cluster
 from fairlead.cli.following import BURST
 from fairlead.cli.main import main
-from fairlead.cli.render import plain
-from fairlead.cli.screens import page
 from fairlead.cli.watch import End, Wanted, within
 from fairlead.kube.client import Client
 from fairlead.kube.errors import Unauthorized
 from fairlead.sim.time import run
 from tests.builders import a_zone, pods_of
+from tests.cli.notes import Notes
 from tests.cli.worlds import Object, Served, World, served
 
 OLD, HALF, NEW = a_zone("a"), a_zone("a", ready=2), a_zone("a", current="new")
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ ")
-
-
-class Notes:
-    """A screen that remembers what was shown: phases, and the page as text."""
-
-    def __init__(self) -> None:
-        self.phases: list[str] = []
-        self.pages: list[str] = []
-        self.times: list[datetime] = []
-
-    def show(self, seen: Sequence[Explain], now: datetime, trouble: str) -> None:
-        phase = " ".join(one.stands.phase for one in seen)
-        if self.phases[-1:] != [phase]:
-            self.phases.append(phase)
-        self.times.append(now)
-        self.pages.append(plain(page(seen, now, 80, 50, trouble)))
 
 
 def watched(
@@ -163,7 +144,9 @@ def test_forever_stays_when_all_is_complete_and_when_there_is_nothing_yet() -> N
 def test_nothing_to_watch_is_code_3() -> None:
     end, _ = watched(World(), Wanted())
 
-    assert end == End(exits.NOT_FOUND, "no StatefulSet with the label rollout-group in namespace test")
+    assert end == End(
+        exits.NOT_FOUND, "no StatefulSet with the label rollout-group and no Materialize in namespace test"
+    )
 
 
 def test_an_unknown_name_is_code_3_with_near_matches() -> None:

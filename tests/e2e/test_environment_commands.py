@@ -1,0 +1,359 @@
+"""Looking at environments, promoting and aborting their rollouts: with the operator, on both clusters."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+import pytest
+
+from fairlead.api.apps import STATEFULSETS
+from fairlead.api.core import PODS, Pod
+from fairlead.api.environments import MATERIALIZES
+from fairlead.api.explain import Explain
+from fairlead.cli import exits
+from fairlead.cli.abort import aborted
+from fairlead.cli.acting import Stop, act
+from fairlead.cli.choosing import is_blocked, is_complete
+from fairlead.cli.connect import Cluster
+from fairlead.cli.gathering import explain_all
+from fairlead.cli.promote import promoted
+from fairlead.cli.watch import End, Wanted, follow, within
+from fairlead.kube import clock
+from fairlead.kube.client import Client
+from fairlead.kube.errors import Forbidden
+from fairlead.sim.environmentd import SKIP
+from tests.cli.notes import Notes
+from tests.e2e.environments import NEWER, Scene, V, W, manifest, on_clusters
+from tests.e2e.programs import finished, line_with, running
+from tests.e2e.roles import Rights, grant
+from tests.e2e.zones import statefulset
+
+MANUALLY = {**W, "rolloutStrategy": "ManuallyPromote"}
+READ = ("get", "list", "watch")
+LOOKING: Rights = {
+    ("", "pods"): READ,
+    ("", "services"): READ,
+    ("", "configmaps"): READ,
+    ("apps", "statefulsets"): READ,
+    ("materialize.cloud", "materializes"): READ,
+}
+"""What a look needs of environments, and no more."""
+
+
+async def look(scene: Scene) -> Explain:
+    (shown,) = await explain_all(scene.site.client, [scene.site.namespace])
+    return shown
+
+
+async def waits_for(scene: Scene, reason: str) -> Explain:
+    """The document, once its first wait has this reason, and a date.
+
+    Kinds are listed one after the other, so for a moment a pod may be seen older than its StatefulSet.
+    """
+
+    async def is_waiting() -> Explain | None:
+        shown = await look(scene)
+        first = [(block.reason, block.since_exact) for block in shown.blocked_by][:1]
+        return shown if first == [(reason, True)] else None
+
+    found: Explain = await scene.until(is_waiting)
+    return found
+
+
+async def asked(scene: Scene, judge: object, *, dry: bool = False) -> str:
+    return await act(scene.site.client, scene.site.namespace, "m", judge, dry=dry)  # type: ignore[arg-type]
+
+
+async def first_generation(scene: Scene) -> None:
+    await scene.apply(manifest(V))
+    await scene.promoted(1)
+
+
+@on_clusters()
+async def test_a_look_says_what_a_generation_waits_for_and_since_when(scene: Scene) -> None:
+    await first_generation(scene)
+    assert is_complete(await look(scene))
+    scene.stubs.tell(2, catch_up="never")
+    await scene.apply(manifest(MANUALLY))
+
+    catching_up = await waits_for(scene, "LeaderInitializing")
+
+    assert [(lane.name, lane.phase) for lane in catching_up.stands.lanes] == [
+        ("generation 1", "Serving"),
+        ("generation 2", "Applying"),
+    ]
+    block = catching_up.blocked_by[0]
+    assert block.object.startswith("service/mz")
+    assert "has not found it caught up" in block.text
+    assert block.since is not None
+    assert not is_blocked(catching_up)
+
+    scene.stubs.tell(2, catch_up="0s")
+    parked = await waits_for(scene, "AwaitingPromotion")
+
+    approval = parked.blocked_by[0]
+    assert approval.since is not None
+    assert block.since <= approval.since <= clock.now()
+    assert is_blocked(parked)
+
+
+@on_clusters()
+async def test_promote_approves_what_is_parked(scene: Scene) -> None:
+    await first_generation(scene)
+    await scene.apply(manifest(MANUALLY))
+    await scene.reason("ReadyToPromote")
+
+    said = await asked(scene, promoted)
+
+    await scene.promoted(2)
+    assert f"generation 2 of m ({NEWER}) takes over now" in said
+    assert not scene.stubs.calls(SKIP, 1)
+
+
+@on_clusters()
+async def test_promote_cuts_the_catching_up_short(scene: Scene) -> None:
+    await first_generation(scene)
+    scene.stubs.tell(2, catch_up="never")
+    await scene.apply(manifest(W))
+    await waits_for(scene, "LeaderInitializing")
+
+    said = await asked(scene, promoted)
+
+    await scene.promoted(2)
+    assert "skips the rest of its catching up" in said
+    assert scene.stubs.calls(SKIP, 2)
+
+
+@on_clusters()
+async def test_abort_takes_a_rollout_back_and_its_generation_goes(scene: Scene) -> None:
+    await scene.apply(
+        manifest({**V, "podLabels": {"team": "a"}, "environmentdExtraEnv": [{"name": "A", "value": "1"}]})
+    )
+    before = await scene.promoted(1)
+    scene.stubs.tell(2, catch_up="never")
+    await scene.apply(manifest({**MANUALLY, "environmentdExtraArgs": ["--x"]}))
+    await waits_for(scene, "LeaderInitializing")
+
+    said = await asked(scene, aborted)
+
+    after = await scene.promoted(1)
+    assert after["lastCompletedRolloutHash"] == before["lastCompletedRolloutHash"]
+    assert "m goes back to generation 1" in said
+    spec = (await scene.read())["spec"]
+    assert spec["podLabels"] == {"team": "a"}
+    assert "environmentdExtraArgs" not in spec
+
+
+@on_clusters()
+async def test_abort_changes_nothing_where_it_cannot_know(scene: Scene) -> None:
+    await scene.apply(manifest({**V, "serviceAccountLabels": {"a": "b"}}))
+    completed = (await scene.promoted(1))["lastCompletedRolloutHash"]
+    await scene.apply(manifest({**MANUALLY, "serviceAccountLabels": {"a": "c"}}))
+    await scene.reason("ReadyToPromote")
+    version = (await scene.read())["metadata"]["resourceVersion"]
+
+    with pytest.raises(Stop) as stop:
+        await asked(scene, aborted)
+
+    assert stop.value.code == exits.ERROR
+    assert "serviceAccountLabels" in stop.value.text
+    assert completed in stop.value.text
+    assert (await scene.read())["metadata"]["resourceVersion"] == version
+
+
+@on_clusters()
+async def test_a_dry_run_prints_the_patch_and_sends_none(scene: Scene) -> None:
+    await first_generation(scene)
+    await scene.apply(manifest(MANUALLY))
+    await scene.reason("ReadyToPromote")
+    found = await scene.read()
+
+    forced = msgspec.json.decode(await asked(scene, promoted, dry=True))
+    undone = msgspec.json.decode(await asked(scene, aborted, dry=True))
+
+    version = {"resourceVersion": found["metadata"]["resourceVersion"]}
+    assert forced == {"spec": {"forcePromote": found["status"]["requestedRolloutHash"]}, "metadata": version}
+    assert undone["spec"]["environmentdImageRef"] == V["environmentdImageRef"]
+    assert (await scene.read())["metadata"]["resourceVersion"] == version["resourceVersion"]
+
+
+@on_clusters()
+async def test_what_is_said_of_another_version_is_judged_anew(scene: Scene) -> None:
+    """Somebody changes the object between the look and the patch: the patch is refused, and made again."""
+    await first_generation(scene)
+    await scene.apply(manifest(MANUALLY))
+    await scene.reason("ReadyToPromote")
+    judged: list[str] = []
+
+    async def slow(client: Client, environment: object) -> object:
+        answer = await promoted(client, environment)  # type: ignore[arg-type]
+        if not judged:
+            await scene.set_spec(balancerdReplicas=5)
+        judged.append(answer[1])
+        return answer
+
+    await asked(scene, slow)
+
+    await scene.promoted(2)
+    assert len(judged) > 1
+    assert (await scene.read())["spec"]["balancerdReplicas"] == 5
+
+
+@on_clusters(on=("sim",))
+async def test_a_watch_follows_an_environment_to_the_end_of_its_rollout(scene: Scene) -> None:
+    await first_generation(scene)
+    scene.stubs.tell(2, catch_up="3s", promote_takes="3s")
+    await scene.apply(manifest(W))
+    notes = Notes()
+
+    end = await within(120, Cluster(scene.site.client, (scene.site.namespace,)), Wanted("m"), notes)
+
+    assert end == End(exits.OK)
+    assert [phase for phase in notes.phases if phase != "Changed"] == ["Applying", "Promoting", "Applied"]
+    assert any("does not lead yet" in page for page in notes.pages)
+
+
+@on_clusters(on=("sim",))
+async def test_a_watch_leaves_when_somebody_must_act(scene: Scene) -> None:
+    await first_generation(scene)
+    await scene.apply(manifest(MANUALLY))
+    cluster = Cluster(scene.site.client, (scene.site.namespace,))
+
+    end = await within(120, cluster, Wanted(exit_when_blocked=True), Notes())
+
+    assert end.code == exits.BLOCKED
+    assert end.text.startswith("m is ReadyToPromote: m is ready to be promoted: approve it with")
+
+
+@asynccontextmanager
+async def user_with(scene: Scene, rights: Rights, name: str) -> AsyncIterator[tuple[Cluster, list[str]]]:
+    """What a user with these rights uses, once the server has learned of them, and what was refused."""
+    user = await grant(scene.site, rights, name)
+    transport = scene.site.ground.transport(user.name)
+    client = Client(user.limits(transport))
+
+    async def is_known() -> bool:
+        try:
+            await client.list(PODS, Pod, namespace=scene.site.namespace)
+        except Forbidden:
+            return False
+        return True
+
+    try:
+        await scene.until(is_known)
+        user.refused.clear()
+        yield Cluster(client, (scene.site.namespace,)), user.refused
+    finally:
+        await Client(transport).close()
+
+
+@on_clusters()
+async def test_who_may_not_read_secrets_sees_the_rest(scene: Scene) -> None:
+    await first_generation(scene)
+
+    async with user_with(scene, LOOKING, "looker") as (cluster, refused):
+        (shown,) = await explain_all(cluster.client, cluster.namespaces)
+
+    assert is_complete(shown)
+    assert refused
+    assert all("secrets" in each or "balancers" in each or "consoles" in each for each in refused)
+
+
+@on_clusters()
+async def test_who_may_not_see_environments_sees_none_of_them(scene: Scene) -> None:
+    await first_generation(scene)
+    rights = {place: verbs for place, verbs in LOOKING.items() if place[0] != "materialize.cloud"}
+
+    async with user_with(scene, rights, "outsider") as (cluster, _):
+        assert await explain_all(cluster.client, cluster.namespaces) == []
+        assert (await within(30, cluster, Wanted(), Notes())).code == exits.NOT_FOUND
+
+
+@on_clusters()
+async def test_who_sees_environments_and_not_what_they_consist_of_is_told_the_missing_right(scene: Scene) -> None:
+    await first_generation(scene)
+    rights = {place: verbs for place, verbs in LOOKING.items() if place != ("", "configmaps")}
+
+    async with user_with(scene, rights, "half") as (cluster, _):
+        with pytest.raises(Forbidden, match="configmaps"):
+            await explain_all(cluster.client, cluster.namespaces)
+        with pytest.raises(ExceptionGroup) as watching:
+            await within(30, cluster, Wanted(), Notes())
+
+    assert watching.group_contains(Forbidden, match="configmaps")
+
+
+@on_clusters(on=("sim",))
+async def test_zones_and_environments_are_shown_together_in_the_order_of_their_names(scene: Scene) -> None:
+    await first_generation(scene)
+    await scene.site.create(STATEFULSETS, statefulset("ingester-zone-a", 1))
+
+    shown = await explain_all(scene.site.client, [scene.site.namespace])
+
+    assert [(one.part, one.rollout) for one in shown] == [("zones", "ingester"), ("environments", "m")]
+
+
+@on_clusters(on=("served", "real"))
+async def test_the_programs_tell_what_a_rollout_waits_for_promote_it_and_see_its_end(scene: Scene) -> None:
+    config, place = scene.site.server.kubeconfig, ("-n", scene.site.namespace)
+    await first_generation(scene)
+    await scene.apply(manifest(MANUALLY))
+    await scene.reason("ReadyToPromote")
+
+    listed = await finished("fairlead", "get", *place, "-o", "wide", kubeconfig=config)
+    explained = await finished("fairlead", "explain", "m", *place, kubeconfig=config)
+
+    assert (listed.code, listed.err) == (0, "")
+    assert listed.out.splitlines()[1].startswith("environments   m         ReadyToPromote   0/1 generations")
+    assert "generation 1 (environmentd:v26.0.0)   generation 2 (environmentd:v26.1.0)" in listed.out
+    assert (explained.code, explained.err) == (0, "")
+    assert "cleared when a person approves the promotion" in explained.out
+
+    refused = await finished("fairlead", "promote", "n", *place, kubeconfig=config)
+    assert (refused.code, refused.out) == (exits.NOT_FOUND, "")
+
+    async with running("fairlead", "watch", "m", *place, "--timeout", "60s", kubeconfig=config) as watching:
+        await line_with(watching.stdout, "ReadyToPromote")
+        approved = await finished("fairlead", "promote", "m", *place, kubeconfig=config)
+        _, err = await watching.communicate()
+
+    assert (approved.code, approved.err) == (0, "")
+    assert (watching.returncode, err) == (0, b"")
+    await scene.promoted(2)
+    again = await finished("fairlead", "abort", "m", *place, kubeconfig=config)
+    assert again.code == exits.ERROR
+    assert "nothing to take back" in again.err
+
+
+@on_clusters(begins=False, secret=False, on=("sim",))
+async def test_a_cluster_without_the_kinds_has_no_environments(scene: Scene) -> None:
+    assert await explain_all(scene.site.client, [scene.site.namespace]) == []
+
+    with pytest.raises(Stop, match="no environment named m") as stop:
+        await asked(scene, promoted)
+
+    assert stop.value.code == exits.NOT_FOUND
+
+
+@on_clusters(begins=False, on=("sim",))
+async def test_a_watch_takes_up_the_kinds_when_they_come(scene: Scene) -> None:
+    cluster = Cluster(scene.site.client, (scene.site.namespace,))
+    notes = Notes()
+
+    async def watch() -> None:
+        await follow(cluster, Wanted(forever=True), notes)
+
+    watching = scene.site.start(watch())
+    await asyncio.sleep(1)
+
+    await scene.operator.start()
+    await scene.site.history.follow(MATERIALIZES)
+    await first_generation(scene)
+    await asyncio.sleep(60)
+    await scene.site.stop(watching)
+
+    assert notes.phases[0] == ""
+    assert notes.phases[-1] == "Applied"
