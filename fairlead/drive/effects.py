@@ -37,6 +37,7 @@ def _asked(question: Ask, answer: Answer, this: Mapping[str, object]) -> Said:
                 return Said("debug", "pod called", keys)
             # A pod that says it cannot cancel now is heard again in the next pass.
             level = "info" if method == "DELETE" and answer.code == 409 else "error"
+            level = "warn" if question.is_expected_to_fail else level
             return Said(level, "pod call failed", keys | _failure(answer))
         case Remember(record):
             keys = {**this, "record": record}

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
+
 from fairlead.api.core import EVENTS
 from fairlead.api.environments import MATERIALIZES
+from fairlead.kube import request
 from fairlead.sim.store import Tree
 from tests.control.estate import SPACE, Estate, play
 
 UNCHECKED = "signatures of license keys are not checked"
 
 
-def warnings_about(estate: Estate, name: str = "m") -> list[Tree]:
-    """Events, each as one says when and how often it was told."""
-    return [
-        each
-        for each in estate.cluster.list(EVENTS, SPACE)
-        if each["type"] == "Warning" and each["regarding"]["kind"] == MATERIALIZES.kind
-        if each["regarding"]["name"] == name
-    ]
+async def warnings_of(estate: Estate) -> list[Tree]:
+    """Events about the environment, each as one says how often it was told."""
+    answer = await estate.client.call(request.list_page(EVENTS, SPACE))
+    told: list[Tree] = msgspec.json.decode(answer.body)["items"]
+    return [each for each in told if each["type"] == "Warning" and each["regarding"]["kind"] == MATERIALIZES.kind]
 
 
 def test_whoever_names_no_signers_is_warned_that_license_keys_are_believed() -> None:
@@ -44,7 +44,7 @@ def test_a_failure_that_lasts_is_one_event_that_counts_every_failed_pass() -> No
 
             await asyncio.sleep(1800)
 
-            (event,) = warnings_about(estate)
+            (event,) = await warnings_of(estate)
             failed = len(estate.log.of("reconcile failed"))
             assert failed > 10
             assert event["series"]["count"] == failed
@@ -60,16 +60,16 @@ def test_a_failure_that_comes_again_after_a_good_pass_is_told_again() -> None:
             await manager.leading.wait()
             await estate.environment(backendSecretName="nowhere")
             await asyncio.sleep(60)
-            (before,) = warnings_about(estate)
+            (before,) = await warnings_of(estate)
 
             await estate.change(backendSecretName="m-backend")
             await estate.until(lambda: estate.serves(1), within=300)
             await asyncio.sleep(700)
-            (still,) = warnings_about(estate)
+            (still,) = await warnings_of(estate)
             assert still["series"]["count"] == before["series"]["count"]
 
             await estate.change(backendSecretName="nowhere")
             await asyncio.sleep(60)
-            assert len(warnings_about(estate)) == 2
+            assert len(await warnings_of(estate)) == 2
 
     play(scenario)

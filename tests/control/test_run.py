@@ -6,14 +6,19 @@ import os
 import signal
 import socket
 import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from fairlead.api.admissionregistration import VALIDATING, WebhookConfiguration
-from fairlead.control.options import OperatorOptions
+from fairlead.api.environments import Settings
+from fairlead.control.options import ConversionOptions, EnvironmentsOptions, OperatorOptions
 from fairlead.control.run import START_TIMEOUT, run
 from fairlead.control.securing import Ground
+from fairlead.plane.pki import Authority
+from fairlead.webhook.server import Terms
 from tests.control.world import World, play
 
 
@@ -103,3 +108,48 @@ def test_no_question_of_the_start_may_take_long() -> None:
         assert {sent.timeout for sent in world.requests} == {START_TIMEOUT}
 
     play(scenario)
+
+
+def test_conversions_have_a_bound_on_what_is_held_and_five_seconds_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server of the cluster is silent; conversion is served all the same, until two signals end it at once."""
+    served: list[Terms] = []
+
+    @asynccontextmanager
+    async def noting(*given: object, **_: object) -> AsyncIterator[int]:
+        served.extend(each for each in given if isinstance(each, Terms))
+        for number in (signal.SIGTERM, signal.SIGINT):
+            os.kill(os.getpid(), number)
+        yield 1
+
+    monkeypatch.setattr("fairlead.control.run.serving", noting)
+    authority = Authority()
+    pair = authority.server(("fn.ops.svc",))
+    for name, pem in (("ca.crt", authority.certificate), ("tls.crt", pair.certificate), ("tls.key", pair.key)):
+        (tmp_path / name).write_bytes(pem)
+    conversion = ConversionOptions(
+        service_name="fn",
+        service_namespace="ops",
+        port=0,
+        authority_file=str(tmp_path / "ca.crt"),
+        certificate_file=str(tmp_path / "tls.crt"),
+        key_file=str(tmp_path / "tls.key"),
+    )
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        config = kubeconfig(tmp_path, server.getsockname()[1])
+
+        run(
+            OperatorOptions(
+                process="orchestratord",
+                parts=("environments",),
+                lease="orchestratord",
+                config_file=config,
+                server_port=0,
+                environments=EnvironmentsOptions(settings=Settings(), conversion=conversion),
+            )
+        )
+
+    (terms,) = served
+    assert terms.ending == 5.0
+    assert terms.largest_body("/convert") < (terms.most_held or 0) < 2 * terms.largest_body("/convert")

@@ -30,6 +30,7 @@ def level_of(question: Question, answer: Answer) -> str:
         (Ask(Http("POST", URL), effect=True), Good(), "debug"),
         (Ask(Http("POST", URL), effect=True), Bad("failed", "it answered 409", 409), "error"),
         (Ask(Http("POST", URL), effect=True), Bad("timeout"), "error"),
+        (Ask(Http("POST", URL), effect=True, is_expected_to_fail=True), Bad("timeout"), "warn"),
         (Ask(Http("DELETE", URL), effect=True), Bad("unreachable"), "error"),
         (Ask(Http("DELETE", URL), effect=True), Bad("failed", "it answered 409", 409), "info"),
         (Ask(Remember("r", "", b"x")), Good(), "debug"),

@@ -118,12 +118,27 @@ class History:
                 async with self._client.stream(request) as lines:
                     async for line in lines:
                         event = msgspec.json.decode(line)
-                        assert event["type"] != "ERROR", f"the record of {resource.plural} has a gap: {event}"
+                        if event["type"] == "ERROR":
+                            version = await self._resumed(resource, event["object"])
+                            break
                         version = event["object"]["metadata"]["resourceVersion"]
                         if event["type"] != "BOOKMARK":
                             self._record(resource, event["type"], event["object"])
             except TransportError:
                 continue  # a watch may break; it resumes where it was
+
+    async def _resumed(self, resource: Resource, error: Tree) -> str:
+        """The version to watch from when the old one is not known any more, as after a change of the kind's definition.
+
+        Only what the record shows may be there: else it has a gap.
+        """
+        answer = await self._client.call(Request("GET", path_of(resource, self._namespace)))
+        listed = msgspec.json.decode(answer.body)
+        there = {item["metadata"]["name"]: _version(item) for item in listed["items"]}
+        known = {name: _version(item) for name, item in self._world[resource].items()}
+        assert (error.get("code"), there) == (410, known), f"the record of {resource.plural} has a gap: {error}"
+        version: str = listed["metadata"]["resourceVersion"]
+        return version
 
     def _record(self, resource: Resource, kind: str, item: Tree) -> None:
         event = Event(resource, kind, item["metadata"]["name"], item, _version(item))

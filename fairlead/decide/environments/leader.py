@@ -61,7 +61,8 @@ class Leader(Struct, frozen=True):
             sign_in=sign_in,
             verified=not self.url.startswith("https:"),
         )
-        return Ask(call, effect=method == "POST", timeout=TIMEOUT)
+        # Until it leads it may be starting, restarting or catching up.
+        return Ask(call, effect=method == "POST", timeout=TIMEOUT, is_expected_to_fail=True)
 
 
 class _Status(Struct, frozen=True):
