@@ -55,6 +55,8 @@ class StatefulSetStatus(Struct, frozen=True, rename="camel"):
     ready_replicas: int = 0
     available_replicas: int | None = None
     """Ready for `minReadySeconds`; None where the status does not say."""
+    current_replicas: int = 0
+    """Of the current revision and not terminating."""
     updated_replicas: int = 0
     current_revision: str = ""
     update_revision: str = ""

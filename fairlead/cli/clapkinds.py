@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from typing import TypeAlias, TypeVar
 
 from fairlead.api.durations import format_go, parse_human
@@ -12,11 +13,15 @@ from fairlead.cli.clapflags import FALSE, TRUE, Kind, meant
 
 T = TypeVar("T")
 Json: TypeAlias = dict[str, object]
+Check: TypeAlias = Callable[[Json], None]
+"""Raises ValueError with the end of a sentence for values that do not fit their keys."""
 Address: TypeAlias = tuple[str, int]
 """Host and port to listen at."""
 
 EVERYWHERE = "::"
 MOST_PORT = 65535
+LEAST_INTERVAL = 1.0
+"""Seconds between two looks at something: any less would be work without an end."""
 QUOTES = "put it in quotes"
 
 
@@ -109,8 +114,8 @@ def _time(texts: tuple[str, ...]) -> float:
         seconds = parse_human(texts[0])
     except ValueError as error:
         raise ValueError(f"is no time: {error}") from error
-    if seconds <= 0:
-        raise ValueError(f'is "{texts[0]}": set it to a time longer than 0s')
+    if seconds < LEAST_INTERVAL:
+        raise ValueError(f'is "{texts[0]}": set it to {format_go(LEAST_INTERVAL)} or more')
     return seconds
 
 
@@ -163,12 +168,23 @@ def _files(texts: tuple[str, ...]) -> tuple[str, ...]:
 def decoded(text: str) -> object:
     """The JSON in a text; what is wrong with it is told by its place, since the text may be long and may be private."""
     try:
-        value: object = json.loads(text)
+        value: object = json.loads(text, parse_constant=_no_number, parse_float=_finite)
     except json.JSONDecodeError as error:
         raise ValueError(f"is not JSON ({error.msg} at character {error.pos + 1}): correct it") from error
     except RecursionError as error:
         raise ValueError("is JSON that is nested too deeply: correct it") from error
     return value
+
+
+def _no_number(word: str) -> object:
+    raise ValueError(f"holds {word}, which is no number of JSON: correct it")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not isfinite(number):
+        raise ValueError("holds a number out of range: correct it")
+    return number
 
 
 def object_of(value: object, keys: Sequence[str], what: str) -> Json:
@@ -181,20 +197,25 @@ def object_of(value: object, keys: Sequence[str], what: str) -> Json:
     return value
 
 
-def an_object(keys: Sequence[str], what: str) -> Kind[Json | None]:
+def an_object(keys: Sequence[str], what: str, check: Check = lambda _: None) -> Kind[Json | None]:
     def read(texts: tuple[str, ...]) -> Json | None:
-        return object_of(decoded(texts[0]), keys, what)
+        value = object_of(decoded(texts[0]), keys, what)
+        check(value)
+        return value
 
     return Kind("JSON", read, nothing, document)
 
 
-def objects(keys: Sequence[str], what: str) -> Kind[tuple[Json, ...]]:
+def objects(keys: Sequence[str], what: str, check: Check = lambda _: None) -> Kind[tuple[Json, ...]]:
     """Each text is one object, or a list of them."""
 
     def read(texts: tuple[str, ...]) -> tuple[Json, ...]:
         values = [decoded(text) for text in texts]
         flat = [one for value in values for one in (value if isinstance(value, list) else [value])]
-        return tuple(object_of(one, keys, what) for one in flat)
+        found = tuple(object_of(one, keys, what) for one in flat)
+        for one in found:
+            check(one)
+        return found
 
     return Kind("JSON", read, nothing, _documents, repeats=True)
 

@@ -24,21 +24,13 @@ from fairlead.cli.clapkinds import (
     TEXT,
     TIME,
     Json,
-    an_object,
-    objects,
     one_of,
 )
 from fairlead.cli.environment_kinds import COLUMNS, HTTPS, SIZES, TEMPLATE
+from fairlead.cli.podkinds import AN_AFFINITY, SOME_RESOURCES, SOME_TOLERATIONS
 
 PULL_POLICIES = ("always", "if-not-present", "never")
 LOG_FORMATS = ("text", "json")
-AFFINITY = ("nodeAffinity", "podAffinity", "podAntiAffinity")
-TOLERATION = ("key", "operator", "value", "effect", "tolerationSeconds")
-RESOURCES = ("limits", "requests", "claims")
-
-_AN_AFFINITY = an_object(AFFINITY, "an affinity of pods")
-_TOLERATIONS = objects(TOLERATION, "a toleration")
-_SOME_RESOURCES = an_object(RESOURCES, "resource requirements")
 
 # The webhook that converts between the versions of the kind.
 WEBHOOK_ADDRESS = Flag(
@@ -141,6 +133,8 @@ PUBSUB_PORT = Flag("environmentd-internal-persist-pubsub-port", PORT, 6879, "Por
 BALANCERD_SQL_PORT = Flag("balancerd-sql-port", PORT, 6875, "Port of balancerd.")
 BALANCERD_HTTP_PORT = Flag("balancerd-http-port", PORT, 6876, "Port of balancerd.")
 BALANCERD_INTERNAL_PORT = Flag("balancerd-internal-http-port", PORT, 8080, "Port of balancerd.")
+ENVIRONMENTD_PORTS = (SQL_PORT, HTTP_PORT, INTERNAL_SQL_PORT, INTERNAL_HTTP_PORT, PUBSUB_PORT)
+BALANCERD_PORTS = (BALANCERD_SQL_PORT, BALANCERD_HTTP_PORT, BALANCERD_INTERNAL_PORT)
 CONSOLE_PORT = Flag("console-http-port", PORT, 8080, "Port of the console.")
 
 PROGRAMS = ("environmentd", "clusterd", "balancerd", "console")
@@ -153,12 +147,12 @@ def _of_each(
 
 
 NODES: dict[str, Flag[dict[str, str]]] = _of_each(PROGRAMS, "node-selector", MAP, {}, "Labels of nodes for {}.")
-AFFINITIES: dict[str, Flag[Json | None]] = _of_each(PROGRAMS, "affinity", _AN_AFFINITY, None, "Affinity of {}.")
+AFFINITIES: dict[str, Flag[Json | None]] = _of_each(PROGRAMS, "affinity", AN_AFFINITY, None, "Affinity of {}.")
 TOLERATIONS: dict[str, Flag[tuple[Json, ...]]] = _of_each(
-    PROGRAMS, "toleration", _TOLERATIONS, (), "Toleration of {}, or a list of them."
+    PROGRAMS, "toleration", SOME_TOLERATIONS, (), "Toleration of {}, or a list of them."
 )
 DEFAULT_RESOURCES: dict[str, Flag[Json | None]] = _of_each(
-    ("environmentd", "balancerd", "console"), "default-resources", _SOME_RESOURCES, None, "Resources of {} by default."
+    ("environmentd", "balancerd", "console"), "default-resources", SOME_RESOURCES, None, "Resources of {} by default."
 )
 
 CONTRACT: tuple[Flag[Any], ...] = (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from fairlead.api.environments import DefaultCertificates, NetworkPolicies, Placement, Ports, Settings
 from fairlead.cli import environment_flags as flags
-from fairlead.cli.clapflags import FlagError, Parsed
+from fairlead.cli.clapflags import Flag, FlagError, Parsed
 
 if TYPE_CHECKING:
     from fairlead.control.options import ConversionOptions
@@ -120,17 +120,22 @@ def check(given: Parsed) -> None:
     """Raises FlagError where flags do not fit each other."""
     if given[flags.CLOUD] == "aws" and not given[flags.ACCOUNT]:
         raise FlagError(f"{given.place(flags.ACCOUNT)} is missing: {given.place(flags.CLOUD)} is aws, which needs it")
-    used: dict[int, str] = {}
-    for flag in (flags.SQL_PORT, flags.HTTP_PORT, flags.INTERNAL_SQL_PORT, flags.INTERNAL_HTTP_PORT, flags.PUBSUB_PORT):
-        other = used.setdefault(given[flag], given.place(flag))
-        if other != given.place(flag):
-            raise FlagError(f"{given.place(flag)} is {given[flag]}, as {other} is: give each port of a pod once")
+    for pod in (flags.ENVIRONMENTD_PORTS, flags.BALANCERD_PORTS):
+        _check_ports(given, pod)
     for switch, ranges in ((flags.INGRESS, flags.INGRESS_RANGES), (flags.EGRESS, flags.EGRESS_RANGES)):
         if given[switch] and not given[ranges]:
             raise FlagError(
                 f"{given.place(switch)} without {given.place(ranges)} would let nothing through:"
                 " name what may pass, 0.0.0.0/0 for everything"
             )
+
+
+def _check_ports(given: Parsed, pod: tuple[Flag[int], ...]) -> None:
+    used: dict[int, str] = {}
+    for flag in pod:
+        other = used.setdefault(given[flag], given.place(flag))
+        if other != given.place(flag):
+            raise FlagError(f"{given.place(flag)} is {given[flag]}, as {other} is: give each port of a pod once")
 
 
 def _keys(given: Parsed) -> tuple[bytes, ...]:

@@ -32,6 +32,7 @@ from fairlead.control.troubles import Troubles
 from fairlead.decide.ask import Answers
 from fairlead.decide.decision import Decision, Hold
 from fairlead.decide.environments import decide, decide_balancer, decide_console
+from fairlead.decide.environments.companions import NOT_TOGETHER
 from fairlead.decide.environments.rollout import needs_update
 from fairlead.decide.environments.seen import BalancerSnapshot, ConsoleSnapshot, Snapshot
 from fairlead.decide.environments.words import REASONS, WRITES
@@ -135,6 +136,10 @@ def environments(
 ) -> tuple[Part[Any], ...]:
     """Its three kinds of rounds, on one set of informers; the first is that of environments."""
     watched = _Watched(client, log)
+    if not settings.license_keys and not settings.disable_license_key_checks:
+        log.warning("signatures of license keys are not checked", help="name those who sign: --license-key-public-key")
+    if settings.create_console and not settings.create_balancers:
+        log.warning("consoles wait for balancers that nobody makes", help=NOT_TOGETHER)
 
     def observe(key: Key, seen: Snapshot, decision: Decision, _: datetime) -> None:
         metrics.decided("materialize", decision.rule)
@@ -202,6 +207,8 @@ def _part(kind: _Kind, watched: _Watched, settings: Settings, metrics: Environme
         optional=(watched.certificates,),
         watcher=metrics.of(kind.name),
         back_off=BACK_OFF,
+        refusals_hold=False,
+        refuses=lambda bad: bad.kind not in ("conflict", "limited"),
         applied=applied,
     )
 

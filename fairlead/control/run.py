@@ -37,6 +37,7 @@ from fairlead.kube.kubeconfig import ClusterConfig
 from fairlead.kube.request import Transport
 from fairlead.webhook.afterwards import Afterwards
 from fairlead.webhook.certificates import Credentials
+from fairlead.webhook.conversion import MOST_HELD
 from fairlead.webhook.conversion_rules import ENVIRONMENTS_NAME
 from fairlead.webhook.conversion_worker import Worker
 from fairlead.webhook.routes import Routes
@@ -51,6 +52,8 @@ CONVERSION_TIMEOUT = 30.0
 """Seconds for a conversion: the API server gives up after so many."""
 LONGEST_ENDING = 10.0
 """Seconds that requests under way get at the end."""
+CONVERSION_ENDING = 5.0
+"""Seconds that conversions under way get at the end, which their contract says."""
 STOP_TIMEOUT = 10.0
 """Seconds that rounds under way get to end after a signal, and what is left to do after admission answers."""
 DRAIN_SECONDS = 5.0
@@ -63,6 +66,7 @@ class Ending:
 
     With the default time-outs all is over in less than the thirty seconds that a pod is given: drain, requests under
     way, STOP_TIMEOUT for what they leave to do (5 + 10 + 10), rounds and lease beside that, and the last traces (3).
+    Conversions leave nothing to do (5 + 5).
     """
 
     def __init__(self, drain: float) -> None:
@@ -149,7 +153,8 @@ async def _fronts(manager: Manager, ground: Ground, stack: AsyncExitStack) -> As
         stack.push_async_callback(worker.close)
         secured = Secured(converting.options.port, converting.certificates, host=converting.options.host)
         made = partial(converting.routes, elsewhere=worker)
-        yield Front("conversion", secured, made, CONVERSION_TIMEOUT, ground, largest=LARGEST)
+        limits = Limits(CONVERSION_ENDING, LARGEST, MOST_HELD)
+        yield Front("conversion", secured, made, CONVERSION_TIMEOUT, ground, limits=limits)
 
 
 async def _rounds(manager: Manager, preflight: Preflight, stop: asyncio.Event) -> None:
@@ -175,6 +180,20 @@ def _tracing(options: OperatorOptions, log: FilteringBoundLogger) -> Iterator[Tr
         traces.close()
 
 
+class Limits(Struct, frozen=True):
+    """What a server's requests are held to, besides their time."""
+
+    ending: float = LONGEST_ENDING
+    """Seconds for those under way at the end, if they may take so many at all."""
+    largest: Mapping[str, int] = {}
+    """Bytes of the largest body by path, where it is not the usual one."""
+    most_held: int | None = None
+    """Bytes of all bodies together."""
+
+
+USUAL_LIMITS = Limits()
+
+
 class Front(Struct, frozen=True):
     """One HTTPS server."""
 
@@ -186,8 +205,7 @@ class Front(Struct, frozen=True):
     ground: Ground
     afterwards: Afterwards | None = None
     """What is left to do after its answers."""
-    largest: Mapping[str, int] = {}
-    """Bytes of the largest body by path, where it is not the usual one."""
+    limits: Limits = USUAL_LIMITS
 
 
 @asynccontextmanager
@@ -204,10 +222,11 @@ async def _serving(front: Front, ending: Ending) -> AsyncIterator[None]:
     front.ground.metrics.show_certificate(front.name, lambda: served.ends_at)
     terms = Terms(
         front.timeout,
-        ending=min(front.timeout, LONGEST_ENDING),
+        ending=min(front.timeout, front.limits.ending),
         cluster=front.ground.options.cluster if front.afterwards is not None else None,
         tls=served.context,
-        largest=front.largest,
+        largest=front.limits.largest,
+        most_held=front.limits.most_held,
     )
     listening = asyncio.Event()
     task = asyncio.create_task(_served(front, front.routes(served), terms, ending, listening))

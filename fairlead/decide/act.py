@@ -56,6 +56,8 @@ class Tell(Struct, frozen=True):
     warning: bool
     reason: str
     text: str
+    repeated: bool = False
+    """Whether every pass that comes to it tells it, and not only the first of several: an Event counts how often."""
 
 
 class Write(Struct, frozen=True, kw_only=True):

@@ -16,15 +16,19 @@ from structlog.types import FilteringBoundLogger
 from fairlead.kube import clock
 from fairlead.kube.calls import Call, Reply
 from fairlead.webhook.conversion_review import OUR_MISTAKE, Converted, Rules, answer, failure
-from fairlead.webhook.conversion_worker import NoWorker, WorkerDied
+from fairlead.webhook.conversion_worker import NoWorker, TooSlow, WorkerDied
 from fairlead.webhook.routes import text
 
 LARGEST_REVIEW = 64 * 1024 * 1024
 """Bytes; a list of 10,000 objects of 2 kB is 20 MB."""
 SMALL_REVIEW = 256 * 1024
 """Bytes that are converted in place: some hundred objects of 2 kB, less than five milliseconds."""
-TIMEOUT = 20.0
-"""Seconds for a large review; the API server gives up after 30."""
+MOST_HELD = 96 * 1024 * 1024
+"""Bytes of all reviews in work together: the largest one, and half as much for those that come meanwhile.
+
+Five reviews of 60 MB at once take 410 MB, both processes together; the chart gives 512."""
+LONGEST = 28.0
+"""Seconds for a large review with its wait for those before it; the API server gives up after 30."""
 JSON = "application/json"
 
 
@@ -81,13 +85,15 @@ class Conversion:
         if self._elsewhere is None or len(body) <= SMALL_REVIEW:
             return answer(body, self._rules)
         try:
-            async with asyncio.timeout(TIMEOUT):
+            async with asyncio.timeout(LONGEST):
                 return await self._elsewhere.convert(body)
         except NoWorker as error:
             self._log.warning("large review converted in place", error=str(error))
             return answer(body, self._rules)
+        except TooSlow as error:
+            return failure(body, f"{error}; ask for fewer objects at once")
         except TimeoutError:
-            return failure(body, f"the conversion took longer than {TIMEOUT:g} seconds; ask for fewer objects at once")
+            return failure(body, f"this conversion and those before it took {LONGEST:g} seconds; ask again later")
         except WorkerDied as error:
             self._log.error("large review not converted", error=str(error))
             return failure(body, OUR_MISTAKE)

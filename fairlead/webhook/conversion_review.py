@@ -160,7 +160,10 @@ def _from_raw(raw: Raw, desired: str, rules: Rules) -> Raw | _Failure:
     made = _converted(tree, desired, rules)
     if isinstance(made, _Failure):
         return made
-    return raw if made is tree else Raw(msgspec.json.encode(made))
+    try:
+        return raw if made is tree else Raw(msgspec.json.encode(made))
+    except RecursionError:
+        return _Failure(f"to {_shown(desired)}: it is nested too deeply")
 
 
 def _converted(tree: object, desired: str, rules: Rules) -> Tree | _Failure:

@@ -23,6 +23,8 @@ from msgspec import structs
 
 from fairlead.webhook.conversion_review import Converted, Rules, answer
 
+TIMEOUT = 20.0
+"""Seconds for one review, from when the process has ended the one before."""
 IDLE_SECONDS = 60.0
 """After which the process ends and gives its memory back."""
 _LENGTHS = struct.Struct("!II")
@@ -33,6 +35,10 @@ _PIECE = 1 << 20
 
 class WorkerDied(Exception):
     """The process ended before it had answered."""
+
+
+class TooSlow(Exception):
+    """The process had its time for a review and has not answered."""
 
 
 class NoWorker(Exception):
@@ -48,12 +54,16 @@ class Worker:
         self._turn = asyncio.Lock()
 
     async def convert(self, body: bytes) -> Converted:
-        """Raises WorkerDied when the process dies of it twice, NoWorker when there can be none."""
+        """Raises WorkerDied when the process dies of it twice, TooSlow, and NoWorker when there can be none.
+
+        It waits its turn for as long as the caller lets it: the time of one review is not that of those before it.
+        """
         async with self._turn:
             try:
-                return await self._exchange(body)
-            except WorkerDied:  # it may have ended from idleness just now
-                return await self._exchange(body)
+                async with asyncio.timeout(TIMEOUT):
+                    return await self._tried(body)
+            except TimeoutError as error:
+                raise TooSlow(f"the conversion took longer than {TIMEOUT:g} seconds") from error
 
     async def close(self) -> None:
         process, self._process = self._process, None
@@ -61,6 +71,12 @@ class Worker:
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
+
+    async def _tried(self, body: bytes) -> Converted:
+        try:
+            return await self._exchange(body)
+        except WorkerDied:  # it may have ended from idleness just now
+            return await self._exchange(body)
 
     async def _exchange(self, body: bytes) -> Converted:
         process = await self._started()

@@ -3,6 +3,9 @@
 A client has so many seconds to send a request, another so many to take the answer; between requests a connection may
 rest for three minutes. One that is slower loses its connection, whatever it is slow at: the handshake, the headers or
 the body. A handler is not disturbed when its client goes away, since what it began must be ended in order.
+
+A server may have a bound on the bytes that it holds. A request that would push it is told to come again, before its
+body is read; clients of Kubernetes do so by themselves.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from structlog.types import FilteringBoundLogger
 
 from fairlead.kube import clock
 from fairlead.kube.calls import Call, Reply
+from fairlead.webhook.bodies import Scale, TooLarge, announced, body_of
 from fairlead.webhook.cluster_label import ClusterLabel
 from fairlead.webhook.routes import LARGEST_BODY, Routes, dispatching, path_of, route_name, text
 
@@ -35,6 +39,8 @@ CUT_SECONDS = 0.01
 """For connections that are still there when the time for them is over."""
 PIECE = 256 * 1024
 """Bytes of an answer that are encrypted at once: the whole of a large one would hold up everything else."""
+RETRY_SECONDS = 1
+"""After which a request may come again that did not fit."""
 LINGER_SECONDS = 2.0
 """For which the rest of an unwanted body is read, so that the answer is not lost with the connection."""
 
@@ -83,6 +89,8 @@ class Terms(Struct, frozen=True):
     tls: ssl.SSLContext | None = None
     largest: Mapping[str, int] = {}
     """Bytes of the largest body by path, where it is not the usual one."""
+    most_held: int | None = None
+    """Bytes of the bodies of all requests in work together; None for no bound."""
 
     def largest_body(self, path: str) -> int:
         return self.largest.get(path, LARGEST_BODY)
@@ -223,10 +231,6 @@ class _Server(web.Server):
         return _Connection(self, loop=self._loop, seconds=self._seconds, **self._kwargs)
 
 
-class _TooLarge(Exception):
-    pass
-
-
 class _Requests:
     """From aiohttp's requests to Calls, from Replies to its responses."""
 
@@ -236,6 +240,7 @@ class _Requests:
         self._measures = measures
         self._log = log
         self._terms = terms
+        self._scale = Scale(terms.most_held)
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         connection = request.protocol
@@ -244,10 +249,11 @@ class _Requests:
         connection.headers_read()
         begun = clock.monotonic()
         route = route_name(request.path, self._routes)
-        with self._measures.serving(request.method, route):
-            body, reply = await self._reply(request, route, connection)
+        size = announced(request, self._terms.largest_body(request.path))
+        with self._measures.serving(request.method, route), self._scale.holding(size) as fits:
+            body, reply = await self._reply(request, route, connection) if fits else (b"", _later())
             response = _response(reply)
-            if reply.status == 413:
+            if reply.status == 413 or not fits:
                 response.force_close()  # the rest of the body is not worth reading
             await self._send(request, response, reply, connection)
         websocket = request.headers.get("Upgrade", "").lower() == "websocket"
@@ -266,11 +272,11 @@ class _Requests:
         largest = self._terms.largest_body(path_of(call))
         try:
             async with asyncio.timeout(self._terms.timeout):
-                body = await _body(request, largest)
+                body = await body_of(request, largest)
         except TimeoutError:
             connection.cut()
             return b"", text(408, f"the request was not sent within {self._terms.timeout:g} seconds")
-        except _TooLarge:
+        except TooLarge:
             return b"", text(413, f"the body is larger than {largest} bytes")
         except (web.RequestPayloadError, ConnectionError):
             return b"", text(400, "the body cannot be read")
@@ -311,6 +317,11 @@ class _Requests:
                 connection.cut()
 
 
+def _later() -> Reply:
+    refused = text(429, f"other requests hold as many bytes as may be held at once; try again in {RETRY_SECONDS} s")
+    return Reply(refused.status, refused.body, (*refused.headers, ("Retry-After", str(RETRY_SECONDS))))
+
+
 def _response(reply: Reply) -> web.StreamResponse:
     if len(reply.body) <= PIECE:
         return web.Response(status=reply.status, body=reply.body, headers=dict(reply.headers))
@@ -322,16 +333,3 @@ def _response(reply: Reply) -> web.StreamResponse:
 def _is_open(request: web.BaseRequest) -> bool:
     """Whether an answer has somewhere to go; a client that gave up has closed the connection."""
     return request.transport is not None and not request.transport.is_closing()
-
-
-async def _body(request: web.BaseRequest, largest: int) -> bytes:
-    if (request.content_length or 0) > largest:
-        raise _TooLarge
-    pieces: list[bytes] = []
-    size = 0
-    async for piece in request.content.iter_any():
-        size += len(piece)
-        if size > largest:
-            raise _TooLarge
-        pieces.append(piece)
-    return b"".join(pieces)

@@ -17,6 +17,7 @@ from tests.chaos.steps import (
     SETTLED,
     SOON,
     TROUBLE,
+    DieAt,
     KillPod,
     Program,
     Step,
@@ -24,7 +25,6 @@ from tests.chaos.steps import (
     in_time,
     one_in_turn,
     pod_of,
-    replica_of,
     zone_of,
 )
 from tests.chaos.world import World, play
@@ -128,33 +128,6 @@ class Rotate(ScaledStep, frozen=True):
     async def play_scaled(self, world: ScaledWorld) -> None:
         if name := pod_of(world, self.pod):
             world.label_pod(name, ROTATE, "true")
-
-
-class DieAt(ScaledStep, frozen=True):
-    """The process is killed before its nth effect from now on is sent, or after it is carried out."""
-
-    replica: int
-    nth: int
-    before: bool
-
-    async def play_scaled(self, world: ScaledWorld) -> None:
-        replica = replica_of(world, self.replica)
-        process, left = replica.process, self.nth
-        if process is None:
-            return
-
-        async def strike(_what: str, _number: int) -> None:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                process.wire.is_dead = True
-                asyncio.get_running_loop().call_soon(replica.kill)
-                await asyncio.Event().wait()
-
-        if self.before:
-            process.wire.at_effect = strike
-        else:
-            process.wire.after_effect = strike
 
 
 class ScaledProgram(Program, frozen=True):

@@ -13,7 +13,7 @@ from fairlead.kube.faults import Fault
 from fairlead.kube.request import Request, place_of
 from fairlead.sim.behaviour import CRASH_AFTER, HOLD, IMAGE_PULL
 from tests.chaos.plans import Setting, ZonePlan
-from tests.chaos.world import Replica, World, play
+from tests.chaos.world import Process, Replica, World, play
 
 # Each step names things by number; a number counts round those that there are.
 
@@ -214,6 +214,19 @@ class Cut(Step, frozen=True):
         replica.mend()
 
 
+class DieAt(Step, frozen=True):
+    """The process is killed before its nth effect from now on is sent, or after it is carried out."""
+
+    replica: int
+    nth: int
+    before: bool
+
+    async def play(self, world: World) -> None:
+        replica = replica_of(world, self.replica)
+        if replica.process is not None:
+            killed_at(replica, replica.process, self.nth, before=self.before)
+
+
 class Program(Struct, frozen=True):
     setting: Setting
     steps: tuple[Step, ...]
@@ -268,6 +281,34 @@ def replica_of(world: World, number: int) -> Replica:
     """0 is the leader, if there is one."""
     order = sorted(world.replicas, key=lambda replica: replica is not world.leader())
     return order[number % len(order)]
+
+
+def killed_at(
+    replica: Replica,
+    process: Process,
+    nth: int,
+    *,
+    before: bool,
+    matters: Callable[[str], bool] = lambda _: True,
+    struck: Callable[[str], None] = lambda _: None,
+) -> None:
+    """The process dies at its nth effect of those that matter, before it is sent or after it is carried out."""
+    left = nth
+
+    async def strike(what: str, _number: int) -> None:
+        nonlocal left
+        counts = matters(what)
+        left -= counts
+        if counts and left == 0:
+            struck(what)
+            process.wire.is_dead = True
+            asyncio.get_running_loop().call_soon(replica.kill)
+            await asyncio.Event().wait()
+
+    if before:
+        process.wire.at_effect = strike
+    else:
+        process.wire.after_effect = strike
 
 
 def one_in_turn(*kinds: st.SearchStrategy[Step]) -> st.SearchStrategy[Step]:

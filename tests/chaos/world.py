@@ -142,12 +142,7 @@ class World:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[World]:
         """Cluster and kubelet at work; the zones are there and at rest on their first template, nobody operates."""
-        kubelet = Kubelet(
-            Client(self.cluster.transport(master("kubelet"))),
-            ready_after=self.setting.ready_after,
-            gone_after=self.setting.gone_after,
-        )
-        tasks = [asyncio.create_task(work) for work in (self.cluster.run(), kubelet.run())]
+        tasks = [asyncio.create_task(work) for work in (self.cluster.run(), self.kubelet().run())]
         try:
             for zone in self.setting.zones:
                 self.create(zone)
@@ -166,6 +161,13 @@ class World:
             for process in self.processes:
                 await process.wire.close()
         self.check()
+
+    def kubelet(self) -> Kubelet:
+        return Kubelet(
+            Client(self.cluster.transport(master("kubelet"))),
+            ready_after=self.setting.ready_after,
+            gone_after=self.setting.gone_after,
+        )
 
     def start(self) -> None:
         for _ in range(self.setting.operators):
@@ -202,11 +204,14 @@ class World:
         self._names += 1
         name = f"operator-{self._names}"
         self.judge.begins(name)
-        transport = self.cluster.transport(master(name))
-        process = Process(name, Wire(name, transport, self.cluster.network.call, self.judge, self._note))
+        process = Process(name, self.wire(name))
         self.processes.append(process)
         self.each_process(process)
         return process
+
+    def wire(self, name: str) -> Wire:
+        transport = self.cluster.transport(master(name))
+        return Wire(name, transport, self.cluster.network.call, self.judge, self._note)
 
     async def operate(self, process: Process) -> None:
         options = OperatorOptions(

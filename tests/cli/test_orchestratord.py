@@ -311,9 +311,76 @@ def test_certificates_that_could_never_be_issued_are_refused(specs: str, end: st
     assert sentence(f"--default-certificate-specs={specs}").startswith(f"--default-certificate-specs {end}")
 
 
+NO_AMOUNTS = "set it to an object of quantities, such as"
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "end"),
+    [
+        ("environmentd-default-resources", '{"limits":"4Gi"}', f'"limits" that does not fit: {NO_AMOUNTS}'),
+        ("balancerd-default-resources", '{"requests":{"cpu":true}}', f'"requests" that does not fit: {NO_AMOUNTS}'),
+        ("console-default-resources", '{"limits":{"memory":"4 Gi"}}', f'"limits" that does not fit: {NO_AMOUNTS}'),
+        ("console-default-resources", '{"limits":{"memory":[]}}', f'"limits" that does not fit: {NO_AMOUNTS}'),
+        ("console-default-resources", '{"claims":[{}]}', '"claims" that does not fit: set it to a list of objects'),
+        ("clusterd-toleration", '{"key":1}', '"key" that does not fit: set it to a text in quotes'),
+        (
+            "clusterd-toleration",
+            '[{"key":"a"},{"effect":{}}]',
+            '"effect" that does not fit: set it to a text in quotes',
+        ),
+        ("environmentd-toleration", '{"tolerationSeconds":"30"}', '"tolerationSeconds" that does not fit: set it to a'),
+        ("environmentd-toleration", '{"tolerationSeconds":true}', '"tolerationSeconds" that does not fit: set it to a'),
+        ("console-affinity", '{"nodeAffinity":[]}', '"nodeAffinity" that does not fit: set it to a JSON object'),
+    ],
+)
+def test_what_no_pod_could_be_given_is_refused(flag: str, value: str, end: str) -> None:
+    assert sentence(f"--{flag}={value}").startswith(f"--{flag} has a value of {end}")
+
+
+def test_quantities_are_texts_or_numbers_and_a_null_is_nothing() -> None:
+    resources: Json = {
+        "limits": {"cpu": 1, "memory": "4Gi", "ephemeral-storage": "1e9", "x/y": ".5", "z": 0.5},
+        "requests": None,
+        "claims": [{"name": "gpu"}],
+    }
+
+    made = settings(
+        f"--environmentd-default-resources={json.dumps(resources)}",
+        '--environmentd-toleration={"key":null,"operator":"Exists","tolerationSeconds":30}',
+    )
+
+    assert made.environmentd.default_resources == resources
+    assert made.environmentd.tolerations == ({"key": None, "operator": "Exists", "tolerationSeconds": 30},)
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [
+        ("environmentd-cluster-replica-sizes", '{"a":{"scale":%s}}'),
+        ("environmentd-default-resources", '{"limits":{"cpu":%s}}'),
+        ("default-certificate-specs", '{"internal":{"privateKeySize":%s}}'),
+        ("additional-crd-columns", '[{"priority":%s}]'),
+        ("console-affinity", '{"nodeAffinity":{"weight":%s}}'),
+    ],
+)
+def test_numbers_that_json_does_not_have_are_refused(flag: str, value: str) -> None:
+    for word in ("NaN", "Infinity", "-Infinity"):
+        said = sentence(f"--{flag}={value % word}")
+        assert said == f"--{flag} holds {word}, which is no number of JSON: correct it"
+    assert sentence(f"--{flag}={value % '1e999'}") == f"--{flag} holds a number out of range: correct it"
+
+
 @pytest.mark.parametrize(
     ("word", "told"),
     [
+        (
+            "--balancerd-http-port=6875",
+            "--balancerd-http-port is 6875, as --balancerd-sql-port is: give each port of a pod once",
+        ),
+        (
+            "--balancerd-internal-http-port=6876",
+            "--balancerd-internal-http-port is 6876, as --balancerd-http-port is: give each port of a pod once",
+        ),
         ("--cloud-provider=ibm", '--cloud-provider is "ibm": set it to local, docker, mzcompose, cloudtest, aws, gcp,'),
         ("--cloud-provider=aws", "--aws-account-id is missing: --cloud-provider is aws, which needs it"),
         ("--image-pull-policy=Sometimes", '--image-pull-policy is "Sometimes": set it to always, if-not-present or'),
@@ -321,7 +388,8 @@ def test_certificates_that_could_never_be_issued_are_refused(specs: str, end: st
         ("--webhook-service-namespace=a.b", '--webhook-service-namespace is "a.b": a name has up to 63'),
         ("--scheduler-name=A b", '--scheduler-name is "A b": a name has up to 253'),
         ("--webhook-cert-reload-interval=soon", "--webhook-cert-reload-interval is no time: "),
-        ("--webhook-cert-reload-interval=0s", '--webhook-cert-reload-interval is "0s": set it to a time longer'),
+        ("--webhook-cert-reload-interval=0s", '--webhook-cert-reload-interval is "0s": set it to 1s or more'),
+        ("--webhook-cert-reload-interval=999ms", '--webhook-cert-reload-interval is "999ms": set it to 1s or more'),
         ("--environmentd-node-selector=disk", '--environmentd-node-selector holds "disk": write each entry as key=val'),
         ("--environmentd-affinity={", "--environmentd-affinity is not JSON (Expecting property name"),
         ("--environmentd-affinity=[]", "--environmentd-affinity is no JSON object: set it to an affinity of pods"),

@@ -1,154 +1,252 @@
-"""The operator of environments around its rules: leadership, definitions, back-off, memory."""
+"""The environment part with its engine on the embedded cluster: what people do to its objects keeps it from nothing."""
 
 from __future__ import annotations
 
 import asyncio
-from itertools import pairwise
+from base64 import b64encode
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import msgspec
 
-from fairlead.api.environments import CONSOLES, MATERIALIZES, ROLES
+from fairlead.api.apps import STATEFULSETS
+from fairlead.api.core import CONFIGMAPS, PODS, SECRETS, SERVICES
+from fairlead.api.environments import MATERIALIZES, NAME, NIL, RESOURCE_ID, Settings
 from fairlead.api.meta import Ref
-from fairlead.decide.apiversions.register import DEFINITIONS
-from fairlead.kube import clock, request
-from fairlead.kube.faults import Fault
-from fairlead.kube.request import MERGE_PATCH, Request
-from tests.control.estate import IMAGE, SPACE, Estate, play
+from fairlead.control.assembly import assemble
+from fairlead.control.metrics import Metrics
+from fairlead.control.options import ConversionOptions, EnvironmentsOptions, OperatorOptions
+from fairlead.kube import request
+from fairlead.kube.client import Client
+from fairlead.kube.errors import NotFound
+from fairlead.kube.faults import Faulty
+from fairlead.kube.request import MERGE_PATCH
+from fairlead.sim.access import master
+from fairlead.sim.behaviour import HOLD
+from fairlead.sim.cluster import FIRST_NAMESPACES, Cluster
+from fairlead.sim.environmentd import Environments
+from fairlead.sim.environmentd_rules import CATCH_UP
+from fairlead.sim.kubelet import Kubelet
+from fairlead.sim.kubelet.programs import Programs
+from fairlead.sim.time import run
+from tests.control.world import Log
+from tests.licenses import a_license_key
+
+Tree = dict[str, Any]
+OLD, NEXT, NEWER = (f"materialize/environmentd:v26.{minor}.0" for minor in range(3))
+SPEC = {
+    "environmentdImageRef": OLD,
+    "backendSecretName": "backend",
+    "environmentId": "12345678-1234-1234-1234-123456789012",
+}
+OWN = Ref(MATERIALIZES, "e", "m")
+LOOK_EVERY = 0.05
 
 
-def test_a_rollout_from_change_to_promotion_and_then_rest() -> None:
-    async def scenario(estate: Estate) -> None:
-        async with estate.operating(create_balancers=True, create_console=True):
-            await estate.until(lambda: bool(estate.log.of("ready")))
-            await estate.environment()
-            await estate.until(lambda: estate.serves(1))
+class Scene:
+    def __init__(self, cluster: Cluster, wire: Faulty, log: Log) -> None:
+        self.cluster, self.wire, self.log = cluster, wire, log
+        self.client = Client(cluster.transport())
 
-            await estate.change(environmentdImageRef=IMAGE.format(1))
+    @property
+    def status(self) -> Tree:
+        return self.cluster.get(MATERIALIZES, "e", "m").get("status") or {}
 
-            await estate.until(lambda: estate.serves(2), within=30)
+    @property
+    def reason(self) -> str:
+        return str((self.status.get("conditions") or [{}])[0].get("reason"))
+
+    @property
+    def selected(self) -> str:
+        service = self.cluster.get(SERVICES, "e", f"mz{self.status['resourceId']}-environmentd")
+        return str(service["spec"]["selector"][NAME])
+
+    def ref(self, resource: Any, name: str) -> Ref:
+        return Ref(resource, "e", f"mz{self.status['resourceId']}-{name}")
+
+    async def generations(self) -> list[str]:
+        """Names of all objects that belong to a generation, without what they share."""
+        listed = [await self.client.list(kind, Tree, namespace="e") for kind in (STATEFULSETS, SERVICES, CONFIGMAPS)]
+        names = [each["metadata"]["name"] for one in listed for each in one.items]
+        return sorted(name.partition("-")[2] for name in names if name[-1].isdigit())
+
+    async def patch(self, ref: Ref, tree: Tree) -> None:
+        await self.client.call(request.patch(ref, MERGE_PATCH, msgspec.json.encode(tree)))
+
+    async def unlabel(self, ref: Ref) -> None:
+        await self.patch(ref, {"metadata": {"labels": {RESOURCE_ID: None}}})
+
+    async def until(self, holds: Callable[[], bool], within: float = 300.0) -> None:
+        for _ in range(int(within / LOOK_EVERY)):
+            if holds():
+                return
+            await asyncio.sleep(LOOK_EVERY)
+        raise AssertionError(f"after {within} seconds: {self.status}")
+
+    async def promoted(self, generation: int) -> None:
+        await self.until(lambda: self.reason == "Applied" and self.status["activeGeneration"] == generation)
+
+    def mark(self) -> int:
+        return len(self.log.records)
+
+    def writes(self, since: int) -> list[str]:
+        """What the operator wrote to, in order."""
+        return [keys["subject"] for _, _, keys in self.log.records[since:] if "verb" in keys]
+
+
+@asynccontextmanager
+async def a_scene(
+    promote_takes: float = 0.5, *, console: bool = False, balancers: bool = False
+) -> AsyncIterator[Scene]:
+    """An environment whose first generation serves."""
+    cluster = Cluster(seed=1, namespaces=(*FIRST_NAMESPACES, "e", "ops"))
+    wire, log = Faulty(cluster.transport(master("operator"))), Log()
+    settings = Settings(operator_namespace="ops", create_console=console, create_balancers=balancers)
+    conversion = ConversionOptions(service_name="fn", service_namespace="ops")
+    options = OperatorOptions(
+        process="orchestratord",
+        identity="me",
+        parts=("environments",),
+        home="ops",
+        lease="orchestratord",
+        rejoins=True,
+        environments=EnvironmentsOptions(settings=settings, conversion=conversion),
+    )
+    running = [asyncio.create_task(cluster.run())]
+    manager = await assemble(options, "default", wire, Metrics(), log.logger(), cluster.network.call)
+    assert manager.converting is not None
+    cluster.network.serve("fn.ops.svc", manager.converting.conversion())
+    stands = Environments(catch_up=0.5, promote_takes=promote_takes)
+    programs = Programs(stands.make, extra=stands.record)
+    cluster.network.ask(programs.find)
+    kubelet = Kubelet(Client(cluster.transport(master("kubelet"))), programs=programs)
+    running += [asyncio.create_task(manager.run()), asyncio.create_task(kubelet.run())]
+    scene = Scene(cluster, wire, log)
+    try:
+        await asyncio.wait_for(manager.leading.wait(), 60)
+        await _made(scene)
+        await scene.promoted(1)
+        yield scene
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+async def _made(scene: Scene) -> None:
+    data = {"license_key": a_license_key(aud=NIL), "metadata_backend_url": "a", "persist_backend_url": "b"}
+    entries = {key: b64encode(value.encode()).decode() for key, value in data.items()}
+    secret = {"metadata": {"name": "backend"}, "data": entries}
+    await scene.client.call(request.create(SECRETS, "e", msgspec.json.encode(secret)))
+    tree = {"apiVersion": MATERIALIZES.api_version, "kind": "Materialize", "metadata": {"name": "m"}, "spec": SPEC}
+    await scene.client.call(request.create(MATERIALIZES, "e", msgspec.json.encode(tree)))
+
+
+async def _deleting(scene: Scene, ref: Ref) -> None:
+    """Somebody who deletes an object as soon as it is there."""
+    while True:
+        with suppress(NotFound):
+            await scene.client.call(request.delete(ref))
+        await asyncio.sleep(0.01)
+
+
+def test_an_object_that_lost_its_label_is_neither_made_again_nor_left_behind() -> None:
+    async def play() -> None:
+        for resource, name in ((STATEFULSETS, "environmentd-1"), (CONFIGMAPS, "listeners-1")):
+            async with a_scene() as scene:
+                await asyncio.sleep(5)
+                mark = scene.mark()
+
+                await scene.unlabel(scene.ref(resource, name))
+                await asyncio.sleep(120)
+
+                assert scene.writes(mark) == []
+                await scene.patch(OWN, {"spec": {"environmentdImageRef": NEXT}})
+                await scene.promoted(2)
+                assert await scene.generations() == [
+                    "environmentd-2",
+                    "environmentd-2",
+                    "listeners-2",
+                    "persist-pubsub-2",
+                ]
+
+    run(play(), seed=1)
+
+
+def test_a_generation_that_loses_its_label_while_it_is_promoted_takes_over() -> None:
+    async def play() -> None:
+        async with a_scene(promote_takes=20) as scene:
+            await scene.patch(OWN, {"spec": {"environmentdImageRef": NEXT}})
+            await scene.until(lambda: scene.reason == "Promoting")
+
+            await scene.unlabel(scene.ref(STATEFULSETS, "environmentd-2"))
+            await scene.promoted(2)
+
+            assert scene.selected.endswith("environmentd-2")
+
+    run(play(), seed=1)
+
+
+def test_a_promotion_ends_although_the_secret_is_gone() -> None:
+    async def play() -> None:
+        async with a_scene(promote_takes=5) as scene:
+            await scene.patch(OWN, {"spec": {"environmentdImageRef": NEXT}})
+            await scene.until(lambda: scene.reason == "Promoting")
+
+            await scene.client.call(request.delete(Ref(SECRETS, "e", "backend")))
+            await scene.promoted(2)
+
+            assert scene.selected.endswith("environmentd-2")
+            assert [keys for keys in scene.log.of("reconcile failed: backend secret missing") if "object" in keys]
+
+    run(play(), seed=1)
+
+
+def test_somebody_who_deletes_what_is_made_does_not_keep_the_operator_busy() -> None:
+    async def play() -> None:
+        async with a_scene() as scene:
+            await asyncio.sleep(15)
+            ref, mark = scene.ref(CONFIGMAPS, "listeners-1"), scene.mark()
+            deleting = asyncio.create_task(_deleting(scene, ref))
+
             await asyncio.sleep(60)
-            begun = len(estate.requests)
-            await asyncio.sleep(1800)
-            writes = [each for _, each in estate.requests[begun:] if each.method != "GET"]
-            assert {each.path.rsplit("/", 1)[1] for each in writes} <= {"orchestratord"}, "the lease alone is renewed"
 
-    play(scenario)
+            assert 5 <= scene.writes(mark).count(str(ref)) <= 7
+            deleting.cancel()
+            await asyncio.sleep(15)
+            assert "listeners-1" in await scene.generations()
 
-
-def test_a_new_leader_registers_what_was_deleted_meanwhile_and_goes_on() -> None:
-    async def scenario(estate: Estate) -> None:
-        async with estate.operating("one") as first:
-            await first.leading.wait()
-            await estate.environment()
-            await estate.until(lambda: estate.serves(1))
-            async with estate.operating("two") as second:
-                await second.ready.wait()
-                await estate.client.call(request.delete(Ref(DEFINITIONS, "", f"{CONSOLES.plural}.{CONSOLES.group}")))
-                await asyncio.sleep(10)
-                estate.fault = lambda sent: Fault("status", status=500) if _by(sent, "one") else None
-                await estate.until(second.leading.is_set, within=60)
-
-                await estate.change(environmentdImageRef=IMAGE.format(1))
-
-                await estate.until(lambda: estate.serves(2), within=60)
-
-    play(scenario)
+    run(play(), seed=1)
 
 
-def _by(sent: Request, identity: str) -> bool:
-    """Whether a lease is renewed by this replica."""
-    return "/leases/" in sent.path and f'"{identity}"'.encode() in sent.body
-
-
-def test_the_leader_begins_as_soon_as_the_definitions_are_there() -> None:
-    """Those who list them have been told for a while that there are none, and wait longer and longer."""
-
-    async def scenario(estate: Estate) -> None:
-        late = clock.monotonic() + 15.0
-
-        def refused(sent: Request) -> Fault | None:
-            is_early = clock.monotonic() < late and "customresource" in sent.path
-            return Fault("status", status=503) if is_early and sent.method == "PATCH" else None
-
-        estate.fault = refused
-        async with estate.operating() as manager:
-            await estate.until(lambda: len(estate.log.of("definition registered")) == 3)
-            registered = clock.monotonic()
-            assert registered > late
-
-            await manager.leading.wait()
-
-            assert clock.monotonic() - registered < 2
-
-    play(scenario)
-
-
-def test_an_error_that_lasts_is_tried_less_and_less() -> None:
-    async def scenario(estate: Estate) -> None:
-        estate.fault = lambda sent: Fault("status", status=500) if f"/{ROLES.plural}/" in sent.path else None
-        async with estate.operating() as manager:
-            await manager.leading.wait()
-            await estate.environment()
-            await asyncio.sleep(1800)
-
-            tries = [at for at, sent in estate.requests if sent.method == "PATCH" and f"/{ROLES.plural}/" in sent.path]
-            assert 8 <= len(tries) <= 30
-            gaps = [after - before for before, after in pairwise(tries)]
-            assert max(gaps[:3]) < 20
-            assert max(gaps) > 128, "the longest wait is between 128 and 256 seconds, unless all are looked at"
-            assert estate.status().get("conditions", []) == []
-
-    play(scenario)
-
-
-def test_one_error_costs_one_wait() -> None:
-    async def scenario(estate: Estate) -> None:
-        once = iter([Fault("status", status=422)])
-        estate.fault = lambda sent: next(once, None) if f"/{ROLES.plural}/" in sent.path else None
-        async with estate.operating() as manager:
-            await manager.leading.wait()
-            await estate.environment()
-
-            await estate.until(lambda: estate.serves(1), within=20)
-
-    play(scenario)
-
-
-def test_objects_that_come_to_be_stored_in_an_old_version_are_migrated_again() -> None:
-    async def scenario(estate: Estate) -> None:
-        ref = Ref(DEFINITIONS, "", f"{MATERIALIZES.plural}.{MATERIALIZES.group}")
-
-        def stored() -> list[str]:
-            versions: list[str] = estate.cluster.get(DEFINITIONS, "", ref.name)["status"]["storedVersions"]
-            return versions
-
-        async with estate.operating() as manager:
-            await manager.leading.wait()
-            await asyncio.sleep(60)
-            assert stored() == ["v1alpha2"]
-
-            body = msgspec.json.encode({"status": {"storedVersions": ["v1alpha1", "v1alpha2"]}})
-            await estate.client.call(request.patch(ref, MERGE_PATCH, body, "status"))
-            assert stored() == ["v1alpha1", "v1alpha2"]
-
-            await estate.until(lambda: stored() == ["v1alpha2"], within=60)
-
-    play(scenario)
-
-
-def test_what_was_applied_is_forgotten_with_its_environment() -> None:
-    async def scenario(estate: Estate) -> None:
-        async with estate.operating() as manager:
-            await manager.leading.wait()
-            await estate.environment()
-            await estate.until(lambda: estate.serves(1))
-            applied = manager._parts[0].applied
-            assert applied is not None
-            assert len(applied) > 3
-
-            await estate.client.call(request.delete(Ref(MATERIALIZES, SPACE, "m")))
+def test_a_pod_that_breaks_while_its_template_is_replaced_is_not_waited_for() -> None:
+    async def play() -> None:
+        async with a_scene() as scene:
+            await scene.patch(OWN, {"spec": {"environmentdImageRef": NEXT, "podAnnotations": {CATCH_UP: "never"}}})
             await asyncio.sleep(30)
+            name = scene.ref(PODS, "environmentd-2-0")
+            scene.wire.freeze("statefulsets")
+            await scene.patch(name, {"metadata": {"annotations": {HOLD: "true"}}})
+            await asyncio.sleep(3)
+            await scene.patch(OWN, {"spec": {"environmentdImageRef": NEWER}})
+            await asyncio.sleep(3)
 
-            assert len(applied) == 0
+            scene.wire.thaw("statefulsets")
+            await asyncio.sleep(120)
 
-    play(scenario)
+            pod = scene.cluster.get(PODS, "e", name.name)
+            assert pod["spec"]["containers"][0]["image"] == NEWER
+
+    run(play(), seed=1)
+
+
+def test_that_consoles_need_balancers_is_told_at_the_start() -> None:
+    async def play() -> None:
+        async with a_scene(console=True) as alone, a_scene(console=True, balancers=True) as both:
+            said = [scene.log.of("consoles wait for balancers that nobody makes") for scene in (alone, both)]
+
+            assert [len(each) for each in said] == [1, 0]
+            assert "--create-balancers" in said[0][0]["help"]
+
+    run(play(), seed=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import reduce
 from typing import Any
 
 import msgspec
@@ -17,6 +18,12 @@ class Unfit(Exception):
     """A widget has no counterpart."""
 
 
+def nested(depth: int) -> list[Any]:
+    """Lists in one another."""
+    innermost: list[Any] = []
+    return reduce(lambda inner, _: [inner], range(depth), innermost)
+
+
 def convert(tree: Tree, desired: str) -> Tree:
     """`size` of v1 is `width` of v2; a spec may ask for every way to fail."""
     spec = tree.get("spec") or {}
@@ -27,6 +34,8 @@ def convert(tree: Tree, desired: str) -> Tree:
             raise KeyError(spec["secret"])
         case "die":
             os._exit(1)
+        case "nest":
+            return {**tree, "apiVersion": desired, "spec": nested(5000)}
         case "answer nonsense":
             return {"apiVersion": "v3"}
     ours, theirs = ("size", "width") if desired == NEW else ("width", "size")

@@ -12,7 +12,7 @@ from fairlead.kube.calls import Reply
 from fairlead.sim.time import run
 from fairlead.webhook.conversion import LARGEST_REVIEW, SMALL_REVIEW, Conversion, Reviewed
 from fairlead.webhook.conversion_review import Converted, Tree
-from fairlead.webhook.conversion_worker import NoWorker, WorkerDied
+from fairlead.webhook.conversion_worker import NoWorker, TooSlow, WorkerDied
 from tests.control.world import Log
 from tests.webhook.conversions import NEW, RULES, a_review, a_widget, call
 
@@ -103,7 +103,8 @@ def test_without_another_process_large_reviews_are_converted_here() -> None:
     ("elsewhere", "why"),
     [
         (lambda: Elsewhere(WorkerDied("it ended")), "a mistake of the operator"),
-        (lambda: Elsewhere(seconds=100.0), "longer than 20 seconds"),
+        (lambda: Elsewhere(TooSlow("the conversion took longer than 20 seconds")), "longer than 20 seconds; ask for"),
+        (lambda: Elsewhere(seconds=100.0), "those before it took 28 seconds"),
     ],
 )
 def test_a_large_review_that_is_not_converted_is_a_failure_under_its_uid(

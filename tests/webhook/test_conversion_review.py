@@ -9,7 +9,7 @@ import pytest
 
 from fairlead.webhook.conversion_review import Converted, Rule, Tree, answer, works
 from fairlead.webhook.conversion_rules import ENVIRONMENTS
-from tests.webhook.conversions import NEW, OLD, RULES, Unfit, a_review, a_widget, convert
+from tests.webhook.conversions import NEW, OLD, RULES, Unfit, a_review, a_widget, convert, nested
 
 
 def response(converted: Converted) -> Tree:
@@ -166,6 +166,25 @@ def test_an_object_nested_too_deeply_is_refused() -> None:
 
     assert given.status in (200, 422)
     assert failed(given)
+
+
+@pytest.mark.parametrize("where", ["podLabels", "internalCertificateSpec"])
+def test_depth_that_is_read_but_not_hashed_is_a_refusal_and_no_mistake_of_ours(where: str) -> None:
+    """A null lets the hash look into every object, which takes more of the stack than reading it."""
+    spec = {"environmentdImageRef": "i:v26.0.0", "backendSecretName": "b", where: {"a": None, "b": nested(600)}}
+    tree = {"apiVersion": "materialize.cloud/v1", "kind": "Materialize", "metadata": {"name": "m"}, "spec": spec}
+
+    given = answer(a_review(tree, a_widget(), desired="materialize.cloud/v1alpha1"), ENVIRONMENTS)
+
+    assert "object 0 (m) from materialize.cloud/v1 to materialize.cloud/v1alpha1: it is nested too de" in failed(given)
+    assert response(given)["result"]["reason"] == "BadRequest"
+    assert given.mistakes == ()
+
+
+def test_an_answer_nested_too_deeply_to_be_written_is_refused() -> None:
+    given = answer(a_review(a_widget(do="nest")), RULES)
+
+    assert failed(given) == f"object 0 to {NEW}: it is nested too deeply"
 
 
 def test_the_message_names_five_objects_by_index_name_and_versions() -> None:

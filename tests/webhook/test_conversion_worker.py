@@ -12,10 +12,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from fairlead.sim.time import run
 from fairlead.webhook import conversion_worker
 from fairlead.webhook.conversion_review import Converted, answer
 from fairlead.webhook.conversion_rules import ENVIRONMENTS, ENVIRONMENTS_NAME
-from fairlead.webhook.conversion_worker import NoWorker, Worker, WorkerDied, rules_named
+from fairlead.webhook.conversion_worker import NoWorker, TooSlow, Worker, WorkerDied, rules_named
 from tests.webhook.conversions import NAME, RULES, a_review, a_widget
 
 BODY = a_review(*[a_widget(f"w{number}", note="x" * 2000) for number in range(500)])
@@ -103,6 +104,38 @@ def test_a_review_that_is_given_up_in_the_middle_does_not_spoil_the_next() -> No
         assert await worker.convert(DIFFERENT) == answer(DIFFERENT, RULES)
 
     played(scenario)
+
+
+class Slow(Worker):
+    """Takes the seconds that a review says, in virtual time and without a process."""
+
+    async def _exchange(self, body: bytes) -> Converted:
+        await asyncio.sleep(float(body))
+        return Converted(200, body)
+
+
+def test_the_time_of_a_review_begins_when_the_process_is_free() -> None:
+    async def scenario() -> None:
+        worker = Slow(NAME)
+
+        given = await asyncio.gather(*[worker.convert(b"19") for _ in range(3)])
+
+        assert given == [Converted(200, b"19")] * 3
+
+    run(scenario(), seed=0)
+
+
+def test_a_review_that_takes_too_long_is_given_up_and_the_next_one_is_answered() -> None:
+    async def scenario() -> None:
+        worker = Slow(NAME)
+
+        slow, quick = await asyncio.gather(worker.convert(b"21"), worker.convert(b"1"), return_exceptions=True)
+
+        assert isinstance(slow, TooSlow)
+        assert str(slow) == "the conversion took longer than 20 seconds"
+        assert quick == Converted(200, b"1")
+
+    run(scenario(), seed=0)
 
 
 def test_one_that_has_nothing_to_do_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,18 +2,18 @@
 
 What was applied and has not been touched since is left alone. A refusal stands until it is tried again; an object that
 somebody changes back right after it was applied is left to that somebody for a while, so that two writers do not keep
-each other and the API server busy.
+each other and the API server busy. That goes for one that somebody deletes again, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fairlead.api.environments import MANAGER
 from fairlead.api.meta import Meta, Ref
-from fairlead.decide.act import AnyWrite, Apply, Create, Does
+from fairlead.decide.act import AnyWrite, Apply, Create, Delete, Does
 from fairlead.decide.ask import Answers, Bad, Good
 from fairlead.decide.environments.objects.wanted import Wanted
 from fairlead.decide.environments.seen import Applied
@@ -30,6 +30,9 @@ class Facts(Struct, frozen=True):
     answers: Answers
     existing: Existing
     """What the caches show of an object."""
+    occasion: str = ""
+    """What the writes are made for. Whoever comes back to an earlier wish, as when a spec is changed to and fro, makes
+    other writes than before, and is not taken for somebody who undoes them."""
 
 
 class Refusal(Struct, frozen=True):
@@ -69,7 +72,7 @@ def missing(objects: Iterable[Wanted], does: Does, facts: Facts) -> Lacking:
 def applied(wanted: Wanted, does: Does, facts: Facts) -> Apply:
     """It tells what was there before, so that an answer about one incarnation is not taken for that about another."""
     found = facts.existing(wanted.ref)
-    before = (facts.applied or {}).get(wanted.ref) or ("" if found is None else found.uid)
+    before = (facts.applied or {}).get(wanted.ref) or ("nothing" if found is None else found.uid)
     return Apply(
         ref=wanted.ref,
         body=wanted.body,
@@ -77,7 +80,7 @@ def applied(wanted: Wanted, does: Does, facts: Facts) -> Apply:
         force=True,
         does=does,
         scope=facts.scope,
-        change_from=before,
+        change_from=f"{before} {facts.occasion}".strip(),
         change_to=wanted.digest,
         refusable=True,
     )
@@ -91,6 +94,7 @@ def created(wanted: Wanted, does: Does, facts: Facts) -> Create:
         body=wanted.body,
         does=does,
         scope=facts.scope,
+        change_from=facts.occasion,
         change_to=wanted.digest,
         refusable=True,
     )
@@ -106,8 +110,14 @@ def sorted_out(writes: Iterable[Apply | Create], facts: Facts) -> Lacking:
         match facts.answers.known.get(write):
             case Bad() as bad:
                 refusals.append(Refusal(ref, bad))
-            case Good() if facts.existing(ref) is not None:
+            case Good() if facts.existing(ref) is not None or not is_removed(ref, facts.answers):
                 undone.append(ref)
             case _:
                 fresh.append(write)
     return Lacking(tuple(fresh), tuple(refusals), tuple(undone))
+
+
+def is_removed(ref: Ref, answers: Answers) -> bool:
+    """Whether we deleted it ourselves a moment ago, whichever incarnation of it that was."""
+    removals = (write.ref for write, each in answers.known.items() if isinstance(write, Delete) and each == Good())
+    return any(structs.replace(each, uid="") == ref for each in removals)

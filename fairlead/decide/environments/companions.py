@@ -9,15 +9,19 @@ from msgspec import Struct
 from fairlead.api.environments import BALANCERS, CONSOLES, GROUP, MATERIALIZES, Balancer, Console
 from fairlead.api.meta import Meta, Ref, Resource
 from fairlead.decide.act import AnyWrite, Delete, Does
+from fairlead.decide.ask import REFUSAL_HOLDS
 from fairlead.decide.decision import Aside
 from fairlead.decide.environments.applying import Facts, Refusal, lacking
-from fairlead.decide.environments.moments import BALANCER
+from fairlead.decide.environments.moments import BALANCER, soon
 from fairlead.decide.environments.objects.balancer import balancer
 from fairlead.decide.environments.objects.console import console
 from fairlead.decide.environments.objects.wanted import Wanted
+from fairlead.decide.environments.refusals import undoings
 from fairlead.decide.environments.standing import Standing
-from fairlead.decide.environments.words import REASONS
+from fairlead.decide.environments.words import text_of
 from fairlead.decide.reason import Reason
+
+NOT_TOGETHER = "start it with --create-balancers as well, or without --create-console"
 
 
 class Beside(Struct, frozen=True):
@@ -37,25 +41,36 @@ def companions(stand: Standing, now: datetime) -> Beside:
     if stand.active < 1:
         return Beside()
     front = balancer(stand.environment, stand.settings)
-    first = _had(stand, BALANCERS, stand.seen.balancer, front)
+    first = _had(stand, BALANCERS, stand.seen.balancer, front, now)
     page = console(stand.environment, stand.settings)
     if page is not None and not is_ready(stand.seen.balancer):
-        return Beside(first.reports, (_waits(stand),), first.refusals, now + BALANCER)
-    second = _had(stand, CONSOLES, stand.seen.console, page)
-    return Beside((*first.reports, *second.reports), refusals=(*first.refusals, *second.refusals))
+        return both(first, _waits(stand, now, is_coming=front is not None))
+    return both(first, _had(stand, CONSOLES, stand.seen.console, page, now))
+
+
+def both(one: Beside, other: Beside) -> Beside:
+    return Beside(
+        (*one.reports, *other.reports),
+        (*one.asides, *other.asides),
+        (*one.refusals, *other.refusals),
+        min(filter(None, (one.again, other.again)), default=None),
+    )
 
 
 def is_ready(found: Balancer | None) -> bool:
     return found is not None and found.status is not None and found.status.is_ready
 
 
-def _had(stand: Standing, resource: Resource, found: Balancer | Console | None, wanted: Wanted | None) -> Beside:
+def _had(
+    stand: Standing, resource: Resource, found: Balancer | Console | None, wanted: Wanted | None, now: datetime
+) -> Beside:
     if wanted is None:
         return _removed(stand, resource, found)
     meta = None if found is None else found.metadata
-    facts = Facts(stand.uid, stand.seen.applied, stand.seen.answers, lambda _: meta)
+    facts = Facts(stand.uid, stand.seen.applied, stand.seen.answers, lambda _: meta, stand.occasion)
     outdated = lacking((wanted,), Does.APPLY_OBJECT, facts)
-    return Beside(outdated.writes, refusals=outdated.refusals)
+    again = now + REFUSAL_HOLDS if outdated.undone else None
+    return Beside(outdated.writes, undoings(outdated), outdated.refusals, again)
 
 
 def _removed(stand: Standing, resource: Resource, found: Balancer | Console | None) -> Beside:
@@ -74,8 +89,11 @@ def _is_owned(metadata: Meta, uid: str) -> bool:
     )
 
 
-def _waits(stand: Standing) -> Aside:
+def _waits(stand: Standing, now: datetime, *, is_coming: bool) -> Beside:
+    """For the Balancer; one that is switched off comes only when somebody else makes it, and that may take long."""
     about = Ref(BALANCERS, stand.environment.namespace, stand.environment.name)
     detail = "it is not ready" if stand.seen.balancer is not None else "there is none"
-    text = REASONS[Reason.BALANCER_NOT_READY].text.format(object=about.name, detail=detail)
-    return Aside(about, Reason.BALANCER_NOT_READY, text)
+    if not is_coming and stand.seen.balancer is None:
+        detail = f"there is none, and the operator makes none: {NOT_TOGETHER}"
+    aside = Aside(about, Reason.BALANCER_NOT_READY, text_of(Reason.BALANCER_NOT_READY, about.name, detail))
+    return Beside(asides=(aside,), again=now + BALANCER if is_coming else soon(stand.uid, now))

@@ -25,6 +25,7 @@ VERSIONS = (OLD, f"{GROUP}/v1alpha2", f"{GROUP}/v1")
 """The last two have the same fields."""
 ROLE_ARN = "eks.amazonaws.com/role-arn"
 PROMOTING = "Promoting"
+TOO_DEEP = "it is nested too deeply: correct it where it was written"
 
 _NEEDED_SPEC = ("environmentdImageRef", "backendSecretName")
 _NEEDED_STATUS = ("resourceId", "activeGeneration", "conditions")
@@ -58,10 +59,13 @@ def convert(tree: object, desired: str) -> Tree:
     metadata, spec, status = (_object(tree, part) for part in ("metadata", "spec", "status"))
     made = {**tree, "apiVersion": desired, "metadata": metadata or {}}
     annotations = _texts((metadata or {}).get("annotations"))
-    if source == OLD:
-        return made | _newer(spec, status, annotations)
-    if desired == OLD:
-        return made | _older(spec, status, annotations)
+    try:
+        if source == OLD:
+            return made | _newer(spec, status, annotations)
+        if desired == OLD:
+            return made | _older(spec, status, annotations)
+    except RecursionError as error:
+        raise Unconvertible(TOO_DEEP) from error
     return made
 
 

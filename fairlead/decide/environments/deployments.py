@@ -1,13 +1,14 @@
 """Section 3.13, what Balancers and Consoles have in common: a resource id, objects, and whether they are ready.
 
-A Deployment's selector cannot be changed. One with another selector gets the labels of the right one onto its pods, is
-deleted without them, and is made anew, which takes the pods over.
+A Deployment's selector cannot be changed. One with another selector is made as it is wanted in all else, so that its
+pods get the labels of the right one beside those it selects by; then it is deleted without them and made anew, which
+takes the pods over. Where that cannot be, or nobody would miss the pods, they go with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 import msgspec
 from msgspec import Struct, structs
@@ -15,11 +16,13 @@ from msgspec import Struct, structs
 from fairlead.api.apps import DEPLOYMENTS, Deployment
 from fairlead.api.environments import CERTIFICATES, Balancer, CompanionStatus, Condition, Console
 from fairlead.api.meta import LabelSelector, Meta, Ref, Resource
-from fairlead.decide.act import Delete, Does, Patch, PatchKind, Replace, Tell
+from fairlead.decide.act import Delete, Does, Replace, Tell
 from fairlead.decide.ask import Answers
 from fairlead.decide.decision import Decision, Hold, Move, Rule, Verdict
-from fairlead.decide.environments.applying import Facts, lacking
+from fairlead.decide.environments.applying import Facts, lacking, sorted_out
+from fairlead.decide.environments.applying import applied as apply
 from fairlead.decide.environments.identity import resource_id_of
+from fairlead.decide.environments.live import is_owned
 from fairlead.decide.environments.moments import later, soon
 from fairlead.decide.environments.objects.wanted import Wanted, encoded
 from fairlead.decide.environments.reconcile import failures_of, first_answer, kind_missing
@@ -30,6 +33,7 @@ from fairlead.decide.reason import Reason
 
 READY = "Ready"
 DEPLOYMENT_STATUS = "DeploymentStatus"
+INVALID = 422
 
 
 class Companion(Struct, frozen=True, kw_only=True):
@@ -58,7 +62,16 @@ class Companion(Struct, frozen=True, kw_only=True):
 
     @property
     def facts(self) -> Facts:
-        return Facts(self.uid, self.applied, self.answers, self.existing)
+        return Facts(self.uid, self.applied, self.answers, self.existing, str(self.own.metadata.generation))
+
+    @property
+    def held(self) -> tuple[tuple[Ref, Meta], ...]:
+        """All that is seen with its resource id, its own and that of others who have the same."""
+        namespace = self.own.metadata.namespace
+        metas: dict[tuple[Resource, str], Meta] = {key: each.metadata for key, each in self.children.items()}
+        if self.deployment is not None:
+            metas[DEPLOYMENTS, self.deployment.metadata.name] = self.deployment.metadata
+        return tuple((Ref(resource, namespace, name), found) for (resource, name), found in metas.items())
 
     def existing(self, ref: Ref) -> Meta | None:
         if ref.resource == DEPLOYMENTS:
@@ -79,6 +92,21 @@ def begun(seen: Companion, now: datetime) -> Verdict | None:
     return Move(Reason.IDENTIFYING, (_status_write(seen, CompanionStatus(resource_id=chosen)),))
 
 
+def renamed(seen: Companion, now: datetime) -> Verdict | None:
+    """Given another resource id, it gives up what it has under the one before: afterwards nobody would find it."""
+    status, given = seen.own.status, seen.own.spec.resource_id
+    if status is None or not given or given == status.resource_id:
+        return None
+    held = [(ref, found) for ref, found in seen.held if is_owned(found, seen.uid)]
+    writes = tuple(_removed(seen, ref, found) for ref, found in held if found.deletion_timestamp is None)
+    if writes:
+        return Move(Reason.IDENTIFYING, writes)
+    if held:
+        details = tuple((str(ref), "it is being deleted") for ref, _ in held)
+        return Hold(Reason.OBJECTS_GOING, soon(seen.uid, now), details)
+    return Move(Reason.IDENTIFYING, (_status_write(seen, CompanionStatus(resource_id=given)),))
+
+
 def buildable(seen: Companion, now: datetime) -> Verdict | None:
     if seen.trouble:
         return Hold(Reason.SPEC_INVALID, details=((str(seen.ref), seen.trouble),))
@@ -97,14 +125,30 @@ def reselected(seen: Companion, now: datetime) -> Verdict | None:
     selector = _selector_of(wanted)
     if found.spec.selector == selector:
         return None
-    labels = found.spec.template.metadata.labels
-    if not selector.matches(labels):
-        return Move(Reason.SELECTOR_CHANGING, (_labelled(seen, found, ref, selector.match_labels),))
-    if not has_rolled_out(found):
-        detail = "its pods are being replaced by ones with the labels of that selector"
-        return Hold(Reason.SELECTOR_CHANGING, soon(seen.uid, now), ((str(ref), detail),))
-    orphaning = Delete(ref=ref, propagation="Orphan", does=Does.MIGRATE_SELECTOR, scope=seen.uid)
-    return Move(Reason.SELECTOR_CHANGING, (orphaning,))
+    bridge = _bridge(wanted, found)
+    if bridge is None or (is_observed(found) and found.status.available_replicas == 0):
+        return _deleted(seen, ref, "Background")
+    outdated = lacking((bridge,), Does.MIGRATE_SELECTOR, seen.facts)
+    if not outdated and not selector.matches(found.spec.template.metadata.labels):
+        outdated = sorted_out((apply(bridge, Does.MIGRATE_SELECTOR, seen.facts),), seen.facts)
+    if any(refusal.answer.code == INVALID for refusal in outdated.refusals):
+        return _deleted(seen, ref, "Background")
+    if outdated.refusals:
+        return refusal_of(outdated)
+    if outdated.writes:
+        return Move(Reason.SELECTOR_CHANGING, outdated.writes)
+    return undone(outdated, now) or relabelled(seen, found, ref, now)
+
+
+def relabelled(seen: Companion, found: Deployment, ref: Ref, now: datetime) -> Verdict:
+    """All its pods have the labels of the right selector; until then it tells how it is, like any other."""
+    if has_rolled_out(found):
+        return _deleted(seen, ref, "Orphan")
+    said = reported(seen, now)
+    if isinstance(said, Move):
+        return said
+    detail = "its pods are being replaced by ones with the labels of that selector"
+    return Hold(Reason.SELECTOR_CHANGING, soon(seen.uid, now), ((str(ref), detail),))
 
 
 def applied(seen: Companion, now: datetime) -> Verdict | None:
@@ -147,6 +191,7 @@ def reported(seen: Companion, now: datetime) -> Verdict:
 RULES: tuple[Rule[Companion], ...] = (
     Rule("leaving", leaving),
     Rule("begun", begun),
+    Rule("renamed", renamed),
     Rule("buildable", buildable),
     Rule("reselected", reselected),
     Rule("applied", applied),
@@ -166,11 +211,15 @@ def has_rolled_out(deployment: Deployment) -> bool:
     """Whether all its pods are of its newest template and available, and no other is left."""
     status, wanted = deployment.status, deployment.spec.replicas
     return (
-        (status.observed_generation or 0) >= deployment.metadata.generation
+        is_observed(deployment)
         and status.updated_replicas >= wanted
         and status.replicas <= status.updated_replicas
         and status.available_replicas >= status.updated_replicas
     )
+
+
+def is_observed(deployment: Deployment) -> bool:
+    return (deployment.status.observed_generation or 0) >= deployment.metadata.generation
 
 
 class _Selecting(Struct, frozen=True):
@@ -185,13 +234,28 @@ def _selector_of(wanted: Wanted) -> LabelSelector:
     return msgspec.json.decode(wanted.body, type=_Made).spec.selector
 
 
-def _labelled(seen: Companion, found: Deployment, ref: Ref, labels: Mapping[str, str]) -> Patch:
-    """New pods get the labels beside those they are selected by so far."""
-    body = {
-        "metadata": {"resourceVersion": found.metadata.resource_version},
-        "spec": {"template": {"metadata": {"labels": dict(labels)}}},
-    }
-    return Patch(ref=ref, kind=PatchKind.MERGE, body=encoded(body), does=Does.MIGRATE_SELECTOR, scope=seen.uid)
+def _bridge(wanted: Wanted, found: Deployment) -> Wanted | None:
+    """As it is wanted, on the move and with the selector that it has; None where no pod can suit both selectors."""
+    body = msgspec.json.decode(wanted.body, type=dict[str, Any])
+    spec = body["spec"]
+    metadata = spec["template"]["metadata"]
+    metadata["labels"] = {**found.spec.template.metadata.labels, **metadata["labels"]}
+    if not found.spec.selector.matches(metadata["labels"]):
+        return None
+    selector = msgspec.to_builtins(found.spec.selector)
+    spec |= {"selector": {key: value for key, value in selector.items() if value}, "paused": False}
+    return structs.replace(wanted, body=encoded(body))
+
+
+def _deleted(seen: Companion, ref: Ref, propagation: str) -> Move:
+    """The next pass makes it anew."""
+    write = Delete(ref=ref, propagation=propagation, does=Does.MIGRATE_SELECTOR, scope=seen.uid)
+    return Move(Reason.SELECTOR_CHANGING, (write,))
+
+
+def _removed(seen: Companion, ref: Ref, found: Meta) -> Delete:
+    bound = structs.replace(ref, uid=found.uid)
+    return Delete(ref=bound, propagation="Background", does=Does.REMOVE_COMPANION, scope=seen.uid)
 
 
 def _status_write(seen: Companion, status: CompanionStatus, says: Condition | None = None) -> Replace:

@@ -1,6 +1,7 @@
 """Section 3.2, steps 1 to 5: the object is ours, has a status and an environment id, and nobody else has that id.
 
-What goes wrong here is an error of the whole pass: the condition and all objects stay as they are.
+What goes wrong here is an error of the whole pass: the condition and all objects stay as they are. Only a promotion
+that has begun goes on, because the generation before it does not serve any more.
 """
 
 from __future__ import annotations
@@ -121,6 +122,8 @@ RULES: tuple[Rule[Snapshot], ...] = (
     Rule("identified", identified),
     Rule("unique", unique),
 )
+PROVING = ("identified", "unique")
+"""Rules that a promotion under way does not wait for."""
 
 
 class Licence(Struct, frozen=True):

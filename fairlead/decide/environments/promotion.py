@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from msgspec import structs
+
 from fairlead.api.apps import STATEFULSETS
 from fairlead.api.core import CONFIGMAPS
 from fairlead.api.meta import Ref
@@ -24,14 +26,15 @@ from fairlead.decide.environments.leader import (
     state_of,
     unheard,
 )
+from fairlead.decide.environments.live import Looked, makeable
 from fairlead.decide.environments.moments import soon
 from fairlead.decide.environments.objects.generation import generation_objects, public_service
 from fairlead.decide.environments.objects.names import environmentd_name, listeners_name
 from fairlead.decide.environments.readiness import SILENCES, pod_wait
 from fairlead.decide.environments.refusals import refusal_of, undone
-from fairlead.decide.environments.standing import Standing
+from fairlead.decide.environments.standing import Standing, has_environment_id
 from fairlead.decide.environments.statuses import promoted, record
-from fairlead.decide.environments.teardown import leaving, teardown
+from fairlead.decide.environments.teardown import leaving, refs_of, teardown
 from fairlead.decide.reason import Reason
 
 
@@ -54,25 +57,35 @@ def promote(stand: Standing, now: datetime) -> Verdict | Need | None:
     return teardown(stand, stand.active, now) or completed(stand, made.image, now)
 
 
-def recreated(stand: Standing, now: datetime) -> Verdict | None:
-    """Objects of N that somebody deleted are made again, from the spec as it is; those that are there stay."""
-    going = leaving(stand, stand.target, now)
+def recreated(stand: Standing, now: datetime) -> Verdict | Need | None:
+    """Objects of N that somebody deleted are made again, from the spec as it is; those that are there stay.
+
+    The spec may by now name an image that may not follow the running one. The one that was being promoted is recorded
+    nowhere but in the StatefulSet that is gone, and a promotion that was begun has no other way than forward.
+    """
+    looked = makeable(stand, refs_of(stand, stand.target))
+    if not isinstance(looked, Looked):
+        return looked
+    going = leaving(stand, stand.target, now, looked)
     if going is not None:
         return going
+    facts = structs.replace(stand.facts, existing=looked.after(stand.existing))
+    if all(facts.existing(ref) is not None for ref in refs_of(stand, stand.target)):
+        return None
+    if not has_environment_id(stand.seen):
+        sentence = f"objects of generation {stand.target} are lost, and are made again once spec.environmentId is set"
+        return Hold(Reason.SPEC_INVALID, details=((str(stand.ref), sentence),))
     wanted = generation_objects(stand.environment, stand.target, stand.hash, stand.settings)
-    absent = missing(wanted, Does.APPLY_GENERATION, stand.facts)
+    absent = missing(wanted, Does.APPLY_GENERATION, facts)
     if absent.refusals:
         return refusal_of(absent)
-    return Move(Reason.PROMOTING, absent.writes) if absent.writes else None
+    return Move(Reason.PROMOTING, absent.writes) if absent.writes else undone(absent, now)
 
 
 def made_of(stand: Standing, now: datetime) -> Made | Verdict | Need:
     """What N's own objects say about it, read live."""
-    statefulset = stand.statefulset(stand.target)
-    if statefulset is None:
-        raise RuntimeError("a generation whose StatefulSet is missing is recreated first")
     environment = stand.environment
-    one = Ref(STATEFULSETS, environment.namespace, statefulset.metadata.name)
+    one = Ref(STATEFULSETS, environment.namespace, environmentd_name(environment.resource_id, stand.target))
     other = Ref(CONFIGMAPS, environment.namespace, listeners_name(environment.resource_id, stand.target))
     questions = (Ask(Read(one)), Ask(Read(other)))
     if todo := stand.seen.answers.lacking(questions):

@@ -1,7 +1,8 @@
 """Section 3.2: one pass over one environment.
 
 Identity first; then the objects that every generation shares; then the step of the rollout, which is the answer of the
-first rule that has one; then the companions, whatever the step came to.
+first rule that has one; then the companions, whatever the step came to. A promotion that has begun ends whatever else
+is wrong: the generation before it serves nobody any more.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from fairlead.decide.environments.applying import Lacking, lacking
 from fairlead.decide.environments.companions import Beside, companions
 from fairlead.decide.environments.objects.environment import environment_objects, environment_trouble
 from fairlead.decide.environments.promotion import promote
-from fairlead.decide.environments.refusals import UNDONE, refusal_of
+from fairlead.decide.environments.refusals import refusal_of, undoings
 from fairlead.decide.environments.seen import Snapshot
 from fairlead.decide.environments.settling import settle
-from fairlead.decide.environments.standing import Standing, standing_of
+from fairlead.decide.environments.standing import Standing, is_promoting, standing_of
 from fairlead.decide.environments.statuses import shortened
 from fairlead.decide.environments.words import text_of
 from fairlead.decide.reason import Reason
@@ -37,7 +38,8 @@ ENVIRONMENT = "environment"
 ALONE = Beside()
 """Nothing goes with the verdict."""
 
-RULES: tuple[Rule[Standing], ...] = (Rule("promote", promote), Rule("settle", settle), *rollout.RULES)
+PROMOTE = "promote"
+RULES: tuple[Rule[Standing], ...] = (Rule(PROMOTE, promote), Rule("settle", settle), *rollout.RULES)
 """The step of the rollout: case 1, case 3, and what case 2 consists of."""
 
 
@@ -47,10 +49,10 @@ def decide(seen: Snapshot, now: datetime) -> Decision | Need | Anew:
     if isinstance(known, Need | Anew):
         return known
     if known is not None:
-        return decided(*known, seen)
+        rule, verdict = known
+        return promoted_all_the_same(seen, verdict, now) if goes_on(seen, rule) else decided(rule, verdict, seen)
     stand = standing_of(seen)
     shared = shared_objects(stand)
-    # A promotion that has begun ends whatever else is wrong.
     if isinstance(shared, Hold) and not stand.is_promoting:
         return decided(ENVIRONMENT, shared, seen)
     step = first_answer(RULES, stand, now)
@@ -62,7 +64,32 @@ def decide(seen: Snapshot, now: datetime) -> Decision | Need | Anew:
     beside = companions(stand, now)
     if isinstance(shared, Lacking):
         verdict, beside = together(shared, verdict, beside, now)
+    else:
+        beside = structs.replace(beside, asides=(*beside.asides, *told(stand, shared)))
     return decided(rule, with_refusals(verdict, beside), seen, beside)
+
+
+def goes_on(seen: Snapshot, rule: str) -> bool:
+    """Whether a promotion has begun, which ends whatever this rule has found to be wrong."""
+    status = seen.environment.status
+    return rule in identity.PROVING and status is not None and is_promoting(status)
+
+
+def promoted_all_the_same(seen: Snapshot, trouble: Verdict, now: datetime) -> Decision | Need | Anew:
+    """The step of the promotion, and nothing else; what is wrong with the environment's identity is told beside it."""
+    stand = standing_of(seen)
+    step = first_answer(tuple(rule for rule in RULES if rule.name == PROMOTE), stand, now)
+    if isinstance(step, Need | Anew):
+        return step
+    if step is None:
+        raise RuntimeError("a promotion that has begun has no next step")
+    return decided(*step, seen, Beside(asides=told(stand, trouble)))
+
+
+def told(stand: Standing, trouble: Verdict) -> tuple[Aside, ...]:
+    """What would have been the verdict, were nothing being promoted."""
+    details = trouble.details if isinstance(trouble, Hold) else ()
+    return tuple(Aside(stand.ref, trouble.reason, text_of(trouble.reason, *each)) for each in details)
 
 
 def first_answer(rules: tuple[Rule[S], ...], seen: S, now: datetime) -> tuple[str, Verdict] | Need | Anew | None:
@@ -103,11 +130,8 @@ def together(shared: Lacking, verdict: Verdict, beside: Beside, now: datetime) -
         writes = verdict.writes if isinstance(verdict, Move) else ()
         verdict = Move(verdict.reason, (*shared.writes, *writes), verdict.again)
     if shared.undone:
-        asides = tuple(
-            Aside(ref, Reason.OBJECT_UNDONE, text_of(Reason.OBJECT_UNDONE, str(ref), UNDONE)) for ref in shared.undone
-        )
         again = min(filter(None, (beside.again, now + REFUSAL_HOLDS)))
-        beside = structs.replace(beside, asides=(*beside.asides, *asides), again=again)
+        beside = structs.replace(beside, asides=(*beside.asides, *undoings(shared)), again=again)
     return verdict, beside
 
 
@@ -129,8 +153,8 @@ def decided(rule: str, verdict: Verdict, seen: Snapshot, beside: Beside = ALONE)
 
 
 def failures_of(about: Ref, verdict: Verdict) -> tuple[Tell, ...]:
-    """A failed pass is told, in the words of its reason."""
+    """A failed pass is told, in the words of its reason, as often as it fails."""
     if not isinstance(verdict, Hold) or not verdict.reason.fails:
         return ()
     texts = (text_of(verdict.reason, object_, detail) for object_, detail in verdict.details)
-    return tuple(Tell(about, True, verdict.reason.word, shortened(text)) for text in texts)
+    return tuple(Tell(about, True, verdict.reason.word, shortened(text), repeated=True) for text in texts)

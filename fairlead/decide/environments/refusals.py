@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 
 from fairlead.decide.ask import REFUSAL_HOLDS
-from fairlead.decide.decision import Hold
+from fairlead.decide.decision import Aside, Hold
 from fairlead.decide.environments.applying import Lacking
+from fairlead.decide.environments.words import text_of
 from fairlead.decide.reason import Reason
 
-UNDONE = "somebody changed it back right after it was written"
+UNDONE = "somebody changed it back, or deleted it, right after it was written"
 
 
 def refusal_of(lacking: Lacking) -> Hold:
@@ -24,3 +25,9 @@ def undone(lacking: Lacking, now: datetime) -> Hold | None:
         return None
     details = tuple((str(ref), UNDONE) for ref in lacking.undone)
     return Hold(Reason.OBJECT_UNDONE, now + REFUSAL_HOLDS, details)
+
+
+def undoings(lacking: Lacking) -> tuple[Aside, ...]:
+    """The same, where it keeps nothing else from being done."""
+    reason = Reason.OBJECT_UNDONE
+    return tuple(Aside(ref, reason, text_of(reason, str(ref), UNDONE)) for ref in lacking.undone)

@@ -6,9 +6,11 @@ and the point of no return before environmentd is told to lead.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from fairlead.api.apps import STATEFULSETS
+from msgspec import structs
+
+from fairlead.api.apps import STATEFULSETS, StatefulSet
 from fairlead.api.environments import ROLLOUT_HASH
 from fairlead.decide.act import Does
 from fairlead.decide.ask import Bad, Need
@@ -37,6 +39,8 @@ from fairlead.decide.environments.teardown import leaving, removed, teardown
 from fairlead.decide.reason import Reason
 
 INVALID = 422
+LONG_TERMINATING = timedelta(minutes=10)
+"""No pod of environmentd takes so long to shut down."""
 
 
 def needs_update(seen: Snapshot) -> bool:
@@ -54,7 +58,7 @@ def needs_update(seen: Snapshot) -> bool:
 def refused(stand: Standing, now: datetime) -> Verdict | None:
     """An image that may not follow the running one: nothing is touched, and this is said once."""
     running = stand.status.last_completed_rollout_environmentd_image_ref
-    sentence = refused_upgrade(running, stand.spec.environmentd_image_ref) if running else ""
+    sentence = refused_upgrade(running, stand.spec.environmentd_image_ref) if running and has_run(stand) else ""
     if not sentence:
         return None
     write = record(stand, statuses.refused(sentence), now, requested_rollout_hash=stand.hash)
@@ -64,14 +68,22 @@ def refused(stand: Standing, now: datetime) -> Verdict | None:
     return Hold(Reason.UPGRADE_REFUSED, again, ((str(stand.ref), sentence),))
 
 
-def cancelled(stand: Standing, now: datetime) -> Verdict | None:
+def has_run(stand: Standing) -> bool:
+    """Whether there is something to be up- or downgraded: before the first pod got ready, an image may be corrected."""
+    if stand.active > 0 or stand.completed is not None:
+        return True
+    first_one = stand.statefulset(stand.target)
+    return first_one is not None and first_one.status.ready_replicas > 0
+
+
+def cancelled(stand: Standing, now: datetime) -> Verdict | Need | None:
     """A rollout that took too long is not begun again before something else is wanted."""
     if stand.requested != stand.hash or stand.reason != ROLLOUT_TIMEOUT:
         return None
-    gone = teardown(stand, stand.target, now)
+    write = record(stand, statuses.cancelled(stand), now)
+    gone = teardown(stand, stand.target, now, surely=write is not None)
     if gone is not None:
         return gone
-    write = record(stand, statuses.cancelled(stand), now)
     again = later(stand.uid, now)
     if write is not None:
         return Move(Reason.ROLLOUT_TIMED_OUT, (write,), again)
@@ -82,11 +94,15 @@ def started(stand: Standing, now: datetime) -> Verdict | None:
     """R is what is wanted, in the stored status; what waits or has failed for it already goes on as it is."""
     if stand.requested == stand.hash and stand.reason in (READY_TO_PROMOTE, FAILED_DEPLOY):
         return None
-    write = record(stand, statuses.applying(stand), now, requested_rollout_hash=stand.hash)
+    changes = {"requested_rollout_hash": stand.hash}
+    if not has_run(stand):
+        # As if it began with this spec: the image that never ran is nothing to be compared with any more.
+        changes["last_completed_rollout_environmentd_image_ref"] = stand.spec.environmentd_image_ref
+    write = record(stand, statuses.applying(stand), now, **changes)
     return None if write is None else Move(Reason.APPLYING, (write,))
 
 
-def expired(stand: Standing, now: datetime) -> Verdict | None:
+def expired(stand: Standing, now: datetime) -> Verdict | Need | None:
     """B1: a rollout that is on its way for too long is given up: N goes, and A serves on."""
     if stand.expires is None or now < stand.expires:
         return None
@@ -97,12 +113,12 @@ def expired(stand: Standing, now: datetime) -> Verdict | None:
     return None if write is None else Move(Reason.ROLLOUT_TIMED_OUT, (write,))
 
 
-def vacated(stand: Standing, now: datetime) -> Verdict | None:
+def vacated(stand: Standing, now: datetime) -> Verdict | Need | None:
     """With the strategy that accepts a downtime, A is gone before anything of N is there."""
-    if stand.spec.rollout_strategy != IMMEDIATELY:
+    if stand.spec.rollout_strategy != IMMEDIATELY or stand.active < 1:
         return None
-    gone = teardown(stand, stand.active, now, refusable=True)
-    return gone if gone is None else unless_refused(stand, gone, now)
+    gone = teardown(stand, stand.active, now, surely=stand.statefulset(stand.target) is None, refusable=True)
+    return unless_refused(stand, gone, now) if isinstance(gone, Hold | Move) else gone
 
 
 def applied(stand: Standing, now: datetime) -> Verdict | None:
@@ -110,19 +126,27 @@ def applied(stand: Standing, now: datetime) -> Verdict | None:
     going = leaving(stand, stand.target, now)
     if going is not None:
         return going
-    if is_broken(stand):
-        return unless_refused(stand, replaced(stand), now)
+    if is_broken(stand) or is_overdue(stand, now):
+        return taken_up(stand, unless_refused(stand, replaced(stand), now), now)
     wanted = generation_objects(stand.environment, stand.target, stand.hash, stand.settings)
     outdated = lacking(wanted, Does.APPLY_GENERATION, stand.facts)
     if outdated.refusals:
         return unapplied(stand, outdated.refusals[0], now)
     if outdated.writes:
-        return Move(Reason.APPLYING, outdated.writes)
+        return taken_up(stand, Move(Reason.APPLYING, outdated.writes), now)
     return undone(outdated, now)
 
 
+def taken_up(stand: Standing, verdict: Verdict, now: datetime) -> Verdict:
+    """A rollout that another operator began counts its time from the moment at which N is made to be of it."""
+    if not stand.is_inherited or stand.reason == FAILED_DEPLOY or not isinstance(verdict, Move):
+        return verdict
+    write = record(stand, statuses.applying(stand, anew=True), now)
+    return verdict if write is None else structs.replace(verdict, writes=(write, *verdict.writes))
+
+
 def is_broken(stand: Standing) -> bool:
-    """Whether N is of another rollout and has no ready pod.
+    """Whether N has no ready pod, and is of another rollout or keeps a pod of another.
 
     A StatefulSet waits for a pod to be ready before it replaces it by one of a newer template, so that a pod which
     never gets ready would be waited for for ever.
@@ -130,7 +154,33 @@ def is_broken(stand: Standing) -> bool:
     statefulset = stand.statefulset(stand.target)
     if statefulset is None or statefulset.status.ready_replicas > 0:
         return False
-    return statefulset.metadata.annotations.get(ROLLOUT_HASH) != stand.hash
+    if statefulset.metadata.annotations.get(ROLLOUT_HASH) != stand.hash:
+        return True
+    # A pod that is being replaced is terminating, and is not counted among those of its revision.
+    return is_superseded(statefulset) and statefulset.status.current_replicas > 0
+
+
+def is_superseded(statefulset: StatefulSet) -> bool:
+    """Whether its pods are all of another template than its newest, as far as its status is up to date."""
+    status = statefulset.status
+    return (
+        (status.observed_generation or 0) >= statefulset.metadata.generation
+        and status.replicas > 0
+        and status.updated_replicas == 0
+        and "" not in (status.current_revision, status.update_revision)
+        and status.current_revision != status.update_revision
+    )
+
+
+def is_overdue(stand: Standing, now: datetime) -> bool:
+    """Whether N is so long of this rollout without a ready pod that none of an earlier one can be still terminating.
+
+    The pod may be of a template between the two that the StatefulSet counts pods of, and then only time tells.
+    """
+    statefulset, condition = stand.statefulset(stand.target), stand.condition
+    if statefulset is None or condition is None or statefulset.status.ready_replicas > 0:
+        return False
+    return is_superseded(statefulset) and now - condition.last_transition_time >= LONG_TERMINATING
 
 
 def replaced(stand: Standing) -> Move:

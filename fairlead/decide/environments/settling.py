@@ -14,9 +14,10 @@ from fairlead.decide.act import Does
 from fairlead.decide.ask import Need
 from fairlead.decide.decision import Hold, Move, Verdict
 from fairlead.decide.environments.applying import missing
+from fairlead.decide.environments.live import Looked, makeable
 from fairlead.decide.environments.moments import later
 from fairlead.decide.environments.objects.generation import generation_objects, public_service
-from fairlead.decide.environments.refusals import refusal_of
+from fairlead.decide.environments.refusals import refusal_of, undone
 from fairlead.decide.environments.standing import Standing
 from fairlead.decide.environments.statuses import record, unchanged
 from fairlead.decide.environments.teardown import leaving, teardown
@@ -30,7 +31,8 @@ def settle(stand: Standing, now: datetime) -> Verdict | Need | None:
     healed = heal(stand, now)
     if healed is not None:
         return healed
-    gone = teardown(stand, stand.target, now)
+    # At rest the caches are believed: whoever made something since wrote the status, or is somebody else.
+    gone = teardown(stand, stand.target, now, surely=not is_said(stand))
     if gone is not None:
         return said_with(stand, gone, now)
     if is_said(stand):
@@ -39,25 +41,29 @@ def settle(stand: Standing, now: datetime) -> Verdict | Need | None:
     return Hold(Reason.COMPLETE, later(stand.uid, now)) if write is None else Move(Reason.SETTLING, (write,))
 
 
-def heal(stand: Standing, now: datetime) -> Verdict | None:
+def heal(stand: Standing, now: datetime) -> Verdict | Need | None:
     """Rule 6 and B14: what is missing of A, and the public Service, is created from the spec that A was made from."""
     if stand.active < 1:
         return None
-    going = leaving(stand, stand.active, now)
-    if going is not None:
-        return going
     environment, settings = stand.environment, stand.settings
     wanted = (
         *generation_objects(environment, stand.active, stand.hash, settings),
         public_service(environment, stand.active, settings),
     )
-    absent = missing(wanted, Does.APPLY_GENERATION, stand.facts)
+    looked = makeable(stand, (each.ref for each in wanted))
+    if not isinstance(looked, Looked):
+        return looked
+    going = leaving(stand, stand.active, now, looked)
+    if going is not None:
+        return going
+    facts = structs.replace(stand.facts, existing=looked.after(stand.existing))
+    absent = missing(wanted, Does.APPLY_GENERATION, facts)
     if absent.refusals:
         return refusal_of(absent)
-    return Move(Reason.SETTLING, absent.writes) if absent.writes else None
+    return Move(Reason.SETTLING, absent.writes) if absent.writes else undone(absent, now)
 
 
-def said_with(stand: Standing, gone: Verdict, now: datetime) -> Verdict:
+def said_with(stand: Standing, gone: Verdict | Need, now: datetime) -> Verdict | Need:
     """That N was torn down is said when nothing else is going to be: together with its last deletion."""
     if not isinstance(gone, Move) or len(stand.left_of(stand.target)) > 1 or not is_said(stand):
         return gone

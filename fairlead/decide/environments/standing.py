@@ -19,6 +19,7 @@ from fairlead.api.environments import (
     MATERIALIZES,
     NAME,
     NIL,
+    ROLLOUT_HASH,
     Child,
     Condition,
     MaterializeSpec,
@@ -74,7 +75,13 @@ class Standing(Struct, frozen=True, kw_only=True):
     @property
     def facts(self) -> Facts:
         """What decides whether an object of the environment must be applied."""
-        return Facts(self.uid, self.seen.applied, self.seen.answers, self.existing)
+        return Facts(self.uid, self.seen.applied, self.seen.answers, self.existing, self.occasion)
+
+    @property
+    def occasion(self) -> str:
+        """What tells the rollout from an earlier one to the same hash: an annotation changes no generation."""
+        since = "" if self.condition is None else self.condition.last_transition_time.isoformat()
+        return f"{self.seen.environment.metadata.generation} {(self.requested or '')[:12]} {since}"
 
     @property
     def active(self) -> int:
@@ -133,12 +140,21 @@ class Standing(Struct, frozen=True, kw_only=True):
         condition = self.condition
         if condition is None or condition.reason not in (APPLYING, READY_TO_PROMOTE):
             return None
-        if self.requested != self.hash or self.is_forced:
+        if self.requested != self.hash or self.is_forced or self.is_inherited:
             return None
         try:
             return condition.last_transition_time + timedelta(seconds=self.timeout_seconds)
         except OverflowError:
             return None
+
+    @property
+    def is_inherited(self) -> bool:
+        """Whether the rollout was begun by an operator that knew no hashes: R came with the conversion of the object.
+
+        Its time counts from when it is taken up here, which is when N gets the hash.
+        """
+        found = self.statefulset(self.target)
+        return self.completed is None and found is not None and ROLLOUT_HASH not in found.metadata.annotations
 
     @property
     def timeout_seconds(self) -> float:

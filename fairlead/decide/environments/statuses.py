@@ -47,10 +47,12 @@ class Says(Struct, frozen=True):
     message: str
     observed: int | None = None
     """The generation of the object that was acted on; None for the one that is seen."""
+    anew: bool = False
+    """Whether the time of the rollout counts from here, as it does for another R."""
 
 
-def applying(stand: Standing) -> Says:
-    return Says(APPLYING, f"Applying changes for generation {stand.target}")
+def applying(stand: Standing, *, anew: bool = False) -> Says:
+    return Says(APPLYING, f"Applying changes for generation {stand.target}", anew=anew)
 
 
 def ready_to_promote(stand: Standing) -> Says:
@@ -91,7 +93,7 @@ def record(stand: Standing, says: Says, now: datetime, **changes: object) -> Rep
     restarted = VALUES[says.reason] != "True" and status.requested_rollout_hash != stand.requested
     stored = condition_of(stand.status)
     value = VALUES[says.reason]
-    keeps = stored is not None and stored.status == value and not restarted
+    keeps = stored is not None and stored.status == value and not (restarted or says.anew)
     generation = stand.seen.environment.metadata.generation
     condition = Condition(
         type=CONDITION,

@@ -8,21 +8,39 @@ from msgspec import structs
 
 from fairlead.api.meta import Meta, Ref
 from fairlead.decide.act import Delete, Does
+from fairlead.decide.ask import Need
 from fairlead.decide.decision import Hold, Move, Verdict
+from fairlead.decide.environments.live import Looked, look
 from fairlead.decide.environments.moments import soon
+from fairlead.decide.environments.objects.generation import generation_refs
 from fairlead.decide.environments.standing import Standing
 from fairlead.decide.reason import Reason
 
 
-def teardown(stand: Standing, generation: int, now: datetime, *, refusable: bool = False) -> Verdict | None:
-    """The next deletion, or the wait for the last one; None once nothing of the generation is left."""
+def teardown(
+    stand: Standing, generation: int, now: datetime, *, surely: bool = True, refusable: bool = False
+) -> Verdict | Need | None:
+    """The next deletion, or the wait for the last one; None once nothing of the generation is left.
+
+    When something rests on that, it is made sure of past the caches, which do not show an object without its label.
+    """
     left = stand.left_of(generation)
+    if not left and surely:
+        looked = look(stand, refs_of(stand, generation))
+        if not isinstance(looked, Looked):
+            return looked
+        left = tuple(looked.ours.items())
     if not left:
         return None
     ref, found = left[0]
     if found.deletion_timestamp is not None:
         return going(stand, ref, now)
     return Move(Reason.RETIRING, (removed(stand, ref, found, refusable=refusable),))
+
+
+def refs_of(stand: Standing, generation: int) -> tuple[Ref, ...]:
+    """The names of the objects of a generation, in the order in which they are taken down."""
+    return generation_refs(stand.environment.namespace, stand.environment.resource_id, generation)
 
 
 def removed(stand: Standing, ref: Ref, found: Meta, *, refusable: bool = False) -> Delete:
@@ -36,9 +54,10 @@ def removed(stand: Standing, ref: Ref, found: Meta, *, refusable: bool = False) 
     )
 
 
-def leaving(stand: Standing, generation: int, now: datetime) -> Hold | None:
+def leaving(stand: Standing, generation: int, now: datetime, looked: Looked | None = None) -> Hold | None:
     """The wait for objects of a generation that are being deleted; applying them would not keep them."""
-    for ref, found in stand.left_of(generation):
+    hidden = tuple(looked.ours.items()) if looked is not None else ()
+    for ref, found in (*stand.left_of(generation), *hidden):
         if found.deletion_timestamp is not None:
             return going(stand, ref, now)
     return None

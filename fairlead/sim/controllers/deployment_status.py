@@ -145,8 +145,8 @@ def next_look(deployment: Deployment, status: Status, now: datetime) -> float | 
     condition = condition_of(status, PROGRESSING)
     if not deployment.spec.has_deadline or condition is None or condition.last_update_time is None:
         return None
-    if is_complete(deployment, status) or condition.reason == TIMED_OUT:
-        return None
+    if is_complete(deployment, status) or condition.reason in (TIMED_OUT, COMPLETE):
+        return None  # without a rollout, as while fewer pods are wanted, nothing becomes overdue
     due = condition.last_update_time + timedelta(seconds=deployment.spec.progress_deadline_seconds)
     # A second more, because times in a status have no fractions.
     return max((due - now).total_seconds() + 1.0, 0.0)

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import msgspec
 import pytest
 from msgspec import structs
 
 from fairlead.api.apps import (
-    DEPLOYMENTS,
     Deployment,
-    DeploymentCondition,
-    DeploymentMeta,
-    DeploymentSpec,
-    DeploymentStatus,
-    Template,
-    TemplateMeta,
 )
 from fairlead.api.environments import (
     BALANCERS,
@@ -24,26 +16,22 @@ from fairlead.api.environments import (
     Balancer,
     BalancerdAddress,
     BalancerSpec,
-    CertificateSpec,
     CompanionStatus,
     Condition,
     Console,
     ConsoleSpec,
-    EnvironmentMeta,
     FronteggRouting,
-    IssuerRef,
     Settings,
-    StaticRouting,
 )
-from fairlead.api.meta import LabelSelector, Ref
-from fairlead.decide.act import Apply, Delete, Does, Patch, Replace
+from fairlead.api.meta import Ref
+from fairlead.decide.act import Apply, Does
 from fairlead.decide.ask import Answers, Bad, Good
-from fairlead.decide.decision import Decision, Hold, Move
-from fairlead.decide.environments import decide_balancer, decide_console
-from fairlead.decide.environments.objects.balancer import balancer_objects
-from fairlead.decide.environments.seen import BalancerSnapshot, ConsoleSnapshot
+from fairlead.decide.decision import Hold, Move
+from fairlead.decide.environments import decide_console
+from fairlead.decide.environments.seen import ConsoleSnapshot
 from fairlead.decide.reason import Reason
 from tests.builders import EARLIER, NOW
+from tests.decide.environments.balancing import CERTIFIED, IDENTIFIED, META, SPEC, a_deployment, of, status_in
 from tests.decide.environments.world import NAME_OF_IT, NAMESPACE, NEXT, World, a_ready_condition, promoted
 
 BOTH = Settings(create_balancers=True, create_console=True)
@@ -75,6 +63,29 @@ def test_the_console_waits_for_the_balancer_to_be_ready() -> None:
     world.things[BALANCER].status["conditions"] = [a_ready_condition()]
     world.play()
     assert CONSOLE in world.things
+
+
+def test_a_console_without_balancers_is_not_looked_at_all_the_time_and_says_what_helps() -> None:
+    world = promoted(settings=Settings(create_console=True))
+
+    decision = world.play()
+
+    assert CONSOLE not in world.things
+    assert decision.verdict.again is not None
+    assert timedelta(seconds=5) <= decision.verdict.again - world.now <= timedelta(seconds=9)
+    (aside,) = decision.asides
+    assert "--create-balancers" in aside.text
+
+
+def test_a_console_may_have_a_balancer_that_somebody_else_made() -> None:
+    world = promoted(settings=BOTH)
+    world.remove("console/m")
+    world.things[BALANCER].body["metadata"]["ownerReferences"] = []
+    world.settings = Settings(create_console=True)
+
+    world.play()
+
+    assert {BALANCER, CONSOLE} <= {*world.things}
 
 
 WAITS = {"waits": {}, "is parked": {"rolloutStrategy": "ManuallyPromote"}, "is refused": {"image": "v29.0.0"}}
@@ -176,49 +187,6 @@ def test_a_companion_that_is_refused_fails_the_pass_but_not_the_rollout() -> Non
 
 # What is done for a Balancer or a Console.
 
-SPEC = BalancerSpec(
-    balancerd_image_ref="materialize/balancerd:v26.0.0", static_routing=StaticRouting("e", "mzid-environmentd")
-)
-META = EnvironmentMeta(name="b", namespace="e", uid="uid-b", resource_version="5", generation=1)
-IDENTIFIED = Balancer(META, SPEC, CompanionStatus(resource_id="abc"))
-CERTIFIED = structs.replace(SPEC, external_certificate_spec=CertificateSpec(issuer_ref=IssuerRef("ca")))
-
-
-def a_deployment(**fields: object) -> Deployment:
-    selector = msgspec.json.decode(balancer_objects(IDENTIFIED, Settings())[-1].body)["spec"]["selector"]["matchLabels"]
-    wish = DeploymentSpec(
-        replicas=2,
-        selector=LabelSelector(fields.pop("selector", selector)),  # type: ignore[arg-type]
-        template=Template(TemplateMeta(fields.pop("labels", selector))),  # type: ignore[arg-type]
-    )
-    available = str(fields.pop("available", True))
-    status = DeploymentStatus(
-        observed_generation=1,
-        replicas=2,
-        updated_replicas=2,
-        available_replicas=2,
-        conditions=(DeploymentCondition("Available", available),),
-    )
-    meta = DeploymentMeta(name="mzabc-balancerd", namespace="e", uid="uid-d", resource_version="9", generation=1)
-    return Deployment(meta, wish, structs.replace(status, **fields))
-
-
-def of(balancer: Balancer, **fields: object) -> Decision:
-    """All objects are as they are wanted, unless said otherwise."""
-    objects = balancer_objects(balancer, Settings()) if balancer.status and balancer.spec.static_routing else ()
-    applied = {each.ref: each.digest for each in objects}
-    return decide_balancer(BalancerSnapshot(balancer=balancer, **({"applied": applied} | fields)), NOW)  # type: ignore[arg-type]
-
-
-def status_in(decision: Decision) -> CompanionStatus:
-    assert isinstance(decision.verdict, Move)
-    (write,) = decision.verdict.writes
-    assert isinstance(write, Replace)
-    assert write.subresource == "status"
-    body = msgspec.json.decode(write.body)
-    assert body["metadata"]["resourceVersion"] == "5"
-    return msgspec.convert(body["status"], CompanionStatus)
-
 
 def test_the_resource_id_is_the_one_that_is_given_or_one_of_its_own() -> None:
     given = of(Balancer(META, structs.replace(SPEC, resource_id="given")))
@@ -314,52 +282,6 @@ def test_nothing_is_said_before_the_deployment_says_something(deployment: Deploy
 
     assert isinstance(decision.verdict, Hold)
     assert decision.verdict.reason is Reason.DEPLOYMENT_NOT_READY
-
-
-OTHER = {"app": "balancerd"}
-
-
-def test_a_deployment_with_another_selector_first_labels_its_pods() -> None:
-    decision = of(IDENTIFIED, applied={}, deployment=a_deployment(selector=OTHER, labels=OTHER))
-
-    assert isinstance(decision.verdict, Move)
-    (write,) = decision.verdict.writes
-    assert isinstance(write, Patch)
-    assert write.does is Does.MIGRATE_SELECTOR
-    body = msgspec.json.decode(write.body)
-    assert body["metadata"] == {"resourceVersion": "9"}
-    assert body["spec"]["template"]["metadata"]["labels"] == a_deployment().spec.selector.match_labels
-
-
-ROLLING = {
-    "is not observed": {"observed_generation": 0},
-    "has few new pods": {"updated_replicas": 1},
-    "has old pods": {"replicas": 3},
-    "has pods that are not available": {"available_replicas": 1},
-}
-
-
-@pytest.mark.parametrize("fields", ROLLING.values(), ids=ROLLING)
-def test_the_labels_are_awaited_while_the_deployment(fields: dict[str, object]) -> None:
-    decision = of(IDENTIFIED, applied={}, deployment=a_deployment(selector=OTHER, **fields))
-
-    assert isinstance(decision.verdict, Hold)
-    assert decision.verdict.reason is Reason.SELECTOR_CHANGING
-
-
-def test_then_it_is_deleted_without_its_pods_and_made_anew() -> None:
-    found = a_deployment(selector=OTHER)
-
-    decision = of(IDENTIFIED, applied={}, deployment=found)
-
-    assert isinstance(decision.verdict, Move)
-    (write,) = decision.verdict.writes
-    assert isinstance(write, Delete)
-    assert write.propagation == "Orphan"
-    assert write.ref == Ref(DEPLOYMENTS, "e", "mzabc-balancerd", "uid-d")
-    going = structs.replace(found, metadata=structs.replace(found.metadata, deletion_timestamp=NOW))
-    assert of(IDENTIFIED, applied={}, deployment=going).verdict.reason is Reason.OBJECTS_GOING
-    assert of(IDENTIFIED, applied={}).verdict.reason is Reason.APPLYING
 
 
 def test_a_balancer_that_is_deleted_is_left_to_the_garbage_collector() -> None:

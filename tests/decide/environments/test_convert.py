@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import reduce
 from typing import NamedTuple
 
 import pytest
@@ -332,3 +333,16 @@ def test_values_of_another_type_pass(status: Tree) -> None:
 
     assert newer["spec"] == V | {"podLabels": "x", "environmentId": 7}
     assert older["metadata"] == newer["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("tree", "desired"),
+    [(an_object(), V1ALPHA1), (an_old_object(status=an_old_status()), V1ALPHA2)],
+    ids=["to v1alpha1", "from v1alpha1"],
+)
+def test_an_object_too_deep_to_be_hashed_is_refused_by_a_sentence(tree: Tree, desired: str) -> None:
+    deep = reduce(lambda inner, _: {"a": inner}, range(900), dict[str, object]())
+    tree["spec"]["podLabels"] = {"nothing": None, "deep": deep}
+
+    with pytest.raises(Unconvertible, match="it is nested too deeply: correct it where it was written"):
+        convert(tree, desired)

@@ -23,6 +23,7 @@ from fairlead.api.environments import (
     MATERIALIZES,
     NAME,
     NIL,
+    RESOURCE_ID,
     Balancer,
     Child,
     Console,
@@ -40,8 +41,8 @@ from fairlead.decide.environments.objects.wanted import Wanted
 from fairlead.decide.environments.seen import Snapshot
 from tests.builders import NOW
 from tests.decide.environments import holding
+from tests.decide.environments.things import Thing, Tree
 
-Tree = dict[str, Any]
 NAMESPACE, NAME_OF_IT, UID = "e", "m", "uid-m"
 OLD, NEXT = "materialize/environmentd:v26.0.0", "materialize/environmentd:v26.1.0"
 ENVIRONMENT_ID = "12345678-1234-1234-1234-123456789012"
@@ -71,25 +72,6 @@ def a_spec(**fields: object) -> Tree:
         "enableRbac": False,
     }
     return {name: value for name, value in (spec | fields).items() if value is not None}
-
-
-class Thing:
-    """One object of the cluster."""
-
-    def __init__(self, body: Tree, uid: str, version: int) -> None:
-        self.body, self.uid, self.version = body, uid, version
-        self.generation, self.terminating, self.status = 1, False, {}  # type: int, bool, Tree
-
-    @property
-    def tree(self) -> Tree:
-        meta = self.body.get("metadata", {}) | {
-            "uid": self.uid,
-            "resourceVersion": str(self.version),
-            "generation": self.generation,
-        }
-        if self.terminating:
-            meta["deletionTimestamp"] = "2026-03-01T12:00:00Z"
-        return self.body | {"metadata": meta, "status": self.status}
 
 
 class World:
@@ -150,6 +132,13 @@ class World:
     def remove(self, resource_name: str) -> None:
         """Somebody deletes objects by hand, at once."""
         self.things = {ref: thing for ref, thing in self.things.items() if str(ref) != resource_name}
+
+    def unlabel(self, resource_name: str) -> Thing:
+        """Somebody takes the label away by which the caches find an object."""
+        (found,) = (thing for ref, thing in self.things.items() if str(ref) == resource_name)
+        del found.body["metadata"]["labels"][RESOURCE_ID]
+        self._touched(found)
+        return found
 
     # What controllers do.
 
@@ -291,10 +280,11 @@ class World:
         return str(self.statefulset(generation).body["spec"]["template"]["spec"]["containers"][0]["image"])
 
     def seen(self, answers: dict[Question, Answer] | None = None) -> Snapshot:
-        sets = [thing.tree for ref, thing in self.things.items() if ref.resource == STATEFULSETS]
+        shown = {ref: thing.tree for ref, thing in self.things.items() if self._is_shown(thing)}
+        sets = [tree for ref, tree in shown.items() if ref.resource == STATEFULSETS]
         children = {
-            (ref.resource, ref.name): msgspec.convert(thing.tree, Child)
-            for ref, thing in self.things.items()
+            (ref.resource, ref.name): msgspec.convert(tree, Child)
+            for ref, tree in shown.items()
             if ref.resource not in (STATEFULSETS, BALANCERS, CONSOLES)
         }
         return Snapshot(
@@ -459,10 +449,16 @@ class World:
         self._count += 1
         thing.version = self._count
 
+    def _is_shown(self, thing: Thing) -> bool:
+        """Caches hold what carries the resource id."""
+        return bool(thing.body["metadata"].get("labels", {}).get(RESOURCE_ID) == self.own.status.get("resourceId"))
+
     def _is_same(self, ref: Ref, version: int) -> bool:
         """For StatefulSets and Balancers, whose status others write, what was applied is what counts."""
         thing = self.things.get(ref)
-        return thing is not None and (thing.version == version or ref.resource in (STATEFULSETS, BALANCERS))
+        if thing is None or not self._is_shown(thing):
+            return False
+        return thing.version == version or ref.resource in (STATEFULSETS, BALANCERS)
 
     def _companion(self, resource: Any, into: Any) -> Any:
         thing = self.things.get(Ref(resource, NAMESPACE, NAME_OF_IT))

@@ -49,6 +49,7 @@ def test_the_program_takes_the_arguments_of_the_chart(usual: Rendered) -> None:
 FLAGS_BY_VALUE: list[tuple[str, object, set[str], set[str]]] = [
     ("operator.args.startupLogFilter", "warn", {"--startup-log-filter=warn"}, set()),
     ("operator.args.enableInternalStatementLogging", False, set(), {"--enable-internal-statement-logging"}),
+    ("operator.args.disableStatementLogging", False, set(), {"--disable-statement-logging"}),
     ("operator.args.enableLicenseKeyChecks", True, set(), {"--disable-license-key-checks"}),
     (
         "operator.args.webhookCertReloadInterval",

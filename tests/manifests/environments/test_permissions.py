@@ -28,6 +28,8 @@ CONTRACT = (
         "get",
     )
 )
+OWNERS = grants("materialize.cloud", "materializes/finalizers balancers/finalizers consoles/finalizers", "update")
+"""What a strict cluster asks of those who make objects that hold up the deletion of their owner."""
 EVENTS = grants("", "events", "create patch")
 LEASES = grants("coordination.k8s.io", "leases", "get create update")
 OF_AN_ENVIRONMENT: set[Grant] = (
@@ -46,10 +48,10 @@ OF_AN_ENVIRONMENT: set[Grant] = (
 """The Role that the operator makes for each."""
 
 
-def test_in_all_namespaces_it_is_the_table_of_the_contract_and_events() -> None:
+def test_in_all_namespaces_it_is_the_table_of_the_contract_and_events_and_owners() -> None:
     inside = role(objects(Values(namespace="mz")), "ClusterRole")
 
-    assert set(inside) == CONTRACT | EVENTS
+    assert set(inside) == CONTRACT | EVENTS | OWNERS
     assert len(inside) == len(set(inside)), "nothing is granted twice"
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.api.meta import LabelSelector, LabelSelectorRequirement
 from fairlead.sim.controllers import deployment_plan as plan
-from fairlead.sim.controllers.deployment_plan import Deployment, RollingUpdate, Spec, Status, Strategy
+from fairlead.sim.controllers import deployment_status as says
+from fairlead.sim.controllers.deployment_plan import Condition, Deployment, RollingUpdate, Spec, Status, Strategy
 from fairlead.sim.controllers.replicas import ReplicaSet, SetMeta, SetSpec, SetStatus, Tree
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -255,3 +257,27 @@ def test_the_name_of_a_set_follows_from_the_template_and_fits() -> None:
     assert tree["spec"]["template"]["metadata"]["labels"] == {"app": "web", "pod-template-hash": hashed}
     assert isinstance(chosen["spec"], dict)
     assert chosen["spec"]["selector"]["matchExpressions"] == [{"key": "tier", "operator": "Exists"}]
+
+
+def test_a_rollout_that_does_not_move_is_looked_at_again_when_it_is_overdue() -> None:
+    status = Status(conditions=(progressing(says.MOVING, ago=500),))
+
+    assert says.next_look(with_a_deadline(a_deployment()), status, NOW) == 600 - 500 + 1
+
+
+def test_nothing_becomes_overdue_after_a_rollout_however_long_ago_it_was() -> None:
+    """Fewer pods are wanted, and those beyond are still there."""
+    status = Status(
+        observed_generation=1, replicas=2, updated_replicas=2, conditions=(progressing(says.COMPLETE, 5000),)
+    )
+
+    assert says.next_look(with_a_deadline(a_deployment(1)), status, NOW) is None
+
+
+def with_a_deadline(deployment: Deployment) -> Deployment:
+    return replace(deployment, spec=replace(deployment.spec, progress_deadline_seconds=600))
+
+
+def progressing(reason: str, ago: int) -> Condition:
+    moment = NOW - timedelta(seconds=ago)
+    return Condition(says.PROGRESSING, "True", reason, "", moment, moment)

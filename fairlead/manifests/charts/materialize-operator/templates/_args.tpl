@@ -16,8 +16,8 @@
   (printf "--secrets-controller=%s" $operator.secretsController)
   (printf "--image-pull-policy=%s" (kebabcase $operator.image.pullPolicy))
   (printf "--console-image-tag-default=%s" (.Values.console.imageTagDefault | default $operator.image.tag | default "latest"))
-  "--enable-security-context"
-  "--disable-statement-logging" -}}
+  "--enable-security-context" -}}
+{{- if $operator.args.disableStatementLogging }}{{ $words = append $words "--disable-statement-logging" }}{{ end -}}
 {{- range $key, $value := include "materialize-operator.selectorLabels" . | fromYaml -}}
 {{- $words = append $words (printf "--orchestratord-pod-selector-labels=%s=%s" $key $value) -}}
 {{- end -}}

@@ -1,0 +1,1 @@
+"""Environments, their operators and everybody else, in trouble."""

@@ -1,0 +1,76 @@
+"""A Balancer and its Deployment, for tests of what is done for it."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import structs
+
+from fairlead.api.apps import (
+    Deployment,
+    DeploymentCondition,
+    DeploymentMeta,
+    DeploymentSpec,
+    DeploymentStatus,
+    Template,
+    TemplateMeta,
+)
+from fairlead.api.environments import (
+    Balancer,
+    BalancerSpec,
+    CertificateSpec,
+    CompanionStatus,
+    EnvironmentMeta,
+    IssuerRef,
+    Settings,
+    StaticRouting,
+)
+from fairlead.api.meta import LabelSelector
+from fairlead.decide.act import Replace
+from fairlead.decide.decision import Decision, Move
+from fairlead.decide.environments import decide_balancer
+from fairlead.decide.environments.objects.balancer import balancer_objects
+from fairlead.decide.environments.seen import BalancerSnapshot
+from tests.builders import NOW
+
+SPEC = BalancerSpec(
+    balancerd_image_ref="materialize/balancerd:v26.0.0", static_routing=StaticRouting("e", "mzid-environmentd")
+)
+META = EnvironmentMeta(name="b", namespace="e", uid="uid-b", resource_version="5", generation=1)
+IDENTIFIED = Balancer(META, SPEC, CompanionStatus(resource_id="abc"))
+CERTIFIED = structs.replace(SPEC, external_certificate_spec=CertificateSpec(issuer_ref=IssuerRef("ca")))
+
+
+def a_deployment(**fields: object) -> Deployment:
+    selector = msgspec.json.decode(balancer_objects(IDENTIFIED, Settings())[-1].body)["spec"]["selector"]["matchLabels"]
+    wish = DeploymentSpec(
+        replicas=2,
+        selector=LabelSelector(fields.pop("selector", selector)),  # type: ignore[arg-type]
+        template=Template(TemplateMeta(fields.pop("labels", selector))),  # type: ignore[arg-type]
+    )
+    available = str(fields.pop("available", True))
+    status = DeploymentStatus(
+        observed_generation=1,
+        replicas=2,
+        updated_replicas=2,
+        available_replicas=2,
+        conditions=(DeploymentCondition("Available", available),),
+    )
+    meta = DeploymentMeta(name="mzabc-balancerd", namespace="e", uid="uid-d", resource_version="9", generation=1)
+    return Deployment(meta, wish, structs.replace(status, **fields))
+
+
+def of(balancer: Balancer, **fields: object) -> Decision:
+    """All objects are as they are wanted, unless said otherwise."""
+    objects = balancer_objects(balancer, Settings()) if balancer.status and balancer.spec.static_routing else ()
+    applied = {each.ref: each.digest for each in objects}
+    return decide_balancer(BalancerSnapshot(balancer=balancer, **({"applied": applied} | fields)), NOW)  # type: ignore[arg-type]
+
+
+def status_in(decision: Decision) -> CompanionStatus:
+    assert isinstance(decision.verdict, Move)
+    (write,) = decision.verdict.writes
+    assert isinstance(write, Replace)
+    assert write.subresource == "status"
+    body = msgspec.json.decode(write.body)
+    assert body["metadata"]["resourceVersion"] == "5"
+    return msgspec.convert(body["status"], CompanionStatus)
