@@ -102,11 +102,11 @@ class Ask(Struct, frozen=True):
     timeout: float = 5
     max_age: float = 0
     """Seconds for which an answer given in an earlier round may serve."""
-    is_expected_to_fail: bool = False
-    """Whether a failure is an ordinary wait, and no error for whoever reads the log."""
     silence_age: float = 0
     """Seconds for which it may serve that nobody answered at the same place, whatever the question was about: so that
     waiting in vain is not repeated. For a question with a `max_age`."""
+    is_expected_to_fail: bool = False
+    """Whether a failure is an ordinary wait, and no error for whoever reads the log."""
 
 
 Question: TypeAlias = Ask | AnyWrite
