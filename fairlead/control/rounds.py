@@ -214,16 +214,15 @@ class Rounds(Generic[S]):
             self._part.observe(key, seen, decision, now)
         verdict = decision.verdict
         again = None if verdict.again is None else max(0.0, (verdict.again - now).total_seconds())
-        if isinstance(verdict, Hold):
-            await self._write(key, seen, decision, decision.reports)
-            if verdict.reason.fails:
-                raise PassFailed(verdict.reason.word)
-            return again
-        writes = (*verdict.writes, *decision.reports)
+        writes = decision.reports if isinstance(verdict, Hold) else (*verdict.writes, *decision.reports)
         sent = await self._write(key, seen, decision, writes)
         for write in writes[:sent]:
             if write.refusable:
                 self._tried.setdefault(key, {})[write] = _Tried(Good(), now)
+        if isinstance(verdict, Hold):
+            if verdict.reason.fails:
+                raise PassFailed(verdict.reason.word)
+            return again
         # Should the watch be silent, somebody must notice that the writes do not show.
         return LOOK_AGAIN if again is None else min(again, LOOK_AGAIN)
 
