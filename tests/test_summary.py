@@ -93,7 +93,7 @@ def run(folder: Path, content: str, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout.splitlines()[-1]
 
 
-def test_both_halves_are_counted_and_shown(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_all_parts_are_counted_and_shown(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "test_it.py").write_text(
         "import pytest\n"
         "def test_here(): pass\n"
@@ -102,9 +102,10 @@ def test_both_halves_are_counted_and_shown(tmp_path: Path, capfd: pytest.Capture
         "@pytest.mark.real\n"
         "def test_there_too(): pass\n"
     )
+    (tmp_path / "test_zones_it.py").write_text("import pytest\n@pytest.mark.real\ndef test_zone(): pass\n")
     arguments = (str(tmp_path), "-c", str(command.ROOT / "pyproject.toml"), f"--rootdir={tmp_path}")
 
     count = command.tests_side_by_side(arguments)
 
-    assert str(count) == "2 passed, 1 failed, 0 skipped"
+    assert str(count) == "3 passed, 1 failed, 0 skipped"
     assert "its words" in capfd.readouterr().out

@@ -55,7 +55,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without these characters shows a mark, not a traceback
     try:
-        return _dispatch(words)
+        try:
+            return _dispatch(words)
+        finally:
+            sys.stdout.flush()  # a reader that has left is noticed here, and not when the interpreter ends
     except UsageError as error:
         print(f"fairlead: {error}", file=sys.stderr)
         return exits.USAGE
