@@ -316,7 +316,9 @@ class Referee(Judge):
             self.broken("S9", f"{entry.user} created {entry.name} while nothing asked for it: {_shown(seen[-1])}")
         fact = seen[-1]
         for twin in self._twins(fact):
-            if self.left_of(twin[-1].id) or twin[0].version <= self._known(entry.user, place):
+            is_known = twin[0].version <= self._known(entry.user, place)
+            # A promotion that has begun ends all the same, as long as nothing of the other one runs.
+            if self.left_of(twin[-1].id) or (is_known and not any(each.is_promoting for each in seen)):
                 self.broken("S14", f"{entry.name} was created in spite of {twin[0].namespace}/{twin[0].name}")
         left = [name for generation, name in self.left_of(fact.id) if generation == fact.active < which[1]]
         if left and all(_vacates(each) for each in seen):

@@ -28,7 +28,7 @@ from tests.chaos.environments.steps import (
     Revert,
     Twin,
 )
-from tests.chaos.environments.world import EnvironmentSetting, EnvironmentWorld
+from tests.chaos.environments.world import OPS, EnvironmentSetting, EnvironmentWorld
 from tests.chaos.steps import Cut, DieAt, Freeze, Restart, Step, Stop, Wait
 from tests.chaos.world import World, play
 
@@ -71,6 +71,27 @@ def test_an_environment_that_is_deleted_before_its_operator_comes_is_let_go_and_
 def test_fewer_companions_are_wanted_long_after_the_last_rollout() -> None:
     setting = EnvironmentSetting((), leased=True, companions=True)
     EnvironmentProgram(setting, (Wait(1000.0), Edit({"consoleReplicas": 1, "balancerdReplicas": 1}))).play()
+
+
+def test_a_promotion_ends_although_a_twin_came_and_n_was_lost_and_the_next_rollout_waits_for_the_twin_to_go() -> None:
+    async def scenario(world: World) -> None:
+        assert isinstance(world, EnvironmentWorld)
+        await world.begin_with_an_environment()
+        await world.edit({"podAnnotations": {PROMOTE_TAKES: "60s"}})
+        assert await world.until(lambda: world.fact.is_promoting, 60.0)
+
+        await world.create_twin()
+        world.delete_child(2, "statefulset")
+        assert await world.until(lambda: world.fact.active == 2, 300.0)
+        await world.edit({"podAnnotations": None})
+        await world.rest(300)
+        assert world.fact.active == 2
+        await world.remove_environment(OPS, "twin")
+        await world.finish(600)
+
+        assert world.fact.active == 3
+
+    play(EnvironmentSetting((), leased=True), scenario, of=EnvironmentWorld)
 
 
 async def a_pod_that_is_never_ready(world: EnvironmentWorld) -> object:
