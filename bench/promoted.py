@@ -18,7 +18,7 @@ PARALLEL = 0.5
 """Of the time that the environments would take one after the other, which many at once may take."""
 MANY = 10
 """Of fewer at once, one that waits a little longer than the others decides."""
-IDLE_CPU = 0.02
+IDLE_CPU = 0.01
 """Of one core. Every five minutes everything is listed and looked at again, which may fall into the time."""
 MEGABYTES = 150.0
 
