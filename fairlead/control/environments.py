@@ -23,7 +23,7 @@ from fairlead.api.environments import (
     Materialize,
     Settings,
 )
-from fairlead.api.meta import Resource
+from fairlead.api.meta import Ref, Resource
 from fairlead.control.environment_metrics import EnvironmentMetrics, Standing
 from fairlead.control.gather import environments as gathering
 from fairlead.control.gather.environments import Stores
@@ -33,8 +33,9 @@ from fairlead.decide.ask import Answers
 from fairlead.decide.decision import Decision, Hold
 from fairlead.decide.environments import decide, decide_balancer, decide_console
 from fairlead.decide.environments.companions import NOT_TOGETHER
+from fairlead.decide.environments.objects.owner import BALANCERD, CONSOLE
 from fairlead.decide.environments.rollout import needs_update
-from fairlead.decide.environments.seen import BalancerSnapshot, ConsoleSnapshot, Snapshot
+from fairlead.decide.environments.seen import CompanionSnapshot, Snapshot
 from fairlead.decide.environments.words import REASONS, WRITES
 from fairlead.drive.applied import Applied
 from fairlead.kube.client import Client
@@ -43,7 +44,6 @@ from fairlead.kube.optional import OptionalInformer
 from fairlead.kube.store import Index, Named
 
 N = TypeVar("N", bound=Named)
-S = TypeVar("S", Snapshot, BalancerSnapshot, ConsoleSnapshot)
 
 BACK_OFF = BackOff(2.0, 256.0, jitter=0.5)
 """After error n, counted from 0: between half of 2 to the power of min(n, 7) + 1 seconds and all of it."""
@@ -161,8 +161,8 @@ def environments(
         _Kind(
             "balancer",
             watched.balancers,
-            gathering.balancer_snapshot,
-            gathering.balancer_versions,
+            _companions(watched.balancers, BALANCERD),
+            gathering.companion_versions,
             decide_balancer,
             lambda wake: _wake_companions(watched.balancers, watched, wake),
             counted("balancer"),
@@ -170,14 +170,25 @@ def environments(
         _Kind(
             "console",
             watched.consoles,
-            gathering.console_snapshot,
-            gathering.console_versions,
+            _companions(watched.consoles, CONSOLE),
+            gathering.companion_versions,
             decide_console,
             lambda wake: _wake_companions(watched.consoles, watched, wake),
             counted("console"),
         ),
     )
     return tuple(_part(kind, watched, settings, metrics) for kind in kinds)
+
+
+def _companions(informer: Informer[Any], app: str) -> Callable[..., CompanionSnapshot[Any] | None]:
+    """Gathers those of one kind."""
+
+    def gather(
+        key: Key, stores: Stores, settings: Settings, answers: Answers, applied: Mapping[Ref, str]
+    ) -> CompanionSnapshot[Any] | None:
+        return gathering.companion_snapshot(informer.store.get(*key), app, stores, settings, answers, applied)
+
+    return gather
 
 
 def _part(kind: _Kind, watched: _Watched, settings: Settings, metrics: EnvironmentMetrics) -> Part[Any]:
@@ -222,7 +233,7 @@ def _standing(seen: Snapshot) -> Standing:
     return Standing(needs_update(seen), found.reason, since)
 
 
-def _say(seen: Snapshot | BalancerSnapshot | ConsoleSnapshot, decision: Decision, now: datetime) -> tuple[Saying, ...]:
+def _say(seen: Snapshot | CompanionSnapshot[Any], decision: Decision, now: datetime) -> tuple[Saying, ...]:
     reason, verdict = decision.verdict.reason, decision.verdict
     waits = "; ".join(text for _, text in verdict.details) if isinstance(verdict, Hold) else ""
     words = REASONS[reason]

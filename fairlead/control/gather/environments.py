@@ -24,7 +24,7 @@ from fairlead.api.meta import Resource
 from fairlead.api.uuids import parse
 from fairlead.control.part import Key
 from fairlead.decide.ask import Answers
-from fairlead.decide.environments.seen import Applied, BalancerSnapshot, Children, ConsoleSnapshot, Snapshot
+from fairlead.decide.environments.seen import Applied, C, Children, CompanionSnapshot, Snapshot
 from fairlead.kube.store import Named, Readable
 
 _ID, _TWINS = "resource id", "environment id"
@@ -97,35 +97,16 @@ def snapshot(
     )
 
 
-def balancer_snapshot(
-    key: Key, stores: Stores, settings: Settings, answers: Answers, applied: Applied | None
-) -> BalancerSnapshot | None:
-    balancer = stores.balancers.get(*key)
-    if balancer is None:
+def companion_snapshot(
+    own: C | None, app: str, stores: Stores, settings: Settings, answers: Answers, applied: Applied | None
+) -> CompanionSnapshot[C] | None:
+    """Everything a decision about this Balancer or Console, which runs `app`, may read; None when there is none."""
+    if own is None:
         return None
-    place = next(_by_status(balancer), "")
-    return BalancerSnapshot(
-        balancer=balancer,
-        deployment=_deployment(balancer, "balancerd", stores),
-        children=_children(place, stores),
-        has_certificates=stores.has_certificates,
-        applied=applied,
-        settings=settings,
-        answers=answers,
-    )
-
-
-def console_snapshot(
-    key: Key, stores: Stores, settings: Settings, answers: Answers, applied: Applied | None
-) -> ConsoleSnapshot | None:
-    console = stores.consoles.get(*key)
-    if console is None:
-        return None
-    place = next(_by_status(console), "")
-    return ConsoleSnapshot(
-        console=console,
-        deployment=_deployment(console, "console", stores),
-        children=_children(place, stores),
+    return CompanionSnapshot(
+        own=own,
+        deployment=_deployment(own, app, stores),
+        children=_children(next(_by_status(own), ""), stores),
         has_certificates=stores.has_certificates,
         applied=applied,
         settings=settings,
@@ -168,12 +149,8 @@ def versions(seen: Snapshot) -> Iterator[str]:
     return _versions(shown)
 
 
-def balancer_versions(seen: BalancerSnapshot) -> Iterator[str]:
-    return _versions((seen.balancer, seen.deployment, *seen.children.values()))
-
-
-def console_versions(seen: ConsoleSnapshot) -> Iterator[str]:
-    return _versions((seen.console, seen.deployment, *seen.children.values()))
+def companion_versions(seen: CompanionSnapshot[Balancer] | CompanionSnapshot[Console]) -> Iterator[str]:
+    return _versions((seen.own, seen.deployment, *seen.children.values()))
 
 
 def _versions(shown: Iterable[Named | None]) -> Iterator[str]:

@@ -17,7 +17,6 @@ from fairlead.api.apps import DEPLOYMENTS, Deployment
 from fairlead.api.environments import CERTIFICATES, Balancer, CompanionStatus, Condition, Console
 from fairlead.api.meta import LabelSelector, Meta, Ref, Resource
 from fairlead.decide.act import Delete, Does, Replace, Tell
-from fairlead.decide.ask import Answers
 from fairlead.decide.decision import Decision, Hold, Move, Rule, Verdict
 from fairlead.decide.environments.applying import Facts, lacking, sorted_out
 from fairlead.decide.environments.applying import applied as apply
@@ -27,7 +26,7 @@ from fairlead.decide.environments.moments import later, soon
 from fairlead.decide.environments.objects.wanted import Wanted, encoded
 from fairlead.decide.environments.reconcile import failures_of, first_answer, kind_missing
 from fairlead.decide.environments.refusals import refusal_of, undone
-from fairlead.decide.environments.seen import Applied, Children
+from fairlead.decide.environments.seen import CompanionSnapshot
 from fairlead.decide.environments.statuses import status_body, whole_seconds
 from fairlead.decide.reason import Reason
 
@@ -37,20 +36,19 @@ INVALID = 422
 
 
 class Companion(Struct, frozen=True, kw_only=True):
-    """A Balancer or a Console, and all that is seen of it."""
+    """A Balancer or a Console, all that is seen of it, and what is wanted for it."""
 
     resource: Resource
     app: str
-    own: Balancer | Console
-    deployment: Deployment | None
-    children: Children
-    has_certificates: bool
-    applied: Applied | None
-    answers: Answers
+    seen: CompanionSnapshot[Balancer] | CompanionSnapshot[Console]
     trouble: str = ""
     """Why its objects cannot be built, in a sentence."""
     objects: tuple[Wanted, ...] = ()
     """The Deployment is the last."""
+
+    @property
+    def own(self) -> Balancer | Console:
+        return self.seen.own
 
     @property
     def uid(self) -> str:
@@ -62,21 +60,21 @@ class Companion(Struct, frozen=True, kw_only=True):
 
     @property
     def facts(self) -> Facts:
-        return Facts(self.uid, self.applied, self.answers, self.existing, str(self.own.metadata.generation))
+        return Facts(self.uid, self.seen.applied, self.seen.answers, self.existing, str(self.own.metadata.generation))
 
     @property
     def held(self) -> tuple[tuple[Ref, Meta], ...]:
         """All that is seen with its resource id, its own and that of others who have the same."""
         namespace = self.own.metadata.namespace
-        metas: dict[tuple[Resource, str], Meta] = {key: each.metadata for key, each in self.children.items()}
-        if self.deployment is not None:
-            metas[DEPLOYMENTS, self.deployment.metadata.name] = self.deployment.metadata
+        metas: dict[tuple[Resource, str], Meta] = {key: each.metadata for key, each in self.seen.children.items()}
+        if self.seen.deployment is not None:
+            metas[DEPLOYMENTS, self.seen.deployment.metadata.name] = self.seen.deployment.metadata
         return tuple((Ref(resource, namespace, name), found) for (resource, name), found in metas.items())
 
     def existing(self, ref: Ref) -> Meta | None:
         if ref.resource == DEPLOYMENTS:
-            return None if self.deployment is None else self.deployment.metadata
-        child = self.children.get((ref.resource, ref.name))
+            return None if self.seen.deployment is None else self.seen.deployment.metadata
+        child = self.seen.children.get((ref.resource, ref.name))
         return None if child is None else child.metadata
 
 
@@ -110,13 +108,13 @@ def renamed(seen: Companion, now: datetime) -> Verdict | None:
 def buildable(seen: Companion, now: datetime) -> Verdict | None:
     if seen.trouble:
         return Hold(Reason.SPEC_INVALID, details=((str(seen.ref), seen.trouble),))
-    unserved = [each for each in seen.objects if each.resource == CERTIFICATES and not seen.has_certificates]
+    unserved = [each for each in seen.objects if each.resource == CERTIFICATES and not seen.seen.has_certificates]
     return kind_missing(unserved[0].ref) if unserved else None
 
 
 def reselected(seen: Companion, now: datetime) -> Verdict | None:
     """A Deployment that is there selects its pods as it should; None also where there is none."""
-    found, wanted = seen.deployment, seen.objects[-1]
+    found, wanted = seen.seen.deployment, seen.objects[-1]
     if found is None:
         return None
     ref = Ref(DEPLOYMENTS, wanted.namespace, wanted.name, found.metadata.uid)
@@ -162,7 +160,7 @@ def applied(seen: Companion, now: datetime) -> Verdict | None:
 
 def reported(seen: Companion, now: datetime) -> Verdict:
     """Whether the Deployment is available, written when that changes and not before the Deployment says it."""
-    found, status = seen.deployment, seen.own.status
+    found, status = seen.seen.deployment, seen.own.status
     if status is None:
         raise RuntimeError("a companion without a status is given one first")
     if found is None or not found.status.conditions:

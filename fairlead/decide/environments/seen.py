@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 
@@ -18,6 +19,8 @@ Applied = Mapping[Ref, str]
 It lives in memory: after a restart everything that is applied on every pass is applied once more, which changes nothing
 where nothing differs.
 """
+
+C = TypeVar("C", Balancer, Console)
 
 Children = Mapping[tuple[Resource, str], Child]
 """By kind and name: the objects in the environment's namespace that carry its resource id."""
@@ -45,20 +48,12 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """By wait: when it was first seen by this process, for explanations."""
 
 
-class BalancerSnapshot(Struct, frozen=True, kw_only=True):
-    balancer: Balancer
+class CompanionSnapshot(Struct, Generic[C], frozen=True, kw_only=True):
+    """Of one Balancer or Console."""
+
+    own: C
     deployment: Deployment | None = None
     """The one of its name that it owns or may adopt."""
-    children: Children = {}
-    has_certificates: bool = True
-    applied: Applied | None = {}
-    settings: Settings = Settings()
-    answers: Answers = Answers()
-
-
-class ConsoleSnapshot(Struct, frozen=True, kw_only=True):
-    console: Console
-    deployment: Deployment | None = None
     children: Children = {}
     has_certificates: bool = True
     applied: Applied | None = {}

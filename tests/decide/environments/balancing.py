@@ -29,7 +29,7 @@ from fairlead.decide.act import Replace
 from fairlead.decide.decision import Decision, Move
 from fairlead.decide.environments import decide_balancer
 from fairlead.decide.environments.objects.balancer import balancer_objects
-from fairlead.decide.environments.seen import BalancerSnapshot
+from fairlead.decide.environments.seen import CompanionSnapshot
 from tests.builders import NOW
 
 SPEC = BalancerSpec(
@@ -63,7 +63,7 @@ def of(balancer: Balancer, **fields: object) -> Decision:
     """All objects are as they are wanted, unless said otherwise."""
     objects = balancer_objects(balancer, Settings()) if balancer.status and balancer.spec.static_routing else ()
     applied = {each.ref: each.digest for each in objects}
-    return decide_balancer(BalancerSnapshot(balancer=balancer, **({"applied": applied} | fields)), NOW)  # type: ignore[arg-type]
+    return decide_balancer(CompanionSnapshot(own=balancer, **({"applied": applied} | fields)), NOW)  # type: ignore[arg-type]
 
 
 def status_in(decision: Decision) -> CompanionStatus:

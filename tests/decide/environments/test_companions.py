@@ -28,7 +28,7 @@ from fairlead.decide.act import Apply, Does
 from fairlead.decide.ask import Answers, Bad, Good
 from fairlead.decide.decision import Hold, Move
 from fairlead.decide.environments import decide_console
-from fairlead.decide.environments.seen import ConsoleSnapshot
+from fairlead.decide.environments.seen import CompanionSnapshot
 from fairlead.decide.reason import Reason
 from tests.builders import EARLIER, NOW
 from tests.decide.environments.balancing import CERTIFIED, IDENTIFIED, META, SPEC, a_deployment, of, status_in
@@ -296,8 +296,8 @@ def test_a_console_is_told_of_in_its_own_words() -> None:
     )
     console = Console(META, spec, CompanionStatus(resource_id="abc"))
 
-    first = decide_console(ConsoleSnapshot(console=console), NOW)
-    ready = decide_console(ConsoleSnapshot(console=console, applied=None, deployment=None), NOW)
+    first = decide_console(CompanionSnapshot(own=console), NOW)
+    ready = decide_console(CompanionSnapshot(own=console, applied=None, deployment=None), NOW)
 
     assert isinstance(first.verdict, Move)
     names = [str(write.ref) for write in first.verdict.writes if isinstance(write, Apply)]

@@ -21,7 +21,7 @@ from fairlead.api.meta import OwnerReference, Ref, Resource
 from fairlead.decide.act import Delete
 from fairlead.decide.decision import Decision, Move
 from fairlead.decide.environments import decide_console
-from fairlead.decide.environments.seen import ConsoleSnapshot
+from fairlead.decide.environments.seen import CompanionSnapshot
 from fairlead.decide.reason import Reason
 from tests.builders import EARLIER, NOW
 from tests.decide.environments.balancing import META, SPEC, a_deployment, of, status_in
@@ -91,8 +91,8 @@ def test_a_console_does_the_same() -> None:
     )
     children = dict((a_child(CONFIGMAPS, "mzabc-console", OWN),))
 
-    first = decide_console(ConsoleSnapshot(console=Console(META, spec, HAS_OLD), children=children), NOW)
-    then = decide_console(ConsoleSnapshot(console=Console(META, spec, HAS_OLD)), NOW)
+    first = decide_console(CompanionSnapshot(own=Console(META, spec, HAS_OLD), children=children), NOW)
+    then = decide_console(CompanionSnapshot(own=Console(META, spec, HAS_OLD)), NOW)
 
     assert [ref.name for ref in deletions(first)] == ["mzabc-console"]
     assert isinstance(then.verdict, Move)
