@@ -15,7 +15,6 @@ from msgspec import Struct
 from fairlead.api.core import SECRETS, Pod
 from fairlead.api.environments import Settings
 from fairlead.api.explain import Explain
-from fairlead.cli.retelling import Dated, retold
 from fairlead.cli.sightings import Sightings
 from fairlead.control.gather.environments import Stores, key_of, snapshot
 from fairlead.control.part import Key
@@ -23,6 +22,7 @@ from fairlead.decide.ask import Answer, Answers, Ask, Bad, Question, Read
 from fairlead.decide.decision import Decision
 from fairlead.decide.environments import decide
 from fairlead.decide.environments.explain import explain
+from fairlead.decide.environments.retelling import Dated, retold
 from fairlead.decide.environments.seen import Snapshot
 from fairlead.drive.outside import Outside, asker
 from fairlead.drive.round import Asker, settle
@@ -74,7 +74,7 @@ class EnvironmentLooks:
         shown = explain(gathered, outcome, now)
         self._seen.note(key, shown, now)
         environment = seen.environments.get(*key)
-        return shown if environment is None else retold(shown, environment, seen.pods)
+        return shown if environment is None else retold(shown, environment, seen.pods.get)
 
 
 def _looking(ask: Asker) -> Asker:

@@ -17,9 +17,9 @@ from fairlead.api.zones import GROUP_LABEL
 from fairlead.cli.environment_looks import Seen
 from fairlead.cli.failures import sentence
 from fairlead.cli.gathering import CHILDREN, Scope, seen_of
-from fairlead.cli.retelling import Dated
 from fairlead.control.gather.environments import CHILD_INDEXES, ENVIRONMENT_INDEXES
 from fairlead.control.gather.zones import POD_INDEXES, STATEFULSET_INDEXES
+from fairlead.decide.environments.retelling import Dated
 from fairlead.kube.client import Client
 from fairlead.kube.errors import Forbidden, Gone, KubeError, NotFound, Throttled, Unauthorized
 from fairlead.kube.informer import Change, Informer

@@ -26,10 +26,10 @@ from fairlead.api.explain import Explain
 from fairlead.api.meta import Resource
 from fairlead.api.zones import GROUP_LABEL
 from fairlead.cli.environment_looks import EnvironmentLooks, Seen
-from fairlead.cli.retelling import Dated
 from fairlead.cli.zone_looks import Stores, ZoneLooks
 from fairlead.control.gather import environments
 from fairlead.control.gather.zones import POD_INDEXES, STATEFULSET_INDEXES
+from fairlead.decide.environments.retelling import Dated
 from fairlead.kube import clock
 from fairlead.kube.client import Client
 from fairlead.kube.errors import Forbidden, NotFound

@@ -6,6 +6,7 @@ its last write to the status, because it writes nothing while nothing changes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from msgspec import Struct, structs
@@ -18,7 +19,6 @@ from fairlead.decide.environments.hash import rollout_hash
 from fairlead.decide.environments.standing import FAILED_DEPLOY, condition_of, is_promoting
 from fairlead.decide.environments.words import text_of
 from fairlead.decide.reason import Reason
-from fairlead.kube.store import Readable
 
 
 class ManagedFields(Struct, frozen=True):
@@ -43,6 +43,9 @@ class Dated(Materialize, frozen=True):
         return max((time for time in times if time is not None), default=None)
 
 
+Pods = Callable[[str, str], Pod | None]
+"""A pod by namespace and name."""
+
 RECORDED = (Reason.AWAITING_PROMOTION.word, Reason.NOT_YET_LEADER.word)
 """Waits that began when the operator last wrote the status."""
 CATCHING_UP = "its pod is ready, and the operator has not found it caught up"
@@ -50,7 +53,7 @@ TAKING_OVER = "the operator has told it to take over"
 BEING_REMOVED = "the next generation leads"
 
 
-def retold(shown: Explain, environment: Dated, pods: Readable[Pod]) -> Explain:
+def retold(shown: Explain, environment: Dated, pods: Pods) -> Explain:
     """The document with what the operator waits for, and since when."""
     told = [_dated(_asked(block, shown, environment), environment, pods) for block in shown.blocked_by]
     failure = _failure(shown, environment)
@@ -62,7 +65,7 @@ def retold(shown: Explain, environment: Dated, pods: Readable[Pod]) -> Explain:
     return structs.replace(shown, blocked_by=tuple(told), stands=stands)
 
 
-def _lane(lane: Lane, environment: Dated, pods: Readable[Pod]) -> Lane:
+def _lane(lane: Lane, environment: Dated, pods: Pods) -> Lane:
     return structs.replace(lane, waits=tuple(_dated(block, environment, pods) for block in lane.waits))
 
 
@@ -100,19 +103,19 @@ def _failure(shown: Explain, environment: Dated) -> Block | None:
     return Block("applied", reason.word, about, condition.message, reason.clears, since, since_exact=True)
 
 
-def _dated(block: Block, environment: Dated, pods: Readable[Pod]) -> Block:
+def _dated(block: Block, environment: Dated, pods: Pods) -> Block:
     since = None if block.since_exact else _since(block, environment, pods)
     return block if since is None else structs.replace(block, since=since, since_exact=True)
 
 
-def _since(block: Block, environment: Dated, pods: Readable[Pod]) -> datetime | None:
+def _since(block: Block, environment: Dated, pods: Pods) -> datetime | None:
     if block.reason in RECORDED:
         return environment.status_written
     kind, _, name = block.object.partition("/")
     if kind == "pod":
-        return _turned(pods.get(environment.metadata.namespace, name), ready=False)
+        return _turned(pods(environment.metadata.namespace, name), ready=False)
     if block.reason == Reason.LEADER_INITIALIZING.word:
-        return _turned(pods.get(environment.metadata.namespace, f"{name}-0"), ready=True)
+        return _turned(pods(environment.metadata.namespace, f"{name}-0"), ready=True)
     return None
 
 

@@ -12,11 +12,11 @@ from fairlead.api.core import Pod, PodMeta, PodStatus
 from fairlead.api.explain import Explain
 from fairlead.api.meta import Condition
 from fairlead.cli.choosing import is_blocked, is_complete, named, several
-from fairlead.cli.retelling import Dated, retold
 from fairlead.decide.ask import Answer, Ask, Bad, Need, Question, Read
 from fairlead.decide.decision import Decision
 from fairlead.decide.environments import decide
 from fairlead.decide.environments.explain import explain
+from fairlead.decide.environments.retelling import Dated, retold
 from fairlead.decide.environments.seen import Snapshot
 from fairlead.kube.store import Store
 from tests.builders import EARLIER, NOW
@@ -36,7 +36,7 @@ def looked_at(world: World, *pods: Pod) -> Explain:
     store: Store[Pod] = Store()
     for pod in pods:
         store.put(pod)
-    return retold(shown, environment, store)
+    return retold(shown, environment, store.get)
 
 
 def decided(world: World) -> tuple[Snapshot, Decision]:
@@ -164,7 +164,7 @@ def test_a_failure_of_what_is_no_longer_wanted_is_not_told() -> None:
     world.edit(podLabels={"a": "b"})
     tree = world.own.tree
 
-    told = retold(shown, msgspec.convert(tree, Dated), Store())
+    told = retold(shown, msgspec.convert(tree, Dated), lambda *_: None)
 
     assert told.blocked_by == shown.blocked_by
 
