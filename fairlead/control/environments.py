@@ -216,6 +216,7 @@ def _part(kind: _Kind, watched: _Watched, settings: Settings, metrics: Environme
         done={does: Saying(words.level, words.message) for does, words in WRITES.items()},
         observe=kind.observe,
         optional=(watched.certificates,),
+        kind="" if kind.name == "materialize" else kind.name,
         watcher=metrics.of(kind.name),
         back_off=BACK_OFF,
         refusals_hold=False,

@@ -203,7 +203,10 @@ class Manager:
             beside += [tasks.create_task(_dutifully(duty)) for part in self._parts for duty in part.duties]
             async with asyncio.TaskGroup() as working:
                 for lane in self._lanes:
-                    failed, rounds = partial(self._failed, lesser=lane.workers == 1), partial(self._traced, lane)
+                    failed, rounds = (
+                        partial(self._failed, part=lane.part, lesser=lane.workers == 1),
+                        partial(self._traced, lane),
+                    )
                     working.create_task(work(lane.queue, rounds, workers=lane.workers, failed=failed))
             for task in beside:
                 task.cancel()
@@ -243,13 +246,13 @@ class Manager:
     def _tell(self, tell: Tell) -> None:
         self._recorder.tell(tell.about, tell.warning, tell.reason, tell.text)
 
-    def _failed(self, key: Key, error: Exception, lesser: bool) -> None:
+    def _failed(self, key: Key, error: Exception, part: Part[Any], lesser: bool) -> None:
         if lesser and isinstance(error, KubeError):
             return  # the write that failed has its record, and no rollout waits for it
         if isinstance(error, PassFailed | KubeError):
-            self._log.warning("reconcile failed", rollout=str(key), error=str(error))
+            self._log.warning("reconcile failed", rollout=part.title(key), error=str(error))
         else:  # a mistake of ours: say all there is to say, and go on with the others
-            self._log.error("reconcile failed", rollout=str(key), exc_info=error)
+            self._log.error("reconcile failed", rollout=part.title(key), exc_info=error)
 
 
 async def _dutifully(duty: Callable[[], Awaitable[None]]) -> None:

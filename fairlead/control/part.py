@@ -114,6 +114,8 @@ class Part(Struct, Generic[S], frozen=True):
     """Watched where it is served and permitted; nobody waits for it longer than until that is known."""
     beside: tuple[Part[Any], ...] = ()
     """Lesser parts on the same informers, with rounds of their own that no watcher counts."""
+    kind: str = ""
+    """Of what its keys name, where those of another part may be the same; for logs."""
     watcher: Watcher = Nobody()
     back_off: BackOff | None = None
     """None: as the pace of the process says."""
@@ -131,3 +133,7 @@ class Part(Struct, Generic[S], frozen=True):
     """What the leader does beside the rounds, for as long as it leads."""
     write_timeout: float = inf
     """Seconds until a write of the part is given up, should that be sooner than for others."""
+
+    def title(self, key: Key) -> str:
+        """The rollout as logs name it."""
+        return f"{self.kind} {key}" if self.kind else str(key)

@@ -280,7 +280,7 @@ class Rounds(Generic[S]):
         if now - self._behind.setdefault(key, now) > LONG_BEHIND:
             self._behind[key] = inf
             kinds = ",".join(dict.fromkeys(resource.plural for resource in lacking))
-            self._log.warning("waiting for the caches", rollout=str(key), resources=kinds)
+            self._log.warning("waiting for the caches", rollout=self._part.title(key), resources=kinds)
 
     def _announce(self, key: Key, seen: S, decision: Decision, now: datetime) -> None:
         before = said = self._said.get(key, _NOTHING)
@@ -290,14 +290,14 @@ class Rounds(Generic[S]):
             self._said[key] = said
         for saying in said.sayings:
             if saying.repeated or saying not in before.sayings:
-                self._record(saying, {"rollout": str(key), "rule": decision.rule})
+                self._record(saying, {"rollout": self._part.title(key), "rule": decision.rule})
         for tell in decision.tell:
             if tell.repeated or tell not in before.tells:
                 self._tell(tell)
 
     def _heard(self, key: Key, question: Question, answer: Answer) -> None:
         """One record per effect outside of the API server, which rounds ask for like for any other fact."""
-        said = said_of(question, answer, Round("", str(key), "", ""))
+        said = said_of(question, answer, Round("", self._part.title(key), "", ""))
         self._record(Saying(said.level, said.message, said.keys), {})
 
     def _audit(self, line: Line) -> None:

@@ -29,6 +29,8 @@ def test_a_rollout_from_change_to_promotion_and_then_rest() -> None:
 
             await estate.until(lambda: estate.serves(2), within=30)
             await asyncio.sleep(60)
+            named = {keys["rollout"] for _, _, keys in estate.log.records if "rule" in keys and "round" not in keys}
+            assert named == {"e/m", "balancer e/m", "console e/m"}
             begun = len(estate.requests)
             await asyncio.sleep(1800)
             writes = [each for _, each in estate.requests[begun:] if each.method != "GET"]
