@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Semaphore, Thread
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
@@ -53,6 +56,8 @@ def past() -> str:
 
 class Metrics(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
+        assert isinstance(self.server, Target)
+        self.server.scrapes.release()
         body = (SERIES + past()).encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; version=0.0.4")
@@ -62,6 +67,41 @@ class Metrics(BaseHTTPRequestHandler):
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         """Says nothing."""
+
+
+class Target(ThreadingHTTPServer):
+    """Serves the series, and counts how often they were asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Metrics)
+        self.scrapes = Semaphore(0)
+
+
+class Log:
+    """What a program says, line by line as it says it: a pipe in the place of its log file."""
+
+    def __init__(self, path: Path) -> None:
+        self._said: SimpleQueue[str] = SimpleQueue()
+        os.mkfifo(path)
+        Thread(target=self._read, args=(path,), daemon=True).start()
+
+    def wait_for(self, words: str, end: float) -> None:
+        said = ""
+        while words not in said:
+            try:
+                line = self._said.get(timeout=max(0.0, end - time.monotonic()))
+            except Empty:
+                pytest.fail(f"it did not say {words!r} in time, but:\n{said}")
+            if not line:
+                pytest.fail(f"it ended without saying {words!r}:\n{said}")
+            said += line
+
+    def _read(self, path: Path) -> None:
+        """To the end, for a program whose log nobody reads would stop."""
+        with path.open(errors="replace") as pipe:
+            for line in pipe:
+                self._said.put(line)
+        self._said.put("")
 
 
 class Prometheus:
@@ -99,7 +139,7 @@ def prometheus() -> Iterator[Prometheus]:
         program = find(lambda _line: None, build=False)
     except Unavailable as problem:
         pytest.skip(str(problem))
-    with ThreadingHTTPServer(("127.0.0.1", 0), Metrics) as target, socket.create_server(("127.0.0.1", 0)) as free:
+    with Target() as target, socket.create_server(("127.0.0.1", 0)) as free:
         Thread(target=target.serve_forever, daemon=True).start()
         held = Held()
         try:
@@ -113,8 +153,9 @@ def prometheus() -> Iterator[Prometheus]:
             }
             (held.folder / "prometheus.yml").write_bytes(msgspec.json.encode(config))
             arguments = [f"--config.file={held.folder}/prometheus.yml", f"--storage.tsdb.path={held.folder}/data"]
+            log = Log(held._log("prometheus"))
             held.run("prometheus", [str(program), *arguments, f"--web.listen-address=127.0.0.1:{port}"])
-            yield _answering(Prometheus(f"http://127.0.0.1:{port}"))
+            yield _answering(Prometheus(f"http://127.0.0.1:{port}"), log, target)
         finally:
             held.close()
             target.shutdown()
@@ -124,15 +165,14 @@ def _place(server: ThreadingHTTPServer) -> str:
     return f"127.0.0.1:{server.server_address[1]}"
 
 
-def _answering(prometheus: Prometheus) -> Prometheus:
-    """Once it has read the series."""
+def _answering(prometheus: Prometheus, log: Log, target: Target) -> Prometheus:
+    """Once it is ready and has read the series, which it has done with one scrape before it begins the next."""
     end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        with suppress(OSError):
-            if prometheus.has("errors"):
-                return prometheus
-        time.sleep(0.05)  # another process: nothing announces that it is ready
-    pytest.fail("Prometheus never had the series")
+    log.wait_for("Server is ready to receive web requests", end)
+    while not prometheus.has("errors"):
+        if not target.scrapes.acquire(timeout=max(0.0, end - time.monotonic())):
+            pytest.fail("Prometheus never had the series")
+    return prometheus
 
 
 def checked(prometheus: Prometheus, **check: object) -> HealthCheck:
