@@ -30,9 +30,10 @@ lint: setup ## style, types, import rules, duplicates
 bench: setup control-plane ## measure against the bound and an ideal; prints a table for bench/RESULTS.md
 	@code=0; for each in zones admission conversion environments; do $(BIN)/python -m bench.$$each || code=1; done; exit $$code
 
-control-plane: setup ## build etcd, kube-apiserver, kube-controller-manager and helm once, into the user's cache
+control-plane: setup ## build etcd, kube-apiserver, kube-controller-manager, helm and kubectl once, into the user's cache
 	@$(BIN)/python -m fairlead.plane.build >/dev/null || true
 	@$(BIN)/python -m fairlead.plane.helm >/dev/null || true
+	@$(BIN)/python -m fairlead.plane.kubectl >/dev/null || true
 
 prometheus: setup ## build Prometheus once, into the user's cache; tests of health checks use it
 	@$(BIN)/python -m fairlead.plane.prometheus >/dev/null || true
