@@ -13,6 +13,23 @@ from typing import Generic, Protocol, TypeVar
 from fairlead.api.meta import Meta
 
 
+class Place(Protocol):
+    """What tells objects of one resource apart."""
+
+    @property
+    def namespace(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+
+class Placed(Protocol):
+    """Anything that lies in a place."""
+
+    @property
+    def metadata(self) -> Place: ...
+
+
 class Named(Protocol):
     """Anything with metadata."""
 
@@ -21,9 +38,10 @@ class Named(Protocol):
 
 
 T = TypeVar("T", bound=Named)
-S_co = TypeVar("S_co", bound=Named, covariant=True)
+P = TypeVar("P", bound=Placed)
+S_co = TypeVar("S_co", bound=Placed, covariant=True)
 Key = tuple[str, str]
-Index = Callable[[T], Iterable[str]]
+Index = Callable[[P], Iterable[str]]
 
 
 class Readable(Protocol[S_co]):
@@ -36,22 +54,22 @@ class Readable(Protocol[S_co]):
     def items(self) -> tuple[S_co, ...]: ...
 
 
-def key_of(item: Named) -> Key:
+def key_of(item: Placed) -> Key:
     """Where a store keeps the object."""
     return item.metadata.namespace, item.metadata.name
 
 
-class _Shelf(Generic[T]):
+class _Shelf(Generic[P]):
     """Objects by key, and their order once somebody asked for it."""
 
     __slots__ = ("objects", "ordered")
 
     def __init__(self) -> None:
-        self.objects: dict[Key, T] = {}
-        self.ordered: tuple[T, ...] | None = None
+        self.objects: dict[Key, P] = {}
+        self.ordered: tuple[P, ...] | None = None
         """Either None or exactly the values of `objects`, sorted by key."""
 
-    def put(self, key: Key, item: T) -> None:
+    def put(self, key: Key, item: P) -> None:
         self.objects[key] = item
         self.ordered = None
 
@@ -59,37 +77,47 @@ class _Shelf(Generic[T]):
         self.objects.pop(key, None)
         self.ordered = None
 
-    def all(self) -> tuple[T, ...]:
+    def all(self) -> tuple[P, ...]:
         if self.ordered is None:
             self.ordered = tuple(self.objects[key] for key in sorted(self.objects))
         return self.ordered
 
 
-class Store(Generic[T]):
+class Store(Generic[P]):
     """Objects of one resource; an index maps an object to the values it is found under."""
 
-    def __init__(self, indexes: Mapping[str, Index[T]] = {}) -> None:
+    def __init__(self, indexes: Mapping[str, Index[P]] = {}) -> None:
         self._indexes = dict(indexes)
-        self._everything: _Shelf[T] = _Shelf()
-        self._shelves: dict[str, dict[str, _Shelf[T]]] = {name: {} for name in indexes}
+        self._everything: _Shelf[P] = _Shelf()
+        self._shelves: dict[str, dict[str, _Shelf[P]]] = {name: {} for name in indexes}
         """Per index and value the objects that have this value now; no shelf is empty."""
+
+    def add_index(self, name: str, index: Index[P]) -> None:
+        """From now on objects are found by it as well; a name stands for one index, however often it is added."""
+        if name in self._indexes:
+            return
+        self._indexes[name] = index
+        self._shelves[name] = {}
+        for key, item in self._everything.objects.items():
+            for value in index(item):
+                self._shelves[name].setdefault(value, _Shelf()).put(key, item)
 
     def __len__(self) -> int:
         return len(self._everything.objects)
 
-    def get(self, namespace: str, name: str) -> T | None:
+    def get(self, namespace: str, name: str) -> P | None:
         return self._everything.objects.get((namespace, name))
 
-    def by(self, index: str, value: str) -> tuple[T, ...]:
+    def by(self, index: str, value: str) -> tuple[P, ...]:
         """All objects with this value, ordered by namespace and name."""
         shelf = self._shelves[index].get(value)
         return shelf.all() if shelf is not None else ()
 
-    def items(self) -> tuple[T, ...]:
+    def items(self) -> tuple[P, ...]:
         """All objects, ordered by namespace and name."""
         return self._everything.all()
 
-    def put(self, item: T) -> T | None:
+    def put(self, item: P) -> P | None:
         """Holds the object instead of what had its name; answers with what had it."""
         key = key_of(item)
         old = self._everything.objects.get(key)
@@ -105,7 +133,7 @@ class Store(Generic[T]):
                 shelves[value].put(key, item)
         return old
 
-    def remove(self, namespace: str, name: str) -> T | None:
+    def remove(self, namespace: str, name: str) -> P | None:
         """Holds no object of this name afterwards; answers with the one it held."""
         key = (namespace, name)
         old = self._everything.objects.get(key)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -21,6 +21,8 @@ from fairlead.kube import clock
 from fairlead.sim.errors import expired, too_large_version
 from fairlead.sim.time import Draws
 
+T = TypeVar("T")
+
 Tree = dict[str, Any]
 """A decoded object."""
 
@@ -29,6 +31,8 @@ Key = tuple[str, str]
 
 STAMP = b'"resourceVersion":"'
 HISTORY = 20_000
+TICK = 0.001
+"""Seconds; late events arrive at whole ticks, so that what happens at about the same time arrives at once."""
 FROZEN_LISTS = 16
 
 _decoder: msgspec.json.Decoder[Tree] = msgspec.json.Decoder(Tree)
@@ -56,17 +60,26 @@ class Head(Struct, frozen=True, rename="camel"):
     finalizers: tuple[str, ...] = ()
 
 
-class Version(Struct, frozen=True):
+class Version(Struct):
     """One state of one object; `body` starts with kind, apiVersion and the resource version, in this order."""
 
     key: Key
     revision: int
     head: Head
     body: bytes
+    _read: tuple[msgspec.json.Decoder[Any], Any] | None = None
+    """As whoever came last has decoded it: controllers that read the same of an object share one copy."""
 
     def tree(self) -> Tree:
         """A fresh tree that the caller may change."""
         return _decoder.decode(self.body)
+
+    def read(self, decoder: msgspec.json.Decoder[T]) -> T:
+        """What a decoder makes of it, which is shared and must not be changed."""
+        if self._read is None or self._read[0] is not decoder:
+            self._read = (decoder, decoder.decode(self.body))
+        found: T = self._read[1]
+        return found
 
 
 class Event(Struct):
@@ -151,8 +164,8 @@ class Watcher:
             return
         due = 0.0
         if late and self._lag[1] > 0:
-            due = max(self._latest_due, clock.monotonic() + self._draws.between(*self._lag))
-            self._latest_due = due
+            due = clock.monotonic() + self._draws.between(*self._lag)
+            due = self._latest_due = max(self._latest_due, (due // TICK + 1) * TICK)
         self._queue.append((due, seen))
         self._notify()
 
@@ -187,6 +200,17 @@ class Watcher:
                 return None
             await self._sleep(min((time for time in (due, until) if time is not None), default=None))
         return None
+
+    async def arrived(self) -> list[Event]:
+        """All events that have arrived and were not handed out, at least one; none when the watcher was closed."""
+        event = await self.next()
+        if event is None:
+            return []
+        events, queue, now = [event], self._queue, clock.monotonic()
+        while queue and queue[0][0] <= now:
+            events.append(queue.popleft()[1])
+        self.revision = max(self.revision, events[-1].revision)
+        return events
 
     async def _sleep(self, until: float | None) -> None:
         loop = asyncio.get_running_loop()

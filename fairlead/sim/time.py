@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import heapq
 import selectors
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import Context, ContextVar, copy_context
 from datetime import UTC, datetime, timedelta
+from heapq import heapify, heappop, heappush
 from typing import Any, TypeVar, TypeVarTuple, Unpack
 
 T = TypeVar("T")
@@ -100,16 +100,16 @@ class _Ready:
 
     def append(self, handle: asyncio.Handle) -> None:
         self._arrivals += 1
-        heapq.heappush(self._heap, (self._draw(handle), self._arrivals, handle))
+        heappush(self._heap, (self._draw(handle), self._arrivals, handle))
 
     def popleft(self) -> asyncio.Handle:
-        return heapq.heappop(self._heap)[2]
+        return heappop(self._heap)[2]
 
     def _draw(self, handle: asyncio.Handle) -> int:
         if self._seed is None:
             return 0
         task = getattr(handle._callback, "__self__", None)  # type: ignore[attr-defined]  # noqa: SLF001
-        if isinstance(task, _OwningTask):
+        if type(task) is _OwningTask:
             owner = task.owner
             owner.steps += 1
             return lot(self._seed, owner.identity, owner.steps)
@@ -183,13 +183,20 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         name = f"task-{self._tasks_made}" if name is None else str(name)
         return _OwningTask(coro, loop=self, name=name, context=context, owner=owner)
 
+    def call_soon(
+        self, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
     def call_at(
         self, when: float, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
         handle = asyncio.TimerHandle(when, callback, args, self, context)
         handle._scheduled = True  # type: ignore[attr-defined]  # noqa: SLF001
         self._timers_made += 1
-        heapq.heappush(self._timers, (when, self._timers_made, handle))
+        heappush(self._timers, (when, self._timers_made, handle))
         return handle
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
@@ -197,27 +204,30 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             return
         self._timers_cancelled += 1
         if self._timers_cancelled > max(CANCELLED_TIMERS, len(self._timers) // 2):
-            self._timers = [timer for timer in self._timers if not timer[2].cancelled()]
-            heapq.heapify(self._timers)
+            self._timers[:] = [timer for timer in self._timers if not timer[2].cancelled()]
+            heapify(self._timers)
             self._timers_cancelled = 0
 
     def _run_once(self) -> None:
         """One callback; before that, when none is ready, the jump to the next timer."""
-        self._drop_cancelled_timers()
-        if not self._ready:
-            if not self._timers:
-                raise Deadlock(f"no task can ever run again; waiting: {self._waiting() or 'nobody'}")
-            self._now = max(self._now, self._timers[0][0])
-        while self._timers and self._timers[0][0] <= self._now:
-            self._ready.append(self._pop_timer())
-            self._drop_cancelled_timers()
-        handle = self._ready.popleft()
-        if handle.cancelled():
+        timers, ready = self._timers, self._ready
+        if timers:
+            if timers[0][2]._cancelled:  # noqa: SLF001
+                self._drop_cancelled_timers()
+            if not ready and timers:
+                self._now = max(self._now, timers[0][0])
+            while timers and timers[0][0] <= self._now:
+                ready.append(self._pop_timer())
+                self._drop_cancelled_timers()
+        if not ready:
+            raise Deadlock(f"no task can ever run again; waiting: {self._waiting() or 'nobody'}")
+        handle = ready.popleft()
+        if handle._cancelled:  # noqa: SLF001
             return
         self.steps += 1
         if self._limit is not None and self.steps > self._limit:
             limit, self._limit = self._limit, self.steps + CLEANUP_STEPS
-            self._ready.append(handle)
+            ready.append(handle)
             raise Livelock(f"{limit} steps were taken and {self._now} seconds have passed; running: {self._waiting()}")
         handle._run()  # noqa: SLF001
 
@@ -227,7 +237,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             self._timers_cancelled -= 1
 
     def _pop_timer(self) -> asyncio.TimerHandle:
-        handle = heapq.heappop(self._timers)[2]
+        handle = heappop(self._timers)[2]
         handle._scheduled = False  # type: ignore[attr-defined]  # noqa: SLF001
         return handle
 

@@ -8,6 +8,8 @@ out belong to the caller. Who owns which fields is left as it is (`tracking`).
 
 from __future__ import annotations
 
+from typing import Any
+
 from fairlead.api.meta import Resource
 from fairlead.sim import deletion, pod_requests, subresources, views
 from fairlead.sim.asking import unreviewed
@@ -29,6 +31,8 @@ class Verbs:
         self.lag = lag
         self.writes = Writes(store, self.registry)
         self._inside = Writes(store, self.registry, inside=True)
+        self.views: dict[tuple[Resource, type], Any] = {}
+        """What the controllers of this cluster see, each by what they read of it."""
 
     # Reading
 

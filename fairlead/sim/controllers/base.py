@@ -1,7 +1,8 @@
 """What the controllers of the embedded cluster share: lagging views, writes, expectations, events.
 
-A controller never reads the store to decide: it sees what its own watches have brought, each a little late, as in a
-real cluster. Without that lag, mistakes that only a stale view provokes could not be found.
+A controller never reads the store to decide: it sees what watches have brought, each a little late, as in a real
+cluster. Without that lag, mistakes that only a stale view provokes could not be found. Controllers share their views,
+as those of the real kube-controller-manager do: what one of them has seen the others have seen too.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
+from functools import cache
 from typing import Generic
 
 import msgspec
@@ -16,7 +18,7 @@ import msgspec
 from fairlead.api.meta import Meta, Resource
 from fairlead.kube import clock
 from fairlead.kube.request import MERGE_PATCH
-from fairlead.kube.store import Index, Store, T
+from fairlead.kube.store import Index, P, Store
 from fairlead.sim.errors import StatusError
 from fairlead.sim.registry import CORE_EVENTS
 from fairlead.sim.store import Event, Tree, Version
@@ -46,6 +48,16 @@ class Api:
         self.registry = verbs.registry
         self.lag = verbs.lag
 
+    def view(self, resource: Resource, into: type[P], indexes: Mapping[str, Index[P]] = {}) -> View[P]:
+        """The view of a resource that all controllers share who read the same of it."""
+        found = self._verbs.views.get((resource, into))
+        if found is None:
+            found = self._verbs.views[resource, into] = View(self, resource, _reader_of(into))
+        view: View[P] = found
+        for name, index in indexes.items():
+            view.objects.add_index(name, index)
+        return view
+
     def resource(self, api_version: str, kind: str) -> Resource | None:
         """What an owner reference names; None when it is not served."""
         group, _, version = api_version.rpartition("/")
@@ -60,9 +72,8 @@ class Api:
 
     def replace(self, resource: Resource, tree: Tree, subresource: str = "") -> Tree:
         meta = tree["metadata"]
-        return self._verbs.update(
-            resource, meta["namespace"], meta["name"], tree, subresource=subresource, user=self._user
-        )
+        place = meta.get("namespace", ""), meta["name"]
+        return self._verbs.update(resource, *place, tree, subresource=subresource, user=self._user)
 
     def merge(self, resource: Resource, namespace: str, name: str, change: Tree) -> Tree:
         """A merge patch."""
@@ -84,32 +95,41 @@ class Api:
         )
 
 
-class View(Generic[T]):
-    """One resource as a watch has shown it so far; each event draws its lag, and all keep their order."""
+@cache
+def _reader_of(into: type[P]) -> Callable[[Version], P]:
+    """One for all, by whose decoder versions know what has been asked of them before."""
+    decoder = msgspec.json.Decoder(into)
+    return lambda version: version.read(decoder)
 
-    def __init__(
-        self,
-        api: Api,
-        resource: Resource,
-        into: type[T],
-        indexes: Mapping[str, Index[T]] = {},
-    ) -> None:
-        self.objects: Store[T] = Store(indexes)
+
+class View(Generic[P]):
+    """One resource as a watch has shown it so far; each event draws its lag, and all keep their order.
+
+    Whoever uses it has it run; one of them does, and when that one ends another goes on.
+    """
+
+    def __init__(self, api: Api, resource: Resource, read: Callable[[Version], P]) -> None:
+        self.objects: Store[P] = Store()
         self.revision = 0
         """Everything of this resource up to here has been seen."""
         self.synced = asyncio.Event()
         self._store = api.store
         self._table = api.store.table(resource)
         self._lag = api.lag
-        self._decoder = msgspec.json.Decoder(into)
-        self._handlers: list[Callable[[T | None, T | None], None]] = []
+        self._read = read
+        self._handlers: list[Callable[[P | None, P | None], None]] = []
+        self._turn = asyncio.Lock()
 
-    def subscribe(self, handler: Callable[[T | None, T | None], None]) -> None:
+    def subscribe(self, handler: Callable[[P | None, P | None], None]) -> None:
         """The handler is called after each change with the object before and after."""
         self._handlers.append(handler)
 
     async def run(self) -> None:
         """Until cancelled; when the watch is ended it lists again and tells what has changed meanwhile."""
+        async with self._turn:
+            await self._follow()
+
+    async def _follow(self) -> None:
         while True:
             revision = self._store.revision
             self._replace(self._table.at(None))
@@ -117,9 +137,10 @@ class View(Generic[T]):
             self.synced.set()
             watcher = self._table.watch(revision, None, self._lag)
             try:
-                async for event in watcher:
-                    self._apply(event)
-                    # Others may act between two events, even if both arrive at once.
+                while events := await watcher.arrived():
+                    for event in events:
+                        self._apply(event)
+                    # Others may act before the next ones, even if those are there already.
                     await asyncio.sleep(0)
             finally:
                 watcher.close()
@@ -130,8 +151,7 @@ class View(Generic[T]):
             if (item.metadata.namespace, item.metadata.name) not in present:
                 self._tell(self.objects.remove(item.metadata.namespace, item.metadata.name), None)
         for version in versions:
-            old = self.objects.get(*version.key)
-            if old is None or old.metadata.resource_version != str(version.revision):
+            if self.objects.get(*version.key) != self._read(version):
                 self._put(version)
 
     def _apply(self, event: Event) -> None:
@@ -142,10 +162,10 @@ class View(Generic[T]):
             self._put(event.new)
 
     def _put(self, version: Version) -> None:
-        new = self._decoder.decode(version.body)
+        new = self._read(version)
         self._tell(self.objects.put(new), new)
 
-    def _tell(self, old: T | None, new: T | None) -> None:
+    def _tell(self, old: P | None, new: P | None) -> None:
         for handler in self._handlers:
             handler(old, new)
 
@@ -156,7 +176,7 @@ class Expectations:
     def __init__(self) -> None:
         self._waiting: dict[Hashable, list[Callable[[], bool]]] = {}
 
-    def written(self, key: Hashable, view: View[T], answer: Tree) -> None:
+    def written(self, key: Hashable, view: View[P], answer: Tree) -> None:
         """The view must come to show the version of this answer."""
         revision = int(answer["metadata"]["resourceVersion"])
         self.unseen(key, lambda: view.revision >= revision)

@@ -18,11 +18,12 @@ from fairlead.api.apps import DEPLOYMENTS, REPLICASETS
 from fairlead.api.core import PODS
 from fairlead.kube.queue import Queue
 from fairlead.kube.worker import work
-from fairlead.sim.controllers.base import ACCOUNTS, Api, Recorder, View, failed
+from fairlead.sim.controllers.base import ACCOUNTS, Api, Recorder, failed
 from fairlead.sim.controllers.deployment_plan import Deployment
 from fairlead.sim.controllers.deployment_turn import Turn, check_alive
 from fairlead.sim.controllers.owning import OWNER, adopt, orphans_of, owner_or_orphan, release, selects
-from fairlead.sim.controllers.replicas import Pod, ReplicaSet, owner_reference
+from fairlead.sim.controllers.pods import Pod
+from fairlead.sim.controllers.replicas import ReplicaSet, owner_reference
 from fairlead.sim.controllers.replicaset import is_of_ending_namespace
 from fairlead.sim.errors import StatusError
 from fairlead.sim.verbs import Verbs
@@ -40,9 +41,9 @@ class DeploymentController:
     def __init__(self, verbs: Verbs, *, workers: int = WORKERS) -> None:
         self._api = api = Api(verbs, f"{ACCOUNTS}deployment-controller")
         self._workers = workers
-        self._deployments = View(api, DEPLOYMENTS, Deployment)
-        self._sets = View(api, REPLICASETS, ReplicaSet, {OWNER: owner_or_orphan})
-        self._pods = View(api, PODS, Pod, {OWNER: owner_or_orphan})
+        self._deployments = api.view(DEPLOYMENTS, Deployment)
+        self._sets = api.view(REPLICASETS, ReplicaSet, {OWNER: owner_or_orphan})
+        self._pods = api.view(PODS, Pod, {OWNER: owner_or_orphan})
         self._events = Recorder(api, "deployment-controller")
         self._queue: Queue[Key] = Queue(first_delay=FIRST_RETRY, longest_delay=LONGEST_RETRY)
         self._deployments.subscribe(self._deployment_changed)

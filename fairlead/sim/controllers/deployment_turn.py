@@ -39,7 +39,8 @@ from fairlead.sim.controllers.deployment_plan import (
     unhealthy,
     without_hash,
 )
-from fairlead.sim.controllers.replicas import Pod, ReplicaSet, as_tree
+from fairlead.sim.controllers.pods import Pod
+from fairlead.sim.controllers.replicas import ReplicaSet, as_tree
 from fairlead.sim.controllers.replicaset import is_of_ending_namespace
 from fairlead.sim.errors import StatusError
 from fairlead.sim.store import Tree

@@ -15,14 +15,14 @@ from functools import partial
 
 from msgspec import Struct
 
-from fairlead.api.meta import Meta, OwnerReference, Resource
+from fairlead.api.meta import Resource
 from fairlead.kube.queue import Queue
 from fairlead.kube.worker import work
 from fairlead.sim.controllers.base import ACCOUNTS, Api, Stale, View, failed
 from fairlead.sim.controllers.owning import change_owners, release
 from fairlead.sim.errors import StatusError
 from fairlead.sim.registry import CORE_EVENTS, Kind
-from fairlead.sim.store import Tree
+from fairlead.sim.store import Head, Tree, Version
 from fairlead.sim.verbs import Verbs
 
 FOREGROUND = "foregroundDeletion"
@@ -32,26 +32,17 @@ WORKERS = 20
 FIRST_RETRY, LONGEST_RETRY = 0.005, 1000.0
 
 
-class Owner(OwnerReference, frozen=True, rename="camel", gc=False):
-    block_owner_deletion: bool = False
-
-
-class OwnedMeta(Meta, frozen=True, rename="camel"):
-    owner_references: tuple[Owner, ...] = ()
-    finalizers: tuple[str, ...] = ()
-
-
 class Owned(Struct, frozen=True):
     """An object of any kind, of which only the metadata is read."""
 
-    metadata: OwnedMeta
+    metadata: Head
 
 
 class Item(Struct, frozen=True):
     """An object as the graph knows it."""
 
     resource: Resource
-    meta: OwnedMeta
+    meta: Head
 
     @property
     def is_deleted(self) -> bool:
@@ -129,7 +120,7 @@ class Collector:
         """Has the kind's store viewed, once; definitions add kinds at any time."""
         if kind.resource == CORE_EVENTS or kind.storage in self._views:
             return
-        view = self._views[kind.storage] = View(self._api, kind.storage, Owned)
+        view = self._views[kind.storage] = View(self._api, kind.storage, _read)
         view.subscribe(partial(self._changed, kind.resource))
         tasks.create_task(view.run())
 
@@ -149,7 +140,7 @@ class Collector:
     def _changed(self, resource: Resource, old: Owned | None, new: Owned | None) -> None:
         if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
             self._gone(old.metadata.uid)
-        if new is None:
+        if new is None or (old is not None and _says_the_same(old.metadata, new.metadata)):
             return
         item = Item(resource, new.metadata)
         before = self._graph.put(item)
@@ -309,6 +300,20 @@ class Collector:
                 return None
             raise
         return metadata
+
+
+def _read(version: Version) -> Owned:
+    return Owned(version.head)
+
+
+def _says_the_same(old: Head, new: Head) -> bool:
+    """Whether a change is none that the graph knows of, as most of them are."""
+    return (old.uid, old.deletion_timestamp, old.finalizers, old.owner_references) == (
+        new.uid,
+        new.deletion_timestamp,
+        new.finalizers,
+        new.owner_references,
+    )
 
 
 def _unblocked(references: list[Tree]) -> list[Tree]:

@@ -11,7 +11,7 @@ from fairlead.api.meta import LabelSelector, Meta, Resource
 from fairlead.kube.store import Named
 from fairlead.sim.controllers.base import Api
 from fairlead.sim.errors import StatusError
-from fairlead.sim.store import Tree
+from fairlead.sim.store import Head, Tree
 
 OWNER = "owner"
 """The index of a view that `owner_or_orphan` makes."""
@@ -32,19 +32,21 @@ def selects(selector: LabelSelector, labels: dict[str, str]) -> bool:
     return bool(selector.match_labels or selector.match_expressions) and selector.matches(labels)
 
 
-def adopt(api: Api, resource: Resource, item: Meta, owner: Tree) -> Tree | None:
+def adopt(api: Api, resource: Resource, item: Meta | Head, owner: Tree) -> Tree | None:
     """The item as the owner's, or None if it is gone meanwhile."""
     return change_owners(api, resource, item, lambda references: [*references, owner])
 
 
-def release(api: Api, resource: Resource, item: Meta, owners: Collection[str]) -> Tree | None:
+def release(api: Api, resource: Resource, item: Meta | Head, owners: Collection[str]) -> Tree | None:
     """The item without these owners (UIDs), or None if it is gone meanwhile."""
     return change_owners(
         api, resource, item, lambda references: [each for each in references if each["uid"] not in owners]
     )
 
 
-def change_owners(api: Api, resource: Resource, item: Meta, change: Callable[[list[Tree]], list[Tree]]) -> Tree | None:
+def change_owners(
+    api: Api, resource: Resource, item: Meta | Head, change: Callable[[list[Tree]], list[Tree]]
+) -> Tree | None:
     """The item with changed owner references, or None if it is gone meanwhile; a change in between is a conflict."""
     try:
         live = (api.read(resource, item.namespace, item.name))["metadata"]

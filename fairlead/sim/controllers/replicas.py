@@ -12,71 +12,20 @@ from datetime import datetime
 from functools import cmp_to_key
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from fairlead.api.apps import REPLICASETS
-from fairlead.api.core import Pod as NarrowPod
-from fairlead.api.core import PodAnnotations as NarrowAnnotations
-from fairlead.api.core import PodMeta as NarrowMeta
-from fairlead.api.core import PodStatus as NarrowStatus
 from fairlead.api.meta import LabelSelector, Meta, Resource
+from fairlead.sim.controllers.pods import Pod
 from fairlead.sim.controllers.statefulset_pods import is_available, is_ready, ready_condition
 
 Tree = dict[str, object]
 
 TEMPLATE_HASH = "pod-template-hash"
 """Label by which the pods and the ReplicaSets of one Deployment are told apart."""
-DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 FAILURE = "ReplicaFailure"
 
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
-
-
-class PodAnnotations(NarrowAnnotations, frozen=True, gc=False):
-    deletion_cost: str = field(name=DELETION_COST, default="")
-
-
-class PodMeta(NarrowMeta, frozen=True, rename="camel"):
-    annotations: PodAnnotations = PodAnnotations()
-    creation_timestamp: datetime | None = None
-
-
-class Restarts(Struct, frozen=True, rename="camel", gc=False):
-    name: str = ""
-    restart_count: int = 0
-
-
-class Sidecar(Struct, frozen=True, rename="camel", gc=False):
-    name: str = ""
-    restart_policy: str = ""
-
-
-class PodSpec(Struct, frozen=True, rename="camel"):
-    node_name: str = ""
-    init_containers: tuple[Sidecar, ...] = ()
-
-
-class PodStatus(NarrowStatus, frozen=True, rename="camel"):
-    container_statuses: tuple[Restarts, ...] = ()  # type: ignore[assignment]  # other fields of the same thing
-    init_container_statuses: tuple[Restarts, ...] = ()  # type: ignore[assignment]
-
-
-class Pod(NarrowPod, frozen=True):
-    metadata: PodMeta
-    status: PodStatus = PodStatus()
-    spec: PodSpec = PodSpec()
-
-    @property
-    def is_terminal(self) -> bool:
-        return self.status.phase in ("Succeeded", "Failed")
-
-    @property
-    def is_active(self) -> bool:
-        return not self.is_terminal and self.metadata.deletion_timestamp is None
-
-    @property
-    def is_going(self) -> bool:
-        return not self.is_terminal and self.metadata.deletion_timestamp is not None
 
 
 class SetMeta(Meta, frozen=True, rename="camel"):

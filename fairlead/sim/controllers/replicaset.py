@@ -17,10 +17,10 @@ from fairlead.api.core import PODS
 from fairlead.kube import clock
 from fairlead.kube.queue import Queue
 from fairlead.kube.worker import work
-from fairlead.sim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, View, failed
+from fairlead.sim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
 from fairlead.sim.controllers.owning import OWNER, adopt, orphans_of, owner_or_orphan, release, selects
+from fairlead.sim.controllers.pods import Pod
 from fairlead.sim.controllers.replicas import (
-    Pod,
     ReplicaSet,
     SetStatus,
     as_tree,
@@ -49,8 +49,8 @@ class ReplicaSetController:
     def __init__(self, verbs: Verbs, *, workers: int = WORKERS) -> None:
         self._api = api = Api(verbs, f"{ACCOUNTS}replicaset-controller")
         self._workers = workers
-        self._sets = View(api, REPLICASETS, ReplicaSet, {OWNER: owner_or_orphan})
-        self._pods = View(api, PODS, Pod, {OWNER: owner_or_orphan})
+        self._sets = api.view(REPLICASETS, ReplicaSet, {OWNER: owner_or_orphan})
+        self._pods = api.view(PODS, Pod, {OWNER: owner_or_orphan})
         self._written = Expectations()
         self._deleted = Expectations()
         self._events = Recorder(api, "replicaset-controller")
@@ -156,7 +156,7 @@ class ReplicaSetController:
         if surplus < 0:
             self._check_alive(set_)
         if surplus <= 0:
-            return _slowly(min(-surplus, BURST), lambda: self._create(key, set_))
+            return slowly(min(-surplus, BURST), lambda: self._create(key, set_))
         chosen = doomed(active, self._related(set_), min(surplus, BURST), clock.now())
         outcomes = [self._delete(key, set_, pod) for pod in chosen]
         return next((error for error in outcomes if error is not None), None)
@@ -226,7 +226,7 @@ def is_of_ending_namespace(error: StatusError) -> bool:
     return isinstance(causes, list) and any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
 
 
-def _slowly(count: int, act: Callable[[], StatusError | None]) -> StatusError | None:
+def slowly(count: int, act: Callable[[], StatusError | None]) -> StatusError | None:
     """Acts in batches of 1, 2, 4 and so on, and ends after the first in which something failed."""
     size = 1
     while count:

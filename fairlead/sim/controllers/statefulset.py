@@ -15,13 +15,15 @@ import asyncio
 import msgspec
 
 from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import PODS, Pod
+from fairlead.api.core import PODS
+from fairlead.api.core import Pod as NarrowPod
 from fairlead.kube import clock
 from fairlead.kube.queue import Queue
 from fairlead.kube.worker import work
-from fairlead.sim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, View, failed
+from fairlead.sim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
 from fairlead.sim.controllers.history import Chosen, History
 from fairlead.sim.controllers.owning import OWNER, adopt, orphans_of, owner_or_orphan, release, selects
+from fairlead.sim.controllers.pods import Pod
 from fairlead.sim.controllers.revisions import CONTROLLER_REVISIONS, Revision
 from fairlead.sim.controllers.statefulset_plan import Create, Delete, Identify, Plan, Revisions, next_look, plan
 from fairlead.sim.controllers.statefulset_pods import (
@@ -54,9 +56,9 @@ class StatefulSetController:
     def __init__(self, verbs: Verbs, *, workers: int = WORKERS) -> None:
         self._api = api = Api(verbs, f"{ACCOUNTS}statefulset-controller")
         self._workers = workers
-        self._sets = View(api, STATEFULSETS, Set)
-        self._pods = View(api, PODS, Pod, {OWNER: owner_or_orphan})
-        self._revisions = View(api, CONTROLLER_REVISIONS, Revision, {OWNER: owner_or_orphan})
+        self._sets = api.view(STATEFULSETS, Set)
+        self._pods = api.view(PODS, Pod, {OWNER: owner_or_orphan})
+        self._revisions = api.view(CONTROLLER_REVISIONS, Revision, {OWNER: owner_or_orphan})
         self._history = History(api, self._revisions)
         self._expected = Expectations()
         self._events = Recorder(api, "statefulset-controller")
@@ -182,7 +184,7 @@ class StatefulSetController:
         self._wrote_pod(key, made)
         self._tell(set_, "Create", name)
 
-    def _delete(self, key: Key, set_: Set, pod: Pod) -> None:
+    def _delete(self, key: Key, set_: Set, pod: NarrowPod) -> None:
         meta = pod.metadata
         try:
             self._api.delete(PODS, meta.namespace, meta.name)
@@ -193,12 +195,12 @@ class StatefulSetController:
         self._expected.unseen(key, lambda: self._is_going(pod))
         self._tell(set_, "Delete", meta.name)
 
-    def _is_going(self, pod: Pod) -> bool:
+    def _is_going(self, pod: NarrowPod) -> bool:
         seen = self._pods.objects.get(pod.metadata.namespace, pod.metadata.name)
         gone = seen is None or seen.metadata.uid != pod.metadata.uid
         return gone or (seen is not None and seen.metadata.deletion_timestamp is not None)
 
-    def _identify(self, key: Key, set_: Set, pod: Pod) -> None:
+    def _identify(self, key: Key, set_: Set, pod: NarrowPod) -> None:
         meta = pod.metadata
         patch = {"metadata": {"uid": meta.uid, "labels": identity_labels(meta.name, ordinal_of(pod))}}
         try:

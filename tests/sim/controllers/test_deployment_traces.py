@@ -49,7 +49,7 @@ def test_statuses_of_a_moment_are_seen(name: str) -> None:
     steps = (line.strip() for _, text in SCENARIOS[name] for line in text.split("\n"))
     doubtful = {line.removeprefix("? ") for line in steps if line.startswith("? ")}
 
-    seen = {line for seed in range(10) for line in run(_simulated(name, seed), seed=seed)}
+    seen = {line for seed in range(40) for line in run(_simulated(name, seed), seed=seed)}
 
     assert doubtful <= seen
 
