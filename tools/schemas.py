@@ -1,11 +1,12 @@
-"""Writes the schemas of built-in kinds that the embedded cluster merges by, as a real API server publishes them.
+"""Writes the schemas of built-in kinds that the embedded cluster decodes and merges by, as a real API server has them.
 
     python -m tools.schemas
 
 starts the real control plane that the tests use, reads its OpenAPI v3 documents, and writes what the kinds below need
-into `fairlead/sim/data/schemas.json`: types, list types, keys, merge keys, defaults, no descriptions. Each type is one
-line, so that the difference between two releases can be read. Run it again when the release of the control plane
-changes, or when a kind is added to `KINDS`.
+into `fairlead/sim/data/schemas.json`: types, list types, keys, merge keys, defaults, no descriptions. Beside them stand
+the types of the Go sources (`tools.go_types`), which say how a body is decoded and written. Each type is one line, so
+that the difference between two releases can be read. Run it again when the release of the control plane changes, or
+when a kind is added to `KINDS`.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ from typing import Any
 
 from fairlead.plane.build import Unavailable
 from fairlead.plane.launch import Plane
+from tools.go_types import Sources
 
 Tree = dict[str, Any]
 
 TARGET = Path(__file__).parent.parent / "fairlead" / "sim" / "data" / "schemas.json"
 KINDS = {
     "v1": (
-        "ConfigMap Endpoints Event LimitRange Namespace Node PersistentVolume PersistentVolumeClaim Pod PodTemplate "
-        "ReplicationController ResourceQuota Secret Service ServiceAccount"
+        "Binding ConfigMap DeleteOptions Endpoints Event LimitRange Namespace Node PersistentVolume "
+        "PersistentVolumeClaim Pod PodTemplate ReplicationController ResourceQuota Secret Service ServiceAccount"
     ),
     "admissionregistration.k8s.io/v1": (
         "MutatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding "
@@ -35,14 +37,18 @@ KINDS = {
     ),
     "apiextensions.k8s.io/v1": "CustomResourceDefinition",
     "apps/v1": "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet",
-    "autoscaling/v1": "Scale",
+    "authentication.k8s.io/v1": "SelfSubjectReview TokenRequest TokenReview",
+    "authorization.k8s.io/v1": (
+        "LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview"
+    ),
+    "autoscaling/v1": "HorizontalPodAutoscaler Scale",
     "autoscaling/v2": "HorizontalPodAutoscaler",
     "batch/v1": "CronJob Job",
     "coordination.k8s.io/v1": "Lease",
     "discovery.k8s.io/v1": "EndpointSlice",
     "events.k8s.io/v1": "Event",
     "networking.k8s.io/v1": "Ingress IngressClass NetworkPolicy",
-    "policy/v1": "PodDisruptionBudget",
+    "policy/v1": "Eviction PodDisruptionBudget",
     "rbac.authorization.k8s.io/v1": "ClusterRole ClusterRoleBinding Role RoleBinding",
     "scheduling.k8s.io/v1": "PriorityClass",
     "storage.k8s.io/v1": "StorageClass VolumeAttachment",
@@ -120,7 +126,8 @@ def collected(read: Callable[[str], Tree]) -> Tree:
     needed = dict(sorted(kinds.items()))
     types = _closure({short(name): reduced(schema) for name, schema in schemas.items()}, map(short, needed.values()))
     release = read("/version")["gitVersion"]
-    return {"release": release, "kinds": {kind: short(name) for kind, name in needed.items()}, "types": types}
+    named = {kind: short(name) for kind, name in needed.items()}
+    return {"release": release, "kinds": named, "types": types, "go": Sources(release).collected(named.values())}
 
 
 def _closure(types: Tree, names: Iterable[str]) -> Tree:
@@ -177,8 +184,8 @@ def printed(document: Tree) -> str:
             f"{json.dumps(key)}:{json.dumps(each, separators=(',', ':'))}" for key, each in entries.items()
         )
 
-    kinds, types = lines(document["kinds"]), lines(document["types"])
-    return f'{{"release":{json.dumps(document["release"])},\n"kinds":{{\n{kinds}\n}},\n"types":{{\n{types}\n}}}}\n'
+    parts = ",\n".join(f'"{part}":{{\n{lines(document[part])}\n}}' for part in ("kinds", "types", "go"))
+    return f'{{"release":{json.dumps(document["release"])},\n{parts}}}\n'
 
 
 if __name__ == "__main__":

@@ -11,13 +11,14 @@ import msgspec
 
 from fairlead.api.meta import Resource
 from fairlead.sim import defaults, schema, subresources, views
-from fairlead.sim.errors import bad_request
+from fairlead.sim.converting import copied
+from fairlead.sim.errors import bad_request, internal, internal_error
 from fairlead.sim.registry import Kind
 from fairlead.sim.store import Head, Tree
+from fairlead.sim.typed import Typed, type_of
+from fairlead.sim.typed_faults import Undecodable
 
 _OMITTED_WHEN_EMPTY = ("labels", "annotations", "finalizers", "ownerReferences")
-# The server decodes this field without looking into it.
-_RAW = {"ControllerRevision": "data"}
 
 
 class Part:
@@ -43,8 +44,11 @@ class Part:
         """As clients see it."""
         return views.outward(self.kind, stored)
 
-    def accepted(self, _before: Tree, sent: Tree, *, applied: bool = False) -> Tree:
-        """The stored form of what a client sent, or of what was made by applying; raises when it is not this object."""
+    def accepted(self, _before: Tree, sent: Tree, *, applied: Tree | None = None) -> Tree:
+        """The stored form of what a client sent, or of what came of a configuration that was applied.
+
+        Raises when it is not this object.
+        """
         new = taken(self.kind, self.namespace, sent, applied=applied)
         same_name(new, self.name)
         return new
@@ -54,8 +58,8 @@ class Part:
         return self.seen(new)
 
     def complete(self, sent: Tree) -> Tree:
-        """What the server makes of a tree when it decodes it."""
-        new = taken(self.kind, self.namespace, sent)
+        """What the server makes of a tree when it decodes what somebody has answered."""
+        new = taken(self.kind, self.namespace, _answered(self.kind, self.shown, sent))
         defaults.fill(new)
         return self.seen(new)
 
@@ -64,7 +68,7 @@ class NewPart(Part):
     """An object that does not exist yet; what the server adds to every object of its kind is seen from the start."""
 
     def complete(self, sent: Tree) -> Tree:
-        new = taken(self.kind, self.namespace, sent)
+        new = taken(self.kind, self.namespace, _answered(self.kind, self.shown, sent))
         defaults.fill(new)
         status = copy.deepcopy(new.get("status"))
         subresources.admit(new)
@@ -82,32 +86,26 @@ class ScalePart(Part):
     def seen(self, stored: Tree) -> Tree:
         return subresources.scale_of(self.kind, stored)
 
-    def accepted(self, before: Tree, sent: Tree, *, applied: bool = False) -> Tree:
-        return subresources.rescaled(self.kind, copy.deepcopy(before), lambda _: copy.deepcopy(sent))
+    def accepted(self, before: Tree, sent: Tree, *, applied: Tree | None = None) -> Tree:
+        scale = sent if isinstance(sent, Typed) else decoded(self.shown, sent, applied=applied)
+        return subresources.rescaled(self.kind, copied(before), lambda _: copied(scale))
 
     def offered(self, sent: Tree, _new: Tree) -> Tree:
-        return _without_zero(sent)
+        return sent
 
     def complete(self, sent: Tree) -> Tree:
-        return without_nulls(_without_zero(sent)) | {"kind": self.shown.kind, "apiVersion": self.shown.api_version}
-
-
-def _without_zero(scale: Tree) -> Tree:
-    """As a server writes a Scale: it leaves out a number of zero, which it takes a missing one for."""
-    spec = scale.get("spec")
-    if not isinstance(spec, dict) or spec.get("replicas") != 0:
-        return scale
-    return scale | {"spec": {key: value for key, value in spec.items() if key != "replicas"}}
+        said = {"kind": self.shown.kind, "apiVersion": self.shown.api_version}
+        return Typed(_answered(self.kind, self.shown, sent) | said)
 
 
 def part_of(kind: Kind, namespace: str, name: str, subresource: str) -> Part:
     return (ScalePart if subresource == "scale" else Part)(kind, namespace, name, subresource)
 
 
-def taken(kind: Kind, namespace: str, tree: Tree, *, applied: bool = False) -> Tree:
-    """A copy in stored form, without nulls, in the namespace of the request.
+def taken(kind: Kind, namespace: str, tree: Tree, *, applied: Tree | None = None) -> Tree:
+    """A copy in stored form, decoded, in the namespace of the request.
 
-    A custom resource that was made by applying keeps its nulls, which its schema may then refuse.
+    A custom resource that a configuration made which was applied keeps its nulls, which its schema may then refuse.
     """
     resource = kind.resource
     if not kind.is_kept:
@@ -126,23 +124,54 @@ def taken(kind: Kind, namespace: str, tree: Tree, *, applied: bool = False) -> T
     return new
 
 
-def _decoded(kind: Kind, tree: Tree, *, applied: bool) -> Tree:
-    """A copy without nulls that are not allowed; of a custom resource also without unknown fields, with defaults."""
+def _decoded(kind: Kind, tree: Tree, *, applied: Tree | None) -> Tree:
+    """A copy that is what the server would read: of a custom resource without unknown fields, with defaults."""
     said = {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind}
     if kind.is_kept:
         said |= {key: tree[key] for key in said if tree.get(key)}
+        return without_nulls(tree) | said
     if kind.custom is not None:
         new = copy.deepcopy(tree) | said
         if new.get("metadata") is None:
             new["metadata"] = {}
-        if applied:
+        if applied is not None:
             schema.fill(new, kind.custom.root)
         else:
             kind.custom.take_in(new)
         return new
-    raw = _RAW.get(kind.resource.kind)
-    kept = {raw: copy.deepcopy(tree[raw])} if raw in tree else {}
-    return without_nulls(tree) | said | kept
+    if isinstance(tree, Typed):
+        return copied(tree) | said
+    return decoded(kind.resource, tree, applied=applied) | said
+
+
+def decoded(resource: Resource, tree: Tree, *, applied: Tree | None = None) -> Typed:
+    """A tree of a built-in kind as its type has it.
+
+    One that came of applying a configuration is not read from JSON, and refused in words about the configuration.
+    """
+    kind = type_of(resource.api_version, resource.kind)
+    try:
+        return (kind.read(tree) if applied is None else kind.restore(tree))[0]
+    except Undecodable as error:
+        if applied is None:
+            name = resource.kind
+            why = f'{name} in version "{resource.version}" cannot be handled as a {name}: {error}'
+            raise bad_request(why) from None
+        metadata = applied.get("metadata") or {}
+        typed = f"{resource.group}/{resource.version}, Kind={resource.kind}"
+        which = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}; {typed}"
+        why = f"unable to convert unstructured object to {typed}: {error}"
+        raise internal(f"failed to convert new object ({which}) to proper version: {why}") from None
+
+
+def _answered(kind: Kind, shown: Resource, tree: Tree) -> Tree:
+    """What somebody made of an object in a review; that it is of another type is no fault of whoever asked."""
+    if kind.custom is not None or kind.is_kept:
+        return tree
+    try:
+        return type_of(shown.api_version, shown.kind).read(tree)[0]
+    except Undecodable as error:
+        raise internal_error(str(error)) from None
 
 
 def same_name(new: Tree, name: str) -> None:

@@ -46,7 +46,6 @@ class Place:
         "has_map",
         "items",
         "keys",
-        "omitted",
         "rest",
         "scalar",
     )
@@ -56,8 +55,6 @@ class Place:
         self.fields: dict[str, Place] = {}
         self.rest: Place | None = None
         """Of keys that are not fields; None where there are none."""
-        self.omitted: frozenset[str] = frozenset()
-        """Fields that the server leaves out when they are empty; of built-in kinds alone."""
         self.atomic_map = False
         self.scalar = ""
         """Which one is allowed; empty for none."""
@@ -133,9 +130,7 @@ class Schemas:
             elif name == _RAW:
                 _copy(ATOMIC, found)
             else:
-                schema = self._types[name]
-                self._fill(found, schema, spares=False)
-                found.omitted = _omitted(schema, _SHOWN_EMPTY.get(name, ()))
+                self._fill(found, self._types[name], spares=False)
         return found
 
     def place(self, schema: Tree, *, spares: bool = False) -> Place:
@@ -236,35 +231,6 @@ class Schemas:
             elif default is None and field in needed:
                 made[field] = None
         return made
-
-
-def _omitted(schema: Tree, shown: tuple[str, ...]) -> frozenset[str]:
-    """The lists and maps among the fields that need not be there."""
-    needed = (*(schema.get("required") or ()), *shown)
-    fields = (schema.get("properties") or {}).items()
-    return frozenset(
-        name
-        for name, each in fields
-        if name not in needed and (each.get("type") == "array" or "additionalProperties" in each)
-    )
-
-
-def tidy(place: Place, value: Any) -> None:
-    """Removes lists and maps that the server leaves out when they are empty, in place."""
-    if isinstance(value, dict):
-        for key in list(value):
-            each = value[key]
-            if not isinstance(each, dict | list) or key == "managedFields":
-                continue
-            if not each and key in place.omitted:
-                del value[key]
-                continue
-            child = place.child(key)
-            if child is not None:
-                tidy(child, each)
-    elif isinstance(value, list) and place.items is not None:
-        for each in value:
-            tidy(place.items, each)
 
 
 def _copy(source: Place, target: Place) -> None:

@@ -33,16 +33,11 @@ def proposed(
         assert manager is not None  # noqa: S101  nobody applies without a name
         applying.check(subject, change)
         sent, entries = yield from applying.apply(manager, subject, before, seen, change)
-        new = part.accepted(before, sent, applied=True)
-        tracking.tidy(part.kind, new)
-        return sent, new, entries
+        return sent, part.accepted(before, sent, applied=change), entries
     sent = change(old, seen)
     new, entries = part.accepted(before, sent), tracking.entries_of(before)
     said = (sent.get("metadata") or {}).get("managedFields")
     is_owned = bool(entries or said)
-    if manager is not None and (is_owned or part.subresource != "status"):
-        # Not where a kubelet writes most of all: the status of pods that nobody owns.
-        tracking.tidy(part.kind, new)
     if manager is None or not is_owned:
         return sent, new, entries
     decoded = part.complete(sent) if part.subresource == "scale" else _decoded(part, new)

@@ -45,6 +45,8 @@ class Kind(Struct, frozen=True):
     """What a definition says about the kind; None for a kind that is built in."""
     is_kept: bool = False
     """Objects are seen and written in whichever version they are stored in."""
+    deprecation: str = ""
+    """What everybody is told who uses it although there is something better."""
     answered: bool = False
     """A creation is answered at once and nothing is stored; there are no other verbs."""
 
@@ -53,9 +55,16 @@ class Kind(Struct, frozen=True):
         return self.stored_as or self.resource
 
     @property
+    def list_kind(self) -> str:
+        """The kind of lists of them, which a definition may choose."""
+        chosen = self.custom.published["names"].get("listKind") if self.custom is not None else None
+        return chosen or f"{self.resource.kind}List"
+
+    @property
     def warnings(self) -> list[str]:
         """What everybody is told who uses it."""
-        return [self.custom.warning] if self.custom is not None and self.custom.warning else []
+        text = self.deprecation if self.custom is None else self.custom.warning
+        return [text] if text else []
 
     @property
     def has_status(self) -> bool:
@@ -97,6 +106,29 @@ ROLE_BINDINGS = Resource(RBAC, "v1", "rolebindings", "RoleBinding")
 CLUSTER_ROLES = Resource(RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False)
 CLUSTER_ROLE_BINDINGS = Resource(RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
 NETWORK_POLICIES = Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy")
+ENDPOINTS = _core("endpoints", "Endpoints")
+CLAIMS = _core("persistentvolumeclaims", "PersistentVolumeClaim")
+VOLUMES = _core("persistentvolumes", "PersistentVolume", namespaced=False)
+LIMIT_RANGES = _core("limitranges", "LimitRange")
+POD_TEMPLATES = _core("podtemplates", "PodTemplate")
+REPLICATION_CONTROLLERS = _core("replicationcontrollers", "ReplicationController")
+RESOURCE_QUOTAS = _core("resourcequotas", "ResourceQuota")
+DAEMON_SETS = Resource("apps", "v1", "daemonsets", "DaemonSet")
+AUTOSCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
+AUTOSCALERS_V1 = Resource("autoscaling", "v1", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
+JOBS = Resource("batch", "v1", "jobs", "Job")
+CRON_JOBS = Resource("batch", "v1", "cronjobs", "CronJob")
+ENDPOINT_SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
+INGRESSES = Resource("networking.k8s.io", "v1", "ingresses", "Ingress")
+INGRESS_CLASSES = Resource("networking.k8s.io", "v1", "ingressclasses", "IngressClass", namespaced=False)
+PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
+STORAGE_CLASSES = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
+ADMISSION_POLICIES = Resource(
+    ADMISSION, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", namespaced=False
+)
+ADMISSION_POLICY_BINDINGS = Resource(
+    ADMISSION, "v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", namespaced=False
+)
 REVIEWS = tuple(
     Resource(f"{group}.k8s.io", "v1", f"{kind.lower()}s", kind, namespaced=kind.startswith("Local"))
     for group, kind in (
@@ -109,14 +141,25 @@ REVIEWS = tuple(
     )
 )
 
-_POD_FIELDS = ("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "status.phase")
-_SET_FIELDS = ("status.replicas",)
+_POD_FIELDS = (
+    "spec.nodeName",
+    "spec.restartPolicy",
+    "spec.schedulerName",
+    "spec.serviceAccountName",
+    "spec.hostNetwork",
+    "status.phase",
+    "status.podIP",
+    "status.podIPs",
+    "status.nominatedNodeName",
+)
 _EVENT_FIELDS = (
     "involvedObject.kind",
     "involvedObject.namespace",
     "involvedObject.name",
     "involvedObject.uid",
     "involvedObject.apiVersion",
+    "involvedObject.resourceVersion",
+    "involvedObject.fieldPath",
     "reason",
     "reportingComponent",
     "type",
@@ -124,15 +167,26 @@ _EVENT_FIELDS = (
 
 KINDS = (
     Kind(CONFIG_MAPS, "configmap", ("cm",)),
-    Kind(CORE_EVENTS, "event", ("ev",), create_on_update=True, fields=_EVENT_FIELDS),
-    Kind(NAMESPACES, "namespace", ("ns",), (), ("status",), returns_deleted=True, fields=("status.phase",)),
+    Kind(CORE_EVENTS, "event", ("ev",), create_on_update=True, fields=(*_EVENT_FIELDS, "source")),
+    Kind(NAMESPACES, "namespace", ("ns",), (), ("finalize", "status"), returns_deleted=True, fields=("status.phase",)),
     Kind(NODES, "node", ("no",), (), ("status",), fields=("spec.unschedulable",)),
     Kind(
         PODS,
         "pod",
         ("po",),
         ("all",),
-        ("binding", "eviction", "status"),
+        (
+            "attach",
+            "binding",
+            "ephemeralcontainers",
+            "eviction",
+            "exec",
+            "log",
+            "portforward",
+            "proxy",
+            "resize",
+            "status",
+        ),
         has_generation=True,
         graceful=True,
         returns_deleted=True,
@@ -140,13 +194,22 @@ KINDS = (
     ),
     Kind(SECRETS, "secret", fields=("type",)),
     Kind(SERVICE_ACCOUNTS, "serviceaccount", ("sa",), subresources=("token",), returns_deleted=True),
-    Kind(SERVICES, "service", ("svc",), ("all",), ("status",), returns_deleted=True, create_on_update=True),
+    Kind(
+        SERVICES,
+        "service",
+        ("svc",),
+        ("all",),
+        ("status",),
+        returns_deleted=True,
+        create_on_update=True,
+        fields=("spec.clusterIP", "spec.type"),
+    ),
     Kind(CONTROLLER_REVISIONS, "controllerrevision"),
     Kind(STATEFUL_SETS, "statefulset", ("sts",), ("all",), ("scale", "status"), has_generation=True),
     Kind(LEASES, "lease", create_on_update=True, unconditional_update=False),
     Kind(EVENTS, "event", ("ev",), create_on_update=True, fields=_EVENT_FIELDS, stored_as=CORE_EVENTS),
     Kind(DEPLOYMENTS, "deployment", ("deploy",), ("all",), ("scale", "status"), has_generation=True),
-    Kind(REPLICA_SETS, "replicaset", ("rs",), ("all",), ("scale", "status"), has_generation=True, fields=_SET_FIELDS),
+    Kind(REPLICA_SETS, "replicaset", ("rs",), ("all",), ("scale", "status"), has_generation=True),
     Kind(
         DISRUPTION_BUDGETS,
         "poddisruptionbudget",
@@ -188,6 +251,54 @@ KINDS = (
     Kind(CLUSTER_ROLES, "clusterrole", create_on_update=True),
     Kind(ROLE_BINDINGS, "rolebinding", create_on_update=True),
     Kind(ROLES, "role", create_on_update=True),
+    Kind(
+        ENDPOINTS,
+        "endpoints",
+        ("ep",),
+        create_on_update=True,
+        deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+    ),
+    Kind(CLAIMS, "persistentvolumeclaim", ("pvc",), (), ("status",), returns_deleted=True),
+    Kind(VOLUMES, "persistentvolume", ("pv",), (), ("status",), returns_deleted=True),
+    Kind(LIMIT_RANGES, "limitrange", ("limits",), create_on_update=True),
+    Kind(POD_TEMPLATES, "podtemplate", has_generation=True, counted=("template",), returns_deleted=True),
+    Kind(
+        REPLICATION_CONTROLLERS,
+        "replicationcontroller",
+        ("rc",),
+        ("all",),
+        ("scale", "status"),
+        has_generation=True,
+        fields=("status.replicas",),
+    ),
+    Kind(RESOURCE_QUOTAS, "resourcequota", ("quota",), (), ("status",), returns_deleted=True),
+    Kind(DAEMON_SETS, "daemonset", ("ds",), ("all",), ("status",), has_generation=True),
+    Kind(AUTOSCALERS, "horizontalpodautoscaler", ("hpa",), ("all",), ("status",)),
+    Kind(AUTOSCALERS_V1, "horizontalpodautoscaler", ("hpa",), ("all",), ("status",), stored_as=AUTOSCALERS),
+    Kind(CRON_JOBS, "cronjob", ("cj",), ("all",), ("status",), has_generation=True),
+    Kind(JOBS, "job", (), ("all",), ("status",), has_generation=True, fields=("status.successful",)),
+    Kind(ENDPOINT_SLICES, "endpointslice", has_generation=True, counted=("endpoints", "ports", "addressType")),
+    Kind(INGRESS_CLASSES, "ingressclass", has_generation=True),
+    Kind(INGRESSES, "ingress", ("ing",), (), ("status",), has_generation=True),
+    Kind(PRIORITY_CLASSES, "priorityclass", ("pc",), has_generation=True, counted=()),
+    Kind(STORAGE_CLASSES, "storageclass", ("sc",), returns_deleted=True),
+    Kind(
+        ADMISSION_POLICIES,
+        "validatingadmissionpolicy",
+        (),
+        ("api-extensions",),
+        ("status",),
+        has_generation=True,
+        unconditional_update=False,
+    ),
+    Kind(
+        ADMISSION_POLICY_BINDINGS,
+        "validatingadmissionpolicybinding",
+        (),
+        ("api-extensions",),
+        has_generation=True,
+        unconditional_update=False,
+    ),
     *(Kind(resource, resource.kind.lower(), answered=True) for resource in REVIEWS),
 )
 
@@ -200,12 +311,21 @@ def is_built_in(tree: Tree) -> bool:
     return (tree["apiVersion"], tree["kind"]) in _BUILT_IN
 
 
+_GROUPS = frozenset(kind.resource.group for kind in KINDS)
+
+
+def is_built_in_group(group: str) -> bool:
+    return group in _GROUPS
+
+
 class Registry:
     """Looks kinds up by the parts of a path; definitions add kinds and take them away."""
 
     def __init__(self, kinds: Iterable[Kind] = KINDS) -> None:
         self._kinds = {(kind.resource.group, kind.resource.version, kind.resource.plural): kind for kind in kinds}
         self._listeners: list[Callable[[Kind], None]] = []
+        self.state = 0
+        """Another number after every change."""
 
     def find(self, group: str, version: str, plural: str) -> Kind | None:
         return self._kinds.get((group, version, plural))
@@ -239,6 +359,7 @@ class Registry:
 
     def replace(self, group: str, plural: str, kinds: Iterable[Kind]) -> None:
         """Serves these versions of a resource, and no others of it."""
+        self.state += 1
         before = {kind.storage for kind in self._kinds.values()}
         for key in [key for key in self._kinds if (key[0], key[2]) == (group, plural)]:
             del self._kinds[key]

@@ -99,13 +99,6 @@ class Subject(Struct, frozen=True):
         return said if self.kind.custom is not None and not is_scale else places.blank(*said.values()) | said
 
 
-def tidy(kind: Kind, tree: Tree) -> None:
-    """Makes of the tree of a built-in kind what the server would decode and write: without what is empty; in place."""
-    place = None if kind.custom is not None else places.built_in(kind.resource.api_version, kind.resource.kind)
-    if place is not None:
-        places.tidy(place, tree)
-
-
 def entries_of(tree: Tree) -> Entries:
     """What an object says about its owners."""
     return (tree.get("metadata") or {}).get("managedFields") or []

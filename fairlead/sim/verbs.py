@@ -13,10 +13,12 @@ from typing import Any
 from fairlead.api.meta import Resource
 from fairlead.sim import deletion, pod_requests, subresources, views
 from fairlead.sim.asking import unreviewed
+from fairlead.sim.births import Births
 from fairlead.sim.converting import shown, unasked
 from fairlead.sim.listing import Listed, Query, select, watch
 from fairlead.sim.registry import Kind, Registry
 from fairlead.sim.store import Store, Tree, Version, Watcher
+from fairlead.sim.typed import Typed
 from fairlead.sim.writes import Writes
 
 
@@ -31,6 +33,7 @@ class Verbs:
         self.lag = lag
         self.writes = Writes(store, self.registry)
         self._inside = Writes(store, self.registry, inside=True)
+        self.births = Births(self._inside)
         self.views: dict[tuple[Resource, type], Any] = {}
         """What the controllers of this cluster see, each by what they read of it."""
 
@@ -79,7 +82,7 @@ class Verbs:
 
     def create(self, resource: Resource, namespace: str, tree: Tree, *, user: str, dry_run: bool = False) -> Tree:
         """Creates the object and returns it as stored."""
-        return unreviewed(self._inside.create(resource, namespace, tree, user=user, dry_run=dry_run))
+        return unreviewed(self._inside.create(resource, namespace, Typed(tree), user=user, dry_run=dry_run))
 
     def update(
         self,
@@ -94,7 +97,7 @@ class Verbs:
     ) -> Tree:
         """Replaces the object, or what the subresource shows of it; a resource version in it must be current."""
         place = resource, namespace, name
-        return unreviewed(self._inside.update(*place, tree, subresource=subresource, user=user, dry_run=dry_run))
+        return unreviewed(self._inside.update(*place, Typed(tree), subresource=subresource, user=user, dry_run=dry_run))
 
     def patch(
         self,

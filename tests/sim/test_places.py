@@ -90,25 +90,3 @@ def test_a_blank_object_has_its_structs_and_what_is_never_left_out() -> None:
         "template": {"metadata": {}, "spec": {"containers": None}},
     }
     assert places.blank("apps/v1", "ControllerRevision")["revision"] == 0
-
-
-@pytest.mark.parametrize(
-    ("version", "kind", "tree", "tidy"),
-    [
-        ("v1", "ConfigMap", {"data": {}, "binaryData": {}}, {}),
-        ("v1", "Service", {"spec": {"selector": {}, "ports": []}}, {"spec": {}}),
-        ("v1", "Pod", {"spec": {"containers": []}}, {"spec": {"containers": []}}),
-        (
-            "v1",
-            "Pod",
-            {"spec": {"containers": [{"env": [], "resources": {"limits": {}}}], "volumes": [{"emptyDir": {}}]}},
-            {"spec": {"containers": [{"resources": {}}], "volumes": [{"emptyDir": {}}]}},
-        ),
-        ("rbac.authorization.k8s.io/v1", "Role", {"rules": []}, {"rules": []}),
-    ],
-    ids=["maps", "a map and a list", "a list that is needed", "structs stay", "a list that is always shown"],
-)
-def test_what_is_empty_is_left_out_as_the_server_does(version: str, kind: str, tree: Tree, tidy: Tree) -> None:
-    places.tidy(of(kind, version), tree)
-
-    assert tree == tidy

@@ -45,7 +45,7 @@ def test_kinds_that_a_server_does_not_serve_are_told() -> None:
     def read(_path: str) -> Tree:
         return {"components": {"schemas": {}}}
 
-    with pytest.raises(Unavailable, match="does not serve v1 ConfigMap, "):
+    with pytest.raises(Unavailable, match="does not serve v1 Binding, v1 ConfigMap, "):
         schemas.collected(read)
 
 
