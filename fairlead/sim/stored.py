@@ -5,16 +5,12 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import re
 
-from fairlead.sim.errors import Cause, bad_request, not_allowed, required, unsupported, wrong
+from fairlead.sim.errors import Cause, bad_request, not_allowed, required, wrong
+from fairlead.sim.rules_labels import selector
+from fairlead.sim.rules_values import as_struct, chosen, config_key, part_of_all, share
 from fairlead.sim.store import Tree
 
-_KEY = re.compile(r"[-._a-zA-Z0-9]+")
-_KEY_TEXT = (
-    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  "
-    "or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
-)
 _MOST_BYTES = 1024 * 1024
 _FROZEN = "field is immutable when `immutable` is set"
 _IMMUTABLE = "field is immutable"
@@ -24,11 +20,6 @@ _NEEDED_KEYS = {
     "kubernetes.io/ssh-auth": ("ssh-privatekey",),
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
 }
-_PERCENT = re.compile(r"[0-9]+%")
-_PERCENT_TEXT = (
-    "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for "
-    "validation is '[0-9]+%')"
-)
 
 # Maps and Secrets
 
@@ -95,21 +86,11 @@ def config_map(tree: Tree) -> list[Cause]:
     ]
     size = sum(len(str(value).encode()) for value in data.values())
     size += sum(len(base64.b64decode(value)) for value in binary.values())
-    return [*causes, _too_long("")] if size > _MOST_BYTES else causes
+    return [*causes, _too_long("[]")] if size > _MOST_BYTES else causes
 
 
 def _keys(data: Tree, field: str) -> list[Cause]:
-    causes: list[Cause] = []
-    for key in sorted(data):
-        if not _KEY.fullmatch(key):
-            causes.append(wrong(f"{field}[{key}]", key, _KEY_TEXT))
-        elif key == ".":
-            causes.append(wrong(f"{field}[{key}]", key, "must not be '.'"))
-        elif key.startswith(".."):
-            causes.append(
-                wrong(f"{field}[{key}]", key, "must not be '..'" if key == ".." else "must not start with '..'")
-            )
-    return causes
+    return [wrong(f"{field}[{key}]", key, text) for key in sorted(data) for text in config_key(key)]
 
 
 def _too_long(field: str) -> Cause:
@@ -136,26 +117,14 @@ def budget(tree: Tree) -> list[Cause]:
     spec = tree.get("spec") or {}
     causes: list[Cause] = []
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
-        causes.append(wrong("spec", spec, "minAvailable and maxUnavailable cannot be both set"))
+        told = as_struct(spec, "MinAvailable", "Selector", "MaxUnavailable", "UnhealthyPodEvictionPolicy")
+        causes.append(wrong("spec", told, "minAvailable and maxUnavailable cannot be both set"))
     for key in ("minAvailable", "maxUnavailable"):
-        causes += share(spec.get(key), f"spec.{key}", most_percent=100)
-    policy, policies = spec.get("unhealthyPodEvictionPolicy"), ("AlwaysAllow", "IfHealthyBudget")
-    if policy is not None and policy not in policies:
-        causes.append(unsupported("spec.unhealthyPodEvictionPolicy", policy, policies))
-    return causes
-
-
-def share(value: object, field: str, *, most_percent: int | None = None) -> list[Cause]:
-    """A number that is not negative, or a percentage."""
-    if value is None or (isinstance(value, int) and value >= 0):
-        return []
-    if isinstance(value, int):
-        return [wrong(field, value, "must be greater than or equal to 0")]
-    if not isinstance(value, str) or not _PERCENT.fullmatch(value):
-        return [wrong(field, value, _PERCENT_TEXT)]
-    if most_percent is not None and int(value[:-1]) > most_percent:
-        return [wrong(field, value, f"must not be greater than {most_percent}%")]
-    return []
+        if spec.get(key) is not None:
+            causes += [*share(spec[key], f"spec.{key}"), *part_of_all(spec[key], f"spec.{key}")]
+    causes += selector(spec.get("selector"), "spec.selector")
+    policies = ("AlwaysAllow", "IfHealthyBudget")
+    return causes + chosen(spec.get("unhealthyPodEvictionPolicy"), policies, "spec.unhealthyPodEvictionPolicy")
 
 
 def budget_status(status: Tree) -> list[Cause]:

@@ -6,19 +6,21 @@ import copy
 from collections.abc import Callable
 
 from fairlead.api.meta import Resource
-from fairlead.sim import crd_rules
+from fairlead.sim import addresses, crd_rules, defaults_admission, defaults_births, pod_parts
+from fairlead.sim.defaults_network import service_status
 from fairlead.sim.errors import bad_request, conflict, internal, invalid, required, wrong
-from fairlead.sim.registry import DEFINITIONS, DEPLOYMENTS, PODS, Kind, is_built_in
+from fairlead.sim.registry import DEFINITIONS, DEPLOYMENTS, LIMIT_RANGES, NAMESPACES, PODS, SERVICES, Kind, is_built_in
 from fairlead.sim.store import Store, Tree, timestamp
 
 SCALE = Resource("autoscaling", "v1", "scale", "Scale")
-_ADDRESSES_PER_BLOCK = 250
-_TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-_TOLERATION = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+_FITTED = ("Pod", "PersistentVolumeClaim", "Ingress")
+_TEMPLATES = "deprecated.daemonset.template.generation"
 
 
 def limited(kind: Kind, before: Tree, new: Tree, subresource: str) -> Tree:
     """`new` with everything put back that a write to the subresource must not touch."""
+    if subresource in pod_parts.PARTS:
+        return pod_parts.limited(before, new, subresource)
     if subresource == "status":
         if kind.custom is not None:
             after = before | {"metadata": dict(before["metadata"])}
@@ -28,6 +30,8 @@ def limited(kind: Kind, before: Tree, new: Tree, subresource: str) -> Tree:
         after |= {"metadata": new["metadata"], "status": new.get("status") or {}}
         if kind.resource == PODS:
             _limit_pod_status(before, after)
+        if kind.resource == SERVICES:
+            service_status(after["spec"], after["status"])
         if kind.resource == DEFINITIONS and not after["status"].get("storedVersions"):
             crd_rules.note_storage(after)
         if kind.resource == DEPLOYMENTS:
@@ -39,6 +43,8 @@ def limited(kind: Kind, before: Tree, new: Tree, subresource: str) -> Tree:
         new.pop("status", None)
         if "status" in before:
             new["status"] = before["status"]
+    if kind.resource == NAMESPACES and subresource != "finalize":
+        new["spec"] = before.get("spec") or {}
     return new
 
 
@@ -67,81 +73,51 @@ def _annotations(tree: Tree) -> object:
 
 
 def admit(tree: Tree) -> None:
-    """What a new object is given: the status it is born with, a pod's priority and the tolerations of all pods."""
-    if not is_built_in(tree):
-        return
-    match tree["kind"]:
-        case "Pod":
-            spec = tree["spec"]
-            spec.setdefault("priority", 0)
-            spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
-            tolerations: list[Tree] = spec.setdefault("tolerations", [])
-            missing = [key for key in _TOLERATED if not any(_tolerates(each, key) for each in tolerations)]
-            tolerations += [{"key": key} | _TOLERATION for key in missing]
-            tree["status"] = {"phase": "Pending", "qosClass": _quality(tree["spec"])}
-        case "StatefulSet":
-            tree["status"] = {"replicas": 0, "availableReplicas": 0}
-        case "Namespace":
-            tree.setdefault("spec", {}).setdefault("finalizers", ["kubernetes"])
-        case "Deployment":
-            tree["status"] = {}
-        case "ReplicaSet":
-            tree["status"] = {"replicas": 0}
-        case "PodDisruptionBudget":
-            numbers = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
-            tree["status"] = dict.fromkeys(numbers, 0)
-        case "CustomResourceDefinition":
-            tree["status"] = crd_rules.born_status(tree)
-
-
-def _tolerates(toleration: Tree, key: str) -> bool:
-    return bool(toleration.get("key", key) == key and toleration.get("effect", "NoExecute") == "NoExecute")
-
-
-def _quality(spec: Tree) -> str:
-    """The class of service that requests and limits of cpu and memory amount to."""
-    containers = (spec.get("containers") or []) + (spec.get("initContainers") or [])
-    asked = False
-    guaranteed = bool(containers)
-    for container in containers:
-        resources = container.get("resources") or {}
-        requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
-        for name in ("cpu", "memory"):
-            asked = asked or name in requests or name in limits
-            guaranteed = guaranteed and name in limits and requests.get(name, limits[name]) == limits[name]
-    if not asked:
-        return "BestEffort"
-    return "Guaranteed" if guaranteed else "Burstable"
+    """What a new object is given whatever else is in the cluster, the status it is born with included."""
+    if is_built_in(tree):
+        defaults_admission.alone(tree)
+        defaults_births.born(tree)
 
 
 def allocate(tree: Tree, store: Store) -> None:
-    """Gives a new Service its address, unless it is headless or an alias."""
-    if tree["kind"] != "Service" or not is_built_in(tree):
+    """What a new object is given because of others: a pod its account, a Service its address; raises when it cannot."""
+    if not is_built_in(tree):
         return
-    spec = tree["spec"]
-    if spec["type"] == "ExternalName":
-        return
-    if not spec.get("clusterIP"):
-        taken = store.revision + 1
-        spec["clusterIP"] = f"10.96.{taken // _ADDRESSES_PER_BLOCK % 256}.{taken % _ADDRESSES_PER_BLOCK + 1}"
-    spec.setdefault("clusterIPs", [spec["clusterIP"]])
-    spec.setdefault("ipFamilies", ["IPv4"])
-    spec.setdefault("ipFamilyPolicy", "SingleStack")
+    if tree["kind"] == "Service":
+        addresses.allocate(tree, store)
+    elif tree["kind"] in _FITTED:
+        defaults_admission.among(tree, store)
+        if tree["kind"] == "Pod" and store.table(LIMIT_RANGES).live:
+            tree["status"]["qosClass"] = defaults_births.quality(tree["spec"])
 
 
-def carry_over(before: Tree, after: Tree) -> None:
-    """What a Service was given stays with it when an update does not mention it; a definition remembers its storage."""
+def carry_over(before: Tree, after: Tree, store: Store) -> None:
+    """What an object was given stays with it when an update does not mention it; a definition remembers its storage."""
     if not is_built_in(after):
         return
-    if after["kind"] == "CustomResourceDefinition":
-        after["status"] = copy.deepcopy(after.get("status") or {})
-        crd_rules.note_storage(after)
-    if after["kind"] == "Service" and after["spec"]["type"] != "ExternalName":
-        for key in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-            if key in before["spec"] and not after["spec"].get(key):
-                after["spec"][key] = before["spec"][key]
-    if after["kind"] == "Namespace" and "spec" in before:
-        after.setdefault("spec", before["spec"])
+    match after["kind"]:
+        case "CustomResourceDefinition":
+            after["status"] = copy.deepcopy(after.get("status") or {})
+            crd_rules.note_storage(after)
+        case "Service":
+            addresses.reallocate(before, after, store)
+        case "Pod":
+            for key in ("priority", "preemptionPolicy"):
+                if after["spec"].get(key) is None and key in before["spec"]:
+                    after["spec"][key] = before["spec"][key]
+            defaults_admission.tolerate(after["spec"])
+        case "PersistentVolumeClaim":
+            if before["spec"].get("storageClassName") is None:
+                defaults_admission.among(after, store)
+        case "DaemonSet":
+            _count_templates(before, after)
+
+
+def _count_templates(before: Tree, after: Tree) -> None:
+    """A DaemonSet counts its templates in an annotation, as it did when that was a field."""
+    known = int((before["metadata"].get("annotations") or {}).get(_TEMPLATES) or 1)
+    changed = before["spec"]["template"] != after["spec"]["template"]
+    after["metadata"].setdefault("annotations", {})[_TEMPLATES] = str(known + changed)
 
 
 def scale_shown(kind: Kind, tree: Tree) -> Tree:
@@ -197,7 +173,7 @@ def rescaled(kind: Kind, tree: Tree, change: Callable[[Tree], Tree]) -> Tree:
     replicas = (scale.get("spec") or {}).get("replicas") or 0
     if not isinstance(replicas, int):
         raise bad_request(f'Scale in version "v1" cannot be handled as a Scale: spec.replicas is {replicas!r}')
-    if replicas < 0:
+    if replicas < 0 and kind.custom is None:  # else its schema says so
         cause = wrong("spec.replicas", replicas, "must be greater than or equal to 0")
         raise invalid(SCALE, name, [cause])
     uid = tree["metadata"]["uid"]

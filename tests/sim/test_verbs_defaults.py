@@ -67,8 +67,15 @@ def test_on_delete_has_no_rolling_update_and_a_gated_field_vanishes() -> None:
         ("app:1", "IfNotPresent"),
         ("registry.example:5000/app", "Always"),
         ("registry.example:5000/app:2", "IfNotPresent"),
-        ("app@sha256:0000", "IfNotPresent"),
-        ("app:latest@sha256:0000", "Always"),
+        (f"app@sha256:{'0' * 64}", "IfNotPresent"),
+        (f"app:latest@sha256:{'0' * 64}", "Always"),
+        ("app:latest@sha256:0000", "IfNotPresent"),
+        ("App", "IfNotPresent"),
+        ("Registry/app", "Always"),
+        ("registry/App", "IfNotPresent"),
+        ("registry:port/app", "IfNotPresent"),
+        ("app__one", "Always"),
+        ("app___one", "IfNotPresent"),
     ],
 )
 def test_the_pull_policy_follows_from_the_tag(image: str, policy: str) -> None:
