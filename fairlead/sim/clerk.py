@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping
 
@@ -14,9 +15,10 @@ from fairlead.sim.asking import Question, Write, driven
 from fairlead.sim.reviewing import Asker
 from fairlead.sim.store import Tree
 
+_WARNING = re.compile(r'299 - "(?:[^"\\]|\\.)*"')
 _MOST_CHARACTERS = 4096
 _SHORTENED = 256
-_TEXTS = ("fieldManager", "fieldValidation", "propagationPolicy")
+_TEXTS = ("fieldManager", "fieldValidation")
 
 
 class Clerk:
@@ -25,6 +27,8 @@ class Clerk:
     def __init__(self, admission: Admission, request: Request, user: User) -> None:
         self.user = user
         self.warnings: list[str] = []
+        self.options: Tree = {}
+        """Those of a deletion, wherever they stand in the request."""
         self._admission = admission
         self._request = request
 
@@ -32,7 +36,7 @@ class Clerk:
         """The result of the write; nothing is awaited while there are no webhooks."""
         if not self._admission.asks_anybody():
             return await driven(write, _as_it_is, self._admission.converter)
-        asker = Asker(self.user.info(), _options(self._request))
+        asker = Asker(self.user.info(), _options(self._request, self.options))
         return await self._admission.carried_out(write, asker, self.warnings, limited=limited)
 
     def signed(self, answer: Response) -> Response:
@@ -45,6 +49,12 @@ class Clerk:
 def with_warnings(headers: Mapping[str, str], warnings: list[str]) -> Mapping[str, str]:
     """The headers of an answer that warns."""
     return {**headers, "warning": ", ".join(_headers(warnings))} if warnings else headers
+
+
+def header_lines(headers: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The headers as HTTP has them: a line for every warning."""
+    lines = [(name, value) for name, value in headers.items() if name != "warning"]
+    return lines + [("warning", found) for found in _WARNING.findall(headers.get("warning", ""))]
 
 
 async def _as_it_is(question: Question) -> Tree | None:
@@ -69,17 +79,12 @@ def _has_controls(text: str) -> bool:
     return any(unicodedata.category(character) == "Cc" for character in text)
 
 
-def _options(request: Request) -> Tree:
-    """The options of the request as a review shows them; what cannot be decoded has been refused before."""
+def _options(request: Request, deletion: Tree) -> Tree:
+    """The options of the request as a review shows them."""
+    if request.method == "DELETE":
+        return deletion | {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
     query = dict(request.query)
     options: Tree = {}
     if query.get("dryRun"):
         options["dryRun"] = [query["dryRun"]]
-    options |= {key: query[key] for key in _TEXTS if query.get(key)}
-    if request.method != "DELETE":
-        return options
-    if query.get("gracePeriodSeconds"):
-        options["gracePeriodSeconds"] = int(query["gracePeriodSeconds"])
-    if request.body.strip():
-        options |= msgspec.json.decode(request.body, type=Tree)
-    return options | {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
+    return options | {key: query[key] for key in _TEXTS if query.get(key)}

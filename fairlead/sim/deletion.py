@@ -7,14 +7,14 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from fairlead.api.meta import Resource
-from fairlead.sim.errors import Cause, invalid_options, precondition, unsupported
+from fairlead.sim.errors import Cause, invalid_options, precondition, unsupported, wrong
 from fairlead.sim.registry import DEFINITIONS, NAMESPACES, Kind
 from fairlead.sim.store import Tree, Version
 
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
-_POLICIES = ("Foreground", "Background", "Orphan", "")
+_POLICIES = ("Foreground", "Background", "Orphan")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -25,6 +25,29 @@ class Options(Struct, frozen=True):
     resource_version: str = ""
     grace: int | None = None
     propagation: str = ""
+
+
+def options_of(wishes: Tree) -> tuple[Options, bool]:
+    """What a request asks for, and whether nothing is to be done; raises when that is not sound.
+
+    The older `orphanDependents` is one of two policies by another name.
+    """
+    policy, orphans, dry_run = (wishes.get(key) for key in ("propagationPolicy", "orphanDependents", "dryRun"))
+    causes: list[Cause] = []
+    if policy is not None and orphans is not None:
+        why = "orphanDependents and deletionPropagation cannot be both set"
+        causes.append(wrong("propagationPolicy", policy, why))
+    if policy is not None and policy not in _POLICIES:
+        causes.append(unsupported("propagationPolicy", policy, (*_POLICIES, "nil")))
+    if dry_run and set(dry_run) != {"All"}:
+        causes.append(unsupported("dryRun", dry_run, ("All",)))
+    if causes:
+        raise invalid_options("DeleteOptions", causes)
+    if policy is None and orphans is not None:
+        policy = "Orphan" if orphans else "Background"
+    preconditions = wishes.get("preconditions") or {}
+    uid, version = preconditions.get("uid") or "", preconditions.get("resourceVersion") or ""
+    return Options(uid, version, wishes.get("gracePeriodSeconds"), policy or ""), bool(dry_run)
 
 
 class Plan(Struct, frozen=True):
@@ -92,10 +115,7 @@ def _definition(tree: Tree, now: datetime) -> Plan:
 
 
 def check(resource: Resource, old: Version, options: Options) -> None:
-    """Raises when the options are not sound or the object is not the one they mean."""
-    if options.propagation not in _POLICIES:
-        cause: Cause = unsupported("propagationPolicy", options.propagation, _POLICIES[:3])
-        raise invalid_options("DeleteOptions", [cause])
+    """Raises when the object is not the one that the options mean."""
     if options.uid and options.uid != old.head.uid:
         raise precondition(resource, old.head.name, "UID", options.uid, old.head.uid)
     if options.resource_version and options.resource_version != str(old.revision):
@@ -169,8 +189,13 @@ def _mark(metadata: Tree, now: datetime) -> None:
 
 
 def ends_with(old: Version, after: Tree) -> bool:
-    """Whether this update takes the last finalizer off an object that waits for nothing else."""
+    """Whether this update takes the last finalizer off an object that waits for nothing else.
+
+    A namespace has further finalizers in its spec.
+    """
     if after["metadata"].get("finalizers") or old.head.deletion_timestamp is None:
+        return False
+    if (after["apiVersion"], after["kind"]) == ("v1", "Namespace") and (after.get("spec") or {}).get("finalizers"):
         return False
     return not old.head.deletion_grace_period_seconds
 

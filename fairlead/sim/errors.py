@@ -15,6 +15,21 @@ from fairlead.api.meta import Resource
 
 CHANGED = "the object has been modified; please apply your changes to the latest version and try again"
 _LARGEST_PLAIN = 1e21
+_ASCII_ENDS, _SHORT_ENDS = 0x80, 0x10000
+_ESCAPES = {
+    **dict(zip("\a\b\f\n\r\t\v", ("\\a", "\\b", "\\f", "\\n", "\\r", "\\t", "\\v"), strict=True)),
+    '"': '\\"',
+    "\\": "\\\\",
+}
+_JSON_ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+# Where the server keeps the objects of a kind, if not under its plural.
+_STORED_UNDER = {
+    "endpoints": "services/endpoints",
+    "ingresses": "ingress",
+    "nodes": "minions",
+    "replicationcontrollers": "controllers",
+    "services": "services/specs",
+}
 CONTINUE_EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. "
     "You can start a new list without the continue parameter."
@@ -116,8 +131,10 @@ def precondition(resource: Resource, name: str, field: str, wanted: str, found: 
 
 def uid_precondition(resource: Resource, namespace: str, name: str, wanted: str, found: str) -> StatusError:
     """A replacement that carries the UID of another incarnation."""
-    prefix = {"nodes": "minions", "services": "services/specs"}.get(resource.plural, resource.plural)
-    key = "/".join(part for part in ("/registry", prefix, namespace, name) if part)
+    prefix = _STORED_UNDER.get(resource.plural, resource.plural)
+    if resource.group == "apiextensions.k8s.io" or ("." in resource.group and not resource.group.endswith(".k8s.io")):
+        prefix = f"{resource.group}/{resource.plural}"
+    key = "/registry/" + "/".join(part for part in (prefix, namespace, name) if part)
     why = (
         f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
         f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
@@ -147,6 +164,22 @@ def _invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> Statu
     return StatusError(422, "Invalid", f"{subject} {quoted(name)} is invalid: {text}", details)
 
 
+def invalid_kind(resource: Resource, kind: str, name: str) -> StatusError:
+    """A custom resource that says to be of another kind than its path serves."""
+    return _invalid(resource.group, kind, name, [wrong("kind", kind, f"must be {resource.kind}")])
+
+
+def invalid_version(resource: Resource, kind: str, version: str, name: str) -> StatusError:
+    """A custom resource that a patch has made one of another version."""
+    cause = wrong("apiVersion", version, f"must be {resource.api_version}")
+    return _invalid(version.rpartition("/")[0], kind, name, [cause])
+
+
+def invalid_patch(patched: str, why: str) -> StatusError:
+    """A patch that makes something of the object that it cannot be."""
+    return _invalid("", "", "", [wrong("patch", patched, why)])
+
+
 def unprocessable() -> StatusError:
     """A JSON patch that does not apply, for whatever reason."""
     return StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {})
@@ -173,6 +206,12 @@ def method_not_allowed() -> StatusError:
     return StatusError(405, "MethodNotAllowed", message, {})
 
 
+def method_not_supported(resource: Resource, verb: str) -> StatusError:
+    """The same for a custom resource, which another part of the server refuses."""
+    message = f"{verb} is not supported on resources of kind {quoted(qualified(resource))}"
+    return StatusError(405, "MethodNotAllowed", message, _details(resource.group, resource.plural, ""))
+
+
 def no_such_resource() -> StatusError:
     """A path below a served version that names nothing."""
     return StatusError(404, "NotFound", "the server could not find the requested resource", {})
@@ -184,6 +223,10 @@ def unsupported_media(message: str) -> StatusError:
 
 def unsupported_patch() -> StatusError:
     return StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+
+
+def too_large(why: str) -> StatusError:
+    return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {why}")
 
 
 def unknown_format(accepted: Sequence[str]) -> StatusError:
@@ -230,16 +273,32 @@ def budget_exhausted(why: str, *, retry_after: int = 0) -> StatusError:
 
 def quoted(text: str) -> str:
     """As Go's %q prints it."""
-    return json.dumps(text, ensure_ascii=False)
+    if text.isprintable():
+        return json.dumps(text, ensure_ascii=False)
+    return f'"{"".join(map(_written, text))}"'
+
+
+def _written(sign: str) -> str:
+    if sign in _ESCAPES:
+        return _ESCAPES[sign]
+    if sign.isprintable():
+        return sign
+    code = ord(sign)
+    if code < _ASCII_ENDS:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < _SHORT_ENDS else f"\\U{code:08x}"
 
 
 def shown(value: object) -> str:
-    """A value as the server prints it in a sentence."""
+    """A value as the server prints it in a sentence: what is more than a word or a number, as Go writes JSON."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_PLAIN:
         return str(int(value))
-    return quoted(value) if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    if isinstance(value, str):
+        return quoted(value)
+    written = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return written.translate(_JSON_ESCAPES) if isinstance(value, dict | list | tuple) else written
 
 
 def _with(text: str, detail: str) -> str:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
-from typing import Any, cast
+from typing import Any
 
-import yaml
 from msgspec import Struct
 
 from fairlead.kube.request import Request
+from fairlead.sim import yaml_text
 from fairlead.sim.errors import Cause, bad_request, invalid_options, not_allowed, required, wrong
 from fairlead.sim.patch import APPLY_PATCH
 from fairlead.sim.store import Tree
+from fairlead.sim.yaml_text import said_twice
 
 _LONGEST_MANAGER = 128
 _OPTIONS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
@@ -74,39 +74,6 @@ def _program(request: Request) -> str:
 # Configurations
 
 
-def _twice(line: int, key: str) -> str:
-    return f"line {line}: key {json.dumps(key, ensure_ascii=False)} already set in map"
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML as JSON knows it: keys are text, and dates are too."""
-
-    twice: list[tuple[int, str]]
-    """Lines, and the keys that stand there for the second time in their map."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        self.flatten_mapping(node)
-        made: dict[Hashable, Any] = {}
-        for key_node, value_node in node.value:
-            key = _text(self.construct_object(key_node, deep=deep))
-            if key in made:
-                self.twice.append((key_node.start_mark.line + 1, key))
-            made[key] = self.construct_object(value_node, deep=deep)
-        return made
-
-
-_Loader.yaml_implicit_resolvers = {
-    sign: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for sign, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
-def _text(key: Any) -> str:
-    if isinstance(key, bool):
-        return "true" if key else "false"
-    return str(key)
-
-
 def configuration_of(body: bytes) -> tuple[Tree, list[str]]:
     """What a body in JSON or YAML applies, and the keys that it says twice; 400 when it is neither."""
     twice: list[str] = []
@@ -115,33 +82,21 @@ def configuration_of(body: bytes) -> tuple[Tree, list[str]]:
         made = dict(found)
         if len(made) < len(found):
             keys = [key for key, _ in found]
-            twice.extend(_twice(1, key) for index, key in enumerate(keys) if key in keys[:index])
+            twice.extend(said_twice(1, key) for index, key in enumerate(keys) if key in keys[:index])
         return made
 
     try:
         tree = json.loads(body, object_pairs_hook=pairs)
-    except ValueError:
-        tree, twice = _from_yaml(body)
+    except (ValueError, RecursionError):
+        try:
+            tree, twice = yaml_text.read(body)
+        except yaml_text.YamlError as error:
+            raise bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from None
     if not isinstance(tree, dict | None):
         kind = {list: "array", str: "string", bool: "bool"}.get(type(tree), "number")
         why = f"error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into Go value of type"
         raise bad_request(f"error decoding YAML: {why} map[string]interface {{}}")
     return tree or {}, twice
-
-
-def _from_yaml(body: bytes) -> tuple[object, list[str]]:
-    loader = None
-    try:
-        loader = _Loader(body)
-        loader.twice = []
-        tree = cast("object", loader.get_single_data())
-        return tree, [_twice(*each) for each in sorted(loader.twice)]
-    except (yaml.YAMLError, ValueError) as error:
-        why = " ".join(str(error).split())
-        raise bad_request(f"error decoding YAML: error converting YAML to JSON: yaml: {why}") from None
-    finally:
-        if loader is not None:
-            loader.dispose()
 
 
 def complain(request: Request, twice: list[str], warnings: list[str]) -> None:

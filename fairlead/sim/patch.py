@@ -1,26 +1,32 @@
 """The patches that clients send: JSON patch, merge patch, strategic merge patch.
 
-`reader` checks the type and decodes the body once; what it returns turns one tree into another and may be called
-again. Applying is more than a patch (`applying`).
+`accepted` refuses bodies of types that are no patches. `reader` decodes a body once; what it returns turns one tree
+into another and may be called again. Applying is more than a patch (`applying`).
 """
 
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from fairlead.sim import go_json
 from fairlead.sim import strategic as merging
-from fairlead.sim.errors import bad_request, unknown_format, unprocessable, unsupported_patch
+from fairlead.sim.errors import StatusError, bad_request, too_large, unknown_format, unprocessable, unsupported_patch
 from fairlead.sim.store import Tree
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
+_CUSTOM_PATCHES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+_MOST_OPERATIONS = 10000
+_OBJECT = "map[string]interface {}"
+_OPERATION = "handlers.jsonPatchOp"
 
 Patch = Callable[[Tree], Tree]
 
@@ -28,118 +34,154 @@ Patch = Callable[[Tree], Tree]
 class Operation(Struct, frozen=True, rename={"source": "from"}):
     """One step of a JSON patch."""
 
-    op: str
-    path: str
+    op: str = ""
+    path: str = ""
     source: str = ""
     value: Any | UnsetType = UNSET
-
-
-def json_error(error: msgspec.DecodeError) -> str:
-    """What is wrong with a body, in the server's words where clients meet them."""
-    text = str(error)
-    return "unexpected end of JSON input" if "truncated" in text else text
 
 
 class _Impossible(Exception):
     """An operation does not fit the document."""
 
 
-_CUSTOM_PATCHES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+def kind_of(content_type: str) -> str:
+    """The type of a patch without its parameters."""
+    return content_type.partition(";")[0].strip()
+
+
+def accepted(content_type: str, *, custom: bool) -> None:
+    """Refuses what is no patch; custom resources take no strategic merge patches."""
+    kind = kind_of(content_type)
+    if custom and kind not in _CUSTOM_PATCHES:
+        raise unknown_format(_CUSTOM_PATCHES)
+    if kind not in (*_CUSTOM_PATCHES, STRATEGIC_PATCH):
+        raise unsupported_patch()
 
 
 def reader(content_type: str, body: bytes, *, strategic: bool = True) -> Patch:
-    """The patch that a body of this type describes; custom resources take no strategic merge patches."""
-    match content_type.partition(";")[0].strip():
-        case "application/json-patch+json":
-            return _json_patch(body)
-        case "application/merge-patch+json":
-            changes = _object(body)
-            return lambda tree: _merged(tree, changes)
-        case "application/strategic-merge-patch+json":
-            if not strategic:
-                raise unknown_format(_CUSTOM_PATCHES)
-            changes = _object(body)
-            return lambda tree: merging.merge(tree, copy.deepcopy(changes))
-        case _:
-            raise unsupported_patch()
+    """The patch that a body of this type describes."""
+    accepted(content_type, custom=not strategic)
+    if kind_of(content_type) == APPLY_PATCH:
+        raise unsupported_patch()
+    read = {JSON_PATCH: _json_patch, MERGE_PATCH: _merge_patch}.get(kind_of(content_type), _strategic_patch)
+    return read(body)
 
 
-def _object(body: bytes) -> Tree:
+def _merge_patch(body: bytes) -> Patch:
+    changes = _object(body, "error decoding patch: ")
+    if changes is None:
+        raise bad_request("Invalid JSON Patch")
+    return lambda tree: merged(tree, changes)
+
+
+def _strategic_patch(body: bytes) -> Patch:
+    changes = _object(body, "") or {}
+    return lambda tree: merging.merge(tree, copy.deepcopy(changes))
+
+
+def _object(body: bytes, prefix: str) -> Tree | None:
+    """The object that a patch is; None when it is null."""
     try:
         return msgspec.json.decode(body, type=Tree)
-    except msgspec.DecodeError as error:
-        raise bad_request(f"error decoding patch: {json_error(error)}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        found = _decoded(body, prefix)
+    if not isinstance(found, dict | None):
+        raise bad_request(f"{prefix}json: cannot unmarshal {go_json.kind_of(found)} into Go value of type {_OBJECT}")
+    return found
 
 
-def _merged(target: object, changes: Tree) -> Tree:
+def _decoded(body: bytes, prefix: str) -> Any:
+    """Whatever a body says that is JSON; refuses all else."""
+    if why := go_json.problem(body):
+        raise bad_request(prefix + why)
+    try:
+        return json.loads(body.decode(errors="replace"))
+    except RecursionError:
+        raise bad_request(f"{prefix}exceeded max depth") from None
+
+
+def merged(target: object, changes: Tree) -> Tree:
     """RFC 7386: null removes, objects merge, everything else replaces."""
-    merged: Tree = dict(target) if isinstance(target, dict) else {}
+    made: Tree = dict(target) if isinstance(target, dict) else {}
     for key, value in changes.items():
         if value is None:
-            merged.pop(key, None)
+            made.pop(key, None)
         elif isinstance(value, dict):
-            merged[key] = _merged(merged.get(key), value)
+            made[key] = merged(made.get(key), value)
         else:
-            merged[key] = value
-    return merged
+            made[key] = value
+    return made
 
 
 def _json_patch(body: bytes) -> Patch:
-    try:
-        operations = msgspec.json.decode(body, type=list[Operation])
-    except msgspec.DecodeError as error:
-        raise bad_request(f"error decoding patch: {json_error(error)}") from None
+    operations = _operations(body)
+    if len(operations) > _MOST_OPERATIONS:
+        most = f"The allowed maximum operations in a JSON patch is {_MOST_OPERATIONS}, got {len(operations)}"
+        raise too_large(most)
 
     def apply(tree: Tree) -> Tree:
-        document: Any = copy.deepcopy(tree)
+        document = copy.deepcopy(tree)
         try:
             for operation in operations:
-                document = _step(document, operation)
+                _step(document, operation)
         except _Impossible:
             raise unprocessable() from None
-        if not isinstance(document, dict):
-            raise unprocessable()
         return document
 
     return apply
 
 
-def _step(document: Any, operation: Operation) -> Any:
+def _operations(body: bytes) -> list[Operation]:
+    try:
+        return msgspec.json.decode(body, type=list[Operation])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        found = _decoded(body, "error decoding patch: ")
+    if not isinstance(found, list | None):
+        raise _mistyped(found, f"value of type []{_OPERATION}")
+    for step in found or ():
+        if not isinstance(step, dict | None):
+            raise _mistyped(step, f"value of type {_OPERATION}")
+        for key in ("op", "path", "from"):
+            value = (step or {}).get(key)
+            if not isinstance(value, str | None):
+                raise _mistyped(value, f"struct field {_OPERATION.partition('.')[2]}.{key} of type string")
+    return [
+        Operation(step.get("op") or "", step.get("path") or "", step.get("from") or "", step.get("value", UNSET))
+        for step in ((each or {}) for each in found or ())
+    ]
+
+
+def _mistyped(value: object, what: str) -> StatusError:
+    return bad_request(f"error decoding patch: json: cannot unmarshal {go_json.kind_of(value)} into Go {what}")
+
+
+def _step(document: Tree, operation: Operation) -> None:
+    """Carries out one operation; as the server's library has it, what a map lacks is null in it."""
+    value = None if operation.value is UNSET else copy.deepcopy(operation.value)
+    if operation.op == "replace" and not operation.path and isinstance(value, dict):
+        document.clear()
+        document.update(value)
+        return
+    node, key = _place(document, operation.path)
     match operation.op:
         case "add":
-            return _add(document, operation.path, _value(operation))
+            _add(node, key, value)
         case "replace":
-            _get(document, operation.path)
-            return _add(_remove(document, operation.path), operation.path, _value(operation))
+            _found(node, key)
+            _set(node, key, value)
         case "remove":
-            return _remove(document, operation.path)
+            _remove(node, key)
         case "move":
-            value = _get(document, operation.source)
-            return _add(_remove(document, operation.source), operation.path, value)
+            source = _place(document, operation.source)
+            value = _found(*source)
+            _remove(*source)
+            _add(*_place(document, operation.path), value)
         case "copy":
-            return _add(document, operation.path, copy.deepcopy(_get(document, operation.source)))
-        case "test":
-            return _tested(document, operation)
+            _add(node, key, copy.deepcopy(_found(*_place(document, operation.source))))
+        case "test" if same(_found(node, key), value):
+            pass
         case _:
             raise _Impossible
-
-
-def _value(operation: Operation) -> Any:
-    if operation.value is UNSET:
-        raise _Impossible
-    return copy.deepcopy(operation.value)
-
-
-def _tested(document: Any, operation: Operation) -> Any:
-    """The document if the value is there; null also stands for absent."""
-    wanted = None if operation.value is UNSET else operation.value
-    try:
-        found = _get(document, operation.path)
-    except _Impossible:
-        found = None
-    if not same(found, wanted):
-        raise _Impossible
-    return document
 
 
 def same(left: Any, right: Any) -> bool:
@@ -153,57 +195,51 @@ def same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-def _parts(path: str) -> list[str]:
-    if not path:
-        return []
-    if not path.startswith("/"):
+def _place(document: Tree, path: str) -> tuple[Any, str]:
+    """The map or list that a path ends in, and the last key; what stands before the first slash is not looked at."""
+    _, *parts = path.split("/")
+    if not parts:
         raise _Impossible
-    return [part.replace("~1", "/").replace("~0", "~") for part in path[1:].split("/")]
+    *inner, last = (part.replace("~1", "/").replace("~0", "~") for part in parts)
+    node: Any = document
+    for part in inner:
+        node = _found(node, part)
+    if not isinstance(node, dict | list):
+        raise _Impossible
+    return node, last
 
 
-def _get(document: Any, path: str) -> Any:
-    for part in _parts(path):
-        document = _child(document, part)
-    return document
-
-
-def _child(node: Any, part: str) -> Any:
-    if isinstance(node, dict) and part in node:
-        return node[part]
+def _found(node: Any, key: str) -> Any:
+    if isinstance(node, dict):
+        return node.get(key)
     if isinstance(node, list):
-        return node[_index(part, len(node) - 1)]
+        return node[_index(key, len(node))]
     raise _Impossible
 
 
-def _index(part: str, last: int) -> int:
-    if not part.isdecimal() or (len(part) > 1 and part[0] == "0") or int(part) > last:
+def _index(key: str, length: int) -> int:
+    """A place in a list; negative ones count from its end."""
+    digits = key[1:] if key[:1] in ("+", "-") else key
+    if not (digits.isascii() and digits.isdecimal()) or not -length <= int(key) < length:
         raise _Impossible
-    return int(part)
+    return int(key) % length
 
 
-def _add(document: Any, path: str, value: Any) -> Any:
-    parts = _parts(path)
-    if not parts:
-        return value
-    node = document
-    for part in parts[:-1]:
-        node = _child(node, part)
+def _set(node: Any, key: str, value: Any) -> None:
+    node[_index(key, len(node)) if isinstance(node, list) else key] = value
+
+
+def _add(node: Any, key: str, value: Any) -> None:
     if isinstance(node, dict):
-        node[parts[-1]] = value
-    elif isinstance(node, list):
-        node.insert(len(node) if parts[-1] == "-" else _index(parts[-1], len(node)), value)
+        node[key] = value
+    else:
+        node.insert(len(node) if key == "-" else _index(key, len(node) + 1), value)
+
+
+def _remove(node: Any, key: str) -> None:
+    if isinstance(node, list):
+        del node[_index(key, len(node))]
+    elif key in node:
+        del node[key]
     else:
         raise _Impossible
-    return document
-
-
-def _remove(document: Any, path: str) -> Any:
-    parts = _parts(path)
-    if not parts:
-        return None
-    node = document
-    for part in parts[:-1]:
-        node = _child(node, part)
-    _child(node, parts[-1])
-    del node[int(parts[-1]) if isinstance(node, list) else parts[-1]]
-    return document

@@ -10,15 +10,29 @@ from msgspec.structs import replace
 from fairlead.api.meta import LabelSelector, Resource
 from fairlead.sim import deletion, subresources
 from fairlead.sim.asking import MUTATING, VALIDATING, Question, Write, reviewed, unreviewed
-from fairlead.sim.errors import StatusError, bad_request, budget_exhausted, forbidden, internal, precondition
+from fairlead.sim.budgets import SYNC_FAILED, condition_in, note_allowance
+from fairlead.sim.errors import (
+    StatusError,
+    bad_request,
+    budget_exhausted,
+    forbidden,
+    internal,
+    invalid,
+    invalid_options,
+    precondition,
+    unsupported,
+    wrong,
+)
 from fairlead.sim.parts import Part, without_nulls
 from fairlead.sim.registry import DISRUPTION_BUDGETS, PODS, Kind
 from fairlead.sim.store import Author, Tree, Version, timestamp
 from fairlead.sim.writes import Writes
 
-_BINDING = Resource("", "v1", "bindings", "Binding")
-_EVICTION = Resource("policy", "v1", "evictions", "Eviction")
+BINDING = Resource("", "v1", "bindings", "Binding")
+EVICTION = Resource("policy", "v1", "evictions", "Eviction")
 _EVICTED = {"reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}
+_UNREADABLE = "ignoreStoreReadErrorWithClusterBreakingPotential"
+_NOT_EVICTED = "can not be set for pod eviction, try after removing the option"
 _PAST = ("Succeeded", "Failed")
 _MOST_DISRUPTED = 2000
 _RETRY_SECONDS = 10
@@ -26,7 +40,7 @@ _RETRY_SECONDS = 10
 
 def bind(writes: Writes, namespace: str, name: str, binding: Tree, *, user: str, dry_run: bool = False) -> Write:
     """Puts the pod on the node that the Binding names, and says that it is scheduled."""
-    question = _review(writes, "binding", _BINDING, namespace, name, binding, dry_run)
+    question = _review(writes, "binding", BINDING, namespace, name, binding, dry_run)
     binding = (yield from reviewed(question)) or binding
     _same_name(binding, name, "Binding")
     if not (binding.get("target") or {}).get("name"):
@@ -45,21 +59,28 @@ def bind(writes: Writes, namespace: str, name: str, binding: Tree, *, user: str,
 
 def evict(writes: Writes, namespace: str, name: str, eviction: Tree, *, user: str, dry_run: bool = False) -> Write:
     """Says in the pod's status why it goes, then deletes it under the options that the Eviction carries."""
-    question = _review(writes, "eviction", _EVICTION, namespace, name, eviction, dry_run)
+    question = _review(writes, "eviction", EVICTION, namespace, name, eviction, dry_run)
     eviction = (yield from reviewed(question)) or eviction
     _same_name(eviction, name, "Eviction")
     options: Tree = dict(eviction.get("deleteOptions") or {})
+    if options.get(_UNREADABLE):
+        cause = wrong(f"deleteOptions.{_UNREADABLE}", value=True, detail=_NOT_EVICTED)
+        raise invalid(EVICTION, name, [cause])
     if dry_run:
-        if options.get("dryRun") not in (None, [], ["All"]):
-            raise internal("Non-matching dry-run options in request and content")
-        options["dryRun"] = ["All"]
+        asked = options.get("dryRun") or ["All"]
+        if asked != ["All"]:
+            why = f"Non-matching dry-run options in request and content: [All] and [{' '.join(asked)}]"
+            raise internal(why)
+        options["dryRun"] = asked
         if eviction.get("deleteOptions") is not None:
             eviction = eviction | {"deleteOptions": options}
     yield replace(question, phase=VALIDATING, object=eviction)
     old = writes.current(question.kind, namespace, name)
-    dry = options.get("dryRun") == ["All"]
-    if not _needs_no_budget(old.tree()):
-        _spend(writes, old, dry)
+    dry = bool(options.get("dryRun"))
+    if not _needs_no_budget(old.tree()) and not _spend(writes, old, dry):
+        # As the real server does, whatever version the caller named: the pod is the one that was found not to be ready.
+        given = options.get("preconditions") or {}
+        options["preconditions"] = given | {"resourceVersion": str(old.revision)}
     return _evicted(writes, question.kind, old, options, user, dry)
 
 
@@ -88,6 +109,8 @@ def _same_name(tree: Tree, name: str, kind: str) -> None:
 def _evicted(writes: Writes, kind: Kind, old: Version, options: Tree, user: str, dry_run: bool) -> Tree:
     preconditions = options.get("preconditions") or {}
     uid, version = preconditions.get("uid") or "", preconditions.get("resourceVersion") or ""
+    if dry_run and options["dryRun"] != ["All"]:
+        raise invalid_options("DeleteOptions", [unsupported("dryRun", options["dryRun"], ("All",))])
     deletion.check(PODS, old, deletion.Options(uid, version))
     if not dry_run:
         pod = old.tree()
@@ -114,27 +137,31 @@ def _needs_no_budget(pod: Tree) -> bool:
     return phase in (*_PAST, "Pending") or "deletionTimestamp" in pod["metadata"]
 
 
-def _spend(writes: Writes, pod: Version, dry_run: bool) -> None:
-    """Takes one disruption from the budget that selects the pod; refuses when there is none left."""
+def _spend(writes: Writes, pod: Version, dry_run: bool) -> bool:
+    """Takes one disruption from the budget that selects the pod; refuses when there is none left.
+
+    Answers with whether the pod counts for any budget; False means that it goes because it is not ready.
+    """
     table = writes.store.table(DISRUPTION_BUDGETS)
     found = [budget for budget in table.live.values() if _selects(budget, pod)]
     if not found:
-        return
+        return True
     if len(found) > 1:
         text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
         raise StatusError(500, "", text)
     tree = found[0].tree()
     status: Tree = tree.setdefault("status", {})
     if not _is_ready(pod.tree()) and _unready_may_go(tree["spec"], status):
-        return
+        return False
     _check(tree, status)
     status["disruptionsAllowed"] -= 1
     if dry_run:
-        return
-    status.setdefault("disruptedPods", {})[pod.head.name] = timestamp()
+        return True
+    status["disruptedPods"] = (status.get("disruptedPods") or {}) | {pod.head.name: timestamp()}
     if not status["disruptionsAllowed"]:
-        _note_exhausted(status)
+        note_allowance(status)
     table.write(tree, found[0], Author("system:apiserver", "update", "status"))
+    return True
 
 
 def _selects(budget: Version, pod: Version) -> bool:
@@ -173,23 +200,11 @@ def _check(budget: Tree, status: Tree) -> None:
 
 def _why_none(name: str, status: Tree) -> str:
     healthy, wanted = status.get("currentHealthy") or 0, status.get("desiredHealthy") or 0
-    told: Tree = next((each for each in status.get("conditions") or [] if each["type"] == "DisruptionAllowed"), {})
+    told = condition_in(status) or {}
     denied = told.get("status") == "False" and bool(told.get("message"))
     nothing = f"The disruption budget {name} does not allow evicting pods currently"
-    if denied and told.get("reason") == "SyncFailed":
+    if denied and told.get("reason") == SYNC_FAILED:
         return f"{nothing} because it failed sync: {told['message']}"
     if healthy <= wanted:
         return f"The disruption budget {name} needs {wanted} healthy pods and has {healthy} currently"
     return f"{nothing} ({told.get('reason')}): {told['message']}" if denied else nothing
-
-
-def _note_exhausted(status: Tree) -> None:
-    """Says in the budget's condition that nothing more may go."""
-    conditions: list[Tree] = status.setdefault("conditions", [])
-    since = timestamp()
-    for known in conditions:
-        if known["type"] == "DisruptionAllowed" and known.get("status") == "False":
-            since = known.get("lastTransitionTime", since)
-    told = {"type": "DisruptionAllowed", "status": "False", "observedGeneration": status.get("observedGeneration", 0)}
-    told |= {"lastTransitionTime": since, "reason": "InsufficientPods", "message": ""}
-    status["conditions"] = [each for each in conditions if each["type"] != "DisruptionAllowed"] + [told]

@@ -1,7 +1,6 @@
 """Deletions: asked about, then carried out at once or in two steps, and again when the object changed meanwhile.
 
-A deletion that first marks the object and then takes it away is asked about before each step, as the server does. What
-a terminating namespace still holds goes without questions.
+A deletion that first marks the object and then takes it away is asked about before each step, as the server does.
 """
 
 from __future__ import annotations
@@ -13,14 +12,16 @@ from msgspec.structs import replace
 from fairlead.api.meta import Resource
 from fairlead.kube import clock
 from fairlead.sim import deletion
-from fairlead.sim.asking import DELETING, Answer, Asked, Question, Write, about, unreviewed
+from fairlead.sim.asking import DELETING, Answer, Asked, Question, Write, about
 from fairlead.sim.converting import kept, shown, twin
-from fairlead.sim.errors import CHANGED, conflict, not_found
+from fairlead.sim.errors import CHANGED, conflict, forbidden, not_found
 from fairlead.sim.parts import Part
 from fairlead.sim.registry import NAMESPACES, Kind, Registry
 from fairlead.sim.store import Author, Store, Table, Tree, Version
 
 _ROUNDS = 100
+_LASTING = ("default", "kube-system", "kube-public")
+"""Namespaces that every cluster has for good."""
 
 
 class Removals:
@@ -60,6 +61,8 @@ class Removals:
             plan = deletion.plan(kind, old, twin(kind, old, found), options, clock.now())
             if deletion.is_under_way(kind, old, options):
                 return part.seen(found)
+            if kind.resource == NAMESPACES and name in _LASTING:
+                raise forbidden(kind.resource, name, "this namespace may not be deleted")
             yield replace(question, old=part.seen(found))
             marked = plan.tree if plan.tree is None or dry_run else (yield from kept(kind, plan.tree))
             if self._table(kind).live.get(old.key) is old:
@@ -73,8 +76,6 @@ class Removals:
         if plan.gone:
             last = old if marked is None else (yield from self._settled(part, old, question))
             return _answer(part, old, old.tree() if last is None else self.remove(kind, last, author).tree(), gone=True)
-        if kind.resource == NAMESPACES:
-            self.sweep(name, author)
         return _answer(part, old, (yield from shown(kind, old)), gone=False)
 
     def _settled(self, part: Part, old: Version, question: Question) -> Generator[Asked, Answer, Version | None]:
@@ -91,28 +92,8 @@ class Removals:
         raise conflict(part.kind.resource, part.name, CHANGED)
 
     def remove(self, kind: Kind, old: Version, author: Author) -> Version:
-        """Takes a version away for good, and a terminating namespace with its last object."""
-        gone = self._table(kind).remove(old, author)
-        space = self.store.table(NAMESPACES).live.get(("", old.key[0]))
-        if space is not None and space.head.deletion_timestamp is not None:
-            self.sweep(old.key[0], author)
-        return gone
-
-    def sweep(self, namespace: str, author: Author) -> None:
-        """Deletes what a terminating namespace still holds; the namespace goes when it is empty."""
-        left, inside = False, Removals(self.store, self.registry, inside=True)
-        for kind in self.registry.stored():
-            for key, version in list(self._table(kind).live.items()):
-                if key[0] != namespace or not kind.resource.namespaced:
-                    continue
-                if self._table(kind).live.get(key) is not version:  # swept meanwhile: a removal sweeps as well
-                    continue
-                left = True
-                if version.head.deletion_timestamp is None:
-                    unreviewed(inside.delete(kind.resource, namespace, key[1], deletion.Options(), user=author.user))
-        space = self.store.table(NAMESPACES).live.get(("", namespace))
-        if not left and space is not None and not space.head.finalizers:
-            self.store.table(NAMESPACES).remove(space, author)
+        """Takes a version away for good."""
+        return self._table(kind).remove(old, author)
 
 
 def _answer(part: Part, old: Version, tree: Tree, *, gone: bool) -> Tree:

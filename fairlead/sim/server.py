@@ -12,18 +12,20 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 
 from aiohttp import web
+from multidict import CIMultiDict
 
-from fairlead.kube.request import Request
+from fairlead.kube.request import Request, Response
 from fairlead.sim import discovery
 from fairlead.sim.access import ANONYMOUS, AUTHENTICATED, User, user_of
-from fairlead.sim.clerk import with_warnings
+from fairlead.sim.bodies import LARGEST
+from fairlead.sim.clerk import header_lines, with_warnings
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.errors import StatusError, unauthorized
-from fairlead.sim.request import JSON, Handler, refusal
+from fairlead.sim.logs import Follow
+from fairlead.sim.request import JSON, PLAIN, Handler, refusal
 from fairlead.sim.watching import Watch
 
 ADMIN_TOKENS = {"admin": "admin"}
-LARGEST_BODY = 3 * 1024 * 1024
 _PUBLIC = (*discovery.HEALTH, "/version")
 _SHUTDOWN_SECONDS = 2.0
 
@@ -36,12 +38,12 @@ class Server:
         self.port = 0
         self._handler = handler
         self._anonymous = user_of(anonymous) if anonymous else None
-        self._watches: dict[Watch, None] = {}
+        self._streams: dict[Watch | Follow, None] = {}
         self._runner: web.AppRunner | None = None
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
         """Listens; port 0 takes a free one."""
-        app = web.Application(client_max_size=LARGEST_BODY)
+        app = web.Application()
         app.router.add_route("*", "/{path:.*}", self._serve)
         # Without cancellation a watch whose client has gone would wait for its next event.
         self._runner = web.AppRunner(
@@ -54,9 +56,9 @@ class Server:
         self.url = f"{'http' if tls is None else 'https'}://{host}:{self.port}"
 
     async def stop(self) -> None:
-        """Ends open watches, lets their answers finish, and stops listening."""
-        for watch in list(self._watches):
-            watch.close()
+        """Ends open watches and logs, lets their answers finish, and stops listening."""
+        for stream in list(self._streams):
+            stream.close()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
@@ -74,42 +76,56 @@ class Server:
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         user = self._user(request) or (user_of(ANONYMOUS) if request.path in _PUBLIC else None)
         if user is None:
-            answer = refusal(unauthorized())
-            return web.Response(status=answer.status, body=answer.body, headers=answer.headers)
+            return _sent(refusal(unauthorized()))
         ours = Request(
             request.method,
             request.rel_url.raw_path,
             query=tuple(request.query.items()),
-            body=await request.read(),
+            body=await _body(request),
             content_type=request.headers.get("Content-Type", ""),
             headers=tuple(request.headers.items()),
         )
         try:
-            watch = self._handler.watch(ours, user)
+            stream = self._handler.watch(ours, user) or self._handler.follow(ours, user)
         except StatusError as error:
-            answer = refusal(error)
-            return web.Response(status=answer.status, body=answer.body, headers=answer.headers)
-        if watch is not None:
-            return await self._stream(request, watch)
-        answer = await self._handler.answer(ours, user)
-        return web.Response(status=answer.status, body=answer.body, headers=answer.headers)
+            return _sent(refusal(error))
+        if stream is not None:
+            return await self._stream(request, stream)
+        return _sent(await self._handler.answer(ours, user))
 
-    async def _stream(self, request: web.Request, watch: Watch) -> web.StreamResponse:
-        response = web.StreamResponse(headers=with_warnings(JSON, watch.warnings))
+    async def _stream(self, request: web.Request, stream: Watch | Follow) -> web.StreamResponse:
+        headers = JSON if isinstance(stream, Watch) else PLAIN
+        response = web.StreamResponse(headers=CIMultiDict(header_lines(with_warnings(headers, stream.warnings))))
         response.enable_chunked_encoding()
-        self._watches[watch] = None
+        self._streams[stream] = None
         try:
             await response.prepare(request)
-            async with aclosing(watch.lines()) as lines:
+            async with aclosing(stream.lines()) as lines:
                 async for line in lines:
-                    await response.write(line)
+                    if line:  # nothing would end the answer
+                        await response.write(line)
             await response.write_eof()
         except ConnectionResetError:
             pass
         finally:
-            del self._watches[watch]
-            watch.close()
+            del self._streams[stream]
+            stream.close()
         return response
+
+
+def _sent(answer: Response) -> web.Response:
+    return web.Response(status=answer.status, body=answer.body, headers=CIMultiDict(header_lines(answer.headers)))
+
+
+async def _body(request: web.Request) -> bytes:
+    """The body as far as it is looked at: what is larger than any may be is refused without its end."""
+    pieces, length = [], 0
+    async for piece in request.content.iter_any():
+        pieces.append(piece)
+        length += len(piece)
+        if length > LARGEST:
+            break
+    return b"".join(pieces)
 
 
 def _certified(request: web.Request) -> User | None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fairlead.sim.errors import StatusError, bad_request
+from fairlead.sim import go_json
+from fairlead.sim.custom import go_text
+from fairlead.sim.errors import StatusError, bad_request, internal
 from fairlead.sim.store import Tree
 
 # Field, merge key; an empty key merges plain values. Lists not named here are replaced.
@@ -59,8 +61,8 @@ def merge(original: Tree, patch: Tree, parent: str = "") -> Tree:
             return {key: value for key, value in patch.items() if key != _PATCH}
         case "delete":
             return {}
-        case other:
-            raise bad_request(f"unknown patch type: {other} in map: {patch}")
+        case _:
+            raise _unknown(patch)
     merged = _retained(original, patch)
     for key, value in patch.items():
         if key.startswith(_DELETE_VALUES):
@@ -72,13 +74,30 @@ def merge(original: Tree, patch: Tree, parent: str = "") -> Tree:
         elif value is None:
             merged.pop(key, None)
         else:
-            _merge_field(merged, key, value, patch.get(_ORDER + key), parent)
+            _merge_field(merged, key, value, _order(patch.get(_ORDER + key), value, parent, key), parent)
     for key, order in patch.items():
         field = key.removeprefix(_ORDER)
+        if key.startswith(_ORDER):
+            _order(order, [], parent, field)
         if key.startswith(_ORDER) and field not in patch and isinstance(merged.get(field), list):
             name = _identity(_merge_key(parent, field))
             merged[field] = _woven(merged[field], [name(item) for item in order], merged[field], name)
     return merged
+
+
+def _order(order: Any, value: Any, parent: str, field: str) -> list[Any] | None:
+    """The wanted order of a list, which that of what a patch sets must follow."""
+    if order is not None and not isinstance(order, list):
+        raise internal(f"expected a []interface {{}}, but received a {go_json.kind_of(order)}")
+    if not order or not isinstance(value, list):
+        return order
+    name = _identity(_merge_key(parent, field))
+    given = [item for item in value if not (isinstance(item, dict) and _PATCH in item)]
+    wanted = iter([name(item) for item in order])
+    if not all(name(item) in wanted for item in given):
+        text = f"The order in patch list:\n{go_text(given)}\n doesn't match $setElementOrder list:\n{go_text(order)}\n"
+        raise internal(text)
+    return order
 
 
 def _retained(original: Tree, patch: Tree) -> Tree:
@@ -126,8 +145,14 @@ def _merge_objects(
     current: list[Tree], patch: list[Tree], key: str, field: str
 ) -> tuple[list[Tree], list[Tree], list[Tree]]:
     """What the patch gives, what it leaves of the current list, and both together."""
+    if not all(isinstance(item, dict) for item in patch):
+        raise internal(f"list element types are not identical: {go_text([current, patch])}")
     for item in patch:
-        if not isinstance(item, dict) or (key not in item and item.get(_PATCH) != "replace"):
+        if item.get(_PATCH) == "merge":
+            raise internal("merging lists cannot yet be specified in the patch")
+        if item.get(_PATCH) not in (None, "replace", "delete"):
+            raise _unknown(item)
+        if key not in item and item.get(_PATCH) != "replace":
             raise _no_key(item, key)
     given = [item for item in patch if _PATCH not in item]
     if any(item.get(_PATCH) == "replace" for item in patch):
@@ -145,8 +170,14 @@ def _merge_objects(
     return given, kept, merged
 
 
+def _unknown(patch: Tree) -> StatusError:
+    directive = patch[_PATCH]
+    kind = directive if isinstance(directive, str) else f"%!s(int64={directive})"
+    return internal(f"unknown patch type: {kind} in map: {go_text(patch)}")
+
+
 def _no_key(item: object, key: str) -> StatusError:
-    return bad_request(f"map: {item} does not contain declared merge key: {key}")
+    return internal(f"map: {go_text(item)} does not contain declared merge key: {key}")
 
 
 def _identity(merge_key: str | None) -> Callable[[Any], Any]:

@@ -15,13 +15,14 @@ from fairlead.kube.request import Request, Response
 from fairlead.sim.access import User
 from fairlead.sim.clerk import with_warnings
 from fairlead.sim.errors import StatusError
-from fairlead.sim.request import JSON, Handler, refusal
+from fairlead.sim.logs import Follow
+from fairlead.sim.request import JSON, PLAIN, Handler, refusal
 from fairlead.sim.time import Draws
 from fairlead.sim.watching import Watch
 
 
 class LocalStream:
-    """The lines of a watch, or the body of a refusal."""
+    """The lines of a watch or a log, or the body of a refusal."""
 
     def __init__(self, status: int, headers: Mapping[str, str], lines: AsyncIterator[bytes]) -> None:
         self.status = status
@@ -42,48 +43,64 @@ class LocalTransport:
         self._user = user
         self._latency = latency
         self._draws = draws
+        self._is_far = latency[1] > 0 or not user.is_inside
+        """A program of the cluster's own has its answer at once where nothing takes time."""
 
     async def send(self, request: Request) -> Response:
+        if request.timeout is None:
+            return await self._answered(request)
         try:
             async with asyncio.timeout(request.timeout):
-                await self._travel()
-                response = await self._handler.answer(request, self._user)
-                await self._travel()
+                return await self._answered(request)
         except TimeoutError:
             raise TransportError(f"{request.method} {request.path}: no answer in {request.timeout} seconds") from None
+
+    async def _answered(self, request: Request) -> Response:
+        await self._travel()
+        response = await self._handler.answer(request, self._user)
+        if self._is_far:
+            await self._travel()
         return response
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[LocalStream]:
         await self._travel()
-        watch: Watch | None = None
+        stream: Watch | Follow | None = None
         try:
-            watch = self._handler.watch(request, self._user)
-            answer = None if watch is not None else await self._handler.answer(request, self._user)
+            stream = self._handler.watch(request, self._user) or self._handler.follow(request, self._user)
+            answer = None if stream is not None else await self._handler.answer(request, self._user)
         except StatusError as error:
             answer = refusal(error)
         await self._travel()
-        if watch is None:
-            assert answer is not None  # noqa: S101  without a watch there is an answer
+        if stream is None:
+            assert answer is not None  # noqa: S101  without a stream there is an answer
             yield LocalStream(answer.status, answer.headers, _once(answer.body))
             return
         try:
-            async with aclosing(_giving_way(watch)) as lines:
-                yield LocalStream(200, with_warnings(JSON, watch.warnings), lines)
+            async with aclosing(_giving_way(stream)) as lines:
+                headers = JSON if isinstance(stream, Watch) else PLAIN
+                yield LocalStream(200, with_warnings(headers, stream.warnings), lines)
         finally:
-            watch.close()
+            stream.close()
 
     async def _travel(self) -> None:
-        await asyncio.sleep(self._draws.between(*self._latency) / 2)
+        await asyncio.sleep(self._draws.between(*self._latency) / 2 if self._latency[1] > 0 else 0)
 
 
 async def _once(body: bytes) -> AsyncIterator[bytes]:
     yield body
 
 
-async def _giving_way(watch: Watch) -> AsyncGenerator[bytes, None]:
-    """The lines, with a turn for others before each: a backlog is read in steps, as from a socket."""
-    async with aclosing(watch.lines()) as lines:
-        async for line in lines:
+async def _giving_way(stream: Watch | Follow) -> AsyncGenerator[bytes, None]:
+    """The lines, with a turn for others before those that come together."""
+    async with aclosing(stream.batches() if isinstance(stream, Watch) else _one_by_one(stream)) as batches:
+        async for batch in batches:
             await asyncio.sleep(0)
-            yield line
+            for line in batch:
+                yield line
+
+
+async def _one_by_one(stream: Follow) -> AsyncGenerator[list[bytes], None]:
+    async with aclosing(stream.lines()) as lines:
+        async for line in lines:
+            yield [line]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import ipaddress
 import json
 import shutil
@@ -20,8 +21,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from multidict import CIMultiDict
 
 from fairlead.plane.pki import Authority, Pair
+from fairlead.sim.bodies import LARGEST
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.registry import CONFIG_MAPS
+from fairlead.sim.registry import CONFIG_MAPS, PODS
 from fairlead.sim.server import ADMIN_TOKENS, Server, serve
 from fairlead.sim.store import Watcher
 from tests.sim.trees import a_binding, a_map, a_role, a_rule, a_set, a_user, may_all
@@ -70,6 +72,59 @@ def test_a_watch_is_streamed_line_by_line_while_it_is_open() -> None:
         return seen
 
     assert served(script) == ["a", "b"]
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_has_come() -> None:
+    async def script(_: Cluster, __: Server, session: aiohttp.ClientSession) -> tuple[int, str]:
+        async with session.post(MAPS, data=io.BytesIO(b"x" * (LARGEST + 1))) as answer:
+            return answer.status, (await answer.json())["message"]
+
+    assert served(script) == (413, f"Request entity too large: limit is {LARGEST}")
+
+
+def test_every_warning_has_a_line_of_its_own() -> None:
+    async def script(_: Cluster, __: Server, session: aiohttp.ClientSession) -> list[str]:
+        async with session.post(MAPS, json=a_map("a") | {"odd, 299": 1, "even": 2}) as answer:
+            assert answer.status == 201
+            return sorted(answer.headers.getall("Warning"))
+
+    assert served(script) == ['299 - "unknown field \\"even\\""', '299 - "unknown field \\"odd, 299\\""']
+
+
+def test_a_connection_is_kept_for_the_next_request() -> None:
+    async def script(_: Cluster, server: Server, __: aiohttp.ClientSession) -> list[bytes]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        request = f"GET {MAPS}/none HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n\r\n".encode()
+        codes = []
+        for _turn in range(2):
+            writer.write(request)
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = next(line for line in head.split(b"\r\n") if line.lower().startswith(b"content-length"))
+            await reader.readexactly(int(length.partition(b":")[2]))
+            codes.append(head.split()[1])
+        writer.close()
+        return codes
+
+    assert served(script) == [b"404", b"404"]
+
+
+def test_a_log_is_followed_over_http_and_freed_with_its_client() -> None:
+    async def script(cluster: Cluster, _: Server, session: aiohttp.ClientSession) -> tuple[str, bytes, int]:
+        state = {"running": {"startedAt": "2030-01-01T00:00:00Z"}}
+        status = {"name": "main", "image": "a", "imageID": "", "ready": True, "restartCount": 0, "state": state}
+        pod = {"metadata": {"name": "web"}, "spec": {"nodeName": "n", "containers": [{"name": "main", "image": "a"}]}}
+        made = cluster.verbs.create(PODS, "default", pod, user="me")
+        made["status"]["containerStatuses"] = [status]
+        cluster.verbs.update(PODS, "default", "web", made, subresource="status", user="me")
+        path = "/api/v1/namespaces/default/pods/web/log"
+        async with session.get(path, params={"follow": "true"}) as stream:
+            first = await stream.content.readline()
+            kind = stream.content_type
+        while cluster.store.table(PODS)._watchers:  # noqa: ASYNC110  nothing tells
+            await asyncio.sleep(0.01)
+        return kind, first, len(cluster.store.table(PODS)._watchers)
+
+    assert served(script) == ("text/plain", b"container main of image a started\n", 0)
 
 
 def test_a_client_that_goes_away_frees_its_watch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import CONFIG_MAPS, CONTROLLER_REVISIONS, CORE_EVENTS, EVENTS, STATEFUL_SETS
+from fairlead.sim.registry import CONFIG_MAPS, CORE_EVENTS, EVENTS, STATEFUL_SETS
 from tests.sim.scripts import on_a_cluster, refused
 from tests.sim.trees import Tree, a_map, a_set
 
@@ -107,22 +107,6 @@ def test_a_tree_of_another_kind_is_refused() -> None:
     )
 
     assert error.code == 400
-
-
-def test_nulls_are_absent_except_in_data_that_the_server_does_not_read() -> None:
-    def script(cluster: Cluster) -> tuple[Tree, Tree]:
-        verbs = cluster.verbs
-        revision = {"metadata": {"name": "r", "annotations": None}, "revision": 1, "data": {"spec": None}}
-        return (
-            verbs.create(CONTROLLER_REVISIONS, "default", revision, user="me"),
-            verbs.create(CONFIG_MAPS, "default", a_map() | {"binaryData": None}, user="me"),
-        )
-
-    revision, settings = on_a_cluster(script)
-
-    assert revision["data"] == {"spec": None}
-    assert "annotations" not in revision["metadata"]
-    assert "binaryData" not in settings
 
 
 def test_events_are_one_store_under_two_groups() -> None:

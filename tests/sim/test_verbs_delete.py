@@ -149,22 +149,22 @@ def test_a_deletion_can_name_the_version_it_means() -> None:
     assert "the ResourceVersion in the precondition (1) does not match" in error.message
 
 
-def test_a_namespace_goes_when_it_is_empty() -> None:
-    def script(cluster: Cluster) -> tuple[Tree, list[str], StatusError, list[str]]:
+def test_a_namespace_goes_when_it_is_finalized() -> None:
+    def script(cluster: Cluster) -> tuple[Tree, StatusError, list[Tree], list[str]]:
         verbs = cluster.verbs
         verbs.create(NAMESPACES, "", {"metadata": {"name": "team"}}, user="me")
-        verbs.create(CONFIG_MAPS, "team", a_map(), user="me")
-        verbs.create(PODS, "team", a_pod(node="node-1"), user="me")
         answer = verbs.delete(NAMESPACES, "", "team", user="me")
-        left = [tree["metadata"]["name"] for tree in (*verbs.list(CONFIG_MAPS), *verbs.list(PODS))]
         error = refused(lambda: verbs.create(CONFIG_MAPS, "team", a_map("late"), user="me"))
-        verbs.delete(PODS, "team", "web-0", grace=0, user="kubelet")
-        return answer, left, error, [tree["metadata"]["name"] for tree in verbs.list(NAMESPACES)]
+        unchanged = verbs.update(NAMESPACES, "", "team", answer | {"spec": {}}, user="me")
+        verbs.delete(NAMESPACES, "", "team", user="me")
+        left = verbs.list(NAMESPACES, fields="metadata.name=team")
+        verbs.update(NAMESPACES, "", "team", unchanged | {"spec": {}}, subresource="finalize", user="me")
+        return answer, error, left, [tree["metadata"]["name"] for tree in verbs.list(NAMESPACES)]
 
-    answer, left, error, namespaces = on_a_cluster(script)
+    answer, error, left, namespaces = on_a_cluster(script)
 
     assert answer["status"]["phase"] == "Terminating"
-    assert left == ["web-0"]
+    assert left == [answer]
     assert error.code == 403
     assert error.message == (
         'configmaps "late" is forbidden: unable to create new content in namespace team because it is being terminated'
