@@ -1,15 +1,17 @@
 """Objects that are served in more forms than they are kept in.
 
 Events are served under two groups and kept in the form of core/v1; the two forms hold the same facts under different
-names. Custom resources are converted (`converting`) before they come here.
+names. Autoscalers are served in two versions (`autoscalers`). Custom resources are converted (`converting`) before they
+come here.
 """
 
 from __future__ import annotations
 
 import msgspec
 
+from fairlead.sim import autoscalers
 from fairlead.sim.converting import Answers, answered, shown
-from fairlead.sim.registry import EVENTS, Kind
+from fairlead.sim.registry import AUTOSCALERS_V1, EVENTS, Kind
 from fairlead.sim.store import Event, Tree, Version
 
 # Name in events.k8s.io/v1, name in core/v1.
@@ -29,6 +31,8 @@ _INWARD = dict(_NAMES)
 
 def inward(kind: Kind, tree: Tree) -> Tree:
     """The stored form of a tree that a client sent."""
+    if kind.resource == AUTOSCALERS_V1:
+        return autoscalers.inward(tree)
     if kind.resource != EVENTS or kind.stored_as is None:
         return tree
     renamed = {_INWARD.get(key, key): value for key, value in tree.items()}
@@ -37,6 +41,8 @@ def inward(kind: Kind, tree: Tree) -> Tree:
 
 def outward(kind: Kind, tree: Tree) -> Tree:
     """The form that clients of this kind see."""
+    if kind.resource == AUTOSCALERS_V1:
+        return autoscalers.outward(tree)
     if kind.resource != EVENTS:
         return tree
     renamed = {_OUTWARD.get(key, key): value for key, value in tree.items() if value != ""}
