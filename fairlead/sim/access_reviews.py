@@ -162,7 +162,9 @@ class AccessReviews:
 
 def _spec(tree: Tree, type_: type[T], kind: str) -> T:
     try:
-        return msgspec.convert(tree.get("spec") or {}, type_)
+        return msgspec.convert(
+            {key: value for key, value in (tree.get("spec") or {}).items() if value is not None}, type_
+        )
     except msgspec.ValidationError as error:
         raise bad_request(f'{kind} in version "v1" cannot be handled as a {kind}: {error}') from None
 

@@ -1,40 +1,47 @@
 """Admission webhooks: who is asked about a write, in which order, and what becomes of the answers.
 
 Mutating webhooks are asked one after the other and may change the object; those that ask for it are asked once more
-when a later one changed it. Then the server checks, then all validating webhooks are asked at the same time. A
-configuration takes effect with its creation. Not there: match conditions (refused at creation), audit annotations, and
-webhooks of reviews and tokens, which store nothing.
+when a later one changed it. Then the server checks, then policies judge, then all validating webhooks are asked at the
+same time. A configuration or policy takes effect with its creation. Not there: audit annotations, and webhooks of
+reviews and tokens, which store nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from fairlead.kube.calls import Caller
-from fairlead.sim import patch, views
+from fairlead.sim import views, webhook_patches
+from fairlead.sim.access import Access
+from fairlead.sim.admission_values import values_of
 from fairlead.sim.asking import DELETING, MUTATING, VALIDATING, Question, Write, driven
 from fairlead.sim.conversion_reviews import Converter
 from fairlead.sim.converting import answered, converted, copied
-from fairlead.sim.errors import StatusError, internal_error, not_found, quoted, timeout
-from fairlead.sim.registry import ADMISSION, MUTATING_WEBHOOKS, NAMESPACES, VALIDATING_WEBHOOKS, Kind, Registry
-from fairlead.sim.reviewing import Answer, Asker, Failed, Invocation, ask
+from fairlead.sim.errors import StatusError, forbidden, internal, internal_error, quoted, timeout
+from fairlead.sim.match_conditions import Unmatched, matches
+from fairlead.sim.matching import Matching, is_labelled
+from fairlead.sim.policies_asked import Policies
+from fairlead.sim.registry import ADMISSION, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Kind, Registry
+from fairlead.sim.reviewing import JSON_PATCH, Answer, Asker, Failed, Invocation, View, ask, request_of, unregistered
 from fairlead.sim.store import Store, Tree, Version
+from fairlead.sim.webhook_patches import Undecodable
 from fairlead.sim.webhooks import Hook, hooks_of
 
 REQUEST_SECONDS = 34.0
 """Time for a whole write, however often it starts again."""
-_EXEMPT = (
+_POLICIES = (
     "MutatingAdmissionPolicy",
     "MutatingAdmissionPolicyBinding",
-    "MutatingWebhookConfiguration",
     "ValidatingAdmissionPolicy",
     "ValidatingAdmissionPolicyBinding",
-    "ValidatingWebhookConfiguration",
 )
+"""What policies do not judge."""
+_EXEMPT = (*_POLICIES, "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+"""What no webhook is asked about."""
 
 
 class Admission:
@@ -49,12 +56,15 @@ class Admission:
             MUTATING: store.table(MUTATING_WEBHOOKS).live,
             VALIDATING: store.table(VALIDATING_WEBHOOKS).live,
         }
+        self._matching = Matching(store, registry)
+        self._access = Access(store)
+        self._policies = Policies(store, registry, self._access, self._matching)
         self._hooks: dict[int, tuple[Hook, ...]] = {}
         """By the revision of their configuration."""
 
     def asks_anybody(self) -> bool:
         """False while there is no configuration at all; writes then need not wait for anything."""
-        return any(self._configurations.values())
+        return any(self._configurations.values()) or self._policies.asks_anybody()
 
     async def carried_out(self, write: Write, asker: Asker, warnings: list[str], *, limited: bool = True) -> Tree:
         """The result of the write after all its questions were answered; warnings are added to the list.
@@ -70,12 +80,14 @@ class Admission:
 
     async def _answered(self, question: Question, asker: Asker, warnings: list[str]) -> Tree | None:
         resource = question.kind.resource
-        if resource.group == ADMISSION and resource.kind in _EXEMPT:
-            return question.object
+        own = resource.kind if resource.group == ADMISSION else ""
+        is_last = question.phase in (VALIDATING, DELETING)
         session = _Session(self, question, asker, warnings)
-        if question.phase in (MUTATING, DELETING):
+        if question.phase in (MUTATING, DELETING) and own not in _EXEMPT:
             await session.mutate(self.hooks(MUTATING))
-        if question.phase in (VALIDATING, DELETING):
+        if is_last and own not in _POLICIES and self._policies.asks_anybody():
+            await self._policies.ask(question, asker, warnings, self.converted, self.converter)
+        if is_last and own not in _EXEMPT:
             await session.validate(self.hooks(VALIDATING))
         return session.object
 
@@ -94,64 +106,48 @@ class Admission:
             known = self._hooks[configuration.revision] = hooks_of(configuration)
         return known
 
-    def invocation(self, hook: Hook, question: Question, changed: Tree | None) -> Invocation | None:
+    async def invocation(self, hook: Hook, question: Question, changed: Tree | None, asker: Asker) -> Invocation | None:
         """How the webhook is to be asked; None when the request is none of its business."""
-        kind = self._matching(hook, question)
-        if kind is None or not _selects_object(hook, question, changed):
+        kind = self._matching.kind(hook.rules, hook.match_policy, question)
+        if kind is None or not is_labelled(hook.object_selector, question, changed):
             return None
-        if not self._selects_namespace(hook, question, changed):
+        if not self._matching.in_namespace(hook.namespace_selector, question, changed):
             return None
         shown = question.shown if question.shown != question.kind.resource else kind.resource
-        return Invocation(hook, kind, shown)
+        invocation = Invocation(kind, shown, hook)
+        if hook.match_conditions and not await self._holds(invocation, replace(question, object=changed), asker):
+            return None
+        return invocation
 
-    def _matching(self, hook: Hook, question: Question) -> Kind | None:
-        """The kind, or an equivalent one, that a rule names; earlier rules go first."""
-        about = question.operation, question.subresource, question.namespace
-        kinds = [[question.kind]]
-        if hook.match_policy == "Equivalent":
-            kinds.append(list(self._equivalents(question.kind)))
-        for candidates in kinds:
-            for rule in hook.rules:
-                for kind in candidates:
-                    if rule.matches(about[0], kind.resource, *about[1:]):
-                        return kind
-        return None
+    async def _holds(self, invocation: Invocation, question: Question, asker: Asker) -> bool:
+        """Whether the conditions of a webhook hold; 403 where they come to no answer and it must not be passed over."""
+        seen = await self._seen(invocation.kind, question)
+        # The version of the request is told even where the objects are shown in another one.
+        values = values_of(seen, request_of(View(question.kind, invocation.shown), seen, asker), self._access)
+        hook = invocation.hook
+        try:
+            return matches(hook.match_conditions, values, hook.failure_policy)
+        except Unmatched as trouble:
+            raise forbidden(question.kind.resource, question.name, str(trouble)) from None
 
-    def _equivalents(self, kind: Kind) -> Iterator[Kind]:
-        for group, versions in self._registry.versions().items():
-            for version in versions:
-                for other in self._registry.served(group, version):
-                    if other.resource != kind.resource and other.storage == kind.storage:
-                        yield other
-
-    def _selects_namespace(self, hook: Hook, question: Question, changed: Tree | None) -> bool:
-        resource = question.kind.resource
-        if not question.namespace and resource.plural != NAMESPACES.plural:
-            return True
-        selector = hook.namespace_selector
-        if not selector.match_labels and not selector.match_expressions:
-            return True
-        if resource == NAMESPACES and not question.subresource and changed is not None:
-            return selector.matches(changed["metadata"].get("labels") or {})
-        space = self._store.table(NAMESPACES).live.get(("", question.namespace))
-        if space is None:
-            raise not_found(NAMESPACES, question.namespace)
-        return selector.matches(space.head.labels)
+    async def _seen(self, kind: Kind, question: Question) -> Question:
+        """The question with its trees in another version."""
+        if kind is question.kind:
+            return question
+        trees = [await self.converted(question.kind, kind, tree) for tree in (question.object, question.old)]
+        return replace(question, object=trees[0], old=trees[1])
 
     async def ask(self, invocation: Invocation, question: Question, asker: Asker) -> Answer:
         """The webhook's answer; of a failure, what its policy makes of it."""
         draws = self._store.draws("admission")
         uid = str(uuid.UUID(int=draws.integer() << 64 | draws.integer(), version=4))
-        hook, own, kind = invocation.hook, question.kind, invocation.kind
-        if kind is not own:
-            trees = [await self.converted(own, kind, tree) for tree in (question.object, question.old)]
-            question = replace(question, object=trees[0], old=trees[1])
+        hook = invocation.hook
         try:
-            return await ask(invocation, question, asker, uid, self._caller)
+            return await ask(invocation, await self._seen(invocation.kind, question), asker, uid, self._caller)
         except Failed as failure:
             if hook.failure_policy == "Ignore":
                 return Answer()
-            raise internal_error(f"failed calling webhook {quoted(hook.name)}: {failure}") from None
+            raise _uncalled(hook, str(failure)) from None
 
     async def converted(self, source: Kind, target: Kind, tree: Tree | None) -> Tree | None:
         """A tree of one kind as another kind of the same objects."""
@@ -180,6 +176,9 @@ class _Session:
         again = await self._round(hooks, asked, None)
         if again is not None:
             await self._round(hooks, asked, again)
+        is_new = self._question.operation == "CREATE" and not self._question.subresource
+        if is_new and self.object is not None and self.object["metadata"].get("resourceVersion"):
+            raise internal("resourceVersion should not be set on objects to be created")
 
     async def _round(
         self, hooks: Sequence[tuple[str, Hook]], asked: list[str], only: list[str] | None
@@ -187,8 +186,10 @@ class _Session:
         """Who is to be asked again; None when nothing was changed."""
         again = only
         for key, hook in hooks:
-            invocation = self._admission.invocation(hook, self._question, self.object)
-            if invocation is None or (only is not None and key not in only):
+            if only is not None and key not in only:
+                continue
+            invocation = await self._admission.invocation(hook, self._question, self.object, self._asker)
+            if invocation is None:
                 continue
             if await self._mutated_by(invocation):
                 again = [*(again or []), *asked]
@@ -211,36 +212,35 @@ class _Session:
             raise answer.refusal
         if not answer.patch:
             return False
-        return await self._patched(invocation, answer.patch)
+        return await self._patched(invocation, answer)
 
-    async def _patched(self, invocation: Invocation, body: bytes) -> bool:
+    async def _patched(self, invocation: Invocation, answer: Answer) -> bool:
         hook, own, kind = invocation.hook, self._question.kind, invocation.kind
         try:
-            apply = patch.reader(patch.JSON_PATCH, body)
-        except StatusError as error:
+            apply = webhook_patches.reader(answer.patch)
+        except Undecodable as trouble:
             if hook.failure_policy == "Ignore":
                 return False
-            why = f"received undecodable patch in webhook response: {error.message}"
-            raise internal_error(f"failed calling webhook {quoted(hook.name)}: {why}") from None
+            raise _uncalled(hook, f"received undecodable patch in webhook response: {trouble}") from None
         if self.object is None:
             why = "attempted to modify the object, which is not supported for this operation"
             raise internal_error(f"admission webhook {quoted(hook.name)} {why}")
+        if answer.patch_type != JSON_PATCH:
+            if hook.failure_policy == "Ignore":
+                return False
+            raise _uncalled(hook, f"unsupported patch type {quoted(answer.patch_type)}")
         before = self.object
-        try:
-            changed = apply(await self._admission.converted(own, kind, before) or {})
-            self.object = self._question.complete(await self._admission.converted(kind, own, changed) or {})
-        except StatusError as error:
-            why = f"the patch of admission webhook {quoted(hook.name)} cannot be applied: {error.message}"
-            raise internal_error(why) from None
+        changed = apply(await self._admission.converted(own, kind, before) or {})
+        named = changed.get("apiVersion") or "", changed.get("kind") or ""
+        if named != (invocation.shown.api_version, invocation.shown.kind):
+            raise internal_error(unregistered(*named))
+        self.object = self._question.complete(await self._admission.converted(kind, own, changed) or {})
         return self.object != before
 
     async def validate(self, hooks: Sequence[tuple[str, Hook]]) -> None:
         """Asks all at the same time; of several refusals the first in order counts."""
-        invocations = [
-            invocation
-            for _, hook in hooks
-            if (invocation := self._admission.invocation(hook, self._question, self.object)) is not None
-        ]
+        found = [await self._admission.invocation(hook, self._question, self.object, self._asker) for _, hook in hooks]
+        invocations = [invocation for invocation in found if invocation is not None]
         if not invocations:
             return
         question = replace(self._question, phase=VALIDATING, object=self.object)
@@ -259,10 +259,5 @@ class _Session:
             raise refusals[0]
 
 
-def _selects_object(hook: Hook, question: Question, changed: Tree | None) -> bool:
-    """Whether the object, as it is or as it was, has the labels that the webhook cares about."""
-    selector = hook.object_selector
-    if not selector.match_labels and not selector.match_expressions:
-        return True
-    trees = [tree for tree in (changed, question.old) if tree is not None]
-    return any(selector.matches((tree.get("metadata") or {}).get("labels") or {}) for tree in trees)
+def _uncalled(hook: Hook, why: str) -> StatusError:
+    return internal_error(f"failed calling webhook {quoted(hook.name)}: {why}")

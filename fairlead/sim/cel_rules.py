@@ -6,14 +6,16 @@ changes alone. A value that did not change is not complained about, as everywher
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from typing import Any
 
 from msgspec import UNSET, Struct
 
-from fairlead.sim import cel, cel_text
+from fairlead.sim import cel
+from fairlead.sim.cel_schema import bound, typed
+from fairlead.sim.cel_syntax import named
+from fairlead.sim.cel_types import BOOL, DYN, STRING, Type, optional_of
+from fairlead.sim.cel_values import NONE, optional
 from fairlead.sim.conform import by_key, key_of, same
 from fairlead.sim.errors import Cause, not_allowed, required, shown, unsupported, wrong
 from fairlead.sim.schema import Node
@@ -70,18 +72,22 @@ def broken(schema: Tree, node: Node, path: str, *, uncorrelated: str = "", is_ro
         at = f"{path}.{KEY}[{index}]"
         try:
             rule = _compiled(source, node, is_root=is_root)
-        except cel.Unavailable as error:
-            return [not_allowed(f"{path}.{KEY}", str(error))]
         except _Refused as refusal:
             causes.append(_about(f"{at}.{refusal.field}", source, str(refusal)))
+            if source.get("optionalOldSelf") is not None:
+                causes.append(_needless(source, at))
             continue
         if rule.uses_old and uncorrelated:
             text = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {uncorrelated}"
             causes.append(wrong(f"{at}.rule", source["rule"], text))
         elif not rule.uses_old and source.get("optionalOldSelf") is not None:
-            text = "may not be set if oldSelf is not used in rule"
-            causes.append(wrong(f"{at}.optionalOldSelf", source["optionalOldSelf"], text))
+            causes.append(_needless(source, at))
     return causes
+
+
+def _needless(source: Tree, at: str) -> Cause:
+    text = "may not be set if oldSelf is not used in rule"
+    return wrong(f"{at}.optionalOldSelf", source["optionalOldSelf"], text)
 
 
 def _about(at: str, source: Tree, text: str) -> Cause:
@@ -162,46 +168,26 @@ def compiled(schema: Tree, node: Node, *, is_root: bool = False) -> Rules | None
 
 def _compiled(source: Tree, node: Node, *, is_root: bool) -> Rule:
     is_optional = bool(source.get("optionalOldSelf"))
-    rule, program = _program(source["rule"], node, is_root, is_optional, ("rule", cel.BOOL, "cel expression", ""))
+    kind = typed(node, is_root=is_root) or DYN
+    variables = {"self": kind, "oldSelf": optional_of(kind) if is_optional else kind}
+    program = _program(source["rule"], variables, "rule", BOOL)
     message = None
     if source.get("messageExpression"):
-        words = ("messageExpression", cel.STRING, "messageExpression", "messageExpression ")
-        _, message = _program(source["messageExpression"], node, is_root, is_optional, words)
+        message = _program(source["messageExpression"], variables, "messageExpression", STRING)
     path = _normal(source.get("fieldPath") or "", dict(node.source)) or ""
-    return Rule(source, program, message, rule.uses_old, is_optional, path)
+    return Rule(source, program, message, "oldSelf" in named(program.expression), is_optional, path)
 
 
-def _program(
-    expression: str, node: Node, is_root: bool, is_optional: bool, words: tuple[str, str, str, str]
-) -> tuple[cel_text.Text, cel.Program]:
-    """The expression checked against the schema and made ready; raises _Refused."""
-    field, wanted, subject, prefix = words
+def _program(expression: str, variables: dict[str, Type], field: str, wanted: Type) -> cel.Program:
+    """The expression made ready; raises _Refused."""
+    prefix, subject = ("", "cel expression") if field == "rule" else ("messageExpression ", "messageExpression")
     try:
-        text = cel_text.read(expression, node, is_root=is_root)
-        if is_optional:
-            program = found = cel.compiled(f"{cel.OLD}{expression})")
-        else:
-            found = cel.compiled(text.checked, text.variables)
-            program = cel.compiled(text.evaluated)
-    except cel_text.UndefinedField as error:
-        raise _Refused(field, f"{prefix}compilation failed: {error}") from None
+        program = cel.compiled(expression, variables)
     except cel.NotCompiled as error:
-        said = _unwrapped(str(error), expression) if is_optional else str(error)
-        for typed, original in zip(text.checked.split("\n"), expression.split("\n"), strict=True):
-            said = said.replace(f" | {typed}\n", f" | {original}\n")
-        raise _Refused(field, f"{prefix}compilation failed: {said}") from None
-    if found.type not in (wanted, cel.DYN):
-        raise _Refused(field, f"{subject} must evaluate to a {wanted.lower()}")
-    return text, program
-
-
-def _unwrapped(said: str, expression: str) -> str:
-    """A complaint about an expression that was put into another, with places in the inner one."""
-    width = len(cel.OLD)
-    moved = re.sub(r"<input>:1:(\d+):", lambda found: f"<input>:1:{int(found[1]) - width}:", said)
-    moved = moved.replace(f" | {cel.OLD}", " | ").replace(" | " + "." * width, " | ")
-    last = expression.rpartition("\n")[2]
-    return moved.replace(f" | {last})\n", f" | {last}\n")
+        raise _Refused(field, f"{prefix}compilation failed: {error}") from None
+    if program.type != wanted:
+        raise _Refused(field, f"{subject} must evaluate to a {wanted}")
+    return program
 
 
 # Evaluating
@@ -241,13 +227,15 @@ def _walk(rules: Rules, value: Any, old: Any, path: str, *, is_same: bool, cause
 def _broken(rules: Rules, value: Any, old: Any, path: str, is_same: bool) -> list[Cause]:
     causes: list[Cause] = []
     kind = (rules.node.types or ("",))[0]
-    values = {"self": bound(value, rules.node, is_root=rules.is_root)}
-    if old is not UNSET:
-        values["oldSelf"] = bound(old, rules.node, is_root=rules.is_root)
-    values["oldSelfs"] = [values["oldSelf"]] if old is not UNSET else []
+    values = {"self": bound(rules.node, value)}
+    before = None if old is UNSET else bound(rules.node, old)
     for rule in rules.rules:
-        if rule.uses_old and old is UNSET and not rule.is_optional:
+        if rule.is_optional:
+            values["oldSelf"] = NONE if old is UNSET else optional(before)
+        elif rule.uses_old and old is UNSET:
             continue
+        else:
+            values["oldSelf"] = before
         try:
             if rule.program.evaluate(values) is True:
                 continue
@@ -290,30 +278,3 @@ def _cause(rule: Rule, value: Any, kind: str, path: str, text: str) -> Cause:
             return Cause("FieldValueDuplicate", f"Duplicate value: {shown(value)}" if shows else "Duplicate value", at)
         case _:
             return wrong(at, value, text) if shows else Cause("FieldValueInvalid", f"Invalid value: {text}", at)
-
-
-def bound(value: Any, node: Node, *, is_root: bool = False) -> Any:
-    """A value as rules see it: with the fields that the schema knows, under names that an expression can say."""
-    if value is None:
-        return None
-    if isinstance(value, list):
-        return [bound(item, node.items) if node.items is not None else item for item in value]
-    if isinstance(value, dict):
-        if node.rest is not None:
-            return {key: bound(item, node.rest) for key, item in value.items()}
-        known = cel_text.fields(node, is_root=is_root)
-        return {
-            key: bound(value[name], each, is_root=each.embedded) for key, (name, each) in known.items() if name in value
-        }
-    if node.types == ("number",) and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if node.types == ("string",) and node.format == "byte":
-        return _decoded(value)
-    return value
-
-
-def _decoded(value: Any) -> Any:
-    try:
-        return base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
-        return value

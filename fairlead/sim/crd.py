@@ -7,7 +7,7 @@ established. While a definition is being deleted its objects are deleted; when t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from fairlead.api.meta import Resource
 from fairlead.sim import cel_rules, crd_conversion
@@ -20,6 +20,7 @@ from fairlead.sim.errors import StatusError
 from fairlead.sim.registry import DEFINITIONS, Kind
 from fairlead.sim.schema import Node, compile_schema
 from fairlead.sim.store import Author, Event, Tree, Version, timestamp
+from fairlead.sim.tables.custom import printer
 from fairlead.sim.verbs import Verbs
 
 _AUTHOR = Author("system:apiserver", "update", "status")
@@ -61,6 +62,17 @@ class Definitions:
             self._later(self._clean_up, name)
         else:
             self._later(self._name, name)
+
+    def resume(self, stores: Iterable[Resource]) -> None:
+        """Serves the definitions that are stored, as if this one had seen them made; `stores` hold their objects."""
+        homes = {(each.group, each.plural): each for each in stores}
+        for version in self._table.at(None):
+            tree = version.tree()
+            home = homes.get((tree["spec"]["group"], tree["spec"]["names"]["plural"]))
+            if home is not None:
+                self._homes[version.head.name] = home
+            self._serve(version.head.name, tree)
+            self._later(self._name if version.head.deletion_timestamp is None else self._clean_up, version.head.name)
 
     def _later(self, step: Callable[[str], None], name: str) -> None:
         seconds = self._store.draws("definitions").between(*self._lag)
@@ -280,6 +292,8 @@ def _custom(tree: Tree, version: Tree, conversion: Conversion, since: int) -> Cu
         conversion=conversion,
         opening=f'{{"kind":"{resource.kind}","apiVersion":"{resource.api_version}",'.encode(),
         since=since,
+        printer=printer(version.get("additionalPrinterColumns") or ()),
+        published={"names": tree["spec"]["names"], "version": version},
         warning=_deprecation(tree["spec"], version),
         rules=cel_rules.compiled(version["schema"]["openAPIV3Schema"], root, is_root=True),
         scale=paths,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from fairlead.sim import crd_conversion, structural
+from fairlead.sim import crd_columns, crd_conversion, structural
 from fairlead.sim.errors import Cause, required, unsupported, wrong
 from fairlead.sim.store import Tree
 
@@ -91,7 +91,7 @@ def _stored(tree: Tree) -> list[Cause]:
     names = [version.get("name") for version in versions]
     stored = tree["status"].get("storedVersions") or []
     if not stored:
-        return [wrong("status.storedVersions", stored, "must have at least one stored version")]
+        return [wrong("status.storedVersions", None, "must have at least one stored version")]
     causes = [
         wrong("status.storedVersions", stored, f"must have the storage version {version['name']}")
         for version in versions
@@ -166,11 +166,37 @@ def _versions(versions: list[Tree]) -> list[Cause]:
             causes += structural.causes_of(schema, f"{at}.openAPIV3Schema", has_status=has_status)
     for version, at in _places(versions, "subresources", "subresources"):
         causes += _scale((version.get("subresources") or {}).get("scale"), f"{at}.scale")
+    causes += _shown(versions)
+    if versions and not _LABEL.fullmatch(names[0]):
+        causes.append(wrong("spec.version", names[0], _LABEL_TEXT))
     if len(set(names)) != len(names):
-        causes.append(wrong("spec.versions", names, "must contain unique version names"))
+        causes.append(wrong("spec.versions", _written(versions), "must contain unique version names"))
     if sum(bool(version.get("storage")) for version in versions) != 1:
-        causes.append(wrong("spec.versions", names, "must have exactly one version marked as storage version"))
+        text = "must have exactly one version marked as storage version"
+        causes.append(wrong("spec.versions", _written(versions), text))
     return causes
+
+
+def _shown(versions: list[Tree]) -> list[Cause]:
+    """Broken rules of columns and of fields to select by."""
+    causes: list[Cause] = []
+    for version, at in _places(versions, "additionalPrinterColumns", "additionalPrinterColumns"):
+        causes += crd_columns.columns(version.get("additionalPrinterColumns") or [], at)
+    for version, at in _places(versions, "selectableFields", "selectableFields"):
+        schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+        causes += crd_columns.selectable(version.get("selectableFields") or [], schema, at)
+    return causes
+
+
+def _written(versions: list[Tree]) -> list[Tree]:
+    """Versions under the names of the server's own fields; what all have in common is kept apart from them."""
+    names = ("Name", "Served", "Storage", "Deprecated", "DeprecationWarning")
+    apart = dict.fromkeys(("Schema", "Subresources", "AdditionalPrinterColumns", "SelectableFields"))
+    empty: Tree = {"Name": "", "DeprecationWarning": None}
+    return [
+        {name: version.get(name[0].lower() + name[1:], empty.get(name, False)) for name in names} | apart
+        for version in versions
+    ]
 
 
 def _warning(version: Tree, at: str) -> list[Cause]:

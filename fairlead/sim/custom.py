@@ -12,6 +12,7 @@ from fairlead.sim.conversion import Conversion
 from fairlead.sim.errors import Cause, StatusError, bad_request, internal_error, shown, wrong
 from fairlead.sim.schema import Node
 from fairlead.sim.store import Tree, Version
+from fairlead.sim.tables.printing import Printer
 
 Path = tuple[str, ...]
 _MOST_REPLICAS = 2**31 - 1
@@ -58,6 +59,10 @@ class Custom(Struct, frozen=True, eq=False):
     """How the body of an object begins that is kept under this version."""
     since: int
     """Objects written before this revision may lack defaults or have fields that the schema does not know."""
+    printer: Printer
+    """How its objects are shown as rows of a table."""
+    published: Tree
+    """What is published of it: `names` and `version`, as the definition has them."""
     warning: str = ""
     """What everybody is told who uses a version that is deprecated."""
     scale: ScalePaths | None = None
@@ -157,15 +162,15 @@ def _lookup(tree: Tree, path: str) -> Any:
 
 
 def _mistaken(path: str, value: object, expected: str) -> str:
-    return f"{path} accessor error: {_printed(value)} is of the type {_TYPES[type(value)]}, expected {expected}"
+    return f"{path} accessor error: {go_text(value)} is of the type {_TYPES[type(value)]}, expected {expected}"
 
 
-def _printed(value: object) -> str:
+def go_text(value: object) -> str:
     """As Go prints a value it knows nothing about."""
     if isinstance(value, dict):
-        return f"map[{' '.join(f'{key}:{_printed(value[key])}' for key in sorted(value))}]"
+        return f"map[{' '.join(f'{key}:{go_text(value[key])}' for key in sorted(value))}]"
     if isinstance(value, list):
-        return f"[{' '.join(_printed(item) for item in value)}]"
+        return f"[{' '.join(go_text(item) for item in value)}]"
     if value is None:
         return "<nil>"
     return value if isinstance(value, str) else shown(value)

@@ -18,7 +18,13 @@ from fairlead.sim.replies import succeeded, why
 from fairlead.sim.store import Tree
 from fairlead.sim.webhooks import VERSIONS, Hook
 
+JSON_PATCH = "JSONPatch"
 _GROUP = "admission.k8s.io"
+_KIND = "AdmissionReview"
+_GO = (
+    'Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
+    'Kind string "json:\\"kind,omitempty\\"" }'
+)
 _HEADERS = (
     ("Content-Type", "application/json"),
     ("Accept", "application/json, */*"),
@@ -38,18 +44,24 @@ class Asker(Struct, frozen=True):
     options: Tree
 
 
-class Invocation(Struct, frozen=True):
-    """A webhook that is asked, and the version in which it wants to see the objects."""
+class View(Struct, frozen=True):
+    """The version in which somebody wants to see the objects of a question."""
 
-    hook: Hook
     kind: Kind
     shown: Resource
+
+
+class Invocation(View, frozen=True):
+    """A webhook that is asked."""
+
+    hook: Hook
 
 
 class Answer(Struct, frozen=True):
     """What a webhook said."""
 
     patch: bytes = b""
+    patch_type: str = ""
     warnings: tuple[str, ...] = ()
     refusal: StatusError | None = None
 
@@ -76,9 +88,14 @@ async def ask(invocation: Invocation, question: Question, asker: Asker, uid: str
         raise bad_request(f"admission webhook {quoted(hook.name)} does not support dry run")
     version = next((each for each in hook.admission_review_versions if each in VERSIONS), "")
     body = {
-        "kind": "AdmissionReview",
+        "kind": _KIND,
         "apiVersion": f"{_GROUP}/{version}",
-        "request": _request(invocation, question, asker, uid),
+        "request": {
+            "uid": uid,
+            **request_of(invocation, question, asker),
+            "object": question.object,
+            "oldObject": question.old,
+        },
     }
     url = f"{hook.client_config.address}?timeout={hook.timeout_seconds}s"
     call = Call(
@@ -93,10 +110,11 @@ async def ask(invocation: Invocation, question: Question, asker: Asker, uid: str
         reply = await caller(call)
     except NoReply as error:
         raise Failed(f"failed to call webhook: {error}") from None
-    return _understood(hook, version, uid, _envelope(reply), mutating=question.phase == "mutating")
+    return _understood(hook, version, uid, _envelope(reply, version), mutating=question.phase == "mutating")
 
 
-def _request(invocation: Invocation, question: Question, asker: Asker, uid: str) -> Tree:
+def request_of(view: View, question: Question, asker: Asker) -> Tree:
+    """A question as reviews and expressions show it, without the objects."""
     asked = question.kind.resource
     named = {
         "subResource": question.subresource,
@@ -107,16 +125,13 @@ def _request(invocation: Invocation, question: Question, asker: Asker, uid: str)
     kinds = {"DELETE": "DeleteOptions", "CREATE": "CreateOptions"}
     options = {"kind": kinds.get(question.operation, "UpdateOptions"), "apiVersion": "meta.k8s.io/v1"}
     return {
-        "uid": uid,
-        "kind": _kind(invocation.shown),
-        "resource": _resource(invocation.kind.resource),
+        "kind": _kind(view.shown),
+        "resource": _resource(view.kind.resource),
         "requestKind": _kind(question.shown),
         "requestResource": _resource(asked),
         **{key: value for key, value in named.items() if value},
         "operation": question.operation,
         "userInfo": asker.user,
-        "object": question.object,
-        "oldObject": question.old,
         "dryRun": question.dry_run,
         "options": options | asker.options,
     }
@@ -130,17 +145,45 @@ def _resource(resource: Resource) -> Tree:
     return {"group": resource.group, "version": resource.version, "resource": resource.plural}
 
 
-def _envelope(reply: Reply) -> _Envelope:
+def _envelope(reply: Reply, version: str) -> _Envelope:
+    """The review in an answer; what it does not say is as it was asked for."""
+    call = "failed to call webhook: "
     if not succeeded(reply):
-        raise Failed(f"failed to call webhook: {why(reply)}")
+        raise Failed(call + why(reply))
+    if not reply.body:
+        kind = next((value for name, value in reply.headers if name.lower() == "content-type"), "")
+        raise Failed(f"{call}0-length response with status code: {reply.status} and content type: {kind}")
     try:
-        envelope = msgspec.json.decode(reply.body, type=_Envelope)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Failed(f"failed to call webhook: the answer is not an AdmissionReview: {error}") from None
-    if envelope.kind != "AdmissionReview":
-        found = f"{envelope.api_version}, Kind={envelope.kind}"
-        raise Failed(f"failed to call webhook: the answer is not an AdmissionReview but {found}")
-    return envelope
+        tree = msgspec.json.decode(reply.body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        tree = ""  # read as YAML, nearly everything is text
+    if not isinstance(tree, dict):
+        raise Failed(
+            f"{call}couldn't get version/kind; json parse error: json: cannot unmarshal {_json(tree)} into {_GO}"
+        )
+    expected = f"{_GROUP}/{version}"
+    api_version, kind = tree.get("apiVersion") or expected, tree.get("kind") or _KIND
+    if kind != _KIND or api_version not in [f"{_GROUP}/{each}" for each in VERSIONS]:
+        raise Failed(call + unregistered(str(api_version), str(kind)))
+    if api_version != expected:
+        number = api_version.rpartition("/")[2]
+        raise Failed(f"{call}converting ({number}.{_KIND}) to ({version}.{_KIND}): unknown conversion")
+    try:
+        return msgspec.convert(tree | {"apiVersion": api_version, "kind": kind}, _Envelope)
+    except msgspec.ValidationError as error:
+        raise Failed(f"{call}{error}") from None
+
+
+def _json(tree: object) -> str:
+    kinds = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+    return kinds.get(type(tree), "null")
+
+
+def unregistered(api_version: str, kind: str) -> str:
+    """What the server says of a kind that it cannot read."""
+    return (
+        f'no kind {quoted(kind)} is registered for version {quoted(api_version)} in scheme "pkg/runtime/scheme.go:111"'
+    )
 
 
 def _understood(hook: Hook, version: str, uid: str, envelope: _Envelope, *, mutating: bool) -> Answer:
@@ -149,25 +192,21 @@ def _understood(hook: Hook, version: str, uid: str, envelope: _Envelope, *, muta
     if response is None:
         raise Failed(wrong + "webhook response was absent")
     if version == "v1":
-        _check(response, envelope, uid, mutating)
+        _check(response, uid, mutating)
     try:
         patch = base64.b64decode(response.patch or "", validate=True) if mutating else b""
     except binascii.Error:
         raise Failed("failed to call webhook: response.patch is not base64") from None
-    if patch and version == "v1" and response.patch_type != "JSONPatch":
-        raise Failed(f"unsupported patch type {quoted(response.patch_type or '')}")
     refusal = None if response.allowed else _refusal(hook.name, response.status or {})
-    return Answer(patch, response.warnings or (), refusal)
+    patch_type = response.patch_type or "" if version == "v1" else JSON_PATCH
+    return Answer(patch, patch_type, response.warnings or (), refusal)
 
 
-def _check(response: _Response, envelope: _Envelope, uid: str, mutating: bool) -> None:
+def _check(response: _Response, uid: str, mutating: bool) -> None:
     """What the older version of the review leaves unchecked."""
     wrong = "received invalid webhook response: "
     if response.uid != uid:
         raise Failed(f"{wrong}expected response.uid={quoted(uid)}, got {quoted(response.uid)}")
-    if envelope.api_version != f"{_GROUP}/v1":
-        found = f"{envelope.api_version}, Kind={envelope.kind}"
-        raise Failed(f"{wrong}expected webhook response of {_GROUP}/v1, Kind=AdmissionReview, got {found}")
     if mutating and response.patch and response.patch_type is None:
         raise Failed(f"{wrong}webhook returned response.patch but not response.patchType")
     if mutating and not response.patch and response.patch_type is not None:

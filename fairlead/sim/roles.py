@@ -31,7 +31,7 @@ _ACCOUNT_NAME_TEXT = (
 class Rule(Struct, frozen=True, rename="camel"):
     """A line of a role; it is about resources or about other paths, never both."""
 
-    verbs: tuple[str, ...] = ()
+    verbs: tuple[str, ...] | None = ()
     api_groups: tuple[str, ...] = ()
     resources: tuple[str, ...] = ()
     resource_names: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class Rule(Struct, frozen=True, rename="camel"):
 
 
 class Role(Struct, frozen=True):
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[Rule, ...] | None = ()
 
 
 class Subject(Struct, frozen=True, rename="camel"):
@@ -81,7 +81,8 @@ def broken(tree: Tree) -> list[Cause]:
     namespaced = tree["kind"] in ("Role", "RoleBinding")
     if tree["kind"] in ("Role", "ClusterRole"):
         role = msgspec.convert(tree, Role)
-        return [cause for index, rule in enumerate(role.rules) for cause in _rule(rule, namespaced, f"rules[{index}]")]
+        rules = enumerate(role.rules or ())
+        return [cause for index, rule in rules for cause in _rule(rule, namespaced, f"rules[{index}]")]
     binding = msgspec.convert(tree, Binding)
     causes = list(_reference(binding.role_ref, namespaced))
     for index, subject in enumerate(binding.subjects):

@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from fairlead.sim import cel_rules
+from fairlead.sim.cel_standard import broken_pattern
 from fairlead.sim.conform import Checker
 from fairlead.sim.errors import Cause, not_allowed, required, unsupported, wrong
 from fairlead.sim.schema import compile_schema, drop_nulls, prune_value, regular_expression
@@ -49,12 +50,18 @@ _FORBIDDEN = {
 }
 
 
+_ITEMS = "items must be a schema object and not an array"
+_UNREADABLE = (*_FORBIDDEN.values(), _ITEMS)
+"""With any of these the server cannot tell the shape of a schema."""
+
+
 def causes_of(schema: Tree, path: str, *, has_status: bool) -> list[Cause]:
     """Why the schema at the path cannot be used; empty when it can."""
     causes = _root(schema, path, has_status)
-    shape = sorted(_shape(schema, ROOT, path), key=lambda cause: f"{cause.field}: {cause.message}")
-    shape += _rules(schema, path)
-    causes += shape
+    rules = _rules(schema, path)
+    if not any(cause.message.removeprefix("Forbidden: ") in _UNREADABLE for cause in rules):
+        causes += sorted(_shape(schema, ROOT, path), key=lambda cause: f"{cause.field}: {cause.message}")
+    causes += rules
     return causes or _defaults(schema, path) + _expressions(schema, path, "", is_root=True)
 
 
@@ -159,7 +166,8 @@ def _pattern(pattern: str, path: str) -> list[Cause]:
     try:
         regular_expression(pattern)
     except re.error as error:
-        return [wrong(f"{path}.pattern", pattern, f"must be a valid regular expression, but isn't: {error}")]
+        why = broken_pattern(error, pattern)
+        return [wrong(f"{path}.pattern", pattern, f"must be a valid regular expression, but isn't: {why}")]
     return []
 
 
@@ -194,6 +202,8 @@ def _rules(schema: Tree, path: str) -> list[Cause]:
     if kind and kind not in _TYPES:
         causes.append(unsupported(f"{path}.type", kind, _TYPES))
     causes += [not_allowed(f"{path}.{key}", text) for key, text in _FORBIDDEN.items() if schema.get(key)]
+    if isinstance(schema.get("items"), list):
+        causes.append(not_allowed(f"{path}.items", _ITEMS))
     if schema.get("uniqueItems"):
         text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
         causes.append(not_allowed(f"{path}.uniqueItems", text))
@@ -238,7 +248,7 @@ def _list_rules(schema: Tree, path: str) -> list[Cause]:
         text = "must be map if x-kubernetes-list-map-keys is non-empty"
         at = f"{path}.x-kubernetes-list-type"
         causes.append(required(at, text) if style is None else wrong(at, style, text))
-    items = schema.get("items") or {}
+    items = schema["items"] if isinstance(schema.get("items"), dict) else {}
     if style == "set" and items.get("type") == "object" and items.get("x-kubernetes-map-type") != "atomic":
         text = "must be atomic as item of a list with x-kubernetes-list-type=set"
         causes.append(wrong(f"{path}.items.x-kubernetes-map-type", items.get("x-kubernetes-map-type"), text))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
-from fairlead.sim.errors import Cause, not_allowed, required, unsupported, wrong
+from fairlead.sim import admission_rules, match_conditions
+from fairlead.sim.cel_strings import old_label
+from fairlead.sim.errors import Cause, required, unsupported, wrong
+from fairlead.sim.rules_labels import selector
+from fairlead.sim.rules_values import duplicate, each, port_number, subdomain
 from fairlead.sim.store import Tree
 from fairlead.sim.webhooks import VERSIONS
 
@@ -20,22 +23,10 @@ _CHOICES = (
     ("reinvocationPolicy", ("IfNeeded", "Never")),
     ("sideEffects", _EFFECTS),
 )
-_OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
-_SCOPES = ("*", "Cluster", "Namespaced")
-_DOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_DOMAIN_TEXT = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
-    "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
 _LEAST_SEGMENTS = 3
 _LONGEST_SECONDS = 30
 _PORT = 443
 _FORM = "; desired format: https://host[/path]"
-_NO_CONDITIONS = (
-    "the embedded cluster does not evaluate matchConditions: leave them out, or narrow the webhook by rules, "
-    "namespaceSelector and objectSelector"
-)
 
 
 def fill(tree: Tree) -> None:
@@ -69,7 +60,7 @@ def broken(tree: Tree) -> list[Cause]:
         at, name = f"webhooks[{index}]", hook.get("name") or ""
         causes += _hook(hook, at)
         if name and name in names:
-            causes.append(Cause("FieldValueDuplicate", f'Duplicate value: "{name}"', f"{at}.name"))
+            causes.append(duplicate(f"{at}.name", name))
         names.append(name)
     return causes
 
@@ -77,7 +68,7 @@ def broken(tree: Tree) -> list[Cause]:
 def _hook(hook: Tree, at: str) -> Iterable[Cause]:
     yield from _name(hook.get("name") or "", f"{at}.name")
     for index, rule in enumerate(_dicts(hook.get("rules"))):
-        yield from _rule(rule, f"{at}.rules[{index}]")
+        yield from admission_rules.rule(rule, f"{at}.rules[{index}]")
     for key, allowed in _CHOICES:
         if hook.get(key) is not None and hook[key] not in allowed:
             yield unsupported(f"{at}.{key}", hook[key], allowed)
@@ -86,51 +77,33 @@ def _hook(hook: Tree, at: str) -> Iterable[Cause]:
     seconds = hook["timeoutSeconds"]
     if not isinstance(seconds, int) or not 1 <= seconds <= _LONGEST_SECONDS:
         yield wrong(f"{at}.timeoutSeconds", seconds, "the timeout value must be between 1 and 30 seconds")
+    for key in ("namespaceSelector", "objectSelector"):
+        yield from selector(hook.get(key), f"{at}.{key}")
     yield from client(hook["clientConfig"], f"{at}.clientConfig")
-    if hook.get("matchConditions"):
-        yield not_allowed(f"{at}.matchConditions", _NO_CONDITIONS)
-    versions = hook.get("admissionReviewVersions") or []
+    yield from match_conditions.causes_of(hook.get("matchConditions") or [], f"{at}.matchConditions")
+    yield from _versions(hook.get("admissionReviewVersions") or [], f"{at}.admissionReviewVersions")
+
+
+def _versions(versions: list[str], at: str) -> Iterable[Cause]:
     if not versions:
-        yield required(f"{at}.admissionReviewVersions", f"must specify one of {', '.join(VERSIONS)}")
-    elif not any(version in VERSIONS for version in versions):
-        text = f"must include at least one of {', '.join(VERSIONS)}"
-        yield wrong(f"{at}.admissionReviewVersions", versions, text)
+        yield required(at, f"must specify one of {', '.join(VERSIONS)}")
+        return
+    for index, version in enumerate(versions):
+        if version in versions[:index]:
+            yield wrong(f"{at}[{index}]", version, "duplicate version")
+            continue
+        yield from each(old_label, version, f"{at}[{index}]")
+    if not any(version in VERSIONS for version in versions):
+        yield wrong(at, versions, f"must include at least one of {', '.join(VERSIONS)}")
 
 
 def _name(name: str, at: str) -> Iterable[Cause]:
     if not name:
         yield required(at)
-    elif not _DOMAIN.fullmatch(name):
-        yield wrong(at, name, _DOMAIN_TEXT)
+    elif troubles := subdomain(name):
+        yield wrong(at, name, ",".join(troubles))
     elif name.count(".") + 1 < _LEAST_SEGMENTS:
         yield wrong(at, name, "should be a domain with at least three segments separated by dots")
-
-
-def _rule(rule: Tree, at: str) -> Iterable[Cause]:
-    operations = rule.get("operations") or []
-    if not operations:
-        yield required(f"{at}.operations")
-    if len(operations) > 1 and "*" in operations:
-        yield wrong(f"{at}.operations", operations, "if '*' is present, must not specify other operations")
-    for index, operation in enumerate(operations):
-        if operation not in _OPERATIONS:
-            yield unsupported(f"{at}.operations[{index}]", operation, _OPERATIONS)
-    for key, words in (("apiGroups", "API groups"), ("apiVersions", "API versions")):
-        items = rule.get(key) or []
-        if not items:
-            yield required(f"{at}.{key}")
-        if len(items) > 1 and "*" in items:
-            yield wrong(f"{at}.{key}", items, f"if '*' is present, must not specify other {words}")
-    resources = rule.get("resources") or []
-    if not resources:
-        yield required(f"{at}.resources")
-    if len(resources) > 1 and "*/*" in resources:
-        yield wrong(f"{at}.resources", resources, "if '*/*' is present, must not specify other resources")
-    if "*" in resources and any("/" not in each and each != "*" for each in resources):
-        text = "if '*' is present, must not specify other resources without subresources"
-        yield wrong(f"{at}.resources", resources, text)
-    if rule["scope"] not in _SCOPES:
-        yield unsupported(f"{at}.scope", rule["scope"], _SCOPES)
 
 
 def client(config: Tree, at: str) -> Iterable[Cause]:
@@ -141,16 +114,34 @@ def client(config: Tree, at: str) -> Iterable[Cause]:
     elif url is not None:
         yield from _address(str(url), f"{at}.url")
     else:
-        for key in ("name", "namespace"):
-            if not (service or {}).get(key):
-                yield required(f"{at}.service.{key}")
-        path = (service or {}).get("path") or "/"
-        if not path.startswith("/"):
-            yield wrong(f"{at}.service.path", path, "must start with a '/'")
+        yield from _service(service or {}, f"{at}.service")
     try:
         base64.b64decode(config.get("caBundle") or "", validate=True)
     except (binascii.Error, ValueError, TypeError):
         yield wrong(f"{at}.caBundle", config["caBundle"], "must be base64 of PEM certificates")
+
+
+def _service(service: Tree, at: str) -> Iterable[Cause]:
+    # The server mistakes the two for each other.
+    for key, other in (("name", "namespace"), ("namespace", "name")):
+        if not service.get(other):
+            yield required(f"{at}.{key}")
+    port = service.get("port", _PORT)
+    if port_number(port, at):
+        yield wrong(f"{at}.port", port, "port is not valid: must be between 1 and 65535, inclusive")
+    path = service.get("path") or "/"
+    if path == "/":
+        return
+    if path == "//":
+        yield wrong(f"{at}.path", path, "segment[0] may not be empty")
+        return
+    if not path.startswith("/"):
+        yield wrong(f"{at}.path", path, "must start with a '/'")
+    for index, step in enumerate(path[1:].removesuffix("/").split("/")):
+        if not step:
+            yield wrong(f"{at}.path", path, f"segment[{index}] may not be empty")
+            continue
+        yield from (wrong(f"{at}.path", path, f"segment[{index}]: {text}") for text in subdomain(step))
 
 
 def _address(url: str, at: str) -> Iterable[Cause]:

@@ -10,6 +10,14 @@ from msgspec import Struct
 from fairlead.api.meta import LabelSelector, Resource
 from fairlead.sim.store import Version
 
+
+class Condition(Struct, frozen=True):
+    """An expression by its name."""
+
+    name: str
+    expression: str
+
+
 VERSIONS = ("v1", "v1beta1")
 
 
@@ -19,6 +27,8 @@ class Rule(Struct, frozen=True, rename="camel"):
     api_versions: tuple[str, ...] = ()
     resources: tuple[str, ...] = ()
     scope: str = "*"
+    resource_names: tuple[str, ...] = ()
+    """Only of policies; none means all."""
 
     def matches(self, operation: str, resource: Resource, subresource: str, namespace: str) -> bool:
         """Whether the rule is about such a request; requests for a namespace are not namespaced."""
@@ -30,6 +40,14 @@ class Rule(Struct, frozen=True, rename="camel"):
             and _listed(self.api_versions, resource.version)
             and any(_names(each, resource.plural, subresource) for each in self.resources)
         )
+
+    def mentions(self, operation: str, plural: str, subresource: str) -> bool:
+        """Whether the rule is about such a request for some group and version."""
+        return _listed(self.operations, operation) and any(_names(each, plural, subresource) for each in self.resources)
+
+    def names(self, name: str) -> bool:
+        """Whether the rule is about an object of that name."""
+        return not self.resource_names or name in self.resource_names
 
 
 def _listed(items: tuple[str, ...], wanted: str) -> bool:
@@ -81,6 +99,7 @@ class Hook(Struct, frozen=True, rename="camel"):
     namespace_selector: LabelSelector = LabelSelector()
     object_selector: LabelSelector = LabelSelector()
     reinvocation_policy: str = "Never"
+    match_conditions: tuple[Condition, ...] = ()
 
 
 class _Configuration(Struct, frozen=True):

@@ -67,7 +67,7 @@ async def serve(site: Site, handler: Handler, host: str = "hook.test.svc", path:
         return {"url": f"https://{host}{path}"}
     port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     site.start(_serving(handler, port))
-    bundle = base64.b64encode(_authority().certificate).decode()
+    bundle = base64.b64encode(authority().certificate).decode()
     return {"url": f"https://127.0.0.1:{await port}{path}", "caBundle": bundle}
 
 
@@ -166,7 +166,8 @@ async def register(site: Site, operator: Answering, *names: str, **changes: Any)
 
 
 @cache
-def _authority() -> Authority:
+def authority() -> Authority:
+    """Signs the certificates of servers on the loopback."""
     return Authority()
 
 
@@ -189,7 +190,7 @@ async def _serving(handler: Handler, port: asyncio.Future[int]) -> None:
             working.discard(task)
             task.cancel()
 
-    terms = Terms(ending=0.1, tls=_server_context())
+    terms = Terms(ending=0.1, tls=server_context())
     async with serving(0, _AnyPath(answer), _Unmeasured(), structlog.get_logger(), terms) as chosen:
         port.set_result(chosen)
         try:
@@ -228,8 +229,9 @@ class _Unmeasured:
         pass
 
 
-def _server_context() -> ssl.SSLContext:
-    pair = _authority().server(["127.0.0.1"])
+def server_context() -> ssl.SSLContext:
+    """For a server on the loopback."""
+    pair = authority().server(["127.0.0.1"])
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "server.pem")

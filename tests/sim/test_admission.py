@@ -230,7 +230,7 @@ def test_what_a_webhook_adds_is_completed_and_checked_like_anything_sent() -> No
     assert [container["imagePullPolicy"] for container in pod["spec"]["containers"]] == ["Always", "Always"]
     seen = hook.asked[0][1]["object"]
     assert len(seen["spec"]["tolerations"]) == 2, "what the server adds is there before"
-    assert "status" not in seen
+    assert seen["status"] == {}, "it is what a client may send, not what the object is born with"
 
 
 def test_a_scale_that_a_webhook_changes_is_what_is_stored() -> None:
@@ -251,7 +251,18 @@ def test_a_scale_that_a_webhook_changes_is_what_is_stored() -> None:
 @pytest.mark.parametrize(
     ("patch", "says"),
     [
-        ([{"op": "remove", "path": "/nowhere"}], 'the patch of admission webhook "one.example.com" cannot be applied'),
+        (
+            [{"op": "remove", "path": "/nowhere"}],
+            "error in remove for path: '/nowhere': Unable to remove nonexistent key: nowhere: missing value",
+        ),
+        (
+            [{"op": "add", "path": "/data/c", "value": "1"}, {"op": "add", "path": "/a/b", "value": "1"}],
+            'add operation does not apply: doc is missing path: "/a/b": missing value',
+        ),
+        (
+            [{"op": "replace", "path": "/none/a", "value": "1"}],
+            "replace operation does not apply: doc is missing path: /none/a: missing value",
+        ),
         ({"op": "add"}, "received undecodable patch in webhook response"),
     ],
 )
@@ -311,8 +322,10 @@ def test_both_versions_of_reviews_are_spoken(version: str, response: Tree, statu
 @pytest.mark.parametrize(
     ("reply", "says"),
     [
-        (Reply(200, b"{}"), "the answer is not an AdmissionReview"),
-        (Reply(200, b"no JSON"), "the answer is not an AdmissionReview"),
+        (Reply(200, b"{}"), "webhook response was absent"),
+        (Reply(200, b""), "0-length response with status code: 200 and content type: "),
+        (Reply(200, b"no JSON"), "json: cannot unmarshal string into Go value"),
+        (Reply(200, b'{"kind":"Pod","apiVersion":"v1"}'), 'no kind "Pod" is registered for version "v1" in scheme'),
         (Reply(200, b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}'), "webhook response was absent"),
         (Reply(404), "the server could not find the requested resource"),
         (Reply(302), "the server responded with the status code 302"),
@@ -446,7 +459,7 @@ def test_a_webhook_with_side_effects_is_not_asked_in_a_dry_run() -> None:
         kind = cluster.verbs.registry.kind(CONFIG_MAPS)
         hook = Hook("old.example.com", ClientConfig("https://hook/"), "Some", ("v1",), "Ignore", "Exact", 10)
         question = about(Part(kind, "default", "a"), VALIDATING, "CREATE", dry_run=True)
-        await ask(Invocation(hook, kind, kind.resource), question, Asker({}, {}), "uid", caller)
+        await ask(Invocation(kind, kind.resource, hook), question, Asker({}, {}), "uid", caller)
 
     with pytest.raises(StatusError, match=r'admission webhook "old\.example\.com" does not support dry run') as caught:
         on_a_cluster(script)
@@ -467,7 +480,7 @@ def test_the_options_of_a_request_are_told_wherever_they_were_given() -> None:
     meta = {"apiVersion": "meta.k8s.io/v1"}
     assert [asked["options"] for _, asked in hook.asked][:2] == [
         {"kind": "CreateOptions", "fieldManager": "me"} | meta,
-        {"kind": "DeleteOptions", "gracePeriodSeconds": 5, "propagationPolicy": "Orphan"} | meta,
+        {"kind": "DeleteOptions", "propagationPolicy": "Orphan"} | meta,
     ]
 
 

@@ -116,8 +116,10 @@ def with_gadgets(script: Callable[[Cluster, Hook], Awaitable[Any]]) -> Any:
 
 
 async def send(cluster: Cluster, method: str, resource: Resource, name: str = "", tree: Tree | None = None) -> Response:
-    """Merge patches are the only patches here."""
+    """Merge patches are the only patches here; objects that are sent say what they are."""
     path = path_of(resource, "default" if resource.namespaced else "", name)
+    if tree is not None and method != "PATCH":
+        tree = {"apiVersion": resource.api_version, "kind": resource.kind} | tree
     body = b"" if tree is None else json.dumps(tree).encode()
     kind = MERGE_PATCH if method == "PATCH" else "application/json"
     return await cluster.transport().send(Request(method, path, body=body, content_type=kind, timeout=600.0))
@@ -369,13 +371,16 @@ def test_what_takes_its_objects_along_needs_no_webhook(removed: Resource) -> Non
     """Objects that are stored in a version of before included."""
 
     async def script(cluster: Cluster, hook: Hook) -> bool:
+        running = asyncio.ensure_future(cluster.run())
         await send(cluster, "POST", V1, tree=a_gadget(colour="red"))
         moved = {"spec": {"versions": a_definition(storage="v2")["spec"]["versions"]}}
         await send(cluster, "PATCH", DEFINITIONS, f"gadgets.{GROUP}", moved)
         await asyncio.sleep(SETTLED)
         cluster.network.withdraw(HOST)
         await send(cluster, "DELETE", removed, "default" if removed == NAMESPACES else f"gadgets.{GROUP}")
-        await asyncio.sleep(SETTLED)
+        await asyncio.sleep(60)
+        running.cancel()
+        await asyncio.wait([running])
         return bool(cluster.store.table(V1).live)
 
     assert not with_gadgets(script)

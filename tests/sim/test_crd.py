@@ -13,9 +13,10 @@ import pytest
 from fairlead.api.meta import Resource
 from fairlead.kube.request import Request, Response, path_of
 from fairlead.sim.cluster import Cluster
+from fairlead.sim.controllers.service_accounts import CERTIFICATES
 from fairlead.sim.errors import StatusError
 from fairlead.sim.patch import MERGE_PATCH
-from fairlead.sim.registry import CONFIG_MAPS, DEFINITIONS, NAMESPACES
+from fairlead.sim.registry import CONFIG_MAPS, DEFINITIONS
 from fairlead.sim.time import run
 from fairlead.sim.verbs import Verbs
 from tests.sim.trees import Tree, a_map
@@ -334,19 +335,6 @@ def test_the_names_of_a_deleted_definition_are_free_for_one_that_waits() -> None
     assert with_widgets(script) == ["False", "True"]
 
 
-def test_a_namespace_takes_its_custom_resources_along() -> None:
-    async def script(cluster: Cluster) -> list[Tree]:
-        cluster.verbs.create(NAMESPACES, "", {"metadata": {"name": "team"}}, user="me")
-        cluster.verbs.create(V1, "team", a_widget(), user="me")
-        cluster.verbs.create(V1, "default", a_widget(), user="me")
-        cluster.verbs.delete(NAMESPACES, "", "team", user="me")
-        return cluster.verbs.list(V1)
-
-    left = with_widgets(script)
-
-    assert [each["metadata"]["namespace"] for each in left] == ["default"]
-
-
 def test_what_a_custom_resource_owns_is_collected_with_it() -> None:
     """The collector started before there was such a resource."""
 
@@ -369,7 +357,7 @@ def test_what_a_custom_resource_owns_is_collected_with_it() -> None:
         await asyncio.wait([running])
         return [each["metadata"]["name"] for each in cluster.verbs.list(CONFIG_MAPS, "default")]
 
-    assert run(main()) == ["free"]
+    assert run(main()) == ["free", CERTIFICATES]
 
 
 def test_unknown_fields_are_warned_about_unless_the_request_says_otherwise() -> None:

@@ -13,8 +13,12 @@ from tests.sim.hooks import a_hook, a_rule, configure, decoded, message, on_a_cl
     ("change", "says"),
     [
         (
-            {"matchConditions": [{"name": "a", "expression": "true"}]},
-            "the embedded cluster does not evaluate matchConditions",
+            {"matchConditions": [{"name": "a", "expression": "request.odd == 1"}]},
+            "compilation failed: ERROR: <input>:1:8: undefined field 'odd'\n | request.odd == 1\n | .......^",
+        ),
+        (
+            {"matchConditions": [{"name": "a", "expression": "true"}, {"name": "a", "expression": "object.x"}]},
+            'must evaluate to bool but got dyn, webhooks[0].matchConditions[1].name: Duplicate value: "a"',
         ),
         ({"sideEffects": "Some"}, 'webhooks[0].sideEffects: Unsupported value: "Some"'),
         ({"timeoutSeconds": 31}, "the timeout value must be between 1 and 30 seconds"),
