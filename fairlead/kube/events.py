@@ -19,7 +19,7 @@ from fairlead.api.meta import Ref, Resource
 from fairlead.kube import clock, request
 from fairlead.kube.client import Client
 from fairlead.kube.election import micro_time
-from fairlead.kube.errors import Forbidden, KubeError, NotFound
+from fairlead.kube.errors import AlreadyExists, Forbidden, KubeError, NotFound
 from fairlead.kube.queue import Queue
 from fairlead.kube.request import MERGE_PATCH, Request
 
@@ -155,7 +155,11 @@ class Recorder:
             except NotFound:  # Events live for an hour
                 await self._send(self._as_creation(resource, key, series))
         else:
-            await self._send(self._as_creation(resource, key, series))
+            try:
+                await self._send(self._as_creation(resource, key, series))
+            except AlreadyExists:  # another component has told of the object at the same moment
+                series.name = self._name(key.about, series.first)
+                await self._send(self._as_creation(resource, key, series))
         series.written = count
 
     async def _send(self, message: Request) -> None:

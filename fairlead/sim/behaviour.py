@@ -43,6 +43,14 @@ FLAP = f"{PREFIX}flap"
 """A duration: once ready the pod turns not ready and ready again, each for this long."""
 
 
+HTTP = f"{PREFIX}http"
+"""Answers to HTTP calls, as `kubelet.answers` has them."""
+
+_DURATIONS = (READY_AFTER, GONE_AFTER, CRASH_AFTER, FLAP)
+_SWITCHES = (HOLD, PENDING, HANG_TERMINATING)
+_OTHERS = (CRASH_TIMES, IMAGE_PULL, HTTP)
+
+
 class Defaults(Struct, frozen=True):
     """Seconds that hold where a pod has no annotation, or one that is no duration."""
 
@@ -94,7 +102,7 @@ class Wish(Struct, frozen=True):
 
 
 def behaviour_of(annotations: Mapping[str, str], defaults: Defaults) -> Behaviour:
-    """Never fails: what cannot be read counts as absent, as a kubelet has nobody to complain to."""
+    """Never fails: what cannot be read counts as absent, and `complaints` says so."""
     ready_after = _seconds(annotations, READY_AFTER)
     gone_after = _seconds(annotations, GONE_AFTER)
     times = annotations.get(CRASH_TIMES, "")
@@ -109,6 +117,30 @@ def behaviour_of(annotations: Mapping[str, str], defaults: Defaults) -> Behaviou
         hangs=annotations.get(HANG_TERMINATING) == "true",
         flap=_seconds(annotations, FLAP) or None,
     )
+
+
+def complaints(annotations: Mapping[str, str]) -> list[str]:
+    """What cannot be read of the annotations, but for answers to calls, and how to write it."""
+    found = []
+    for key, value in annotations.items():
+        if not key.startswith(PREFIX):
+            continue
+        if key in _DURATIONS and _seconds(annotations, key) is None:
+            found.append(_ignored(key, value, "a duration like 500ms or 1m30s"))
+        elif key in _SWITCHES and value not in ("true", "false"):
+            found.append(_ignored(key, value, "true or false"))
+        elif key == CRASH_TIMES and not (value.isascii() and value.isdigit()):
+            found.append(_ignored(key, value, "a whole number"))
+        elif key == IMAGE_PULL and value != "fail":
+            found.append(_ignored(key, value, "fail"))
+        elif key not in (*_DURATIONS, *_SWITCHES, *_OTHERS):
+            known = ", ".join(sorted(each.removeprefix(PREFIX) for each in (*_DURATIONS, *_SWITCHES, *_OTHERS)))
+            found.append(f"{key} is ignored: after {PREFIX} there may be {known}")
+    return found
+
+
+def _ignored(key: str, value: str, form: str) -> str:
+    return f'{key} is ignored: "{value}" cannot be read. Write {form}'
 
 
 def wanted(behaviour: Behaviour, run: Run, now: float) -> Wish:

@@ -25,6 +25,8 @@ FIRST_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 SYSTEM = "system:apiserver"
 # As observed on an idle cluster.
 CONTROLLER_LAG = (0.004, 0.02)
+NOBODY = "-----BEGIN CERTIFICATE-----\nZmFpcmxlYWQ6IG5vYm9keSBzZXJ2ZXMgdGhpcyBjbHVzdGVy\n-----END CERTIFICATE-----\n"
+"""Of a cluster that is not served; its text says so."""
 
 
 class Cluster:
@@ -32,7 +34,8 @@ class Cluster:
 
     `latency` are the least and most seconds of a request in process, `lag` those by which each event reaches clients'
     watches late, `controller_lag` the same for the controllers' own watches. `caller` reaches admission webhooks;
-    without one they are those served on `network`, within the process.
+    without one they are those served on `network`, within the process. Without `history` past writes are not kept.
+    `authority` are the certificates, in PEM, by which the cluster's server is known; every namespace is told them.
     """
 
     def __init__(
@@ -44,8 +47,11 @@ class Cluster:
         controller_lag: tuple[float, float] = CONTROLLER_LAG,
         namespaces: Sequence[str] = FIRST_NAMESPACES,
         caller: Caller | None = None,
+        authority: str = NOBODY,
+        history: bool = True,
     ) -> None:
         self.seed = seed
+        self._authority = authority
         self.store = Store(seed)
         self.verbs = Verbs(self.store, Registry(), lag=controller_lag)
         self.network = Network()
@@ -57,8 +63,8 @@ class Cluster:
         for tree in roles.bootstrap():
             table = self.store.table(CLUSTER_ROLES if tree["kind"] == CLUSTER_ROLES.kind else CLUSTER_ROLE_BINDINGS)
             table.write(_born(tree, self.store, "bootstrap"), None, Author(SYSTEM, "create"))
-        self.history = History(self.store)
-        Definitions(self.verbs)
+        self.history = History(self.store if history else Store())
+        self.definitions = Definitions(self.verbs)
 
     def transport(self, user: str | User = ADMIN) -> Transport:
         """A way in for one user, within the process; whoever is not `admin` may do what roles grant."""
@@ -70,16 +76,38 @@ class Cluster:
     async def run(self) -> None:
         """Runs the controllers until cancelled."""
         # Imported here: controllers are built on the verbs and need not be there to serve requests.
+        from fairlead.sim.controllers.chosen import Chosen  # noqa: PLC0415
+        from fairlead.sim.controllers.claims import ClaimController  # noqa: PLC0415
+        from fairlead.sim.controllers.daemonset import DaemonSetController  # noqa: PLC0415
         from fairlead.sim.controllers.deployment import DeploymentController  # noqa: PLC0415
+        from fairlead.sim.controllers.disruption import DisruptionController  # noqa: PLC0415
+        from fairlead.sim.controllers.endpoints import EndpointsController  # noqa: PLC0415
+        from fairlead.sim.controllers.endpointslices import EndpointSliceController  # noqa: PLC0415
         from fairlead.sim.controllers.garbage import Collector  # noqa: PLC0415
+        from fairlead.sim.controllers.namespaces import NamespaceController  # noqa: PLC0415
         from fairlead.sim.controllers.replicaset import ReplicaSetController  # noqa: PLC0415
+        from fairlead.sim.controllers.service_accounts import (  # noqa: PLC0415
+            RootCertificatePublisher,
+            ServiceAccountController,
+        )
         from fairlead.sim.controllers.statefulset import StatefulSetController  # noqa: PLC0415
 
+        chosen = Chosen(self.verbs)
+        publisher = RootCertificatePublisher(self.verbs, self._authority)
         async with asyncio.TaskGroup() as group:
             group.create_task(StatefulSetController(self.verbs).run(), name="statefulset-controller")
             group.create_task(Collector(self.verbs).run(), name="garbage-collector")
             group.create_task(ReplicaSetController(self.verbs).run(), name="replicaset-controller")
             group.create_task(DeploymentController(self.verbs).run(), name="deployment-controller")
+            group.create_task(DaemonSetController(self.verbs).run(), name="daemonset-controller")
+            group.create_task(DisruptionController(self.verbs).run(), name="disruption-controller")
+            group.create_task(NamespaceController(self.verbs).run(), name="namespace-controller")
+            group.create_task(ServiceAccountController(self.verbs).run(), name="service-account-controller")
+            group.create_task(publisher.run(), name="root-ca-cert-publisher")
+            group.create_task(ClaimController(self.verbs).run(), name="persistent-volume-binder")
+            group.create_task(chosen.run(), name="pods of Services")
+            group.create_task(EndpointsController(self.verbs, chosen).run(), name="endpoint-controller")
+            group.create_task(EndpointSliceController(self.verbs, chosen).run(), name="endpointslice-controller")
 
     def compact(self, revision: int | None = None) -> None:
         """Forgets history: watches and pages that start before it are answered with 410."""

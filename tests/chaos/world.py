@@ -22,7 +22,7 @@ from fairlead.kube.calls import Reply
 from fairlead.kube.client import Client
 from fairlead.kube.errors import KubeError
 from fairlead.kube.request import MERGE_PATCH
-from fairlead.sim.access import master
+from fairlead.sim.access import insider, master
 from fairlead.sim.behaviour import CRASH_AFTER, HANG_TERMINATING, HOLD, IMAGE_PULL, PENDING
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.errors import StatusError
@@ -164,7 +164,7 @@ class World:
 
     def kubelet(self) -> Kubelet:
         return Kubelet(
-            Client(self.cluster.transport(master("kubelet"))),
+            Client(self.cluster.transport(insider("kubelet"))),
             ready_after=self.setting.ready_after,
             gone_after=self.setting.gone_after,
         )

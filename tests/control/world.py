@@ -22,7 +22,7 @@ from fairlead.kube import clock, request
 from fairlead.kube.client import Client
 from fairlead.kube.faults import Fault, Faulty
 from fairlead.kube.request import Request, Transport
-from fairlead.sim.access import master
+from fairlead.sim.access import insider, master
 from fairlead.sim.cluster import FIRST_NAMESPACES, Cluster
 from fairlead.sim.kubelet import Kubelet
 from fairlead.sim.store import Tree
@@ -66,7 +66,7 @@ class World:
         """When the operator sent deletions of which pods."""
         self.fault: Callable[[Request], Fault | None] = lambda _: None
         self.wire = Faulty(self.cluster.transport(master("operator")), self._strike)
-        self.kubelet = Kubelet(Client(self.cluster.transport(master("kubelet"))), gone_after=gone_after)
+        self.kubelet = Kubelet(Client(self.cluster.transport(insider("kubelet"))), gone_after=gone_after)
 
     def _strike(self, request: Request, _: int) -> Fault | None:
         self.requests.append(request)

@@ -302,7 +302,8 @@ class RealGround:
         await _delete_all(site, PODS, ("gracePeriodSeconds", "0"))
         await _delete_all(site, CUSTOM_RESOURCES)
         await site.until(lambda: not site.history.objects(CUSTOM_RESOURCES), following=[CUSTOM_RESOURCES])
-        await site.client.call(Request("DELETE", path_of(NAMESPACES, name=site.namespace)))
+        with suppress(NotFound):  # the scenario may have deleted it
+            await site.client.call(Request("DELETE", path_of(NAMESPACES, name=site.namespace)))
 
 
 async def _delete_all(site: Site, resource: Resource, *query: tuple[str, str]) -> None:

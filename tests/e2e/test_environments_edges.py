@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
 import pytest
 
 from fairlead.api.apps import STATEFULSETS
@@ -21,8 +22,9 @@ from fairlead.api.environments import (
 )
 from fairlead.api.meta import Ref, Resource
 from fairlead.kube.errors import ServerError
-from fairlead.kube.request import JSON_PATCH, Request, delete, path_of
+from fairlead.kube.request import JSON_PATCH, MERGE_PATCH, Request, delete, patch, path_of
 from fairlead.sim.behaviour import READY_AFTER
+from fairlead.sim.registry import NODES
 from tests.e2e.clusters import SimGround
 from tests.e2e.converting import definition, patched
 from tests.e2e.environments import ENVIRONMENT, HASH_V, HASH_W, IMAGE, NEWER, OLD, Scene, V, W, manifest, on_clusters
@@ -220,6 +222,8 @@ async def test_other_settings_of_the_operator_roll_nothing_out_until_something_e
     await scene.apply(manifest(V))
     await scene.promoted(1)
     before = await scene.statefulset(1)
+    fast = msgspec.json.encode({"metadata": {"labels": {"disk": "fast"}}})
+    await scene.site.client.call(patch(Ref(NODES, "", "sim-node-0"), MERGE_PATCH, fast))
 
     flags = ("--enable-security-context", "--environmentd-node-selector=disk=fast", "--create-balancers")
     await restart(scene, *flags)

@@ -11,7 +11,7 @@ import msgspec
 from fairlead.kube.calls import Call, NoReply, Reply
 from fairlead.kube.client import Client
 from fairlead.kube.request import MERGE_PATCH
-from fairlead.sim.access import master
+from fairlead.sim.access import insider
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.environmentd import Environments
 from fairlead.sim.environmentd_rules import PREFIX
@@ -39,7 +39,7 @@ class World:
         self.programs = Programs(self.environments.make, extra=self.environments.record)
         self.cluster.network.ask(self.programs.find)
         self.kubelet = Kubelet(
-            Client(self.cluster.transport(master("kubelet"))), ready_after=READY_AFTER, programs=self.programs
+            Client(self.cluster.transport(insider("kubelet"))), ready_after=READY_AFTER, programs=self.programs
         )
 
     def make(self, generation: int, *, service: bool = True, name: str = "", **says: str) -> None:

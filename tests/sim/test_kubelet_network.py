@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from fairlead.kube.client import Client
-from fairlead.sim.access import master
+from fairlead.sim.access import insider
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.kubelet import Kubelet
 from fairlead.sim.registry import PODS
@@ -25,7 +25,7 @@ def test_pods_get_addresses_of_the_network(network: int | None, expected: list[s
         for name in ("one", "two"):
             tree = {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
             cluster.verbs.create(PODS, "default", tree, user="tester")
-        client = Client(cluster.transport(master("kubelet")))
+        client = Client(cluster.transport(insider("kubelet")))
         kubelet = Kubelet(client) if network is None else Kubelet(client, network=network)
         task = asyncio.create_task(kubelet.run())
         await asyncio.sleep(10)

@@ -13,7 +13,7 @@ from fairlead.kube.calling import HttpCaller
 from fairlead.kube.calls import Call, NoReply, Reply
 from fairlead.kube.client import Client
 from fairlead.kube.request import MERGE_PATCH
-from fairlead.sim.access import master
+from fairlead.sim.access import insider
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.kubelet import Kubelet
 from fairlead.sim.kubelet.programs import Exit, Hosted, Programs
@@ -62,7 +62,7 @@ class World:
 
     @asynccontextmanager
     async def kubelet(self) -> AsyncIterator[None]:
-        client = Client(self.cluster.transport(master("kubelet")))
+        client = Client(self.cluster.transport(insider("kubelet")))
         task = asyncio.create_task(Kubelet(client, ready_after=1.0, gone_after=5.0, programs=self.programs).run())
         try:
             yield

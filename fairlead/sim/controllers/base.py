@@ -28,6 +28,10 @@ ACCOUNTS = "system:serviceaccount:kube-system:"
 """Controllers write under their service accounts."""
 
 
+EVENTS_OF_THE_CLUSTER = "default"
+"""Where Events about objects are that lie in no namespace."""
+
+
 class Stale(Exception):
     """What was seen does not yet show what was written: to be tried again."""
 
@@ -69,6 +73,10 @@ class Api:
 
     def create(self, resource: Resource, namespace: str, tree: Tree) -> Tree:
         return self._verbs.create(resource, namespace, tree, user=self._user)
+
+    def create_pod(self, alike: Hashable, name: str, labels: Mapping[str, str], make: Callable[[], Tree]) -> int:
+        """Creates a pod that is like others but for its name and these labels; answers with its revision."""
+        return self._verbs.births.create(alike, name, labels, make, self._user)
 
     def replace(self, resource: Resource, tree: Tree, subresource: str = "") -> Tree:
         meta = tree["metadata"]
@@ -178,7 +186,10 @@ class Expectations:
 
     def written(self, key: Hashable, view: View[P], answer: Tree) -> None:
         """The view must come to show the version of this answer."""
-        revision = int(answer["metadata"]["resourceVersion"])
+        self.revised(key, view, int(answer["metadata"]["resourceVersion"]))
+
+    def revised(self, key: Hashable, view: View[P], revision: int) -> None:
+        """The view must come to show this revision."""
         self.unseen(key, lambda: view.revision >= revision)
 
     def unseen(self, key: Hashable, shows: Callable[[], bool]) -> None:
@@ -211,17 +222,18 @@ class Recorder:
     def tell(self, about: Resource, meta: Meta, reason: str, text: str, *, warning: bool = False) -> None:
         """Records what happened; where that is refused (the namespace may be going away) it is let be."""
         now = clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        place = meta.namespace or EVENTS_OF_THE_CLUSTER
         key = (meta.uid, reason, text)
         name, count = self._counts.get(key, ("", 0))
         with suppress(StatusError):
             if count:
                 again = {"count": count + 1, "lastTimestamp": now}
-                self._api.merge(CORE_EVENTS, meta.namespace, name, again)
+                self._api.merge(CORE_EVENTS, place, name, again)
             else:
                 name = f"{meta.name}.{self._api.store.draws('events').integer():016x}"
                 self._api.create(
                     CORE_EVENTS,
-                    meta.namespace,
+                    place,
                     self._event(name, about, meta, now)
                     | {"reason": reason, "message": text, "type": "Warning" if warning else "Normal"},
                 )
@@ -231,10 +243,10 @@ class Recorder:
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": name, "namespace": meta.namespace},
+            "metadata": {"name": name, "namespace": meta.namespace or EVENTS_OF_THE_CLUSTER},
             "involvedObject": {
                 "kind": about.kind,
-                "namespace": meta.namespace,
+                **({"namespace": meta.namespace} if meta.namespace else {}),
                 "name": meta.name,
                 "uid": meta.uid,
                 "apiVersion": about.api_version,

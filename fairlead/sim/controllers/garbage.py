@@ -30,6 +30,11 @@ ORPHAN = "orphan"
 
 WORKERS = 20
 FIRST_RETRY, LONGEST_RETRY = 0.005, 1000.0
+FINISHING = (3.0, 4.0)
+"""Times the longest lag of a watch: how long after its last dependent an owner goes that had to wait for them.
+
+Of a real collector 20 to 30 ms were observed, while controllers wrote their statuses within 12: its writes meet theirs.
+"""
 
 
 class Owned(Struct, frozen=True):
@@ -115,6 +120,7 @@ class Collector:
         self._orphaning: Queue[str] = Queue(first_delay=FIRST_RETRY, longest_delay=LONGEST_RETRY)
         """UIDs of what goes without its dependents."""
         self._views: dict[Resource, View[Owned]] = {}
+        self._draws = self._api.store.draws("garbage collector")
 
     def _follow(self, kind: Kind, tasks: asyncio.TaskGroup) -> None:
         """Has the kind's store viewed, once; definitions add kinds at any time."""
@@ -177,7 +183,7 @@ class Collector:
         for reference in item.meta.owner_references if item is not None else ():
             owner = self._graph.get(reference.uid)
             if owner is not None and owner.waits_for_dependents:
-                self._doubtful.add(reference.uid)
+                self._doubtful.add_after(reference.uid, self._slowness())
 
     async def _collect(self, uid: str) -> None:
         """Deletes the object if it has owners and none of them stays."""
@@ -279,9 +285,14 @@ class Collector:
         item = self._graph.get(uid)
         if item is None:
             return
+        await asyncio.sleep(self._api.lag[1])  # those who write its status hear of it first
         for dependent in self._graph.dependents(uid):
             release(self._api, dependent.resource, dependent.meta, (uid,))
+        await asyncio.sleep(self._slowness())
         self._drop_finalizer(item, ORPHAN)
+
+    def _slowness(self) -> float:
+        return self._draws.between(*FINISHING) * self._api.lag[1]
 
     def _drop_finalizer(self, item: Item, finalizer: str) -> None:
         live = self._live(item.resource, item.meta.namespace, item.meta.name)

@@ -156,7 +156,7 @@ class ReplicaSetController:
         if surplus < 0:
             self._check_alive(set_)
         if surplus <= 0:
-            return slowly(min(-surplus, BURST), lambda: self._create(key, set_))
+            return _slowly(min(-surplus, BURST), lambda: self._create(key, set_))
         chosen = doomed(active, self._related(set_), min(surplus, BURST), clock.now())
         outcomes = [self._delete(key, set_, pod) for pod in chosen]
         return next((error for error in outcomes if error is not None), None)
@@ -226,7 +226,7 @@ def is_of_ending_namespace(error: StatusError) -> bool:
     return isinstance(causes, list) and any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
 
 
-def slowly(count: int, act: Callable[[], StatusError | None]) -> StatusError | None:
+def _slowly(count: int, act: Callable[[], StatusError | None]) -> StatusError | None:
     """Acts in batches of 1, 2, 4 and so on, and ends after the first in which something failed."""
     size = 1
     while count:

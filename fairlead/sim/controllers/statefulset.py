@@ -173,15 +173,19 @@ class StatefulSetController:
                     self._identify(key, set_, pod)
 
     def _create(self, key: Key, set_: Set, revision: Revision, ordinal: int) -> None:
-        tree = new_pod(set_, revision.template, revision.name, ordinal)
         name = f"{set_.metadata.name}-{ordinal}"
+        claims = ordinal if set_.spec.volume_claim_templates else None
+        alike = set_.metadata.uid, revision.metadata.uid, set_.spec.service_name, claims
+        labels = identity_labels(name, ordinal)
         try:
-            made = self._api.create(PODS, set_.metadata.namespace, tree)
+            made = self._api.create_pod(
+                alike, name, labels, lambda: new_pod(set_, revision.template, revision.name, ordinal)
+            )
         except StatusError as error:
             if error.reason != "AlreadyExists":
                 self._tell(set_, "Create", name, error)
             raise
-        self._wrote_pod(key, made)
+        self._expected.revised(key, self._pods, made)
         self._tell(set_, "Create", name)
 
     def _delete(self, key: Key, set_: Set, pod: NarrowPod) -> None:

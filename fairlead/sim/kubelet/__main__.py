@@ -13,6 +13,7 @@ from fairlead.kube.http import HttpTransport
 from fairlead.kube.kubeconfig import load
 from fairlead.sim.environmentd import Environments
 from fairlead.sim.kubelet.agent import LOOPBACK, Kubelet
+from fairlead.sim.kubelet.answers import answering
 from fairlead.sim.kubelet.programs import Programs
 from fairlead.sim.kubelet.serving import serve as serve_endpoints
 
@@ -35,8 +36,9 @@ def main() -> None:
         "--endpoints",
         type=int,
         metavar="PORT",
-        help="answer for pods of environmentd at 127.0.0.1:PORT/NAMESPACE/SERVICE; 0 takes a free port, which is told",
+        help="answer for pods at 127.0.0.1:PORT/NAMESPACE/SERVICE and as a proxy; 0 takes a free port, which is told",
     )
+    parser.add_argument("--events", action="store_true", help="tell of pods' lives in Events")
     with suppress(asyncio.CancelledError):
         asyncio.run(serve(parser.parse_args()))
 
@@ -54,7 +56,7 @@ async def serve(arguments: argparse.Namespace) -> None:
         programs = None
         if arguments.endpoints is not None:
             environments = Environments()
-            programs = Programs(environments.make, extra=environments.record)
+            programs = Programs(environments.make, answering, extra=environments.record)
             address = await stack.enter_async_context(serve_endpoints(programs, port=arguments.endpoints))
             print(f"endpoints {address}", flush=True)
         kubelet = Kubelet(
@@ -65,6 +67,7 @@ async def serve(arguments: argparse.Namespace) -> None:
             nodes=arguments.nodes,
             programs=programs,
             network=arguments.network,
+            events=arguments.events,
         )
         await kubelet.run()
 

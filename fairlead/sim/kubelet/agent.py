@@ -4,6 +4,9 @@ A pod costs four requests: a binding, a status when it runs (none if it is ready
 and the deletion. Everything is worked out again from what is seen, so it may be stopped and started at any time; what
 it does not find again is when a container started, so times then count from the new start.
 
+Pods are put on the kubelet's nodes in turn, as far as node selector, affinity and taints allow; a cordoned node gets
+none. A pod that names a node, as those of DaemonSets do, is put on that.
+
 A deleted pod stays ready until it is gone, as with a real kubelet while containers use their grace period. Readiness
 gates and probes are not simulated.
 
@@ -14,8 +17,10 @@ pod is deleted. A program that ends by itself is a crash.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
-from itertools import count, cycle
+from itertools import count, cycle, islice
 
 import msgspec
 from msgspec import structs
@@ -36,15 +41,18 @@ from fairlead.kube.errors import (
 )
 from fairlead.kube.informer import Change, Informer
 from fairlead.kube.queue import Queue
-from fairlead.kube.request import JSON, MERGE_PATCH, Request, Response, create, patch, path_to
+from fairlead.kube.request import JSON, MERGE_PATCH, Request, Response, create, get, patch, path_to
 from fairlead.kube.worker import work
 from fairlead.sim.behaviour import Behaviour, Defaults, Run, Shape, Wish, behaviour_of, turned, wanted
 from fairlead.sim.kubelet.pods import Pod, shape_of, status_patch
 from fairlead.sim.kubelet.programs import Hosted, Programs
+from fairlead.sim.kubelet.telling import Telling
+from fairlead.sim.scheduling import Node, Wishes
 
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 
 CONCURRENT_REQUESTS = 16
+NOT_READY = "node.kubernetes.io/not-ready"
 RETRY_NODES = 1.0
 """Seconds between attempts to register a node."""
 
@@ -91,10 +99,12 @@ class Kubelet:
         nodes: int = 3,
         programs: Programs | None = None,
         network: int = LOOPBACK,
+        events: bool = False,
     ) -> None:
-        """`network` is the first number of pods' addresses."""
+        """`network` is the first number of pods' addresses; with `events` pods' lives are told in Events."""
         self._client = client
         self._network = network
+        self._telling = Telling(client, everything=events)
         self._namespace = namespace
         self._programs = programs
         if programs is not None:
@@ -109,13 +119,18 @@ class Kubelet:
         self._queue: Queue[str] = Queue(first_delay=0.1, longest_delay=5.0)
         self._informer = Informer(client, PODS, Pod, namespace=namespace)
         self._informer.subscribe(self._changed)
+        self._places = Informer(client, NODES, Node)
+        self._places.subscribe(self._node_changed)
 
     async def run(self) -> None:
         """Until cancelled."""
         for name in self._nodes:
             await self._register(name)
         async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._places.run())
+            await self._places.synced.wait()
             tasks.create_task(self._informer.run())
+            tasks.create_task(self._telling.run())
             if self._programs is not None:
                 tasks.create_task(self._programs.follow(self._client, self._namespace))
             tasks.create_task(work(self._queue, self._look, workers=CONCURRENT_REQUESTS, failed=_failed))
@@ -126,6 +141,8 @@ class Kubelet:
             self._forget(old.metadata.uid)
         if new is None:
             return
+        if old is None or old.metadata.annotations != new.metadata.annotations:
+            self._telling.check(new)
         uid = new.metadata.uid
         life = self._lives.get(uid)
         if life is None:
@@ -137,6 +154,13 @@ class Kubelet:
         life.pod = new
         life.node = new.spec.node_name or life.node
         self._queue.add(uid, initial=change.initial)
+
+    def _node_changed(self, change: Change[Node]) -> None:
+        """Pods that no node was good enough for may have one by this."""
+        if change.new is not None and (change.old is None or change.old.spec != change.new.spec or _relabelled(change)):
+            for uid, life in self._lives.items():
+                if not life.node:
+                    self._queue.add(uid)
 
     def _forget(self, uid: str) -> None:
         life = self._lives.pop(uid, None)
@@ -159,7 +183,7 @@ class Kubelet:
         if _is_deleted(life.pod) or shape not in (Shape.RUNNING, Shape.READY):
             self._programs.stopped(meta.uid)
             return
-        pod = Hosted(meta.namespace, meta.name, meta.uid, meta.labels, meta.annotations)
+        pod = Hosted(meta.namespace, meta.name, meta.uid, meta.labels, meta.annotations, life.address)
         self._programs.runs(pod, ready=shape is Shape.READY)
 
     async def _look(self, uid: str) -> float | None:
@@ -185,7 +209,9 @@ class Kubelet:
     async def _bind(self, life: Life, behaviour: Behaviour) -> bool:
         if behaviour.pending or life.pod.spec.scheduling_gates:
             return False
-        node = next(self._next_node)
+        node = await self._place_for(life)
+        if not node:
+            return False
         meta = life.pod.metadata
         binding = {
             "apiVersion": "v1",
@@ -196,7 +222,21 @@ class Kubelet:
         body = msgspec.json.encode(binding)
         await self._client.call(Request("POST", path_to(life.ref, "binding"), body=body, content_type=JSON))
         life.node = node
+        self._telling.bound(life.pod, node)
         return True
+
+    async def _place_for(self, life: Life) -> str:
+        """The node that the pod asks for by name, or the next that it may be on; empty when there is none."""
+        spec, places = life.pod.spec, self._places.store
+        wishes = Wishes(node_selector=spec.node_selector, affinity=spec.affinity)
+        if any(node.spec.taints or node.spec.unschedulable for node in places.items()):
+            # Rare enough not to keep the tolerations of every pod for it.
+            answer = await self._client.call(get(life.ref))
+            wishes = _wishes_decoder.decode(answer.body).spec
+        named = wishes.named_node
+        names: Iterable[str] = (named,) if named else islice(self._next_node, len(self._nodes))
+        found = (node for name in names if (node := places.get("", name)) is not None)
+        return next((node.name for node in found if wishes.may_be_bound_to(node)), "")
 
     async def _shape(self, life: Life, behaviour: Behaviour) -> float | None:
         now = clock.monotonic()
@@ -211,6 +251,7 @@ class Kubelet:
             if exited:
                 run = structs.replace(run, down=min(FIRST_DOWN * 2.0 ** (run.crashes - 1), LONGEST_DOWN))
             await self._write(life, wish.shape, run.crashes)
+            self._telling.took(life.pod, seen, wish.shape)
             life.run = run
             # A program that ended while this was written is looked at next.
             life.exited = life.exited and not exited
@@ -232,6 +273,7 @@ class Kubelet:
         now = clock.monotonic()
         if life.dying_since is None:
             life.dying_since = now
+            self._telling.ends(life.pod)
         if behaviour.hangs or life.deleted:
             return None
         if (rest := life.dying_since + behaviour.gone_after - now) > 0:
@@ -253,17 +295,24 @@ class Kubelet:
         return None
 
     async def _register(self, name: str) -> None:
-        """The node is there afterwards."""
+        """The node is there afterwards, and ready for pods."""
         body = msgspec.json.encode(_node(name, _text(clock.now())))
         while True:
             try:
-                await self._client.call(create(NODES, "", body))
-            except AlreadyExists:
-                return
+                with suppress(AlreadyExists):
+                    await self._client.call(create(NODES, "", body))
+                await self._open_up(Ref(NODES, "", name))
             except (TransportError, ServerError, Throttled):
                 await asyncio.sleep(RETRY_NODES)
             else:
                 return
+
+    async def _open_up(self, ref: Ref) -> None:
+        """Takes the taint away that a server gives to new nodes until they are ready."""
+        taints = (await self._client.read(ref, Node)).spec.taints
+        left = [msgspec.to_builtins(each) for each in taints if each.key != NOT_READY]
+        if len(left) != len(taints):
+            await self._client.call(patch(ref, MERGE_PATCH, msgspec.json.encode({"spec": {"taints": left or None}})))
 
     def _address(self) -> str:
         while True:
@@ -303,7 +352,14 @@ def _node(name: str, now: str) -> dict[str, object]:
     }
 
 
+class Placed(msgspec.Struct, frozen=True):
+    """Of a pod, where it may be."""
+
+    spec: Wishes = Wishes()
+
+
 _decoder = msgspec.json.Decoder(Pod)
+_wishes_decoder = msgspec.json.Decoder(Placed)
 
 
 def _pod_in(answer: Response) -> Pod:
@@ -316,6 +372,11 @@ def _is_deleted(pod: Pod) -> bool:
 
 def _is_newer(pod: Pod, than: Pod) -> bool:
     return int(pod.metadata.resource_version) > int(than.metadata.resource_version)
+
+
+def _relabelled(change: Change[Node]) -> bool:
+    old, new = change.old, change.new
+    return old is not None and new is not None and old.metadata.labels != new.metadata.labels
 
 
 def _text(moment: datetime) -> str:

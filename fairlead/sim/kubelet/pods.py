@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from fairlead.api.meta import Meta
 from fairlead.sim.behaviour import Shape
+from fairlead.sim.scheduling import Affinity
 
 Tree = dict[str, object]
 
@@ -33,6 +34,8 @@ class PodSpec(Struct, frozen=True, rename="camel"):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     node_name: str = ""
+    node_selector: dict[str, str] = {}
+    affinity: Affinity = Affinity()
     scheduling_gates: tuple[Gate, ...] = ()
 
 

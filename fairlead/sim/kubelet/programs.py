@@ -2,26 +2,33 @@
 
 A program is made for a pod when its containers start and ends when they stop. Calls reach it as in a cluster: by the
 name of a Service whose selector chooses the pod, while the pod is ready (or the Service publishes those that are not),
-or by the name of the pod within the Service. Among several the first by name answers. Ports are not looked at.
+by the name of the pod within the Service, or by the address of the pod, ready or not. Among several the first by name
+answers. A port of a Service that has an address of its own is the pod's port that it stands for, where that is a
+number; else ports are not looked at.
 
 One code serves both clusters: the embedded one resolves names with `find`, and `handle` answers where there is only one
-address for all, at `/NAMESPACE/SERVICE`, with a port behind a colon where the caller has one to tell.
+address for all, at `/NAMESPACE/SERVICE`, `/NAMESPACE/POD.SERVICE` or `/NAMESPACE/ADDRESS`, with a port behind a colon
+where the caller has one to tell. Asked as a proxy for a whole `http://` address, it answers for its host.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from ipaddress import ip_address
 from typing import Protocol
+from urllib.parse import urlsplit
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fairlead.api.core import SERVICES
 from fairlead.api.meta import Meta
 from fairlead.kube.calls import Call, Handler, NoReply, Reply
 from fairlead.kube.client import Client
 from fairlead.kube.informer import Informer
+
+_HTTP = 80
 
 
 class Hosted(Struct, frozen=True):
@@ -32,6 +39,7 @@ class Hosted(Struct, frozen=True):
     uid: str
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
+    address: str = ""
 
 
 class Program(Protocol):
@@ -55,9 +63,23 @@ Served = Callable[[Call], Reply | None]
 """Answers a call that is about no pod; None when it does not know the path."""
 
 
+class _Port(Struct, frozen=True, rename="camel"):
+    port: int = 0
+    target_port: int | str = 0
+
+
 class _Spec(Struct, frozen=True, rename="camel"):
     selector: dict[str, str] = {}
     publish_not_ready_addresses: bool = False
+    cluster_ip: str = field(name="clusterIP", default="")
+    ports: tuple[_Port, ...] = ()
+
+    def target(self, port: int) -> int:
+        """The pod's port behind a port of the Service; as it is where there is no number to put in its place."""
+        if self.cluster_ip in ("", "None"):
+            return port
+        found = (each.target_port for each in self.ports if each.port == port)
+        return next((each for each in found if isinstance(each, int) and each), port)
 
 
 class _Service(Struct, frozen=True):
@@ -129,28 +151,35 @@ class Programs:
     # The callers' side
 
     def find(self, host: str) -> Handler | None:
-        """Who answers at a host of the cluster's DNS; None when it is no Service's, nor a pod's within one."""
+        """Who answers at a pod's address or a host of the cluster's DNS: a Service's, or a pod's within one."""
+        found = next((each for each in self._running.values() if each.pod.address == host), None)
+        if found is not None:
+            return found.program.answer
         name = host.lower().rstrip(".").removesuffix(".cluster.local")
         parts = name.removesuffix(".svc").split(".")
         if not name.endswith(".svc") or len(parts) not in (2, 3):
             return None
-        found = self._service(parts[-1], parts[-2])
-        return None if found is None else self._answering(found, parts[0] if len(parts) == 3 else "")
+        service = self._service(parts[-1], parts[-2])
+        return None if service is None else self._answering(service, parts[0] if len(parts) == 3 else "")
 
     async def handle(self, call: Call) -> Reply:
-        """Answers at one address for all: the path starts with the namespace and the Service."""
+        """Answers at one address for all: the path starts with the namespace and the Service, or is a whole address."""
         reply = self._extra(call)
         if reply is not None:
             return reply
-        _, namespace, place, *rest = [*call.url.split("/", 3), "", "", ""][:4]
-        name, _, port = place.partition(":")
-        service = self._service(namespace, name)
-        if service is None:
+        if call.url.startswith("http://"):
+            parts = urlsplit(call.url)
+            name, port = parts.hostname or "", f"{parts.port or ''}"
+            rest = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        else:
+            _, namespace, place, tail = [*call.url.split("/", 3), "", "", ""][:4]
+            short, _, port = place.partition(":")
+            name = short if _is_address(short) else f"{short}.{namespace}.svc"
+            rest = f"/{tail}"
+        handler = self.find(name)
+        if handler is None:
             raise NoReply(f"{call.shown}: no such host")
-        host = f"{name}.{namespace}.svc" + (f":{port}" if port else "")
-        headers = tuple(pair for pair in call.headers if pair[0].lower() != "host")
-        inner = msgspec.structs.replace(call, url=f"/{'/'.join(rest)}", headers=(*headers, ("Host", host)))
-        return await self._answering(service)(inner)
+        return await handler(_at(call, name, port, rest))
 
     def _service(self, namespace: str, name: str) -> _Service | None:
         return None if self._services is None else self._services.store.get(namespace, name)
@@ -161,9 +190,34 @@ class Programs:
             chosen = [each for each in chosen if not pod or each.pod.name == pod]
             if not chosen:
                 raise NoReply(f"{call.shown}: connection refused")
-            return await min(chosen, key=lambda each: each.pod.name).program.answer(call)
+            first = min(chosen, key=lambda each: each.pod.name)
+            return await first.program.answer(_translated(call, service.spec))
 
         return answer
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _at(call: Call, name: str, port: str, url: str) -> Call:
+    """The call as the host of that name hears it."""
+    headers = tuple(pair for pair in call.headers if pair[0].lower() != "host")
+    host = f"{name}:{port}" if port else name
+    return msgspec.structs.replace(call, url=url, headers=(*headers, ("Host", host)))
+
+
+def _translated(call: Call, spec: _Spec) -> Call:
+    """With the port of the pod in the place of that of the Service."""
+    host = next(iter(call.header("Host")), "")
+    parts = urlsplit(f"//{host}")
+    called = parts.port or _HTTP
+    target = spec.target(called)
+    return call if target == called else _at(call, parts.hostname or "", str(target), call.url)
 
 
 def _chooses(service: _Service, running: _Running) -> bool:

@@ -24,7 +24,7 @@ from fairlead.kube.calls import Call, NoReply, Reply
 from fairlead.kube.client import Client
 from fairlead.kube.errors import TransportError
 from fairlead.kube.request import MERGE_PATCH, Request, Response
-from fairlead.sim.access import master
+from fairlead.sim.access import insider, master
 from fairlead.sim.environmentd import Environments
 from fairlead.sim.environmentd_rules import FAIL, PASSWORD
 from fairlead.sim.environmentd_rules import PREFIX as ENVIRONMENTD
@@ -113,7 +113,7 @@ class EnvironmentWorld(World):
 
     def kubelet(self) -> Kubelet:
         return Kubelet(
-            Client(self.cluster.transport(master("kubelet"))),
+            Client(self.cluster.transport(insider("kubelet"))),
             ready_after=self.setting.ready_after,
             gone_after=self.setting.gone_after,
             programs=self.programs,

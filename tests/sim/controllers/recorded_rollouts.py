@@ -230,6 +230,7 @@ ROLLOUTS: dict[str, tuple[Step, ...]] = {
             lambda stage: stage.change_image("i:2"),
             """roll 2(1) #1 1/1/1/1 +complete
             ? roll 2(2) #1 1/0/1/1 +moving
+            ? roll 2(2) #1 0/0/0/0 -complete
             ? roll 2(2) #2 1/0/1/1 +moving
             ? roll 2(2) #2 0/0/0/0 -moving
             roll 2(2) #2 1/1/0/0 -moving

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.sim.controllers.service_accounts import CERTIFICATES
 from fairlead.sim.errors import StatusError
 from fairlead.sim.registry import CONFIG_MAPS, NODES, PODS, SECRETS, STATEFUL_SETS
 from fairlead.sim.store import Tree
@@ -28,7 +29,9 @@ def a_map(world: World, name: str, *owners: Tree, finalizers: tuple[str, ...] = 
 
 
 def maps(world: World) -> list[str]:
-    return [each["metadata"]["name"] for each in world.verbs.list(CONFIG_MAPS, NAMESPACE)]
+    """Those that a test has made."""
+    names = [each["metadata"]["name"] for each in world.verbs.list(CONFIG_MAPS, NAMESPACE)]
+    return [name for name in names if name != CERTIFICATES]
 
 
 def a_missing_owner(name: str = "missing", uid: str = "0000", kind: str = "ConfigMap", version: str = "v1") -> Tree:

@@ -146,6 +146,7 @@ def test_with_on_delete_the_current_revision_never_moves() -> None:
         await two_ready(world)
         first = world.status()["currentRevision"]
         world.patch(STATEFUL_SETS, "web", with_image("i:2"))
+        await world.settle()
 
         for name in ("web-0", "web-1"):
             world.delete(PODS, name)
@@ -382,7 +383,8 @@ def test_a_set_with_claims_makes_pods_that_name_them() -> None:
         await world.settle()
 
         volumes = world.pods()["web-0"]["spec"]["volumes"]
-        assert volumes == [{"name": "data", "persistentVolumeClaim": {"claimName": "data-web-0"}}]
+        claimed = [each for each in volumes if "persistentVolumeClaim" in each]
+        assert claimed == [{"name": "data", "persistentVolumeClaim": {"claimName": "data-web-0"}}]
 
     play(scenario)
 
@@ -392,7 +394,7 @@ def test_a_set_in_a_namespace_that_goes_away_ends_with_it() -> None:
         await two_ready(world)
 
         world.verbs.delete(NAMESPACES, "", "default", user="tester")
-        await world.settle()
+        await world.settle(10.0)
 
         assert world.pods() == {}
 
