@@ -168,9 +168,11 @@ class Client:
 
     def _outgoing(self, request: Request) -> tuple[Request, float, float]:
         seconds = self.timeout if request.timeout is None else request.timeout
-        given = {name.lower() for name, _ in request.headers}
-        headers = tuple(pair for pair in self._headers if pair[0].lower() not in given)
-        return msgspec.structs.replace(request, headers=headers + request.headers), monotonic() + seconds, seconds
+        headers = self._headers
+        if request.headers:
+            given = {name.lower() for name, _ in request.headers}
+            headers = (*(pair for pair in headers if pair[0].lower() not in given), *request.headers)
+        return msgspec.structs.replace(request, headers=headers), monotonic() + seconds, seconds
 
     async def _admit(self, request: Request, deadline: float) -> None:
         """Waits for the rate limit, then asks the gate: nothing may be awaited between the gate and the sending."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Generic
 
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from fairlead.api.meta import Resource
 from fairlead.kube import clock
@@ -202,7 +202,7 @@ class Informer(Generic[T]):
                     self.last_error = None
                     useful = asyncio.get_running_loop().call_later(SHORTEST_USEFUL_WATCH, self._is_restored)
                     async for data in stream:
-                        self._take_line(self._codec.line(data))
+                        self._take(data)
                         if from_start and self._arriving is None:
                             from_start = False
                             self._wait.reschedule(clock.monotonic() + seconds + GRACE)
@@ -223,10 +223,19 @@ class Informer(Generic[T]):
     def _request(self, seconds: int, from_start: bool) -> Request:
         return self._selection.watch(self.version, seconds, from_start=from_start)
 
+    def _take(self, data: bytes) -> None:
+        item = self._codec.present(data)
+        if item is None:
+            self._take_line(self._codec.line(data))
+        else:
+            self._take_object(item)
+            self._heard = True
+            self._pace.reset()
+
     def _take_line(self, line: Line) -> None:
         match line.type:
             case "ADDED" | "MODIFIED":
-                self._take_object(line.object)
+                self._take_object(self._codec.item(line.object))
             case "DELETED":
                 self._take_deletion(self._codec.identity(line.object))
             case "BOOKMARK":
@@ -238,20 +247,20 @@ class Informer(Generic[T]):
         self._heard = True
         self._pace.reset()
 
-    def _take_object(self, data: Raw) -> None:
-        item = self._codec.item(data)
+    def _take_object(self, item: T | Unreadable) -> None:
         if self._arriving is not None:
             self._arriving.add(item)
             return
         if isinstance(item, Unreadable):
             self._set_aside({**self.unreadable, item.key: item})
             return
-        self._advance(item.metadata.resource_version)
-        key = key_of(item)
-        self.unreadable.pop(key, None)
+        version, key = item.metadata.resource_version, key_of(item)
+        self._advance(version)
+        if self.unreadable:
+            self.unreadable.pop(key, None)
         old = self.store.get(*key)
         if old is not None and old.metadata.uid == item.metadata.uid:
-            version, held = item.metadata.resource_version, old.metadata.resource_version
+            held = old.metadata.resource_version
             if version == held or is_older(version, than=held):
                 return
         self.store.put(item)

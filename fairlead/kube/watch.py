@@ -22,6 +22,11 @@ FIRST_DELAY, LONGEST_DELAY = 0.8, 30.0
 SHORTEST_WATCH, LONGEST_WATCH = 300, 600
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
+_ADDED = b'{"type":"ADDED","object":'
+_MODIFIED = b'{"type":"MODIFIED","object":'
+_PRESENT = {_ADDED: len(_ADDED), _MODIFIED[: len(_ADDED)]: len(_MODIFIED)}
+"""Where the object begins in a line that begins like this."""
+
 T = TypeVar("T", bound=Named)
 V = TypeVar("V")
 
@@ -135,6 +140,19 @@ class Codec(Generic[T]):
         self._raw_page = msgspec.json.Decoder(_Page[Raw])
         self._line = msgspec.json.Decoder(Line)
         self._identity = msgspec.json.Decoder(Identity)
+
+    def present(self, data: bytes) -> T | None:
+        """The object of a line that tells what it is now, as servers write such lines.
+
+        None for other lines and for what cannot be read, which are to be looked at in parts.
+        """
+        start = _PRESENT.get(data[: len(_ADDED)])
+        if start is None:
+            return None
+        try:
+            return self._item.decode(data[start : data.rindex(b"}")])
+        except (ValueError, UnicodeDecodeError):
+            return None
 
     def line(self, data: bytes) -> Line:
         try:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fairlead.api.meta import Resource
 from fairlead.kube import clock
@@ -126,11 +126,32 @@ def encode(tree: Tree, revision: int) -> bytes:
     return msgspec.json.encode(first | {key: value for key, value in tree.items() if key not in first})
 
 
+class _Outline(Struct, frozen=True):
+    metadata: Head
+
+
+class _Stamp(Struct, frozen=True):
+    resource_version: str = field(name="resourceVersion")
+
+
+class _Stamped(Struct, frozen=True):
+    metadata: _Stamp
+
+
+def restored(body: bytes) -> Version:
+    """The version whose body this is."""
+    head = msgspec.json.decode(body, type=_Outline).metadata
+    stamp = msgspec.json.decode(body, type=_Stamped).metadata
+    return Version((head.namespace, head.name), int(stamp.resource_version), head, body)
+
+
+def _stamped(body: bytes, revision: int) -> bytes:
+    start = body.index(STAMP) + len(STAMP)
+    return b"%b%d%b" % (body[:start], revision, body[body.index(b'"', start) :])
+
+
 def _restamped(version: Version, revision: int) -> Version:
-    start = version.body.index(STAMP) + len(STAMP)
-    end = version.body.index(b'"', start)
-    body = version.body[:start] + str(revision).encode() + version.body[end:]
-    return Version(version.key, revision, version.head, body)
+    return Version(version.key, revision, version.head, _stamped(version.body, revision))
 
 
 class Watcher:
@@ -201,13 +222,19 @@ class Watcher:
             await self._sleep(min((time for time in (due, until) if time is not None), default=None))
         return None
 
-    async def arrived(self) -> list[Event]:
-        """All events that have arrived and were not handed out, at least one; none when the watcher was closed."""
-        event = await self.next()
+    async def arrived(self, until: float | None = None, most: int | None = None) -> list[Event]:
+        """The events that have arrived and were not handed out, at least one and not more than asked for.
+
+        None at the loop time `until`, and when the watcher was closed.
+        """
+        event = await self.next(until)
         if event is None:
             return []
-        events, queue, now = [event], self._queue, clock.monotonic()
-        while queue and queue[0][0] <= now:
+        queue = self._queue
+        if not queue:
+            return [event]
+        events, now = [event], clock.monotonic()
+        while queue and queue[0][0] <= now and len(events) != most:
             events.append(queue.popleft()[1])
         self.revision = max(self.revision, events[-1].revision)
         return events
@@ -246,13 +273,15 @@ class Watcher:
 class Table:
     """The objects of one resource."""
 
-    def __init__(self, store: Store, resource: Resource, history: int) -> None:
+    def __init__(self, store: Store, resource: Resource, history: int, lost: int) -> None:
         self._store = store
         self.resource = resource
         self.live: dict[Key, Version] = {}
+        self.changed = 0
+        """The revision of the last write."""
         self._history: deque[Event] = deque()
         self._longest = history
-        self._lost = 0
+        self._lost = lost
         self._watchers: dict[Watcher, None] = {}
         self._frozen: dict[tuple[int, object], list[Version]] = {}
 
@@ -261,8 +290,22 @@ class Table:
         revision = self._store.advance()
         tree["metadata"]["resourceVersion"] = str(revision)
         head = msgspec.convert(tree["metadata"], Head)
-        new = Version((head.namespace, head.name), revision, head, encode(tree, revision))
-        self.live[new.key] = new
+        key = (head.namespace, head.name) if old is None else old.key
+        new = self.live[key] = Version(key, revision, head, encode(tree, revision))
+        self._publish(Event("ADDED" if old is None else "MODIFIED", revision, new, old), author)
+        return new
+
+    def born(self, key: Key, head: Head, body: bytes, author: Author) -> Version:
+        """Stores a body as the first version of an object; it gets the new resource version."""
+        return self._put(None, key, head, body, author)
+
+    def rewrite(self, old: Version, head: Head, body: bytes, author: Author) -> Version:
+        """Stores a body as the newest version of the object; it gets the new resource version."""
+        return self._put(old, old.key, head, body, author)
+
+    def _put(self, old: Version | None, key: Key, head: Head, body: bytes, author: Author) -> Version:
+        revision = self._store.advance()
+        new = self.live[key] = Version(key, revision, head, _stamped(body, revision))
         self._publish(Event("ADDED" if old is None else "MODIFIED", revision, new, old), author)
         return new
 
@@ -274,6 +317,7 @@ class Table:
         return new
 
     def _publish(self, event: Event, author: Author) -> None:
+        self.changed = event.revision
         self._history.append(event)
         if len(self._history) > self._longest:
             self._lost = self._history.popleft().revision
@@ -354,6 +398,8 @@ class Store:
         self.revision = 0
         self._seed = seed
         self._history = history
+        self._forgotten = 0
+        """Everything up to here is forgotten by all, those included whose resource was not used yet."""
         self._tables: dict[Resource, Table] = {}
         self._listeners: list[Callable[[Resource, Event, Author], None]] = []
         self._draws: dict[str, Draws] = {}
@@ -361,8 +407,26 @@ class Store:
     def table(self, resource: Resource) -> Table:
         table = self._tables.get(resource)
         if table is None:
-            table = self._tables[resource] = Table(self, resource, self._history)
+            table = self._tables[resource] = Table(self, resource, self._history, self._forgotten)
         return table
+
+    def everything(self) -> Iterator[tuple[Resource, Version]]:
+        """Every object there is, in the order of keys within its resource."""
+        for resource, table in self._tables.items():
+            for version in table.at(None):
+                yield resource, version
+
+    def restore(self, revision: int, objects: Iterable[tuple[Resource, bytes]]) -> None:
+        """Holds these objects and no others, at this revision; nobody is told, and nothing before can be watched."""
+        for table in self._tables.values():
+            table.live.clear()
+        for resource, body in objects:
+            version = restored(body)
+            self.table(resource).live[version.key] = version
+        for table in self._tables.values():
+            table.changed = revision
+        self.revision = revision
+        self.compact()
 
     def advance(self) -> int:
         self.revision += 1
@@ -385,8 +449,9 @@ class Store:
 
     def compact(self, revision: int | None = None) -> None:
         """Forgets all history up to a revision (None: all there is): resuming before it is answered with 410."""
+        self._forgotten = max(self._forgotten, self.revision if revision is None else revision)
         for table in self._tables.values():
-            table.compact(self.revision if revision is None else revision)
+            table.compact(self._forgotten)
 
     def close_watchers(self) -> None:
         """Ends every open watch, as a server that goes down does."""

@@ -12,10 +12,12 @@ time.
 from __future__ import annotations
 
 import asyncio
+import gc
 import hashlib
 import selectors
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
 from datetime import UTC, datetime, timedelta
 from heapq import heapify, heappop, heappush
@@ -30,6 +32,7 @@ START = datetime(2030, 1, 1, tzinfo=UTC)
 CANCELLED_TIMERS = 100
 # Steps allowed after the limit was hit, so that cancelled tasks can still clean up.
 CLEANUP_STEPS = 100_000
+GC_THRESHOLD = (100_000, 20, 100)
 
 
 class Deadlock(RuntimeError):
@@ -211,15 +214,15 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def _run_once(self) -> None:
         """One callback; before that, when none is ready, the jump to the next timer."""
         timers, ready = self._timers, self._ready
+        if timers and timers[0][2]._cancelled:  # noqa: SLF001
+            self._drop_cancelled_timers()
         if timers:
-            if timers[0][2]._cancelled:  # noqa: SLF001
-                self._drop_cancelled_timers()
-            if not ready and timers:
+            if not ready:
                 self._now = max(self._now, timers[0][0])
             while timers and timers[0][0] <= self._now:
                 ready.append(self._pop_timer())
                 self._drop_cancelled_timers()
-        if not ready:
+        elif not ready:
             raise Deadlock(f"no task can ever run again; waiting: {self._waiting() or 'nobody'}")
         handle = ready.popleft()
         if handle._cancelled:  # noqa: SLF001
@@ -289,8 +292,19 @@ def run(main: Coroutine[Any, Any, T], *, seed: int | None = 0, steps: int | None
 
     `steps` limits how many callbacks may run.
     """
-    with asyncio.Runner(loop_factory=lambda: VirtualLoop(seed, start=start, steps=steps)) as runner:
+    with seldom_collected(), asyncio.Runner(loop_factory=lambda: VirtualLoop(seed, start=start, steps=steps)) as runner:
         return runner.run(main)
+
+
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Has the interpreter look for cycles less often: a cluster holds many objects for long and makes few cycles."""
+    before = gc.get_threshold()
+    gc.set_threshold(*GC_THRESHOLD)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 class Draws:

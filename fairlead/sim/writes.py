@@ -31,6 +31,7 @@ from fairlead.sim.errors import (
     internal,
     invalid,
     not_found,
+    quoted,
     uid_precondition,
     version_required,
 )
@@ -41,11 +42,13 @@ from fairlead.sim.registry import NAMESPACES, NODES, Kind, Registry
 from fairlead.sim.removals import Removals
 from fairlead.sim.store import Author, Store, Table, Tree, Version, timestamp
 from fairlead.sim.tracking import Entries, Subject
+from fairlead.sim.typed import Typed, type_of
 
 ROUNDS = 100
 """How often a write starts again. The server goes on until the request's time is over, which in virtual time may stand
 still."""
-_SYSTEM = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
+_SYSTEM = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+_KEPT = ("creationTimestamp", "generation", "selfLink", "resourceVersion")
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
 _LONGEST_BASE = 58
@@ -97,7 +100,7 @@ class Writes:
         With `applied` the tree is a configuration, whose fields the manager owns and no others.
         """
         kind = self.kind(resource)
-        new = taken(kind, namespace, tree, applied=applied)
+        new = taken(kind, namespace, tree, applied=tree if applied else None)
         metadata = new["metadata"]
         if metadata.get("resourceVersion"):
             raise internal("resourceVersion should not be set on objects to be created")
@@ -107,7 +110,6 @@ class Writes:
             metadata.pop(key, None)
         entries: Entries = []
         if manager is not None:
-            tracking.tidy(kind, new)
             entries = yield from first_entries(part, tree, new, manager, applied=applied)
         tracking.own(new, entries)
         offered = part.seen(new)
@@ -146,12 +148,14 @@ class Writes:
     def _complete(self, kind: Kind, new: Tree) -> None:
         """Fills in what the server decides, then checks the whole."""
         metadata = new["metadata"]
-        metadata["uid"] = self._uid()
+        metadata["uid"] = self.new_uid()
         metadata["creationTimestamp"] = timestamp()
         if kind.has_generation:
             metadata["generation"] = 1
         if kind.has_status and kind.resource != NODES:
             new.pop("status", None)
+            if kind.custom is None and not kind.is_kept:
+                new["status"] = type_of(kind.storage.api_version, kind.storage.kind).blank()["status"]
         defaults.fill(new)
         subresources.admit(new)
         subresources.allocate(new, self.store)
@@ -161,7 +165,8 @@ class Writes:
         draws = self.store.draws("name")
         return "".join(_SUFFIX[draws.below(len(_SUFFIX))] for _ in range(_SUFFIX_LENGTH))
 
-    def _uid(self) -> str:
+    def new_uid(self) -> str:
+        """A UID that nothing else has."""
         draws = self.store.draws("uid")
         return str(uuid.UUID(int=draws.integer() << 64 | draws.integer(), version=4))
 
@@ -232,7 +237,7 @@ class Writes:
         user: str,
         dry_run: bool = False,
         manager: Manager | None = None,
-        examine: Callable[[Tree], None] = lambda _: None,
+        examine: Callable[[Tree], Tree] = Typed,
     ) -> Write:
         """Changes the object, or what the subresource shows of it, by a patch of any type but `apply`'s.
 
@@ -243,9 +248,7 @@ class Writes:
         patch_of = patch.reader(content_type, body, strategic=kind.custom is None)
 
         def patched(_old: Version, shown: Tree) -> Tree:
-            tree = patch_of(shown)
-            examine(tree)
-            return tree
+            return examine(patch_of(shown))
 
         wish = _Wish(Author(user, "patch", subresource), dry_run, manager)
         return (yield from self._changed(part, wish, patched))
@@ -277,7 +280,7 @@ class Writes:
             if uid:
                 why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
                 raise conflict(kind.resource, name, why)
-            same_name(taken(kind, namespace, config), name)
+            same_name(taken(kind, namespace, config, applied=config), name)
             # The version of what is not there is not looked at.
             fresh = config | {"metadata": {**config["metadata"], "resourceVersion": None}}
             creation = self.create(
@@ -325,6 +328,8 @@ class Writes:
         if not given and not kind.unconditional_update:
             raise version_required(kind.resource, old.head.name)
         if given not in ("", "0", str(old.revision)):
+            if not given.isdecimal():
+                raise internal(f"strconv.ParseUint: parsing {quoted(given)}: invalid syntax")
             raise conflict(kind.resource, old.head.name, CHANGED)
         after = subresources.limited(kind, before, new, author.subresource)
         self._keep_system_fields(kind, before, after, author.subresource)
@@ -336,7 +341,7 @@ class Writes:
 
         To be stored in another version is a change.
         """
-        ends = deletion.ends_with(old, after) and kind.resource != NAMESPACES
+        ends = deletion.ends_with(old, after)
         if after == (before if kind.custom is None else old.tree()) and not ends:
             return True
         if self._table(kind).live.get(old.key) is not old:
@@ -345,8 +350,6 @@ class Writes:
             self.removals.remove(kind, old, author)
             return True
         self._table(kind).write(after, old, author)
-        if kind.resource == NAMESPACES and old.head.deletion_timestamp is not None:
-            self.removals.sweep(old.head.name, author)
         return True
 
     def _reread(self, kind: Kind, after: Tree, stored: Tree) -> Converting[Tree]:
@@ -360,13 +363,17 @@ class Writes:
         metadata, known = after["metadata"], before["metadata"]
         if not metadata.get("uid"):
             metadata["uid"] = known["uid"]
-        for key in (*_SYSTEM[1:], "resourceVersion"):
+        for key in _KEPT:
             metadata.pop(key, None)
             if key in known:
                 metadata[key] = known[key]
+        if "deletionTimestamp" in known:
+            metadata["deletionTimestamp"] = known["deletionTimestamp"]
+            if "deletionGracePeriodSeconds" in known:
+                metadata.setdefault("deletionGracePeriodSeconds", known["deletionGracePeriodSeconds"])
         if subresource != "status":
             defaults.fill(after)
-            subresources.carry_over(before, after)
+            subresources.carry_over(before, after, self.store)
             if kind.has_generation and subresources.counts(kind, before, after):
                 metadata["generation"] = known["generation"] + 1
 

@@ -97,8 +97,9 @@ def test_other_commands_reach_the_cluster_by_its_kubeconfig_until_ctrl_c(tmp_pat
         (["--demo", "nonsense"], 'no demo is named "nonsense": there is zones, environments'),
         (["--until-done"], "--until-done needs --demo"),
         (["--port", "99999"], "--port is 99999"),
+        (["--speed", "0"], "--speed must be more than 0"),
     ],
-    ids=["unknown demo", "nothing to be done", "no port"],
+    ids=["unknown demo", "nothing to be done", "no port", "no speed"],
 )
 def test_a_wrong_command_line_is_answered_with_one_sentence(
     words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
@@ -108,6 +109,91 @@ def test_a_wrong_command_line_is_answered_with_one_sentence(
     (line,) = capsys.readouterr().err.splitlines()
     assert sentence in line
     assert code == 2
+
+
+MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
+WIDGET = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "cannot be read: no such file"),
+        ("just words", "object 1 of {file} is no Kubernetes object"),
+        ("a: [", "{file} is neither YAML nor JSON"),
+        (MAP + "---\n" + WIDGET, "object 2 of {file}: the cluster serves no Widget in example.com/v1"),
+        (MAP + "data: {'not ok': x}", "object 1 of {file}, ConfigMap settings, was refused: "),
+    ],
+    ids=["no file", "no object", "no YAML", "no kind", "no valid object"],
+)
+def test_files_that_cannot_be_applied_are_told_in_one_sentence(
+    content: str | None,
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    file = tmp_path / "objects.yaml"
+    if content is not None:
+        file.write_text(content)
+
+    code = main(["up", "-f", str(file)])
+
+    (line,) = capsys.readouterr().err.splitlines()
+    assert sentence.format(file=file) in line
+    assert code == 1
+
+
+def test_a_folder_without_state_is_told_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["up", "--load", str(tmp_path)])
+
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "name a folder that --save has written to" in line
+    assert code == 1
+
+
+def test_what_was_applied_and_became_of_it_is_there_after_another_start(tmp_path: Path) -> None:
+    file, kept = tmp_path / "objects.yaml", tmp_path / "kept"
+    file.write_text(f"{DEFINITION}---\n{WIDGET}")
+
+    _up_until_ready(tmp_path, "-f", str(file), "--save", str(kept), "--speed", "10")
+    _up_until_ready(tmp_path, "--load", str(kept), "--save", str(kept))
+
+    lines = (kept / "cluster.jsonl").read_text().splitlines()
+    assert sum('"kind":"Widget"' in line and '"name":"w"' in line for line in lines) == 1
+
+
+DEFINITION = """apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, kind: Widget}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+"""
+
+
+def _up_until_ready(home: Path, *words: str) -> None:
+    """Ends it with Ctrl-C once it has said how."""
+    up = subprocess.Popen(
+        [*FAIRLEAD, "up", *words],
+        env=environment(home),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert up.stdout is not None
+        while "Press Ctrl-C" not in (line := up.stdout.readline()):
+            assert line, "it ended before it was ready"
+        up.send_signal(signal.SIGINT)
+        assert up.wait(30) == 0
+    finally:
+        up.kill()
+        up.communicate()
 
 
 def test_a_busy_port_is_answered_with_one_sentence(

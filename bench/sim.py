@@ -1,0 +1,121 @@
+"""The embedded cluster: how many changes of pods it takes in a second, what it holds, how soon it is there.
+
+    python -m bench.sim [--quick]
+
+Everything runs in processes of its own. Rates are changes of pods per second of CPU, in virtual time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import msgspec
+
+from bench import opened, turnover, zones_within
+from bench.table import Check, machine, markdown
+
+SEED = 1
+RATES = {10_000: 10_000.0, 100_000: 7_000.0}
+"""Least changes of pods per second, by pods."""
+OPERATED_RATE = 2_500.0
+"""The same with the zones operator deciding."""
+MEGABYTES = 800.0
+READY_SECONDS = 1.0
+QUICK = 1_000
+STARTS = 5
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.sim", description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="small cases, to see that everything runs")
+    parser.add_argument("--turnover", type=int, metavar="PODS", help="one run, its figures as JSON")
+    parser.add_argument("--zones", type=int, metavar="GROUPS", help="one run with the operator, its figures as JSON")
+    wishes = parser.parse_args(arguments)
+    if wishes.turnover:
+        print(msgspec.json.encode(turnover.run(wishes.turnover, SEED)).decode())
+        return 0
+    if wishes.zones:
+        print(msgspec.json.encode(zones_within.run(wishes.zones, SEED)).decode())
+        return 0
+    return _all(quick=wishes.quick)
+
+
+def _all(*, quick: bool) -> int:
+    sizes = (QUICK,) if quick else tuple(RATES)
+    turned = [_turned(pods) for pods in sizes]
+    operated = msgspec.json.decode(_own("--zones", "3" if quick else "30"), type=zones_within.Figures)
+    twice = [_turned(QUICK, hash_seed=seed).digest for seed in ("1", "2")]
+    starts = [opened.measure() for _ in range(1 if quick else STARTS)]
+    ready = statistics.median(each.ready for each in starts)
+    python = statistics.median(each.python for each in starts)
+    checks = [check for figures in turned for check in _checks(figures)]
+    rate = operated.rate
+    checks += [
+        Check(
+            f"changes of pods per second, {operated.pods} pods, zones operator deciding",
+            f"{rate:,.0f}",
+            f"≥ {OPERATED_RATE:,.0f}",
+            rate >= OPERATED_RATE,
+        ),
+        Check("pods out beyond a budget meanwhile", str(operated.violations), "0", operated.violations == 0),
+        Check(
+            "digest of all writes, same seed, two processes",
+            "equal" if twice[0] == twice[1] else "different",
+            "equal",
+            twice[0] == twice[1],
+        ),
+        Check(
+            "`fairlead up` answers kubectl after",
+            f"{ready:.2f} s (Python alone {python:.2f} s)",
+            f"≤ {READY_SECONDS:.0f} s",
+            ready <= READY_SECONDS,
+        ),
+    ]
+    columns = ("pods", "changes when made", "per s", "changes when replaced", "per s", "virtual time", "memory")
+    rows = [
+        (
+            f"{each.pods:,}",
+            f"{each.made_events:,}",
+            f"{each.made_rate:,.0f}",
+            f"{each.rolled_events:,}",
+            f"{each.rolled_rate:,.0f}",
+            f"{each.virtual_seconds:.1f} s",
+            f"{each.resident:.0f} MB",
+        )
+        for each in turned
+    ]
+    print(machine(), markdown(columns, rows), sep="\n\n")
+    verdicts = [(check.what, check.figure, check.budget, check.word) for check in checks]
+    print("\n" + markdown(("what", "figure", "budget", ""), verdicts))
+    return 0 if all(check.ok for check in checks) or quick else 1
+
+
+def _checks(figures: turnover.Figures) -> list[Check]:
+    pods = f"{figures.pods:,} pods"
+    least = RATES.get(figures.pods, 0.0)
+    rate = figures.rolled_rate
+    found = [Check(f"changes of pods per second, {pods}", f"{rate:,.0f}", f"≥ {least:,.0f}", rate >= least)]
+    if figures.pods == max(RATES):
+        held = figures.resident
+        found.append(Check(f"memory with {pods}", f"{held:.0f} MB", f"≤ {MEGABYTES:.0f} MB", held <= MEGABYTES))
+    return found
+
+
+def _turned(pods: int, *, hash_seed: str = "0") -> turnover.Figures:
+    return msgspec.json.decode(_own("--turnover", str(pods), hash_seed=hash_seed), type=turnover.Figures)
+
+
+def _own(*arguments: str, hash_seed: str = "0") -> bytes:
+    """What a run of this program in a process of its own prints."""
+    environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+    command = [sys.executable, "-m", "bench.sim", *arguments]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, env=environment).stdout
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

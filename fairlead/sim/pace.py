@@ -1,0 +1,57 @@
+"""Real time at another pace, for a cluster that people talk to: sockets work, and a wait of ten minutes takes one."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+
+class PacedLoop(asyncio.SelectorEventLoop):
+    """An event loop on which every second takes a `speed`-th of one; the time of day runs on from `start`."""
+
+    def __init__(self, speed: float = 1.0, *, start: datetime | None = None) -> None:
+        self._speed = speed
+        self._began = time.monotonic()
+        self._start = start or datetime.now(UTC)
+        super().__init__(_Hurried(speed))
+
+    def time(self) -> float:
+        """Seconds that only grow."""
+        return self._began + (time.monotonic() - self._began) * self._speed
+
+    def wall(self) -> datetime:
+        """Time of day."""
+        return self._start + timedelta(seconds=self.time() - self._began)
+
+
+class _Hurried(selectors.BaseSelector):
+    """Waits for files as long as the loop means it: its seconds are shorter."""
+
+    def __init__(self, speed: float) -> None:
+        self._speed = speed
+        self._selector = selectors.DefaultSelector()
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        return self._selector.register(fileobj, events, data)
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        return self._selector.unregister(fileobj)
+
+    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        return self._selector.modify(fileobj, events, data)
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        return self._selector.select(None if timeout is None else timeout / self._speed)
+
+    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
+        return self._selector.get_map()
+
+    def get_key(self, fileobj: Any) -> selectors.SelectorKey:
+        return self._selector.get_key(fileobj)
+
+    def close(self) -> None:
+        self._selector.close()

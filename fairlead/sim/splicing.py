@@ -1,0 +1,93 @@
+"""Bodies of pods, changed where they change: most writes of a pod touch its status or its metadata and nothing else.
+
+A body ends with spec and status, in this order, so that a new one can be put together from pieces of the old one and
+neither has to be decoded. A body that is put together in another way is left to whoever decodes it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from fairlead.sim.store import Head, Tree, Version
+
+_METADATA, _SPEC, _STATUS = b',"metadata":', b',"spec":', b',"status":'
+
+
+class _PodSpec(Struct):
+    """What decides how a pod may change."""
+
+    node_name: str | None = field(name="nodeName", default=None)
+    grace: int | None = field(name="terminationGracePeriodSeconds", default=None)
+    restarts: str | None = field(name="restartPolicy", default=None)
+    gates: list[Tree] | None = field(name="schedulingGates", default=None)
+
+
+class _Pod(Struct):
+    metadata: Raw
+    spec: Raw
+    status: Raw
+
+
+_pod = msgspec.json.Decoder(_Pod)
+_spec = msgspec.json.Decoder(_PodSpec)
+_tree = msgspec.json.Decoder(Tree)
+_encode = msgspec.json.Encoder().encode
+
+
+class Pieces:
+    """A pod's body in pieces; `thin` is as much of its tree as decides what may become of it."""
+
+    __slots__ = ("metadata", "spec", "start", "status", "thin")
+
+    def __init__(self, head: bytes, pod: _Pod, thin: Tree) -> None:
+        self.start = head + _METADATA
+        self.metadata = bytes(pod.metadata)
+        self.spec = bytes(pod.spec)
+        self.status = bytes(pod.status)
+        self.thin = thin
+
+    def with_status(self) -> bytes:
+        """The body with the status of the thin tree."""
+        return self._body(self.metadata, self.spec, _encode(self.thin["status"]))
+
+    def with_metadata(self) -> tuple[Head, bytes]:
+        """The body with the metadata of the thin tree, and its head."""
+        metadata = self.thin["metadata"]
+        return msgspec.convert(metadata, Head), self._body(_encode(metadata), self.spec, self.status)
+
+    def with_node(self) -> bytes:
+        """The body with the node and the status of the thin tree; the pod had no node before."""
+        spec = self.spec[:-1] + b"," + _encode({"nodeName": self.thin["spec"]["nodeName"]})[1:]
+        return self._body(self.metadata, spec, _encode(self.thin["status"]))
+
+    def _body(self, metadata: bytes, spec: bytes, status: bytes) -> bytes:
+        return b"".join((self.start, metadata, _SPEC, spec, _STATUS, status, b"}"))
+
+
+def pieces(version: Version, *, metadata: bool = False) -> Pieces | None:
+    """The pieces of a pod, its metadata in the thin tree where that is to change; None when it has other pieces."""
+    body = version.body
+    pod = _pod.decode(body)
+    tail = len(pod.metadata) + len(pod.spec) + len(pod.status) + len(_METADATA) + len(_SPEC) + len(_STATUS) + 1
+    head = body[: len(body) - tail]
+    if not (body.startswith(_METADATA, len(head)) and body.endswith(_STATUS + pod.status + b"}")):
+        return None
+    spec = _spec.decode(pod.spec)
+    known = {
+        "nodeName": spec.node_name,
+        "terminationGracePeriodSeconds": spec.grace,
+        "restartPolicy": spec.restarts,
+        "schedulingGates": spec.gates,
+    }
+    thin: Tree = {
+        "metadata": _tree.decode(pod.metadata) if metadata else _identity(version.head),
+        "spec": {key: value for key, value in known.items() if value is not None},
+        "status": _tree.decode(pod.status),
+    }
+    return Pieces(head, pod, thin)
+
+
+def _identity(head: Head) -> Tree:
+    going = {} if head.deletion_timestamp is None else {"deletionTimestamp": head.deletion_timestamp}
+    return {"name": head.name, "namespace": head.namespace, "uid": head.uid} | going
