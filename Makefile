@@ -38,8 +38,11 @@ control-plane: setup ## build etcd, kube-apiserver, kube-controller-manager, hel
 prometheus: setup ## build Prometheus once, into the user's cache; tests of health checks use it
 	@$(BIN)/python -m fairlead.plane.prometheus >/dev/null || true
 
+record: setup control-plane ## record the real API server's answers to the cases of tests/exchanges, and tell what changed
+	@$(BIN)/python -m tools.exchanges
+
 lock: setup ## renew requirements.lock from pyproject.toml
-	@$(UV) pip compile -q --universal --generate-hashes --no-header --no-emit-index-url --extra dev --extra sim --extra traces \
+	@$(UV) pip compile -q --universal --generate-hashes --no-header --no-emit-index-url --extra dev --extra traces \
 		--upgrade -o requirements.lock pyproject.toml
 
 .venv/.ready: requirements.lock pyproject.toml
@@ -54,4 +57,4 @@ lock: setup ## renew requirements.lock from pyproject.toml
 clean: ## remove what set-up put into the checkout
 	rm -rf .venv .uv .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup run test lint bench control-plane prometheus lock clean
+.PHONY: help setup run test lint bench control-plane prometheus record lock clean

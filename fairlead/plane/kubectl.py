@@ -11,7 +11,7 @@ from pathlib import Path
 from fairlead.plane.build import KUBERNETES, Say, kubernetes_program, kubernetes_source, printed
 from fairlead.plane.tool import Tool
 
-OLD = "1.32.13"
+OLD = "1.33.13"
 RELEASES = (KUBERNETES, OLD)
 
 

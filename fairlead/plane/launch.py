@@ -44,6 +44,7 @@ class Plane:
     """One control plane. `with`, `async with`, or `start` and `stop`.
 
     Without `controllers` nothing but the API server acts: no StatefulSet gets pods, no namespace a service account.
+    With `accounts` pods need one nevertheless, which is then made by hand.
     `token_users` are known by a bearer token, all others by a client certificate.
     """
 
@@ -51,11 +52,13 @@ class Plane:
         self,
         *,
         controllers: bool = True,
+        accounts: bool = False,
         token_users: Sequence[str] = ("bearer",),
         build: bool = False,
         say: Say = lambda _line: None,
     ) -> None:
         self._controllers = controllers
+        self._accounts = controllers or accounts
         self._tokens = {user: secrets.token_hex(16) for user in token_users}
         self._build = build
         self._say = say
@@ -156,7 +159,7 @@ class Plane:
         try:
             held.run("etcd", programs.etcd(found, held.folder))
             _until(held, "etcd", (held.folder / programs.ETCD_SOCKET).exists)
-            held.run("kube-apiserver", programs.apiserver(found, held.folder, port, self._controllers))
+            held.run("kube-apiserver", programs.apiserver(found, held.folder, port, self._accounts))
             _until(held, "kube-apiserver", lambda: probe.ok(port, "/readyz"))
             if self._controllers:
                 own = free_port()

@@ -56,7 +56,7 @@ def etcd(found: Path, folder: Path) -> list[str]:
     ]
 
 
-def apiserver(found: Path, folder: Path, port: int, controllers: bool) -> list[str]:
+def apiserver(found: Path, folder: Path, port: int, accounts: bool) -> list[str]:
     arguments = [
         str(found / "kube-apiserver"),
         f"--etcd-servers=unix://{folder / ETCD_SOCKET}",
@@ -75,7 +75,7 @@ def apiserver(found: Path, folder: Path, port: int, controllers: bool) -> list[s
         "--allow-privileged",
         "--profiling=false",
     ]
-    if not controllers:
+    if not accounts:
         # Its pods would wait for a service account that nobody makes.
         arguments.append("--disable-admission-plugins=ServiceAccount")
     return arguments
