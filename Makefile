@@ -41,6 +41,9 @@ prometheus: setup ## build Prometheus once, into the user's cache; tests of heal
 record: setup control-plane ## record the real API server's answers to the cases of tests/exchanges, and tell what changed
 	@$(BIN)/python -m tools.exchanges
 
+soak: setup control-plane prometheus ## long runs: fuzzing against the real server, kubectl's own suite
+	@code=0; $(BIN)/python -m tests.fuzz --steps 50000 || code=1; $(BIN)/python -m tools.kubectl_suite || code=1; exit $$code
+
 lock: setup ## renew requirements.lock from pyproject.toml
 	@$(UV) pip compile -q --universal --generate-hashes --no-header --no-emit-index-url --extra dev --extra traces \
 		--upgrade -o requirements.lock pyproject.toml
@@ -57,4 +60,4 @@ lock: setup ## renew requirements.lock from pyproject.toml
 clean: ## remove what set-up put into the checkout
 	rm -rf .venv .uv .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup run test lint bench control-plane prometheus record lock clean
+.PHONY: help setup run test lint bench control-plane prometheus record soak lock clean

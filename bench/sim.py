@@ -22,7 +22,7 @@ from bench.table import Check, machine, markdown
 SEED = 1
 RATES = {10_000: 10_000.0, 100_000: 7_000.0}
 """Least changes of pods per second, by pods."""
-OPERATED_RATE = 2_500.0
+OPERATED_RATE = 1_200.0
 """The same with the zones operator deciding."""
 MEGABYTES = 800.0
 READY_SECONDS = 1.0

@@ -11,10 +11,10 @@ from collections import Counter
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
-from fairlead.api.core import PODS, Pod
-from fairlead.api.meta import Ref, Resource
+from fairlead.api.core import PODS
+from fairlead.api.meta import Meta, OwnerReference, Ref, Resource
 from fairlead.kube.client import Client
 from fairlead.kube.informer import Change, Informer
 from fairlead.kube.request import MERGE_PATCH, create, delete, patch
@@ -27,6 +27,8 @@ from fairlead.sim.store import Author, Event
 STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
 NAMESPACE = "default"
 REPLICAS = 100
+BETWEEN_SETS = 0.02
+"""Virtual seconds; if all pods were made at one moment, all that happened at that moment would be held at once."""
 AT_A_TIME = 20
 """Pods of a set that are replaced together."""
 
@@ -54,6 +56,32 @@ class Figures(Struct, frozen=True):
         return self.rolled_events / self.rolled_cpu
 
 
+class _Meta(Meta, frozen=True, rename="camel"):
+    """Without labels and owners, which nobody here reads."""
+
+    labels: dict[str, str] = field(name="-labels", default_factory=lambda: _NO_LABELS)
+    owner_references: tuple[OwnerReference, ...] = field(name="-owners", default=())
+
+
+_NO_LABELS: dict[str, str] = {}
+
+
+class _Condition(Struct, frozen=True, gc=False):
+    type: str
+    status: str
+
+
+class _Status(Struct, frozen=True):
+    conditions: tuple[_Condition, ...] = ()
+
+
+class _Pod(Struct, frozen=True):
+    """What is looked at here."""
+
+    metadata: _Meta
+    status: _Status = _Status()
+
+
 class _Replacing:
     """Deletes old pods of each set, the next ones when all of it are ready."""
 
@@ -67,7 +95,7 @@ class _Replacing:
         self.done = asyncio.Event()
         self._tasks: asyncio.TaskGroup | None = None
 
-    def changed(self, change: Change[Pod]) -> None:
+    def changed(self, change: Change[_Pod]) -> None:
         """An informer's handler."""
         pod = change.new
         if pod is None:
@@ -132,7 +160,7 @@ async def _run(pods: int, seed: int) -> Figures:
     cluster.store.listen(note)
     client = Client(cluster.transport(master("bench")))
     replacing = _Replacing(client, pods // REPLICAS)
-    informer = Informer(client, PODS, Pod)
+    informer = Informer(client, PODS, _Pod)
     informer.subscribe(replacing.changed)
     async with asyncio.TaskGroup() as tasks:
         kubelet = Kubelet(Client(cluster.transport(insider("kubelet"))), nodes=max(3, pods // 1000))
@@ -140,6 +168,7 @@ async def _run(pods: int, seed: int) -> Figures:
         began = time.process_time()
         for number in range(pods // REPLICAS):
             await client.call(create(STATEFUL_SETS, NAMESPACE, msgspec.json.encode(_set(f"set-{number}", "1"))))
+            await asyncio.sleep(BETWEEN_SETS)
         await replacing.everybody_ready.wait()
         made, made_cpu = events, time.process_time() - began
         gc.collect()

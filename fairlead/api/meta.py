@@ -11,7 +11,7 @@ from datetime import datetime
 from msgspec import Struct
 
 
-class Resource(Struct, frozen=True):
+class Resource(Struct, frozen=True, cache_hash=True):
     """A kind of object and the path it is served under."""
 
     group: str

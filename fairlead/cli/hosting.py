@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 import ssl
 import tempfile
@@ -10,6 +11,7 @@ from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -26,6 +28,15 @@ GONE_AFTER = 0.4
 SERVICE = "fairlead"
 """By which the cluster finds the operator's webhook."""
 SAVE_EVERY = 30.0
+POD_NETWORK = 10
+"""First number of pods' addresses; those of the loopback are refused in endpoints."""
+
+
+CONTEXT = "fairlead-up"
+
+
+class NotOurs(Exception):
+    """The kubeconfig would overwrite somebody else's; the text is a sentence that says what would help."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +61,7 @@ async def running(place: Place, state: Saved | None) -> AsyncIterator[Client]:
     from fairlead.sim.environmentd import Environments
     from fairlead.sim.kubelet import Kubelet
     from fairlead.sim.kubelet.answers import answering
+    from fairlead.sim.kubelet.pods import SCHEDULER
     from fairlead.sim.kubelet.programs import Programs
     from fairlead.sim.network import Network
     from fairlead.sim.saving import load
@@ -64,6 +76,7 @@ async def running(place: Place, state: Saved | None) -> AsyncIterator[Client]:
         caller=network.before(caller),
         authority=authority.certificate.decode(),
         history=False,
+        events_expire=True,
     )
     if state is not None:
         load(cluster, state)
@@ -76,7 +89,17 @@ async def running(place: Place, state: Saved | None) -> AsyncIterator[Client]:
         _write_kubeconfig(place.kubeconfig, server.url, authority.certificate, token)
         async with asyncio.TaskGroup() as tasks:
             node = Client(cluster.transport(insider("kubelet")))
-            kubelet = Kubelet(node, ready_after=READY_AFTER, gone_after=GONE_AFTER, programs=programs, events=True)
+            kubelet = Kubelet(
+                node,
+                ready_after=READY_AFTER,
+                gone_after=GONE_AFTER,
+                programs=programs,
+                events=True,
+                network=POD_NETWORK,
+                scheduler=SCHEDULER,
+            )
+            # Read by another thread, so that the cluster answers meanwhile.
+            await asyncio.to_thread(import_module, "fairlead.control.run")
             manager = await _operator(cluster, network, log)
             work = [cluster.run(), kubelet.run(), manager.run()]
             if place.saved is not None:
@@ -146,11 +169,29 @@ def _write_kubeconfig(path: Path, address: str, authority: bytes, token: str) ->
     content = {
         "apiVersion": "v1",
         "kind": "Config",
-        "current-context": "fairlead-up",
-        "contexts": [{"name": "fairlead-up", "context": {"cluster": "fairlead-up", "user": "admin"}}],
-        "clusters": [{"name": "fairlead-up", "cluster": cluster}],
+        "current-context": CONTEXT,
+        "contexts": [{"name": CONTEXT, "context": {"cluster": CONTEXT, "user": "admin"}}],
+        "clusters": [{"name": CONTEXT, "cluster": cluster}],
         "users": [{"name": "admin", "user": {"token": token}}],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch(mode=0o600)
-    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    if path.exists() and not _is_ours(path):
+        raise NotOurs(f"{path} is a kubeconfig of other clusters, or none at all: choose another --kubeconfig-out")
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh.touch(mode=0o600)
+    fresh.write_text(yaml.safe_dump(content, sort_keys=False))
+    fresh.replace(path)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether nothing is lost when the file is written anew."""
+    import yaml
+
+    try:
+        content = yaml.safe_load(path.read_text())
+    except (yaml.YAMLError, UnicodeDecodeError):
+        return False
+    if not content:
+        return True
+    contexts = content.get("contexts") if isinstance(content, dict) else None
+    return contexts is not None and [each.get("name") for each in contexts] == [CONTEXT]

@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import os
 import shutil
+import signal
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from fairlead.kube.client import Client
     from fairlead.sim.saving import Saved
 
-FASTEST = 1000.0
+FASTEST = 100.0
+"""Beyond that the operator's lease, of fifteen seconds, is over before a busy machine has renewed it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,12 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from fairlead.cli.demos import DEMOS
     from fairlead.cli.main import UsageError
 
-    demo = DEMOS.get(arguments.demo)
-    if arguments.demo and demo is None:
-        raise UsageError(f'no demo is named "{arguments.demo}": there is {", ".join(DEMOS)}')
+    demo = _demo(arguments.demo) if arguments.demo else None
     if arguments.until_done and demo is None:
         raise UsageError("--until-done needs --demo: without a rollout nothing is ever done")
     if not 0 <= arguments.port <= 65535:
@@ -64,10 +63,21 @@ def run(arguments: argparse.Namespace) -> int:
     return _attempt(arguments, demo)
 
 
+def _demo(name: str) -> Demo:
+    from fairlead.cli.demos import DEMOS
+    from fairlead.cli.main import UsageError
+
+    demo = DEMOS.get(name)
+    if demo is None:
+        raise UsageError(f'no demo is named "{name}": there is {", ".join(DEMOS)}')
+    return demo
+
+
 def _attempt(arguments: argparse.Namespace, demo: Demo | None) -> int:
     """Runs it; what a user can mend is said in a sentence."""
     from fairlead.cli.applying import Refused, found_in
     from fairlead.cli.connect import fail
+    from fairlead.cli.hosting import NotOurs
     from fairlead.cli.inputs import Unreadable
     from fairlead.sim.pace import PacedLoop
     from fairlead.sim.saving import Unusable, read
@@ -76,15 +86,21 @@ def _attempt(arguments: argparse.Namespace, demo: Demo | None) -> int:
         state = read(Path(arguments.load)) if arguments.load else None
         objects = found_in(arguments.filename)
         start = max(datetime.now(UTC), state.heading.now) if state is not None else None
-        with asyncio.Runner(loop_factory=lambda: PacedLoop(arguments.speed, start=start)) as runner:
+        with asyncio.Runner(loop_factory=lambda: PacedLoop(start=start)) as runner:
             return runner.run(_up(arguments, demo, state, objects))
-    except (Unusable, Unreadable, OSError, ExceptionGroup) as problem:
-        mendable, other = _sorted(problem, (Unusable, Unreadable, Refused, OSError))
+    except (Unusable, Unreadable, NotOurs, OSError, ExceptionGroup) as problem:
+        mendable, other = _sorted(problem, (Unusable, Unreadable, NotOurs, Refused, OSError))
         if other is not None or mendable is None:
             raise
-        if isinstance(mendable, OSError):  # a busy port, or a place that cannot be written to
-            return fail(f"the cluster cannot run: {mendable}; choose another --port, --kubeconfig-out or --save")
-        return fail(str(mendable))
+        return fail(_remedy(mendable) if isinstance(mendable, OSError) else str(mendable))
+
+
+def _remedy(error: OSError) -> str:
+    """A busy port, or a place that cannot be written to."""
+    if error.filename is None:
+        return f"the cluster cannot run: {error}; choose another --port"
+    why = (error.strerror or str(error)).lower()
+    return f"{error.filename} cannot be written ({why}): choose another --kubeconfig-out, --save or XDG_CACHE_HOME"
 
 
 def _sorted(problem: Exception, kinds: tuple[type[Exception], ...]) -> tuple[Exception | None, Exception | None]:
@@ -108,8 +124,10 @@ async def _up(arguments: argparse.Namespace, demo: Demo | None, state: Saved | N
     saved = Path(arguments.save) if arguments.save else None
     place = Place(kubeconfig, folder / "operator.log", arguments.port, saved)
     stays = demo is None or (sys.stdout.isatty() and not arguments.until_done)
+    _end_on_signals()
     try:
         async with running(place, state) as client:
+            _hurry(arguments.speed)
             await apply_all(client, objects)
             if demo is not None:
                 await _play(demo, client, color=not arguments.no_color)
@@ -119,6 +137,23 @@ async def _up(arguments: argparse.Namespace, demo: Demo | None, state: Saved | N
     except asyncio.CancelledError:  # Ctrl-C, the way out that was offered
         print()
     return exits.OK
+
+
+def _end_on_signals() -> None:
+    """Whatever asks for the end gets the orderly one of Ctrl-C, which saves the state."""
+    task = asyncio.current_task()
+    assert task is not None  # noqa: S101  a coroutine that runs has a task
+    for each in (signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(each, task.cancel)
+
+
+def _hurry(speed: float) -> None:
+    """From here on: until everything is ready, limits are those of real programs on a real machine."""
+    from fairlead.sim.pace import PacedLoop
+
+    loop = asyncio.get_running_loop()
+    if isinstance(loop, PacedLoop):
+        loop.run_at(speed)
 
 
 async def _play(demo: Demo, client: Client, *, color: bool) -> None:

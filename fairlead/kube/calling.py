@@ -16,7 +16,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from fairlead.kube.auth import basic
-from fairlead.kube.calls import Call, NoReply, Reply
+from fairlead.kube.calls import Call, NoReply, Reply, TooLate
 from fairlead.kube.http import proxy_in
 from fairlead.kube.redirects import following
 
@@ -46,7 +46,7 @@ class HttpCaller:
             async with asyncio.timeout(call.timeout):
                 return await following(self._send, call)
         except TimeoutError:
-            raise NoReply(f"{call.shown}: no answer in {call.timeout:g} seconds") from None
+            raise TooLate(f"{call.shown}: no answer in {call.timeout:g} seconds") from None
 
     async def close(self) -> None:
         if self._session is not None:

@@ -50,6 +50,10 @@ class NoReply(Exception):
     """The call was not answered: not resolved, not connected, not trusted, cut off or too late; the text says which."""
 
 
+class TooLate(NoReply):
+    """The time for an answer was over."""
+
+
 Handler: TypeAlias = Callable[[Call], Awaitable[Reply]]
 Caller: TypeAlias = Callable[[Call], Awaitable[Reply]]
 """Raises NoReply; any status is a reply."""

@@ -66,6 +66,8 @@ class Client:
     ) -> None:
         self.timeout = timeout
         self._transport = transport
+        self._is_prompt: Callable[[], bool] = getattr(transport, "is_prompt", lambda: False)
+        """Whether an answer takes no time, so that there is nothing to wait for."""
         self._limiter = limiter
         self._gate = gate
         self._headers = (("User-Agent", user_agent), ("Accept", "application/json"), *headers)
@@ -77,7 +79,8 @@ class Client:
         reads = request.method == "GET"
         lost = 0
         while True:
-            await self._admit(outgoing, deadline)
+            if self._limiter is not None or self._gate is not None:
+                await self._admit(outgoing, deadline)
             try:
                 response = await self._send(outgoing, deadline)
             except TransportError as error:
@@ -185,8 +188,11 @@ class Client:
         started = monotonic()
         status: int | None = None
         try:
-            async with asyncio.timeout_at(deadline):
+            if self._is_prompt():
                 response = await self._transport.send(request)
+            else:
+                async with asyncio.timeout_at(deadline):
+                    response = await self._transport.send(request)
             status = response.status
             return response
         finally:

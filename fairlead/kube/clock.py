@@ -17,6 +17,11 @@ def now() -> datetime:
     return wall() if wall is not None else datetime.now(UTC)
 
 
+def seconds(moment: datetime) -> str:
+    """A time of day in UTC as metadata carries it, in whole seconds."""
+    return f"{moment.isoformat()[:19]}Z"
+
+
 def monotonic() -> float:
     """Seconds that only grow; differences are meaningful, the value is not."""
     return asyncio.get_running_loop().time()

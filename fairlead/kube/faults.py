@@ -2,49 +2,42 @@
 
 A plan is a few lines that read as sentences, or a function from a request and its number to a fault:
 
-    delete pods #3: lost-answer        carried out, but the answer never comes
+    delete pods #3: lost-answer        carried out, but the connection breaks before the answer
+    delete pods #3: unanswered         carried out, but no answer until the caller gives up
     delete pods #2: drop               not sent
-    get leases: timeout                no answer until the caller gives up
+    get leases: timeout                not sent, and no answer until the caller gives up
     delete pods: duplicate             carried out twice
     patch *: delay 2s                  carried out later
     put statefulsets/status: 409       answered with that status, not carried out; `429 2s` asks to come back then
     watch pods: freeze 5s              its lines are held back for that long after the opening, then delivered
+    watch pods 30s-60s: freeze         held back in that span, also those of open watches
     watch pods: lag 0.5s               each line comes that much later
     watch pods: end 30s                the server ends it after that long (without a time: at once)
     watch pods: break 30s              the connection breaks after that long
     watch pods #2-4: 410               the resource version is too old
+    watch pods at 30s: 410             told to the watches that are open then
 
-The first word is a verb (get list watch create update patch delete), a method (get post put), `write` or `any`. `#3` is
-the third call that the line matches, `#2-4` the second to the fourth; without a number every one.
-A resource without a subresource is that alone; `pods/*` has all of its subresources, `*` is everything.
+How a line says which calls it means, how often and when is told in `fault_lines`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+import math
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import Literal, get_args
+from typing import NoReturn
 
 import msgspec
 from msgspec import Struct
 
 from fairlead.kube.clock import monotonic
 from fairlead.kube.errors import KubeError, TransportError
+from fairlead.kube.fault_lines import Fault, Hook, Rule, planned
 from fairlead.kube.request import Request, Response, Stream, Transport, place_of
 
-Kind = Literal[
-    "status", "lost-answer", "drop", "timeout", "delay", "duplicate", "freeze", "lag", "end", "break"
-]  # fmt: skip
-KINDS: tuple[str, ...] = get_args(Kind)
-FOR_WATCHES = ("freeze", "lag", "end", "break")
-NEED_SECONDS = ("delay", "freeze", "lag")
-VERBS = ("any", "write", "get", "list", "watch", "create", "update", "patch", "delete", "post", "put")
-LINE = re.compile(
-    r"(?P<verb>[a-z]+)(?:\s+(?P<resource>[a-z*][a-z0-9.*/]*))?(?:\s+#(?P<first>\d+)(?:-(?P<last>\d+))?)?"
-    r"\s*:\s*(?P<what>[a-z-]+|\d{3})(?:\s+(?P<seconds>\d+(?:\.\d+)?)s)?"
-)
+__all__ = ["Fault", "Faulty", "Hook", "Rule"]
+
 REASONS = {
     400: "BadRequest",
     401: "Unauthorized",
@@ -60,77 +53,17 @@ REASONS = {
 }
 
 
-class Fault(Struct, frozen=True):
-    kind: Kind
-    seconds: float = 0.0
-    status: int = 0
-
-
-Hook = Callable[[Request, int], Fault | None]
-"""The fault of a request, given how many were sent up to it (the first is 1)."""
-
-
-class Rule:
-    """One line of a plan, and how many calls it has matched."""
-
-    def __init__(self, line: str) -> None:
-        parts = LINE.fullmatch(line.strip())
-        if parts is None:
-            raise ValueError(f"{line!r} is not a fault: write it like 'delete pods #3: lost-answer'")
-        self.verb = parts["verb"]
-        resource: str = parts["resource"] or "*"
-        self.plural, _, self.subresource = resource.partition("/")
-        self.first = int(parts["first"] or 1)
-        self.last = int(parts["last"] or parts["first"] or 0)
-        self.fault = _fault(line, parts["what"], float(parts["seconds"] or 0))
-        self.matched = 0
-        if self.verb not in VERBS:
-            raise ValueError(f"{line!r} begins with no verb of {', '.join(VERBS)}")
-        if self.fault.kind in FOR_WATCHES and self.verb != "watch":
-            raise ValueError(f"{line!r}: {self.fault.kind} is for watches only")
-
-    def struck(self, request: Request) -> Fault | None:
-        """The fault, when the request is one of those that the line means."""
-        if not (self._means_verb(request) and self._means_resource(request)):
-            return None
-        self.matched += 1
-        return self.fault if self.first <= self.matched <= (self.last or self.matched) else None
-
-    def _means_verb(self, request: Request) -> bool:
-        if self.verb == "any":
-            return True
-        if self.verb == "write":
-            return request.method != "GET"
-        method = request.method.lower()
-        return self.verb == request.verb or (request.verb != "watch" and self.verb == method)
-
-    def _means_resource(self, request: Request) -> bool:
-        place = place_of(request.path)
-        if self.plural == "*" and not self.subresource:
-            return True
-        return self.plural in ("*", place.plural) and (
-            self.subresource == place.subresource or (self.subresource == "*" and bool(place.subresource))
-        )
-
-
-def _fault(line: str, what: str, seconds: float) -> Fault:
-    if what.isdigit():
-        return Fault("status", seconds, int(what))
-    if what not in KINDS[1:]:
-        raise ValueError(f"{line!r} names no fault of {', '.join(KINDS[1:])} or a status")
-    if what in NEED_SECONDS and not seconds:
-        raise ValueError(f"{line!r} needs a time: '{what} 2s'")
-    return Fault(msgspec.convert(what, Kind), seconds)
-
-
 class Faulty:
-    """A transport that fails as planned; lines are tried in order, the first that strikes counts."""
+    """A transport that fails as planned; lines are tried in order, the first that strikes counts.
 
-    def __init__(self, transport: Transport, plan: str | Iterable[str] | Hook = ()) -> None:
+    Of lines that bend an open watch all count. What is left to chance is up to the seed and to the line alone.
+    """
+
+    def __init__(self, transport: Transport, plan: str | Iterable[str] | Hook = (), *, seed: int = 0) -> None:
         self.calls = 0
         self.writes = 0
         self._transport = transport
-        self._hook = plan if callable(plan) else _planned(plan)
+        self._hook = plan if callable(plan) else planned(plan, seed=seed)
         self._before: list[Callable[[Request, int], None]] = []
         self._after: list[Callable[[Request, int], None]] = []
         self._frozen: dict[str, asyncio.Event] = {}
@@ -153,12 +86,12 @@ class Faulty:
             self._frozen.pop(plural).set()
 
     async def send(self, request: Request) -> Response:
-        fault = self._struck(request)
+        fault = next(iter(self._struck(request)), None)
         match fault.kind if fault else "":
             case "drop":
                 raise TransportError("injected fault: not sent")
             case "timeout":
-                await asyncio.get_running_loop().create_future()
+                await _for_ever()
             case "status" if fault:
                 return Response(fault.status, _status(fault), _headers(fault))
             case "delay" if fault:
@@ -166,8 +99,11 @@ class Faulty:
             case "duplicate":
                 await self._carry_out(request)
         response = await self._carry_out(request)
-        if fault is not None and fault.kind == "lost-answer":
-            raise TransportError("injected fault: the answer was lost")
+        match fault.kind if fault else "":
+            case "lost-answer":
+                raise TransportError("injected fault: the answer was lost")
+            case "unanswered":
+                await _for_ever()
         return response
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
@@ -178,9 +114,10 @@ class Faulty:
         if close is not None:
             await close()
 
-    def _struck(self, request: Request) -> Fault | None:
+    def _struck(self, request: Request) -> tuple[Fault, ...]:
         self.calls += 1
-        return self._hook(request, self.calls)
+        struck = self._hook(request, self.calls)
+        return struck if isinstance(struck, tuple) else () if struck is None else (struck,)
 
     async def _carry_out(self, request: Request) -> Response:
         if request.method == "GET":
@@ -195,19 +132,21 @@ class Faulty:
         return response
 
     @asynccontextmanager
-    async def _stream(self, request: Request, fault: Fault | None) -> AsyncIterator[Stream]:
+    async def _stream(self, request: Request, faults: tuple[Fault, ...]) -> AsyncIterator[Stream]:
+        fault = next((each for each in faults if not each.bends), None)
         match fault.kind if fault else "":
             case "drop" | "lost-answer":
                 raise TransportError("injected fault: not opened")
-            case "timeout":
-                await asyncio.get_running_loop().create_future()
+            case "timeout" | "unanswered":
+                await _for_ever()
             case "delay" if fault:
                 await asyncio.sleep(fault.seconds)
             case "status" if fault:
                 yield _refusal(fault)
                 return
         async with self._transport.stream(request) as opened:
-            bent = Bent(opened, fault, lambda: self._frozen.get(place_of(request.path).plural))
+            bends = [each for each in faults if each.bends]
+            bent = Bent(opened, bends, lambda: self._frozen.get(place_of(request.path).plural))
             pump = asyncio.create_task(bent.pump(), name="faults: watch")
             try:
                 yield bent
@@ -220,13 +159,23 @@ class Faulty:
 class Bent:
     """A watch whose lines come late, not at all or to an early end."""
 
-    def __init__(self, opened: Stream, fault: Fault | None, frozen: Callable[[], asyncio.Event | None]) -> None:
+    def __init__(
+        self, opened: Stream, bends: Sequence[Fault], frozen: Callable[[], asyncio.Event | None] = lambda: None
+    ) -> None:
         self.status = opened.status
         self.headers: Mapping[str, str] = opened.headers
         self._opened = opened
-        self._fault = fault or Fault("lag")
         self._frozen = frozen
-        self._since = monotonic()
+        now = monotonic()
+        self._lags = [bend for bend in bends if bend.kind == "lag"]
+        self._held = [
+            (now, now + bend.seconds) if bend.seconds else (bend.since, bend.until)
+            for bend in bends
+            if bend.kind == "freeze"
+        ]
+        ends = [(max(now, bend.since) + bend.seconds, bend) for bend in bends if bend.kind not in ("lag", "freeze")]
+        self._end = min(ends, key=lambda end: end[0], default=None)
+        self._is_over = False
         self._lines: asyncio.Queue[tuple[float, bytes | KubeError | None]] = asyncio.Queue()
 
     async def pump(self) -> None:
@@ -242,29 +191,36 @@ class Bent:
         return self
 
     async def __anext__(self) -> bytes:
-        ends = self._since + self._fault.seconds if self._fault.kind in ("end", "break") else None
+        ends = None if self._end is None else self._end[0]
         try:
             if ends is not None and monotonic() >= ends:
                 raise TimeoutError
             async with asyncio.timeout_at(ends):
                 line = await self._next()
         except TimeoutError as error:
-            if self._fault.kind == "break":
-                raise TransportError("injected fault: the connection broke") from error
-            line = None
+            line = self._last(error)
         if line is None:
             raise StopAsyncIteration
         return line
 
+    def _last(self, error: TimeoutError) -> bytes | None:
+        """What comes at its end: nothing, or once that the version is too old."""
+        assert self._end is not None  # noqa: S101  nothing else sets a time
+        _, bend = self._end
+        if bend.kind == "break":
+            raise TransportError("injected fault: the connection broke") from error
+        if bend.kind == "end" or self._is_over:
+            return None
+        self._is_over = True
+        return _error_line(bend)
+
     async def _next(self) -> bytes | None:
         arrived, line = await self._lines.get()
-        due = arrived
-        if self._fault.kind == "lag":
-            due = arrived + self._fault.seconds
-        elif self._fault.kind == "freeze":
-            due = max(arrived, self._since + self._fault.seconds)
-        if due > monotonic():
-            await asyncio.sleep(due - monotonic())
+        late = max((bend.seconds for bend in self._lags if bend.since <= arrived < bend.until), default=0.0)
+        if arrived + late > monotonic():
+            await asyncio.sleep(arrived + late - monotonic())
+        while (held := max((end for since, end in self._held if since <= monotonic() < end), default=0.0)) > 0:
+            await (_for_ever() if held == math.inf else asyncio.sleep(held - monotonic()))
         while (thawed := self._frozen()) is not None:
             await thawed.wait()
         if isinstance(line, KubeError):
@@ -287,8 +243,19 @@ class _Told(Struct):
 def _refusal(fault: Fault) -> Stream:
     """A watch that fails; one from too old a version opens and says so in its first event, as the API server's does."""
     if fault.status == 410:
-        return _Told(200, {}, (b'{"type":"ERROR","object":' + _status(fault) + b"}",))
+        return _Told(200, {}, (_error_line(fault),))
     return _Told(fault.status, _headers(fault), (_status(fault),))
+
+
+def _error_line(fault: Fault) -> bytes:
+    """The event that ends a watch."""
+    return b'{"type":"ERROR","object":' + _status(fault) + b"}"
+
+
+async def _for_ever() -> NoReturn:
+    """Until the caller gives up."""
+    await asyncio.get_running_loop().create_future()
+    raise AssertionError("nobody has the future")
 
 
 def _status(fault: Fault) -> bytes:
@@ -306,15 +273,3 @@ def _status(fault: Fault) -> bytes:
 
 def _headers(fault: Fault) -> dict[str, str]:
     return {"retry-after": f"{fault.seconds:g}"} if fault.seconds else {}
-
-
-def _planned(plan: str | Iterable[str]) -> Hook:
-    lines = plan.splitlines() if isinstance(plan, str) else plan
-    rules = [Rule(line) for line in lines if line.strip()]
-
-    def hook(request: Request, _number: int) -> Fault | None:
-        # Every rule counts, also behind one that strikes.
-        struck = [rule.struck(request) for rule in rules]
-        return next((fault for fault in struck if fault is not None), None)
-
-    return hook

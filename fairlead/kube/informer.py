@@ -69,11 +69,13 @@ class Informer(Generic[T]):
         seed: int | None = None,
         trouble: Callable[[Exception], None] | None = None,
         restored: Callable[[], None] | None = None,
+        kept: Callable[[T], T] | None = None,
     ) -> None:
         """`trouble` hears of failed attempts, and of objects that cannot be read, once for each of their versions.
 
         A version that is too old is no failure unless it comes again at once. After a failure `restored` is called when
-        a watch has stayed open for a second.
+        a watch has stayed open for a second. The store holds what `kept` makes of an object, which must leave its
+        name, UID and version as they are; subscribers are told of what was kept, and of what comes in full.
         """
         self.resource = resource
         self.store: Store[T] = Store(indexes)
@@ -94,6 +96,7 @@ class Informer(Generic[T]):
         self._pace = Pace(seed)
         self._trouble = trouble
         self._restored = restored
+        self._kept = kept
         self._failed = False
         """Whether `trouble` was told of a failure that is not over."""
         self._handlers: list[Callable[[Change[T]], None]] = []
@@ -263,8 +266,11 @@ class Informer(Generic[T]):
             held = old.metadata.resource_version
             if version == held or is_older(version, than=held):
                 return
-        self.store.put(item)
+        self._keep(item)
         self._publish(_changes(old, item, initial=False))
+
+    def _keep(self, item: T) -> None:
+        self.store.put(item if self._kept is None else self._kept(item))
 
     def _take_deletion(self, gone: Identity) -> None:
         if self._arriving is not None:
@@ -309,7 +315,7 @@ class Informer(Generic[T]):
             old = self.store.get(*key)
             changes += _changes(old, item, initial)
             if old is not item:
-                self.store.put(item)
+                self._keep(item)
         for old in self.store.items():
             key = key_of(old)
             if key not in found.objects and key not in found.unreadable:

@@ -81,7 +81,8 @@ class Queue(Generic[K]):
 
     def add(self, key: K, *, initial: bool = False) -> None:
         """The key runs as soon as its turn comes; as one of a first list it lets live changes go first."""
-        self._ask(key, clock.monotonic(), initial)
+        now = clock.monotonic()
+        self._ask(key, now, now, initial)
 
     def nudge(self, key: K) -> None:
         """Like `add`, but a key that waits after a failure goes on waiting."""
@@ -90,7 +91,8 @@ class Queue(Generic[K]):
 
     def add_after(self, key: K, seconds: float) -> None:
         """The key runs in that time at the latest."""
-        self._ask(key, clock.monotonic() + max(seconds, 0.0), initial=False)
+        now = clock.monotonic()
+        self._ask(key, now + max(seconds, 0.0), now, initial=False)
 
     def retry(self, key: K) -> None:
         """The key runs again after its back-off, which doubles with every retry until `forget`."""
@@ -109,7 +111,8 @@ class Queue(Generic[K]):
         """The next key, to be given back with `done`; raises Closed after `close`."""
         loop = asyncio.get_running_loop()
         while not self._closed:
-            self._mature()
+            if self._timeline:
+                self._mature()
             if self._live or self._initial:
                 return self._take()
             getter = loop.create_future()
@@ -132,7 +135,7 @@ class Queue(Generic[K]):
             self._hold(key, now)
         if key in self._again:
             self._again.discard(key)
-            self._ask(key, now, initial=False)
+            self._ask(key, now, now, initial=False)
 
     def close(self) -> None:
         """Gives out nothing from now on and takes nothing in."""
@@ -143,11 +146,11 @@ class Queue(Generic[K]):
         while self._getters:
             self._wake()
 
-    def _ask(self, key: K, due: float, initial: bool) -> None:
+    def _ask(self, key: K, due: float, now: float, initial: bool) -> None:
         if self._closed or key in self._live or key in self._again:
             return
-        now = clock.monotonic()
-        due = max(due, self._held.get(key, due))
+        if self._held:
+            due = max(due, self._held.get(key, due))
         if due > now:
             # A ready key runs sooner than any delay, and of two delays the earlier one wins.
             if key not in self._initial and due < self._delayed.get(key, float("inf")):
@@ -187,7 +190,7 @@ class Queue(Generic[K]):
         while self._timeline and self._timeline[0][0] <= now:
             due, _, key = heapq.heappop(self._timeline)
             if self._delayed.get(key) == due:
-                self._ask(key, due, initial=False)
+                self._ask(key, due, now, initial=False)
         self._set_timer()
 
     def _set_timer(self) -> None:

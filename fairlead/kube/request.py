@@ -63,7 +63,7 @@ class Request(Struct, frozen=True):
         if not place.plural:
             return f"{self.method} {self.path}"
         verb = "apply" if self.content_type == APPLY else self.verb
-        object_ = "/".join(part for part in (place.plural, place.name or _name_in(self.body)) if part)
+        object_ = "/".join(part for part in (place.plural, place.name or name_in(self.body)) if part)
         where = f" in namespace {place.namespace}" if place.namespace else ""
         return f"{verb} {place.subresource + ' of ' if place.subresource else ''}{object_}{where}"
 
@@ -76,7 +76,7 @@ class _Named(Struct):
     metadata: _Meta | None = None
 
 
-def _name_in(body: bytes) -> str:
+def name_in(body: bytes) -> str:
     """Name of the object in a body, which only a creation's path does not have."""
     try:
         metadata = msgspec.json.decode(body, type=_Named).metadata

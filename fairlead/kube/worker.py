@@ -62,4 +62,5 @@ async def _worker(
                 queue.add_after(key, again)
         finally:
             queue.done(key)
-        await asyncio.sleep(0)
+        if len(queue):  # else the next `get` waits, which gives way just as well
+            await asyncio.sleep(0)

@@ -98,30 +98,31 @@ def _build_etcd(source: Path, out: Path, say: Say) -> None:
 
 def _build_kubernetes(source: Path, out: Path, say: Say) -> None:
     say(f"  [2/3] kube-apiserver {KUBERNETES}")
-    kubernetes_source(KUBERNETES, source)
+    _kubernetes_source(source)
+    ldflags = kubernetes_stamp(KUBERNETES)
     for step, program in enumerate(PROGRAMS[1:], start=2):
         if step > 2:
             say(f"  [{step}/3] {program} {KUBERNETES}")
-        kubernetes_program(KUBERNETES, source, program, out)
+        target = ("-o", str(out / program), f"./cmd/{program}")
+        go(source, "build", "-mod=mod", "-trimpath", f"-ldflags={ldflags}", *target)
 
 
-def kubernetes_source(release: str, target: Path) -> None:
+def _kubernetes_source(target: Path) -> None:
     """A copy of Kubernetes' module that builds."""
-    _copy_module(f"k8s.io/kubernetes@v{release}", target)
+    _copy_module(f"k8s.io/kubernetes@v{KUBERNETES}", target)
     (target / "go.work").unlink(missing_ok=True)
     shutil.rmtree(target / "vendor", ignore_errors=True)
     text = (target / "go.mod").read_text()
-    tag = "v0." + release.split(".", 1)[1]
+    tag = "v0." + KUBERNETES.split(".", 1)[1]
     (target / "go.mod").write_text(re.sub(r"(k8s\.io/\S+) => \./staging/\S+", rf"\1 => \1 {tag}", text))
 
 
-def kubernetes_program(release: str, source: Path, program: str, out: Path) -> None:
-    """Builds one of its programs into the folder `out`, stamped with the release."""
+def kubernetes_stamp(release: str) -> str:
+    """Linker flags by which a program of Kubernetes knows its release."""
     major, minor, _ = release.split(".")
     version = "k8s.io/component-base/version"
     stamp = {"gitVersion": f"v{release}", "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
-    ldflags = "-s -w " + " ".join(f"-X {version}.{name}={value}" for name, value in stamp.items())
-    go(source, "build", "-mod=mod", "-trimpath", f"-ldflags={ldflags}", "-o", str(out / program), f"./cmd/{program}")
+    return "-s -w " + " ".join(f"-X {version}.{name}={value}" for name, value in stamp.items())
 
 
 def _copy_module(module: str, target: Path) -> None:

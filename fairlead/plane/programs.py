@@ -22,6 +22,7 @@ CONTROLLERS = (
     "garbage-collector-controller",
     "job-controller",
     "namespace-controller",
+    "persistentvolume-protection-controller",
     "persistentvolumeclaim-protection-controller",
     "replicaset-controller",
     "replicationcontroller-controller",

@@ -2,14 +2,14 @@
 
 A member of `system:masters` may do everything and is not looked up at all. The rights of anybody else are resolved once
 per user and namespace and kept until a role or a binding changes. What is decided and in which words follows the RBAC
-authorizer of the real API server. Two things are left out: a ClusterRole does not collect the rules of others
-(`aggregationRule`), and nobody is kept from granting more than they may do themselves.
+authorizer of the real API server.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from urllib.parse import unquote
 
 import msgspec
@@ -39,6 +39,8 @@ class User(Struct, frozen=True):
     name: str
     groups: tuple[str, ...] = ()
     uid: str = ""
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Whatever else is known of them, by keys."""
     is_inside: bool = False
     """A program of the cluster's own: it is not kept which fields it wrote, and its bodies are taken as they are."""
 
@@ -51,7 +53,11 @@ class User(Struct, frozen=True):
         shown: Tree = {"username": self.name}
         if self.uid:
             shown["uid"] = self.uid
-        return shown | {"groups": list(self.groups)} if self.groups else shown
+        if self.groups:
+            shown["groups"] = list(self.groups)
+        if self.extra:
+            shown["extra"] = {key: list(values) for key, values in self.extra}
+        return shown
 
 
 def user_of(name: str, *groups: str) -> User:
@@ -151,7 +157,7 @@ def allows(rule: Rule, asked: Attributes) -> bool:
     if not _has(rule.verbs or (), asked.verb):
         return False
     if asked.path:
-        return any(_is_under(asked.path, url) for url in rule.urls)
+        return any(is_under(asked.path, url) for url in rule.urls)
     if not _has(rule.api_groups, asked.group):
         return False
     anywhere = f"*/{asked.subresource}"
@@ -162,7 +168,8 @@ def _has(words: tuple[str, ...], word: str) -> bool:
     return word in words or "*" in words
 
 
-def _is_under(path: str, url: str) -> bool:
+def is_under(path: str, url: str) -> bool:
+    """Whether a path is one of those that a rule's URL stands for."""
     return path == url or (url.endswith("*") and path.startswith(url.rstrip("*")))
 
 
@@ -225,11 +232,10 @@ class Access:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._rights: dict[tuple[User, str], _Rights] = {}
-        store.listen(self._noted)
+        store.listen(self._noted, ROLES, ROLE_BINDINGS, CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS)
 
-    def _noted(self, resource: Resource, _event: Event, _author: Author) -> None:
-        if resource.group == RBAC:
-            self._rights.clear()
+    def _noted(self, _resource: Resource, _event: Event, _author: Author) -> None:
+        self._rights.clear()
 
     def demand(self, user: User, asked: Attributes) -> None:
         """Raises the server's 403 unless the user may do this."""
@@ -269,7 +275,7 @@ class Access:
 
     def _granted(self, version: Version, label: str, user: User, namespace: str, errors: list[str]) -> Iterator[_Grant]:
         """What one binding gives a user."""
-        binding = msgspec.json.decode(version.body, type=Binding)
+        binding = _binding_of(version.body)
         subject = next((found for found in binding.subjects if _is_about(found, user, namespace)), None)
         if subject is None:
             return
@@ -282,6 +288,12 @@ class Access:
         source = f"{label} of {kind} {quoted(name)} to {_described(subject, namespace)}"
         for rule in msgspec.json.decode(role.body, type=Role).rules or ():
             yield _Grant(rule, source)
+
+
+@lru_cache(maxsize=1024)
+def _binding_of(body: bytes) -> Binding:
+    """Kept, for all bindings are read to find those of a user, and most of them are there for good."""
+    return msgspec.json.decode(body, type=Binding)
 
 
 _HARMLESS = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})

@@ -7,8 +7,12 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
+from fairlead.api.meta import Resource
+from fairlead.sim import tracking
 from fairlead.sim.access import Access, Attributes, User
+from fairlead.sim.converting import unasked
 from fairlead.sim.errors import Cause, bad_request, conflict, invalid, not_found, wrong
+from fairlead.sim.managers import Manager
 from fairlead.sim.registry import SERVICE_ACCOUNTS, Kind
 from fairlead.sim.roles import Rule
 from fairlead.sim.store import Store, Tree, timestamp
@@ -21,6 +25,7 @@ _LONGEST_SECONDS = 1 << 32
 _BOTH = "cannot be specified in combination with resourceAttributes"
 _NEITHER = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
 _TOKEN_REQUEST = "TokenRequest"  # noqa: S105  the name of a kind
+_REQUESTS = Resource("authentication.k8s.io", "v1", "tokenrequests", _TOKEN_REQUEST)
 
 
 class _Resource(Struct, frozen=True):
@@ -74,8 +79,8 @@ class AccessReviews:
         self._access = access
         self._tokens = tokens
 
-    def answer(self, kind: Kind, namespace: str, tree: Tree, user: User) -> Tree:
-        """The review with its status."""
+    def answer(self, kind: Kind, namespace: str, tree: Tree, user: User, manager: Manager | None = None) -> Tree:
+        """The review with its status; those that show what they were asked show whose fields it is."""
         match kind.resource.kind:
             case "SelfSubjectReview":
                 review: Tree = {"metadata": {"creationTimestamp": timestamp()}, "status": {"userInfo": user.info()}}
@@ -83,8 +88,10 @@ class AccessReviews:
                 review = self._rules(tree, user)
             case "TokenReview":
                 review = self._token(tree)
+                _own(review, kind, "", tree, manager)
             case _:
                 review = self._access_review(kind, namespace, tree, user)
+                _own(review, kind, "", tree, manager)
         return {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version} | review
 
     def _access_review(self, kind: Kind, namespace: str, tree: Tree, user: User) -> Tree:
@@ -129,7 +136,7 @@ class AccessReviews:
             status = {"authenticated": True, "user": user.info(), "audiences": list(audiences)}
         return {"metadata": {}, "spec": tree.get("spec") or {}, "status": status}
 
-    def token_request(self, namespace: str, name: str, tree: Tree) -> Tree:
+    def token_request(self, namespace: str, name: str, tree: Tree, manager: Manager | None = None) -> Tree:
         """A token for a service account."""
         account = self._store.table(SERVICE_ACCOUNTS).live.get((namespace, name))
         if account is None:
@@ -147,7 +154,7 @@ class AccessReviews:
             raise invalid(kind, "", causes)
         audiences = wish.audiences or (ISSUER,)
         token, expires = self._tokens.issue((namespace, name), audiences, wish.expiration_seconds)
-        return {
+        request: Tree = {
             "kind": _TOKEN_REQUEST,
             "apiVersion": "authentication.k8s.io/v1",
             "metadata": {"name": name, "namespace": namespace, "uid": uid, "creationTimestamp": timestamp()},
@@ -158,6 +165,16 @@ class AccessReviews:
             },
             "status": {"token": token, "expirationTimestamp": expires.strftime("%Y-%m-%dT%H:%M:%SZ")},
         }
+        _own(request, Kind(_REQUESTS, ""), "token", tree, manager)
+        return request
+
+
+def _own(review: Tree, kind: Kind, subresource: str, sent: Tree, manager: Manager | None) -> None:
+    """Says who owns the fields that were sent."""
+    if manager is not None:
+        said = {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind}
+        subject = tracking.Subject(kind, subresource)
+        tracking.own(review, unasked(tracking.created(manager, subject, sent | said, tracking.entries_of(sent))))
 
 
 def _spec(tree: Tree, type_: type[T], kind: str) -> T:

@@ -87,8 +87,11 @@ def _ports(spec: Tree) -> Iterator[int]:
         yield spec["healthCheckNodePort"]
 
 
-def allocate(tree: Tree, store: Store) -> None:
-    """Gives a new Service its addresses and ports; raises when those it asks for cannot be had."""
+def allocate(tree: Tree, store: Store, *, dry_run: bool = False) -> None:
+    """Gives a new Service its addresses and ports; raises when those it asks for cannot be had.
+
+    Where nothing is to be stored the server does not look whether somebody else has an address.
+    """
     spec = tree["spec"]
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
         spec["clusterIPs"] = [spec["clusterIP"]]
@@ -97,7 +100,7 @@ def allocate(tree: Tree, store: Store) -> None:
     _families(tree, {})
     pool = _pool(store)
     if not is_headless(spec):
-        _addresses(tree, pool)
+        _addresses(tree, pool, dry_run=dry_run)
     _node_ports(tree, pool, None)
 
 
@@ -166,7 +169,7 @@ def _families(tree: Tree, old: Tree) -> None:
     """Settles the families of a Service in a cluster that has one."""
     spec = tree["spec"]
     headless_alone = spec.get("clusterIP") == HEADLESS and not spec.get("selector")
-    if not spec.get("ipFamilyPolicy"):
+    if spec.get("ipFamilyPolicy") is None:
         spec["ipFamilyPolicy"] = old.get("ipFamilyPolicy") or ("RequireDualStack" if headless_alone else "SingleStack")
     if causes := list(addresses(spec)):
         raise invalid(SERVICES, tree["metadata"].get("name") or "", causes)
@@ -192,16 +195,19 @@ def _families(tree: Tree, old: Tree) -> None:
     spec["ipFamilies"] = families or ["IPv4"]
 
 
-def _addresses(tree: Tree, pool: Pool) -> None:
+def _addresses(tree: Tree, pool: Pool, *, dry_run: bool = False) -> None:
     spec = tree["spec"]
     if not spec.get("clusterIPs"):
         spec["clusterIP"] = pool.next_address()
         spec["clusterIPs"] = [spec["clusterIP"]]
         return
     wanted, problem = spec["clusterIPs"][0], ""
-    if ipaddress.ip_address(wanted) not in RANGE:
-        problem = f"the provided IP ({wanted}) is not in the valid range. The range of valid IPs is {RANGE}"
-    elif wanted in pool.addresses:
+    address = ipaddress.ip_address(wanted)
+    if address not in RANGE or address in (RANGE.network_address, RANGE.broadcast_address):
+        problem = "the provided network does not match the current range"
+        if dry_run:
+            problem = f"the provided IP ({wanted}) is not in the valid range. The range of valid IPs is {RANGE}"
+    elif wanted in pool.addresses and not dry_run:
         problem = "provided IP is already allocated"
     if problem:
         raise _refused(tree, "spec.clusterIPs", spec["clusterIPs"], f"failed to allocate IP {wanted}: {problem}")

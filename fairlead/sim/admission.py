@@ -20,11 +20,10 @@ from fairlead.sim.access import Access
 from fairlead.sim.admission_values import values_of
 from fairlead.sim.asking import DELETING, MUTATING, VALIDATING, Question, Write, driven
 from fairlead.sim.conversion_reviews import Converter
-from fairlead.sim.converting import answered, converted, copied
 from fairlead.sim.errors import StatusError, forbidden, internal, internal_error, quoted, timeout
 from fairlead.sim.match_conditions import Unmatched, matches
 from fairlead.sim.matching import Matching, is_labelled
-from fairlead.sim.policies_asked import Policies
+from fairlead.sim.policies_asked import UNJUDGED, Policies
 from fairlead.sim.registry import ADMISSION, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Kind, Registry
 from fairlead.sim.reviewing import JSON_PATCH, Answer, Asker, Failed, Invocation, View, ask, request_of, unregistered
 from fairlead.sim.store import Store, Tree, Version
@@ -33,14 +32,7 @@ from fairlead.sim.webhooks import Hook, hooks_of
 
 REQUEST_SECONDS = 34.0
 """Time for a whole write, however often it starts again."""
-_POLICIES = (
-    "MutatingAdmissionPolicy",
-    "MutatingAdmissionPolicyBinding",
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionPolicyBinding",
-)
-"""What policies do not judge."""
-_EXEMPT = (*_POLICIES, "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+_EXEMPT = (*UNJUDGED, "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 """What no webhook is asked about."""
 
 
@@ -85,8 +77,8 @@ class Admission:
         session = _Session(self, question, asker, warnings)
         if question.phase in (MUTATING, DELETING) and own not in _EXEMPT:
             await session.mutate(self.hooks(MUTATING))
-        if is_last and own not in _POLICIES and self._policies.asks_anybody():
-            await self._policies.ask(question, asker, warnings, self.converted, self.converter)
+        if is_last and self._policies.asks_anybody():
+            await self._policies.ask(question, asker, warnings, self.converter)
         if is_last and own not in _EXEMPT:
             await session.validate(self.hooks(VALIDATING))
         return session.object
@@ -151,12 +143,7 @@ class Admission:
 
     async def converted(self, source: Kind, target: Kind, tree: Tree | None) -> Tree | None:
         """A tree of one kind as another kind of the same objects."""
-        if tree is None or source is target:
-            return tree
-        if source.custom is None:
-            return views.outward(target, views.inward(source, tree))
-        asking = converted(source, [copied(tree)], target.resource.api_version)
-        return (await answered(asking, self.converter))[0]
+        return await views.moved(source, target, tree, self.converter)
 
 
 class _Session:

@@ -33,9 +33,13 @@ def check(subject: Subject, config: Tree) -> None:
     if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
     if why := typecheck.problem(subject.scope().here(), config):
-        name = metadata.get("name") or "" if isinstance(metadata, dict) else ""
-        namespace = metadata.get("namespace") or "" if isinstance(metadata, dict) else ""
-        raise internal(f"failed to create typed patch object ({namespace}/{name}; {_typed(*said)}): {why}")
+        where = "/".join(_text_in(metadata, key) for key in ("namespace", "name"))
+        raise internal(f"failed to create typed patch object ({where}; {_typed(*said)}): {why}")
+
+
+def _text_in(metadata: object, key: str) -> str:
+    found = metadata.get(key) if isinstance(metadata, dict) else None
+    return found if isinstance(found, str) else ""
 
 
 def _typed(version: str, kind: str) -> str:

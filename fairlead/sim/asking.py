@@ -1,8 +1,8 @@
 """Writes that ask before they store: a write is a generator of questions, and whoever drives it has them answered.
 
 A question is one of admission, or one for trees in another version (`converting`). Between a question and its answer
-the cluster may change, so a write looks again before it stores. Driven with `unreviewed`, nothing comes in between and
-nobody is asked.
+the cluster may change, so a write looks again before it stores. Driven with `at_once`, nothing comes in between; driven
+with `unreviewed`, nobody is asked either.
 """
 
 from __future__ import annotations
@@ -66,11 +66,20 @@ def about(part: Part, phase: str, operation: str, dry_run: bool) -> Question:
 
 def unreviewed(write: Write) -> Tree:
     """Carries the write out at once; every question is answered with the object as it is."""
+    return at_once(write, _as_it_is)
+
+
+def _as_it_is(question: Question) -> Tree | None:
+    return question.object
+
+
+def at_once(write: Write, review: Callable[[Question], Tree | None]) -> Tree:
+    """Carries the write out with answers that need not be waited for."""
     try:
         asked = next(write)
         while True:
             if isinstance(asked, Question):
-                asked = write.send(asked.object)
+                asked = write.send(review(asked))
                 continue
             asked = write.throw(internal(_NOBODY_CONVERTS))
     except StopIteration as done:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -26,7 +27,7 @@ from fairlead.sim.errors import (
     unknown_format,
 )
 from fairlead.sim.store import Tree
-from fairlead.sim.typed import type_named
+from fairlead.sim.typed import is_typed, type_named, type_of
 from fairlead.sim.typed_faults import Undecodable
 
 LARGEST = 3 * 1024 * 1024
@@ -37,7 +38,6 @@ ACCEPTED = (JSON, YAML, PROTOBUF)
 OPTIONS = "DeleteOptions"
 _SHOWN_BYTES = 30
 _SCHEME = 'in scheme "pkg/runtime/scheme.go:111"'
-_HEAD = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 _MEDIA = re.compile(r"\s*([\w.+-]+/[\w.+*-]+)\s*(;\s*[\w.+-]+\s*=\s*(\"[^\"]*\"|[\w.+-]+)\s*)*;?\s*")
 _SLASHES = 1
 _EVICTION = "Eviction"
@@ -58,6 +58,8 @@ class Expected(Struct, frozen=True):
     resource: Resource
     custom: bool = False
     """Objects of a definition, which the server decodes without knowing their types."""
+    examine: Callable[[Tree], Tree] | None = None
+    """Looks at an object of a definition that is of another version or kind, before it is refused."""
 
 
 class _Undecodable(Exception):
@@ -102,7 +104,7 @@ def settled(tree: Tree, expected: Expected, *, strategic: bool) -> Tree:
     if strategic or (not expected.custom and _is_another_version(kind, version, resource)):
         return tree | {"kind": resource.kind, "apiVersion": resource.api_version}
     if not expected.custom or resource.kind == _SCALE:
-        raise invalid_patch(msgspec.json.encode(tree).decode(), _mismatch(kind, version, resource))
+        raise invalid_patch(msgspec.json.encode(tree).decode(), _mismatch(tree, kind, version, resource))
     if version != resource.api_version:
         raise invalid_version(resource, kind, version, _name(tree))
     raise invalid_kind(resource, kind, _name(tree))
@@ -220,7 +222,7 @@ def _decoded(media: str, body: bytes, expected: Expected) -> Tree:
     tree = _read(media, body, expected)
     if expected.custom and resource.kind != _SCALE:
         if tree.get("kind") != resource.kind or tree.get("apiVersion") != resource.api_version:
-            _same_custom(tree, resource, body)
+            _same_custom(tree, expected, body)
         if why := _metadata_problem(tree):
             raise _Undecodable(why, resource.kind, resource.version)
         return tree
@@ -233,7 +235,7 @@ def _decoded(media: str, body: bytes, expected: Expected) -> Tree:
         if kind == _EVICTION:
             return tree | {"apiVersion": resource.api_version}
         raise _other_version(version, resource)
-    raise _Undecodable(_mismatch(kind, version, resource), kind, version.rpartition("/")[2])
+    raise _Undecodable(_mismatch(tree, kind, version, resource), kind, version.rpartition("/")[2])
 
 
 def _is_another_version(kind: str, version: str, resource: Resource) -> bool:
@@ -255,10 +257,15 @@ def _other_version(version: str, resource: Resource) -> StatusError:
     )
 
 
-def _mismatch(kind: str, version: str, resource: Resource) -> str:
-    """Why an object of this kind is not one of the resource."""
+def _mismatch(tree: Tree, kind: str, version: str, resource: Resource) -> str:
+    """Why an object of this kind is not one of the resource; it has to be one of its own kind first."""
     if not wire.is_registered(version, kind):
         return _unregistered(kind, version)
+    if is_typed(version, kind):
+        try:
+            type_of(version, kind).read(tree)
+        except Undecodable as error:
+            return str(error)
     number = version.rpartition("/")[2]
     return f"converting ({number}.{kind}) to ({_package(resource)}.{resource.kind}): unknown conversion"
 
@@ -283,7 +290,7 @@ def _from_json(body: bytes) -> Tree:
     if found is None:
         return {}
     if not isinstance(found, dict):
-        raise _unreadable(f"json: cannot unmarshal {go_json.kind_of(found)} into Go value of type {_HEAD}")
+        raise _unreadable(go_json.not_an_object(found))
     return found
 
 
@@ -331,8 +338,9 @@ def _said(tree: Tree, expected: Expected) -> tuple[str, str]:
     return tree.get("kind") or expected.resource.kind, version or expected.resource.api_version
 
 
-def _same_custom(tree: Tree, resource: Resource, body: bytes) -> None:
+def _same_custom(tree: Tree, expected: Expected, body: bytes) -> None:
     """An object of a definition must say what it is."""
+    resource = expected.resource
     _said(tree, Expected(resource))
     kind = tree.get("kind") or ""
     if not kind:
@@ -340,6 +348,8 @@ def _same_custom(tree: Tree, resource: Resource, body: bytes) -> None:
     if "apiVersion" in tree and tree["apiVersion"] is None:
         raise _Undecodable(".apiVersion accessor error: <nil> is of the type <nil>, expected string", kind)
     version = tree.get("apiVersion") or ""
+    if version and expected.examine is not None:
+        expected.examine(tree)
     if version != resource.api_version:
         raise _other_version(version, resource)
     raise invalid_kind(resource, kind, _name(tree))

@@ -1,7 +1,8 @@
 """Expressions in CEL: compiled against the types of their variables, then evaluated as often as there are values.
 
 Language and functions are those of the release's API server, told mistakes included. Values are those of JSON, with
-times as `datetime` and `timedelta`. What an expression costs is not estimated; one that goes round too often is ended.
+times as `datetime` and `timedelta`. What one costs at most can be told beforehand (`cel_cost`); when it is evaluated,
+one that goes round too often is ended.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from fairlead.sim.cel_authorizer import AUTHORIZATION
-from fairlead.sim.cel_check import Checker
+from fairlead.sim.cel_check import Checker, Found
 from fairlead.sim.cel_lists import LISTS
 from fairlead.sim.cel_run import COUNT, Step, built
 from fairlead.sim.cel_standard import STANDARD
@@ -33,10 +34,11 @@ class NotCompiled(Exception):
 class Program:
     """A compiled expression; `type` is what it evaluates to, as far as that is known."""
 
-    def __init__(self, source: str, expression: Expr, kind: Type, step: Step) -> None:
+    def __init__(self, source: str, expression: Expr, kind: Type, step: Step, found: Found) -> None:
         self.source = source
         self.expression = expression
         self.type = kind
+        self.found = found
         self._step = step
 
     def evaluate(self, values: Mapping[str, Any]) -> Any:
@@ -59,7 +61,7 @@ def compiled(source: str, variables: Mapping[str, Type]) -> Program:
         raise NotCompiled(_told(source, [Mistake(0, "expression recursion limit exceeded: 250")])) from None
     if checker.mistakes:
         raise NotCompiled(_told(source, checker.mistakes))
-    return Program(source, expression, kind, built(expression, functions))
+    return Program(source, expression, kind, built(expression, functions), checker.found)
 
 
 def _told(source: str, mistakes: Sequence[Mistake]) -> str:

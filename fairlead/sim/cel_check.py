@@ -6,8 +6,9 @@ evaluation is as short as can be.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct
 
 from fairlead.sim.cel_syntax import (
     Call,
@@ -40,7 +41,7 @@ from fairlead.sim.cel_types import (
 )
 from fairlead.sim.cel_values import Failed, TypeName, moment, period, type_name
 from fairlead.sim.cel_words import Mistake
-from fairlead.sim.schema import regular_expression
+from fairlead.sim.patterns import BadPattern, compiled
 
 _TYPE_NAMES = (
     "bool",
@@ -65,6 +66,18 @@ _TYPE_NAMES = (
     "kubernetes.NamedFormat",
 )
 
+_OBJECTS = "kubernetes."
+"""Types of objects have names that begin so; of most the fields are nobody's business."""
+_MADE_OF_TEXT: dict[str, Callable[[str], object]] = {"timestamp": moment, "duration": period, "matches": compiled}
+
+
+class Found(Struct, frozen=True):
+    """What became known of the nodes of an expression, by their identity."""
+
+    types: dict[int, Type] = {}
+    overloads: dict[int, list[Overload]] = {}
+    """Of calls: those that may be meant."""
+
 
 class Checker:
     """Types one expression; `mistakes` are empty where it may be evaluated."""
@@ -75,9 +88,15 @@ class Checker:
         self._is_mixed = False
         """The next list may have items of several types, as that of `format` has."""
         self.mistakes: list[Mistake] = []
+        self.found = Found()
 
     def check(self, expression: Expr) -> tuple[Expr, Type]:
         """The expression as it is evaluated, and its type."""
+        made, kind = self._checked(expression)
+        self.found.types[id(made)] = kind
+        return made, kind
+
+    def _checked(self, expression: Expr) -> tuple[Expr, Type]:
         match expression:
             case Literal():
                 return expression, read(type_name(expression.value))
@@ -132,6 +151,8 @@ class Checker:
             found = inner.params[1]
         elif inner in (DYN, FREE):
             found = DYN
+        elif inner.name.startswith(_OBJECTS):
+            self._wrong(expression.at, f"unexpected failed resolution of '{inner.name}'")
         elif inner != ERROR:
             self._wrong(expression.at, f"type '{inner.shown}' does not support field selection")
         made = Select(expression.at, operand, field, expression.is_test, expression.is_optional)
@@ -166,14 +187,24 @@ class Checker:
         if ERROR in kinds:
             return made, ERROR
         self._literals(function, args)
-        return made, self._chosen(expression.at, function, kinds, is_member)
+        chosen: list[Overload] = []
+        kind = self._chosen(expression.at, function, kinds, is_member, chosen)
+        self.found.overloads[id(made)] = chosen
+        return made, kind
 
     def _must_be_bool(self, at: int, kind: Type) -> None:
         if not fits(kind, BOOL, {}):
             self._wrong(at, f"expected type 'bool' but found '{kind.shown}'")
 
-    def _chosen(self, at: int, function: str, kinds: Sequence[Type], is_member: bool = False) -> Type:
-        """What a call answers with; DYN where several overloads fit that do not agree."""
+    def _chosen(
+        self,
+        at: int,
+        function: str,
+        kinds: Sequence[Type],
+        is_member: bool = False,
+        chosen: list[Overload] | None = None,
+    ) -> Type:
+        """What a call answers with; DYN where several overloads fit that do not agree. Adds those to `chosen`."""
         found: list[Type] = []
         for overload in self._functions[function]:
             if overload.is_member != is_member or len(overload.takes) != len(kinds):
@@ -181,6 +212,8 @@ class Checker:
             bound: Bound = {}
             if all(fits(kind, wanted, bound) for kind, wanted in zip(kinds, overload.takes, strict=True)):
                 found.append(filled(overload.returns, bound))
+                if chosen is not None:
+                    chosen.append(overload)
         if not found:
             shown = [kind.shown for kind in kinds]
             signature = f"{shown[0]}.({', '.join(shown[1:])})" if is_member else f"({', '.join(shown)})"
@@ -189,13 +222,12 @@ class Checker:
 
     def _literals(self, function: str, args: Sequence[Expr]) -> None:
         """Text that can be looked at before there are values."""
-        makers = {"timestamp": moment, "duration": period, "matches": regular_expression}
-        maker, last = makers.get(function), args[-1] if args else None
+        maker, last = _MADE_OF_TEXT.get(function), args[-1] if args else None
         if maker is None or not isinstance(last, Literal) or not isinstance(last.value, str):
             return
         try:
             maker(last.value)
-        except (Failed, re.error):
+        except (Failed, BadPattern):
             self._wrong(last.at, f"invalid {function} argument")
 
     # Lists and maps

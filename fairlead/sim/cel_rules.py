@@ -12,11 +12,15 @@ from typing import Any
 from msgspec import UNSET, Struct
 
 from fairlead.sim import cel
+from fairlead.sim.cel_budget import Budget, repeated
+from fairlead.sim.cel_cost import cost_of
 from fairlead.sim.cel_schema import bound, typed
+from fairlead.sim.cel_sizes import Sizes, sizes_of
 from fairlead.sim.cel_syntax import named
 from fairlead.sim.cel_types import BOOL, DYN, STRING, Type, optional_of
 from fairlead.sim.cel_values import NONE, optional
-from fairlead.sim.conform import by_key, key_of, same
+from fairlead.sim.conform import by_key, key_of
+from fairlead.sim.equality import same
 from fairlead.sim.errors import Cause, not_allowed, required, shown, unsupported, wrong
 from fairlead.sim.schema import Node
 from fairlead.sim.store import Tree
@@ -61,9 +65,22 @@ class Rules(Struct, frozen=True, eq=False):
 # What a schema may say
 
 
-def broken(schema: Tree, node: Node, path: str, *, uncorrelated: str = "", is_root: bool = False) -> list[Cause]:
-    """Broken rules about the rules of one place; `uncorrelated` is where it lies in a list without keys."""
+class Place(Struct, frozen=True):
+    """Where in a schema rules stand."""
+
+    path: str
+    is_root: bool = False
+    uncorrelated: str = ""
+    """The list without keys that it lies in, if any."""
+    times: int | None = 1
+    """How many values there may be, where that is bounded."""
+
+
+def broken(schema: Tree, node: Node, place: Place, budget: Budget) -> list[Cause]:
+    """Broken rules about the rules of one place."""
     causes: list[Cause] = []
+    path = place.path
+    sizes = sizes_of(node, is_root=place.is_root) or Sizes()
     for index, source in enumerate(schema.get(KEY) or []):
         causes += _form(source, schema, f"{path}.{KEY}[{index}]")
     if causes:
@@ -71,18 +88,29 @@ def broken(schema: Tree, node: Node, path: str, *, uncorrelated: str = "", is_ro
     for index, source in enumerate(schema.get(KEY) or []):
         at = f"{path}.{KEY}[{index}]"
         try:
-            rule = _compiled(source, node, is_root=is_root)
+            rule = _compiled(source, node, is_root=place.is_root)
         except _Refused as refusal:
+            if refusal.program is not None:
+                causes += _spent(budget, f"{at}.rule", refusal.program, place, sizes)
             causes.append(_about(f"{at}.{refusal.field}", source, str(refusal)))
             if source.get("optionalOldSelf") is not None:
                 causes.append(_needless(source, at))
             continue
-        if rule.uses_old and uncorrelated:
-            text = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {uncorrelated}"
+        causes += _spent(budget, f"{at}.rule", rule.program, place, sizes)
+        if rule.message is not None:
+            cost = cost_of(rule.message.expression, rule.message.found, sizes)
+            causes += budget.spend("estimated messageExpression cost", f"{at}.messageExpression", cost)
+        if rule.uses_old and place.uncorrelated:
+            text = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {place.uncorrelated}"
             causes.append(wrong(f"{at}.rule", source["rule"], text))
         elif not rule.uses_old and source.get("optionalOldSelf") is not None:
             causes.append(_needless(source, at))
     return causes
+
+
+def _spent(budget: Budget, at: str, program: cel.Program, place: Place, sizes: Sizes) -> list[Cause]:
+    cost = cost_of(program.expression, program.found, sizes)
+    return budget.spend("estimated rule cost", at, repeated(cost, place.times, sizes))
 
 
 def _needless(source: Tree, at: str) -> Cause:
@@ -147,9 +175,12 @@ def _normal(path: str, schema: Tree) -> str | None:
 
 
 class _Refused(Exception):
+    """`program` is that of the rule, where only its message is refused."""
+
     def __init__(self, field: str, text: str) -> None:
         super().__init__(text)
         self.field = field
+        self.program: cel.Program | None = None
 
 
 def compiled(schema: Tree, node: Node, *, is_root: bool = False) -> Rules | None:
@@ -173,7 +204,11 @@ def _compiled(source: Tree, node: Node, *, is_root: bool) -> Rule:
     program = _program(source["rule"], variables, "rule", BOOL)
     message = None
     if source.get("messageExpression"):
-        message = _program(source["messageExpression"], variables, "messageExpression", STRING)
+        try:
+            message = _program(source["messageExpression"], variables, "messageExpression", STRING)
+        except _Refused as refusal:
+            refusal.program = program
+            raise
     path = _normal(source.get("fieldPath") or "", dict(node.source)) or ""
     return Rule(source, program, message, "oldSelf" in named(program.expression), is_optional, path)
 

@@ -40,10 +40,10 @@ _ESCAPED = re.compile(r"__|[-./]")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TEXT = Node(types=("string",))
 _METADATA = Node(types=("object",), properties={"name": _TEXT, "generateName": _TEXT})
-_ROOT = {"apiVersion": _TEXT, "kind": _TEXT, "metadata": _METADATA}
+ROOT_FIELDS = {"apiVersion": _TEXT, "kind": _TEXT, "metadata": _METADATA}
 """What rules see of every whole object, whatever its schema says."""
-_SIMPLE = {"boolean": BOOL, "integer": INT, "number": DOUBLE}
-_FORMATS = {"byte": BYTES, "date": TIMESTAMP, "date-time": TIMESTAMP, "duration": DURATION}
+SIMPLE = {"boolean": BOOL, "integer": INT, "number": DOUBLE}
+FORMATS = {"byte": BYTES, "date": TIMESTAMP, "date-time": TIMESTAMP, "duration": DURATION}
 _REMEMBERED = 4096
 
 
@@ -62,7 +62,7 @@ def typed(node: Node, *, is_root: bool = False, name: str = "object") -> Type | 
     kind = node.types[0] if node.types else ""
     match kind:
         case "string":
-            return _FORMATS.get(node.format, STRING)
+            return FORMATS.get(node.format, STRING)
         case "array":
             inner = typed(node.items, name=f"{name}.@idx") if node.items is not None else None
             return list_of(inner) if inner is not None else None
@@ -72,11 +72,11 @@ def typed(node: Node, *, is_root: bool = False, name: str = "object") -> Type | 
         case "object":
             return Type(name, fields=_fields(node, name, is_root=is_root or node.embedded))
         case _:
-            return _SIMPLE.get(kind)
+            return SIMPLE.get(kind)
 
 
 def _fields(node: Node, name: str, *, is_root: bool) -> dict[str, Field]:
-    known = {**node.properties, **(_ROOT if is_root else {})}
+    known = {**node.properties, **(ROOT_FIELDS if is_root else {})}
     found: dict[str, Field] = {}
     for key, each in known.items():
         said, kind = escaped(key), typed(each, name=f"{name}.{key}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -34,7 +33,7 @@ from fairlead.sim.cel_values import (
     type_name,
     unsigned,
 )
-from fairlead.sim.schema import regular_expression
+from fairlead.sim.patterns import BadPattern, compiled
 
 _NUMERIC = ("int", "uint", "double")
 _ORDERED = (*_NUMERIC, "string", "bytes", "bool", "timestamp", "duration")
@@ -254,25 +253,9 @@ def _texts(does: Callable[[str, str], Any]) -> Callable[[Any, Any], Any]:
 
 def _matches(text: str, pattern: str) -> bool:
     try:
-        return regular_expression(pattern).search(text) is not None
-    except re.error as error:
-        raise Failed(broken_pattern(error, pattern)) from None
-
-
-_PATTERN_TROUBLES = {
-    "missing )": "missing closing ): `{}`",
-    "unterminated character set": "missing closing ]: `{}`",
-    "nothing to repeat": "missing argument to repetition operator: `{}`",
-    "unbalanced parenthesis": "unexpected ): `{}`",
-}
-
-
-def broken_pattern(error: re.error, pattern: str) -> str:
-    """What the server says of a pattern, for the most common mistakes."""
-    text = next(
-        (text for start, text in _PATTERN_TROUBLES.items() if error.msg.startswith(start)), f"{error.msg}: `{{}}`"
-    )
-    return f"error parsing regexp: {text.format(pattern)}"
+        return compiled(pattern).is_in(text)
+    except BadPattern as error:
+        raise Failed(str(error)) from None
 
 
 # Optionals

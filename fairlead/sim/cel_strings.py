@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
 
-from fairlead.sim.cel_standard import broken_pattern
 from fairlead.sim.cel_types import Library
 from fairlead.sim.cel_values import (
     NONE,
@@ -26,8 +26,8 @@ from fairlead.sim.cel_values import (
     type_name,
 )
 from fairlead.sim.formats import fits_format
+from fairlead.sim.patterns import BadPattern, Pattern, compiled
 from fairlead.sim.rules_values import label, label_value, qualified, subdomain
-from fairlead.sim.schema import regular_expression
 
 # Strings
 
@@ -184,21 +184,19 @@ def _inside(value: Any) -> str:
 # Patterns
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compiled(pattern: str) -> Pattern:
     try:
-        return regular_expression(pattern)
-    except re.error as error:
-        raise Failed(f"Illegal regex: {broken_pattern(error, pattern)}") from None
+        return compiled(pattern)
+    except BadPattern as error:
+        raise Failed(f"Illegal regex: {error}") from None
 
 
 def _find(text: str, pattern: str) -> str:
-    found = _compiled(pattern).search(text)
-    return found[0] if found else ""
+    return _compiled(pattern).first(text) or ""
 
 
 def _find_all(text: str, pattern: str, most: int = -1) -> list[str]:
-    found = [each[0] for each in _compiled(pattern).finditer(text)]
-    return found if most < 0 else found[:most]
+    return list(islice(_compiled(pattern).every(text), None if most < 0 else most))
 
 
 # Formats of names

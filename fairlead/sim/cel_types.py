@@ -118,7 +118,7 @@ def fits(given: Type, wanted: Type, bound: Bound) -> bool:
         return wanted == NULL or wanted.fields is not None or "." in wanted.name or wanted.name in _NULLABLE
     if wanted == NULL:
         return given.fields is not None or "." in given.name
-    if given.name != wanted.name or len(given.params) != len(wanted.params):
+    if given.name != wanted.name or len(given.params) != len(wanted.params) or given.name == "type":
         return given.name == wanted.name
     return all(fits(left, right, bound) for left, right in zip(given.params, wanted.params, strict=True))
 

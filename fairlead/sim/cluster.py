@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import Sequence
 
 from fairlead.api.meta import Resource
 from fairlead.kube.calls import Caller
 from fairlead.kube.request import Transport
-from fairlead.sim import roles
 from fairlead.sim.access import ADMIN, User, user_of
+from fairlead.sim.bootstrap import drawn_uid, furnish
 from fairlead.sim.crd import Definitions
+from fairlead.sim.expiry import Expiry
 from fairlead.sim.network import Network
 from fairlead.sim.record import History
-from fairlead.sim.registry import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES, Registry
+from fairlead.sim.registry import NAMESPACES, Registry
 from fairlead.sim.request import Handler
 from fairlead.sim.store import Author, Store, Tree, timestamp
 from fairlead.sim.time import START, Draws
@@ -35,6 +35,7 @@ class Cluster:
     `latency` are the least and most seconds of a request in process, `lag` those by which each event reaches clients'
     watches late, `controller_lag` the same for the controllers' own watches. `caller` reaches admission webhooks;
     without one they are those served on `network`, within the process. Without `history` past writes are not kept.
+    With `events_expire` Events go after an hour, as on a real server; a laboratory wants to look at them later.
     `authority` are the certificates, in PEM, by which the cluster's server is known; every namespace is told them.
     """
 
@@ -49,20 +50,21 @@ class Cluster:
         caller: Caller | None = None,
         authority: str = NOBODY,
         history: bool = True,
+        events_expire: bool = False,
     ) -> None:
         self.seed = seed
         self._authority = authority
+        self._events_expire = events_expire
         self.store = Store(seed)
         self.verbs = Verbs(self.store, Registry(), lag=controller_lag)
         self.network = Network()
         self.handler = Handler(self.verbs, caller or self.network.call, lag=lag)
         self._latency = latency
         self._transports = 0
+        author, created = Author(SYSTEM, "create"), _moment()
         for name in namespaces:
-            self.store.table(NAMESPACES).write(_namespace(name, self.store), None, Author(SYSTEM, "create"))
-        for tree in roles.bootstrap():
-            table = self.store.table(CLUSTER_ROLES if tree["kind"] == CLUSTER_ROLES.kind else CLUSTER_ROLE_BINDINGS)
-            table.write(_born(tree, self.store, "bootstrap"), None, Author(SYSTEM, "create"))
+            self.store.table(NAMESPACES).write(_namespace(name, self.store, created), None, author)
+        furnish(self.store, tuple(namespaces), created, author)
         self.history = History(self.store if history else Store())
         self.definitions = Definitions(self.verbs)
 
@@ -76,6 +78,7 @@ class Cluster:
     async def run(self) -> None:
         """Runs the controllers until cancelled."""
         # Imported here: controllers are built on the verbs and need not be there to serve requests.
+        from fairlead.sim.controllers.aggregation import AggregationController  # noqa: PLC0415
         from fairlead.sim.controllers.chosen import Chosen  # noqa: PLC0415
         from fairlead.sim.controllers.claims import ClaimController  # noqa: PLC0415
         from fairlead.sim.controllers.daemonset import DaemonSetController  # noqa: PLC0415
@@ -85,6 +88,7 @@ class Cluster:
         from fairlead.sim.controllers.endpointslices import EndpointSliceController  # noqa: PLC0415
         from fairlead.sim.controllers.garbage import Collector  # noqa: PLC0415
         from fairlead.sim.controllers.namespaces import NamespaceController  # noqa: PLC0415
+        from fairlead.sim.controllers.policies import PolicyStatusController  # noqa: PLC0415
         from fairlead.sim.controllers.replicaset import ReplicaSetController  # noqa: PLC0415
         from fairlead.sim.controllers.service_accounts import (  # noqa: PLC0415
             RootCertificatePublisher,
@@ -95,6 +99,8 @@ class Cluster:
         chosen = Chosen(self.verbs)
         publisher = RootCertificatePublisher(self.verbs, self._authority)
         async with asyncio.TaskGroup() as group:
+            if self._events_expire:
+                group.create_task(Expiry(self.store).run(), name="leases of Events")
             group.create_task(StatefulSetController(self.verbs).run(), name="statefulset-controller")
             group.create_task(Collector(self.verbs).run(), name="garbage-collector")
             group.create_task(ReplicaSetController(self.verbs).run(), name="replicaset-controller")
@@ -105,6 +111,10 @@ class Cluster:
             group.create_task(ServiceAccountController(self.verbs).run(), name="service-account-controller")
             group.create_task(publisher.run(), name="root-ca-cert-publisher")
             group.create_task(ClaimController(self.verbs).run(), name="persistent-volume-binder")
+            group.create_task(AggregationController(self.verbs).run(), name="clusterrole-aggregation-controller")
+            group.create_task(
+                PolicyStatusController(self.verbs).run(), name="validatingadmissionpolicy-status-controller"
+            )
             group.create_task(chosen.run(), name="pods of Services")
             group.create_task(EndpointsController(self.verbs, chosen).run(), name="endpoint-controller")
             group.create_task(EndpointSliceController(self.verbs, chosen).run(), name="endpointslice-controller")
@@ -122,25 +132,21 @@ class Cluster:
         return self.verbs.read(resource, namespace, name)
 
 
-def _namespace(name: str, store: Store) -> Tree:
+def _namespace(name: str, store: Store, created: str) -> Tree:
     """A namespace that is there from the start."""
-    tree: Tree = {
+    uid, labels = drawn_uid(store.draws("uid")), {"kubernetes.io/metadata.name": name}
+    return {
         "kind": "Namespace",
         "apiVersion": "v1",
-        "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
+        "metadata": {"name": name, "labels": labels, "uid": uid, "creationTimestamp": created},
         "spec": {"finalizers": ["kubernetes"]},
         "status": {"phase": "Active"},
     }
-    return _born(tree, store, "uid")
 
 
-def _born(tree: Tree, store: Store, purpose: str) -> Tree:
-    """With UID and time of creation; it may be made before any clock runs."""
-    draws = store.draws(purpose)
+def _moment() -> str:
+    """When the cluster is made, which may be before any clock runs."""
     try:
-        created = timestamp()
+        return timestamp()
     except RuntimeError:
-        created = START.strftime("%Y-%m-%dT%H:%M:%SZ")
-    uid = str(uuid.UUID(int=draws.integer() << 64 | draws.integer(), version=4))
-    tree["metadata"] |= {"uid": uid, "creationTimestamp": created}
-    return tree
+        return START.strftime("%Y-%m-%dT%H:%M:%SZ")

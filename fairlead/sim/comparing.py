@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.sim import fieldsets
+from fairlead.sim.equality import alike
 from fairlead.sim.fieldsets import Fields, Path
-from fairlead.sim.patch import same
 from fairlead.sim.places import LIST, MAP, SCALAR, Place
 from fairlead.sim.store import Tree
 
@@ -40,7 +40,7 @@ class Comparison(Struct):
 
 def equal(left: Any, right: Any) -> bool:
     """Whether two values are the same JSON; their text tells it fast where they also have the same order."""
-    return bool(left == right) and (msgspec.json.encode(left) == msgspec.json.encode(right) or same(left, right))
+    return bool(left == right) and (msgspec.json.encode(left) == msgspec.json.encode(right) or alike(left, right))
 
 
 def word(place: Place, item: Any) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import UNSET
 
+from fairlead.sim.equality import same
 from fairlead.sim.errors import Cause, required, shown, unsupported, wrong
 from fairlead.sim.formats import fits_format, known_format
 from fairlead.sim.schema import Node, Number
@@ -21,17 +22,30 @@ from fairlead.sim.store import Tree
 _NOWHERE = "<nil>"
 _INT32 = 2**31
 _INT64 = 2**63
+_TOLERANCE = 1e-9
+_LARGEST_WHOLE = 2**53 - 1
+"""Beyond which no number with a fraction counts as a whole one."""
 
 
-def same(left: Any, right: Any) -> bool:
-    """Equality of JSON, in which true is not 1 and 1 is not 1.0."""
-    if type(left) is not type(right):
+def _is_whole(value: float) -> bool:
+    """Whether a float counts as an integer: a positive one may be a little above it."""
+    if abs(value) > _LARGEST_WHOLE:
         return False
-    if isinstance(left, dict):
-        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
-    if isinstance(left, list):
-        return len(left) == len(right) and all(same(*pair) for pair in zip(left, right, strict=True))
-    return bool(left == right)
+    below = math.trunc(value)
+    return value == below or (below > 0 and (value - below) / (value + below) < _TOLERANCE)
+
+
+def _is_multiple(value: Number, factor: Number) -> bool:
+    if isinstance(value, int):
+        return value % factor == 0
+    return _is_whole(1 / factor * value if factor < 1 else value / factor)
+
+
+def _bound(bound: Number | None, value: Number) -> Number | None:
+    """A bound as the server compares it: it cuts the fraction off that of an integer."""
+    if bound is None:
+        return None
+    return int(bound) if isinstance(value, int) else float(bound)
 
 
 class Checker:
@@ -86,7 +100,7 @@ class Checker:
         found, wide = _kind(value)
         fits = (
             found in node.types
-            or (found == "number" and "integer" in node.types and float(value).is_integer())
+            or (found == "number" and "integer" in node.types and _is_whole(value))
             or (found == "integer" and "number" in node.types)
         )
         known = known_format(node)
@@ -131,7 +145,7 @@ class Checker:
             self.causes.append(Cause("FieldValueTooLong", text, self._field(path)))
         elif node.min_length is not None and length < node.min_length:
             self._wrong(path, value, f"should be at least {node.min_length} chars long")
-        elif node.expression is not None and not node.expression.search(value):
+        elif node.expression is not None and not node.expression.is_in(value):
             self._wrong(path, value, f"should match '{node.pattern}'")
         if node.format and node.types in ((), ("string",)) and not fits_format(value, node.format):
             self._mistyped(path, node.format, value)
@@ -143,7 +157,7 @@ class Checker:
             self._loose(f"Checked value must be of type {kind} in {path}")
         if node.multiple_of is not None:
             self._multiple(value, node.multiple_of, path)
-        low, high = node.minimum, node.maximum
+        low, high = (_bound(each, value) for each in (node.minimum, node.maximum))
         if low is not None and (value < low or (node.exclusive_minimum and value == low)):
             rule = "greater than" if node.exclusive_minimum else "greater than or equal to"
             self._wrong(path, value, f"should be {rule} {shown(low)}")
@@ -157,7 +171,7 @@ class Checker:
         if used == 0:
             text = f"factor MultipleOf declared for {path} must be positive: 0"
             self.causes.append(wrong(self._field(path), 0, text))
-        elif not math.isclose(value / used, round(value / used), rel_tol=1e-12):
+        elif not _is_multiple(value, used):
             self._wrong(path, value, f"should be a multiple of {shown(used)}")
 
     def _list(self, value: list[Any], node: Node, path: str, old: Any) -> None:
@@ -181,7 +195,7 @@ class Checker:
         if not node.enum or any(same(value, each) or _same_number(value, each) for each in known):
             return
         values = [each if isinstance(each, str) else shown(each) for each in node.enum]
-        self.causes.append(unsupported(self._field(path), value, values))
+        self.causes.append(unsupported(self._field(path), value, values, named=False))
 
     def _object(self, value: Tree, node: Node, path: str, old: Any) -> None:
         if node.min_properties is not None and len(value) < node.min_properties:
@@ -219,9 +233,12 @@ def _kind(value: Any) -> tuple[str, str]:
     return ("array", "") if isinstance(value, list) else ("object", "")
 
 
-def _same_number(left: Any, right: Any) -> bool:
-    numbers = [each for each in (left, right) if isinstance(each, int | float) and not isinstance(each, bool)]
-    return len(numbers) == 2 and numbers[0] == numbers[1]
+def _same_number(value: Any, known: Any) -> bool:
+    """Whether a number is one of a list; the server cuts the fraction off where that one is whole."""
+    numbers = [each for each in (value, known) if isinstance(each, int | float) and not isinstance(each, bool)]
+    if len(numbers) < 2:
+        return False
+    return value == known or (isinstance(known, int) and int(value) == known)
 
 
 def _in_range(value: Number, format_name: str) -> bool:
@@ -283,22 +300,4 @@ def _duplicates(items: list[Any], path: str) -> list[Cause]:
         seen[text] = seen.get(text, 0) + 1
         if seen[text] == 2:
             causes.append(Cause("FieldValueDuplicate", f"Duplicate value: {shown(item)}", f"{path}[{index}]"))
-    return causes
-
-
-def embedded_causes(value: Any, node: Node, path: str = "") -> list[Cause]:
-    """Objects inside objects that do not say what they are."""
-    causes: list[Cause] = []
-    if isinstance(value, dict):
-        if path and node.embedded:
-            causes += [required(f"{path}.{key}") for key in ("apiVersion", "kind") if key not in value]
-        for key, item in value.items():
-            child = node.properties.get(key)
-            if child is not None:
-                causes += embedded_causes(item, child, f"{path}.{key}" if path else key)
-            elif node.rest is not None:
-                causes += embedded_causes(item, node.rest, f"{path}[{key}]")
-    elif isinstance(value, list) and node.items is not None:
-        for index, item in enumerate(value):
-            causes += embedded_causes(item, node.items, f"{path}[{index}]")
     return causes

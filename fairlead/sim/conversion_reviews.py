@@ -15,12 +15,13 @@ from typing import Any
 import msgspec
 
 from fairlead.kube import clock
-from fairlead.kube.calls import Call, Caller, NoReply, Reply
+from fairlead.kube.calls import Call, Caller, NoReply, Reply, TooLate
 from fairlead.sim import validate
 from fairlead.sim.conversion import Webhook, needs_webhook
 from fairlead.sim.converting import Convert, copied
 from fairlead.sim.errors import Cause, internal, quoted
-from fairlead.sim.replies import succeeded, why
+from fairlead.sim.replies import Unreadable, content, succeeded, unanswered, why
+from fairlead.sim.reviewing import unregistered
 from fairlead.sim.store import Store, Tree
 
 SECONDS = 30.0
@@ -105,14 +106,14 @@ class Converter:
             try:
                 reply = await self._caller(call)
             except NoReply as error:
-                raise Failed(f"failed: {error}") from None
+                raise Failed(f"failed: {unanswered(call, error)}") from None
             pause = _pause(reply)
             if succeeded(reply):
                 return reply
             if pause is None or attempt == _ATTEMPTS:
                 break
             if clock.monotonic() + pause >= until:
-                raise Failed(f"failed: {call.shown}: context deadline exceeded")
+                raise Failed(f"failed: {unanswered(call, TooLate())}")
             await asyncio.sleep(pause)
         raise Failed(f"failed: {why(reply)}")
 
@@ -132,14 +133,12 @@ def _named(tree: Tree) -> str:
 def _understood(reply: Reply, version: str, uid: str) -> list[Tree]:
     """The objects of an answer that says it succeeded."""
     try:
-        review = json.loads(reply.body)
-    except ValueError as error:
-        raise Failed(f"failed: couldn't get version/kind; json parse error: {error}") from None
-    if not isinstance(review, dict):
-        raise Failed(f"failed: couldn't get version/kind; json parse error: {_type(review)} is not an object")
+        review = content(reply)
+    except Unreadable as error:
+        raise Failed(f"failed: {error}") from None
     said, kind = review.get("apiVersion") or "", review.get("kind") or ""
     if kind and kind != _KIND:
-        raise Failed(f"failed: no kind {quoted(kind)} is registered for version {quoted(said)}")
+        raise Failed(f"failed: {unregistered(said, kind)}")
     if version == "v1" and (said, kind) != (f"{_GROUP}/v1", _KIND):
         if kind and said == f"{_GROUP}/v1beta1":
             raise Failed(f"failed: converting (v1beta1.{_KIND}) to (v1.{_KIND}): unknown conversion")

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 
 from fairlead.api.meta import Resource
-from fairlead.sim import cel_rules, crd_conversion
+from fairlead.sim import cel_rules, crd_conversion, tracking
 from fairlead.sim.conversion import Conversion
 from fairlead.sim.crd_rules import is_true
 from fairlead.sim.custom import Custom, ScalePaths
@@ -21,6 +21,7 @@ from fairlead.sim.registry import DEFINITIONS, Kind
 from fairlead.sim.schema import Node, compile_schema
 from fairlead.sim.store import Author, Event, Tree, Version, timestamp
 from fairlead.sim.tables.custom import printer
+from fairlead.sim.tracking import SERVER, Subject
 from fairlead.sim.verbs import Verbs
 
 _AUTHOR = Author("system:apiserver", "update", "status")
@@ -36,6 +37,7 @@ class Definitions:
         self._verbs = verbs
         self._store = verbs.store
         self._table = verbs.store.table(DEFINITIONS)
+        self._subject = Subject(verbs.registry.kind(DEFINITIONS), "status")
         self._lag = lag
         self._served: dict[str, tuple[Tree, bool, bool]] = {}
         """What the registry was told of each definition: its spec, whether it is served, whether it is going."""
@@ -107,8 +109,11 @@ class Definitions:
     def _current(self, name: str) -> Version | None:
         return self._table.live.get(("", name))
 
-    def _write(self, old: Version, tree: Tree) -> Version:
-        return old if tree == old.tree() else self._table.write(tree, old, _AUTHOR)
+    def _write(self, old: Version, tree: Tree) -> None:
+        before = old.tree()
+        if tree != before:
+            tracking.written_by(SERVER, self._subject, before, tree)
+            self._table.write(tree, old, _AUTHOR)
 
     def _name(self, name: str) -> None:
         """Takes the names that nobody else has, then has the resource established."""

@@ -7,6 +7,7 @@ version has is told at `spec.validation`, else at the version; the same holds fo
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from fairlead.sim import crd_columns, crd_conversion, structural
 from fairlead.sim.errors import Cause, required, unsupported, wrong
@@ -75,7 +76,7 @@ def on_update(old: Tree, new: Tree) -> list[Cause]:
     """Broken rules of a changed definition."""
     spec, before = new["spec"], old["spec"]
     established = is_true(old, "Established")
-    causes = on_spec(spec) + crd_conversion.broken(spec, before, established=established)
+    causes = on_spec(spec, before) + crd_conversion.broken(spec, before, established=established)
     fixed: list[tuple[str, object, object]] = []
     if established:
         fixed.append(("spec.scope", spec.get("scope"), before.get("scope")))
@@ -124,9 +125,9 @@ def _approval(tree: Tree) -> list[Cause]:
     return [required(f"metadata.annotations[{_APPROVED}]", text)]
 
 
-def on_spec(spec: Tree) -> list[Cause]:
-    """Broken rules of what a definition asks for."""
-    causes = _group(spec.get("group") or "")
+def on_spec(spec: Tree, before: Tree | None = None) -> list[Cause]:
+    """Broken rules of what a definition asks for; a schema that a version had before has been checked."""
+    causes, versions = _group(spec.get("group") or ""), spec.get("versions") or []
     scope = spec.get("scope")
     if not scope:
         causes.append(required("spec.scope"))
@@ -135,8 +136,10 @@ def on_spec(spec: Tree) -> list[Cause]:
     if spec.get("preserveUnknownFields"):
         text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         causes.append(wrong("spec.preserveUnknownFields", True, text))
-    causes += _versions(spec.get("versions") or []) + _names(spec["names"])
-    return causes
+        if any(structural.has_defaults((each.get("schema") or {}).get("openAPIV3Schema")) for each in versions):
+            text = "must be false in order to use defaults in the schema"
+            causes.append(wrong("spec.preserveUnknownFields", True, text))
+    return causes + _versions(spec.get("versions"), _schemas(before)) + _names(spec["names"])
 
 
 def _group(group: str) -> list[Cause]:
@@ -149,7 +152,14 @@ def _group(group: str) -> list[Cause]:
     return []
 
 
-def _versions(versions: list[Tree]) -> list[Cause]:
+def _schemas(spec: Tree | None) -> dict[str, Tree | None]:
+    """The schemas of versions, by name."""
+    versions = (spec or {}).get("versions") or []
+    return {version.get("name") or "": version.get("schema") for version in versions}
+
+
+def _versions(given: list[Tree] | None, known: Mapping[str, Tree | None]) -> list[Cause]:
+    versions = given or []
     names = [version.get("name") or "" for version in versions]
     causes: list[Cause] = []
     for index, version in enumerate(versions):
@@ -161,7 +171,7 @@ def _versions(versions: list[Tree]) -> list[Cause]:
         causes += _warning(version, f"{at}.deprecationWarning")
     for version, at in _places(versions, "schema", "validation"):
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
-        if schema:
+        if schema and version.get("schema") != known.get(version.get("name") or ""):
             has_status = (version.get("subresources") or {}).get("status") is not None
             causes += structural.causes_of(schema, f"{at}.openAPIV3Schema", has_status=has_status)
     for version, at in _places(versions, "subresources", "subresources"):
@@ -173,7 +183,7 @@ def _versions(versions: list[Tree]) -> list[Cause]:
         causes.append(wrong("spec.versions", _written(versions), "must contain unique version names"))
     if sum(bool(version.get("storage")) for version in versions) != 1:
         text = "must have exactly one version marked as storage version"
-        causes.append(wrong("spec.versions", _written(versions), text))
+        causes.append(wrong("spec.versions", None if given is None else _written(versions), text))
     return causes
 
 

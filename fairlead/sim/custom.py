@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType, field
 
-from fairlead.sim import cel_rules, conform, schema
+from fairlead.sim import cel_rules, conform, embedded, schema
 from fairlead.sim.cel_rules import Rules
 from fairlead.sim.conversion import Conversion
 from fairlead.sim.errors import Cause, StatusError, bad_request, internal_error, shown, wrong
@@ -86,7 +86,7 @@ class Custom(Struct, frozen=True, eq=False):
         checker = conform.Checker()
         checker.check(tree, self.root)
         causes = checker.causes + self._scale_causes(tree, spec=True)
-        causes += conform.embedded_causes(tree, self.root) + conform.list_causes(tree, self.root)
+        causes += embedded.causes_of(tree, self.root) + conform.list_causes(tree, self.root)
         return causes + self._rule_causes(tree, UNSET, causes)
 
     def on_update(self, old: Tree, new: Tree, subresource: str) -> list[Cause]:
@@ -97,7 +97,7 @@ class Custom(Struct, frozen=True, eq=False):
             checker = conform.Checker()
             checker.check(new, self.root, "", old)
             causes = checker.causes + self._scale_causes(new, spec=True)
-            causes += conform.embedded_causes(new, self.root)
+            causes += embedded.causes_of(new, self.root)
         repeated = conform.list_causes(new, self.root)
         if repeated and not conform.list_causes(old, self.root):
             causes += repeated

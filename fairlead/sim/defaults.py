@@ -63,7 +63,7 @@ def _volume(tree: Tree) -> None:
     spec = child(tree, "spec")
     unset(child(tree, "status"), "phase", "Pending")
     unset(spec, "persistentVolumeReclaimPolicy", "Retain")
-    unset(spec, "volumeMode", "Filesystem")
+    absent(spec, "volumeMode", "Filesystem")
     if has(spec, "hostPath"):
         absent(spec["hostPath"], "type", "")
 
@@ -75,11 +75,11 @@ def _claim(tree: Tree) -> None:
 
 def _storage_class(tree: Tree) -> None:
     unset(tree, "reclaimPolicy", "Delete")
-    unset(tree, "volumeBindingMode", "Immediate")
+    absent(tree, "volumeBindingMode", "Immediate")
 
 
 def _priority_class(tree: Tree) -> None:
-    unset(tree, "preemptionPolicy", "PreemptLowerPriority")
+    absent(tree, "preemptionPolicy", "PreemptLowerPriority")
 
 
 def _limit_range(tree: Tree) -> None:
@@ -118,7 +118,7 @@ def _autoscaler(tree: Tree) -> None:
 
 def _policy(tree: Tree) -> None:
     spec = child(tree, "spec")
-    unset(spec, "failurePolicy", "Fail")
+    absent(spec, "failurePolicy", "Fail")
     if has(spec, "matchConstraints"):
         _matched(spec["matchConstraints"])
 
@@ -130,7 +130,7 @@ def _policy_binding(tree: Tree) -> None:
 
 
 def _matched(constraints: Tree) -> None:
-    unset(constraints, "matchPolicy", "Equivalent")
+    absent(constraints, "matchPolicy", "Equivalent")
     for key in ("namespaceSelector", "objectSelector"):
         child(constraints, key)
     for key in ("resourceRules", "excludeResourceRules"):

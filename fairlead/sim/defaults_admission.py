@@ -19,11 +19,11 @@ from fairlead.sim.registry import (
     PRIORITY_CLASSES,
     SERVICE_ACCOUNTS,
 )
-from fairlead.sim.rules_cluster import SYSTEM_CLASSES
 from fairlead.sim.rules_volumes import TOKENS
 from fairlead.sim.storage_admission import assign_class
 from fairlead.sim.store import Store, Tree, Version
 
+_NOT_READY = ("node.kubernetes.io/not-ready", "NoSchedule")
 _TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _TOLERATION = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
 _POLICY = "PreemptLowerPriority"
@@ -37,10 +37,19 @@ _OLD_INGRESS_CLASS = "kubernetes.io/ingress.class"
 
 def alone(tree: Tree) -> None:
     """What an object gets whatever else is in the cluster."""
-    if tree["kind"] == "Pod":
+    if tree["kind"] == "Node":
+        _keep_away(tree.setdefault("spec", {}))
+    elif tree["kind"] == "Pod":
         tolerate(tree["spec"])
         if not tree["spec"].get("priorityClassName"):
             tree["spec"].setdefault("preemptionPolicy", _POLICY)
+
+
+def _keep_away(spec: Tree) -> None:
+    """Has nobody put pods on a new node until somebody says that it is ready."""
+    taints: list[Tree] = spec.get("taints") or []
+    if not any((each.get("key"), each.get("effect")) == _NOT_READY for each in taints):
+        spec["taints"] = [*taints, dict(zip(("key", "effect"), _NOT_READY, strict=True))]
 
 
 def among(tree: Tree, store: Store) -> None:
@@ -165,8 +174,6 @@ def _priority(tree: Tree, store: Store) -> None:
     if found is not None:
         said = found.tree()
         value, policy = said.get("value") or 0, said.get("preemptionPolicy") or _POLICY
-    elif wanted in SYSTEM_CLASSES:
-        value = SYSTEM_CLASSES[wanted]
     elif wanted:
         raise forbidden(PODS, name, f"no PriorityClass with name {wanted} was found")
     if wanted:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from fairlead.sim import crd_rules
+from fairlead.sim.defaults_workloads import TEMPLATES
 from fairlead.sim.rules_jobs import select_own
 from fairlead.sim.rules_values import quantity
 from fairlead.sim.storage_admission import protect
@@ -102,7 +103,7 @@ def _nothing(tree: Tree) -> None:
 
 def _daemon_set(tree: Tree) -> None:
     tree["status"] = dict.fromkeys(_DAEMON_NUMBERS, 0)
-    tree["metadata"].setdefault("annotations", {})["deprecated.daemonset.template.generation"] = "1"
+    tree["metadata"].setdefault("annotations", {})[TEMPLATES] = "1"
 
 
 def _budget(tree: Tree) -> None:
@@ -117,16 +118,22 @@ def _autoscaler(tree: Tree) -> None:
 
 
 def _claim(tree: Tree) -> None:
-    """What it is filled from is said in two fields, of which the older one knows only claims and snapshots."""
     protect(tree)
-    spec = tree["spec"]
+    name_source(tree["spec"])
+
+
+def name_source(spec: Tree) -> None:
+    """What a claim is filled from is said in two fields, of which the older one knows only claims and snapshots."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is not None and (source.get("apiGroup") or "", source.get("kind")) not in _SOURCES:
         del spec["dataSource"]
     elif source is not None and reference is None:
-        spec["dataSourceRef"] = {"apiGroup": None} | source
+        spec["dataSourceRef"] = dict(source)
     elif source is None and reference is not None and not reference.get("namespace"):
-        spec["dataSource"] = {"apiGroup": None} | reference
+        spec["dataSource"] = dict(reference)
+    for key in ("dataSource", "dataSourceRef"):
+        if spec.get(key) is not None:
+            spec[key] = {"apiGroup": None} | spec[key]
 
 
 def _job(tree: Tree) -> None:

@@ -21,7 +21,7 @@ def service(tree: Tree) -> None:
     if is_outward(spec):
         unset(spec, "externalTrafficPolicy", "Cluster")
     if spec["type"] in ("ClusterIP", *OUTWARD):
-        unset(spec, "internalTrafficPolicy", "Cluster")
+        absent(spec, "internalTrafficPolicy", "Cluster")
     if spec["type"] == "LoadBalancer":
         absent(spec, "allocateLoadBalancerNodePorts", True)
     service_status(spec, child(tree, "status"))

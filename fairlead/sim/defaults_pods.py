@@ -55,6 +55,19 @@ def fill(tree: Tree) -> None:
             for port in items(container, "ports"):
                 unset(port, "hostPort", port.get("containerPort"))
     pod_spec(spec)
+    if spec["terminationGracePeriodSeconds"] < 0:  # which a template may say
+        spec["terminationGracePeriodSeconds"] = 1
+    if tree.get("status"):
+        pair_addresses(tree["status"])
+
+
+def pair_addresses(status: Tree) -> None:
+    """Has the address of a pod be the first of its addresses, whichever of the two was given."""
+    first, addresses = status.get("podIP"), status.get("podIPs")
+    if first and (not addresses or addresses[0].get("ip") != first):
+        status["podIPs"] = [{"ip": first}]
+    elif addresses and not first:
+        status["podIP"] = addresses[0].get("ip")
 
 
 def _pod_level(spec: Tree, resources: Tree) -> None:
@@ -245,7 +258,7 @@ def _downward(volume: Tree) -> None:
 
 
 def claim_spec(spec: Tree) -> None:
-    unset(spec, "volumeMode", "Filesystem")
+    absent(spec, "volumeMode", "Filesystem")
     amounts(child(spec, "resources"))
 
 

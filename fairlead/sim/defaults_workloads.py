@@ -7,6 +7,7 @@ from fairlead.sim.defaults_values import absent, child, has, items, unset
 from fairlead.sim.store import Tree
 
 _MOST = 2**31 - 1
+TEMPLATES = "deprecated.daemonset.template.generation"
 
 
 def stateful_set(tree: Tree) -> None:
@@ -67,6 +68,8 @@ def daemon_set(tree: Tree) -> None:
         absent(rolling, "maxSurge", 0)
     absent(spec, "revisionHistoryLimit", 10)
     template(spec)
+    # A field of the server's own, which becomes this annotation; it is counted from the creation on.
+    absent(child(tree["metadata"], "annotations"), TEMPLATES, "0")
 
 
 def replication_controller(tree: Tree) -> None:
@@ -97,9 +100,9 @@ def _job(spec: Tree) -> None:
         spec["completions"] = 1
     absent(spec, "parallelism", 1)
     absent(spec, "backoffLimit", 6 if spec.get("backoffLimitPerIndex") is None else _MOST)
-    unset(spec, "completionMode", "NonIndexed")
+    absent(spec, "completionMode", "NonIndexed")
     absent(spec, "suspend", False)
-    unset(spec, "podReplacementPolicy", "Failed" if has(spec, "podFailurePolicy") else "TerminatingOrFailed")
+    absent(spec, "podReplacementPolicy", "Failed" if has(spec, "podFailurePolicy") else "TerminatingOrFailed")
     absent(spec, "manualSelector", False)
     for rule in items(spec.get("podFailurePolicy") or {}, "rules"):
         for pattern in items(rule, "onPodConditions"):

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from fairlead.api.meta import Resource
-from fairlead.sim.errors import Cause, invalid_options, precondition, unsupported, wrong
+from fairlead.kube import clock
+from fairlead.sim.errors import Cause, StatusError, conflict, invalid_options, precondition, unsupported, wrong
 from fairlead.sim.registry import DEFINITIONS, NAMESPACES, Kind
 from fairlead.sim.store import Tree, Version
 
@@ -71,7 +72,7 @@ def plan(kind: Kind, old: Version, tree: Tree, options: Options, now: datetime) 
         if _is_pending(old, options.grace):
             return Plan(None, gone=False)
         graceful = _start_grace(tree, options.grace, now)
-    finalizers = _finalizers(old.head.finalizers, options.propagation)
+    finalizers = _finalizers(old.head.finalizers, options.propagation, orphans=kind.orphans)
     metadata["finalizers"] = finalizers
     if not finalizers:
         del metadata["finalizers"]
@@ -117,9 +118,17 @@ def _definition(tree: Tree, now: datetime) -> Plan:
 def check(resource: Resource, old: Version, options: Options) -> None:
     """Raises when the object is not the one that the options mean."""
     if options.uid and options.uid != old.head.uid:
-        raise precondition(resource, old.head.name, "UID", options.uid, old.head.uid)
+        raise _another(resource, old.head.name, "UID", options.uid, old.head.uid)
     if options.resource_version and options.resource_version != str(old.revision):
-        raise precondition(resource, old.head.name, "ResourceVersion", options.resource_version, str(old.revision))
+        raise _another(resource, old.head.name, "ResourceVersion", options.resource_version, str(old.revision))
+
+
+def _another(resource: Resource, name: str, field: str, wanted: str, found: str) -> StatusError:
+    """Deletions of some kinds are checked in a place of their own, in words of its own."""
+    if resource in (NAMESPACES, DEFINITIONS):
+        why = f"Precondition failed: {field} in precondition: {wanted}, {field} in object meta: {found}"
+        return conflict(resource, name, why)
+    return precondition(resource, name, field, wanted, found)
 
 
 def is_under_way(kind: Kind, old: Version, options: Options) -> bool:
@@ -146,7 +155,7 @@ def _start_grace(tree: Tree, grace: int | None, now: datetime) -> bool:
         known = metadata.get("deletionGracePeriodSeconds") or 0
         if not known or grace is None:
             return False
-        until = datetime.strptime(metadata["deletionTimestamp"], _TIME).replace(tzinfo=now.tzinfo)
+        until = datetime.fromisoformat(metadata["deletionTimestamp"])
         until += timedelta(seconds=grace - known)
         if until < now:
             until, grace = now, min(grace, 1)
@@ -155,7 +164,7 @@ def _start_grace(tree: Tree, grace: int | None, now: datetime) -> bool:
         until = now + timedelta(seconds=grace)
         if "generation" in metadata:
             metadata["generation"] += 1
-    metadata["deletionTimestamp"] = until.strftime(_TIME)
+    metadata["deletionTimestamp"] = clock.seconds(until)
     metadata["deletionGracePeriodSeconds"] = grace
     return True
 
@@ -169,10 +178,14 @@ def _grace_of(pod: Tree, wanted: int | None) -> int:
     return 0 if grace is None else (1 if grace < 0 else int(grace))
 
 
-def _finalizers(known: tuple[str, ...], propagation: str) -> list[str]:
-    """The finalizers that the propagation policy leaves or adds; without a policy they stay as they are."""
+def _finalizers(known: tuple[str, ...], propagation: str, *, orphans: bool = False) -> list[str]:
+    """The finalizers that the propagation policy leaves or adds; without a policy they stay as they are.
+
+    A kind that orphans does so unless the object says something else.
+    """
     if not propagation:
-        return list(known)
+        is_said = ORPHAN in known or FOREGROUND in known
+        return [*known, ORPHAN] if orphans and not is_said else list(known)
     rest = [name for name in known if name not in (ORPHAN, FOREGROUND)]
     added = {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(propagation, [])
     return rest + added

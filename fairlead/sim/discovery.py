@@ -6,6 +6,7 @@ asked for and kept until a definition adds a kind or takes one away.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.sim import health
-from fairlead.sim.registry import NAMESPACES, Kind, Registry
+from fairlead.sim.registry import DEFINITIONS, NAMESPACES, Kind, Registry
 from fairlead.sim.store import Tree
 
 RELEASE = "v1.36.4"
@@ -63,6 +64,10 @@ _ORDER = (
     "flowcontrol.apiserver.k8s.io",
 )
 _ANY_METHOD = ("", "api", "apis")
+
+
+_OLD_STORAGE = {DEFINITIONS: f"{DEFINITIONS.group}/v1beta1"}
+"""Kinds that are stored in a version which is not served."""
 
 
 class Document(Struct, frozen=True):
@@ -214,7 +219,19 @@ def _entries(kind: Kind) -> list[Tree]:
         "kind": resource.kind,
         "verbs": _verbs(kind),
     }
-    return [entry | _names(kind), *(_subresource(kind, name) for name in _parts(kind))]
+    return [entry | _names(kind) | _storage(kind), *(_subresource(kind, name) for name in _parts(kind))]
+
+
+def _storage(kind: Kind) -> Tree:
+    """By which clients tell whether objects are still stored as they were."""
+    if kind.answered:
+        return {}
+    stored = kind.storage
+    version = _OLD_STORAGE.get(stored, f"{stored.group}/{stored.version}")
+    if kind.custom is not None:
+        version = kind.custom.conversion.stored_as
+    content = f"{version}/{stored.kind}".encode()
+    return {"storageVersionHash": base64.b64encode(hashlib.sha256(content).digest()[:8]).decode()}
 
 
 def _names(kind: Kind) -> Tree:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from decimal import Decimal
 
 from msgspec import Struct
 
 from fairlead.api.meta import Resource
 
 CHANGED = "the object has been modified; please apply your changes to the latest version and try again"
-_LARGEST_PLAIN = 1e21
+_MOST_PLACES, _MOST_ZEROS = 6, 4
 _ASCII_ENDS, _SHORT_ENDS = 0x80, 0x10000
 _ESCAPES = {
     **dict(zip("\a\b\f\n\r\t\v", ("\\a", "\\b", "\\f", "\\n", "\\r", "\\t", "\\v"), strict=True)),
@@ -293,12 +294,29 @@ def shown(value: object) -> str:
     """A value as the server prints it in a sentence: what is more than a word or a number, as Go writes JSON."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_PLAIN:
-        return str(int(value))
+    if isinstance(value, float):
+        return _go_float(value)
     if isinstance(value, str):
         return quoted(value)
-    written = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    return written.translate(_JSON_ESCAPES) if isinstance(value, dict | list | tuple) else written
+    return _as_json(value)
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).translate(_JSON_ESCAPES)
+
+
+def _go_float(value: float) -> str:
+    """The fewest digits that tell the number, with an exponent where there are more than six places or than four zeros.
+
+    1.5, 100000, 1e+06, 1.2345678e+07, 0.0001, 1e-05
+    """
+    _, digits, places = Decimal(repr(value)).normalize().as_tuple()
+    exponent = len(digits) + int(places) - 1
+    if not value or -_MOST_ZEROS <= exponent < _MOST_PLACES:
+        return str(int(value)) if value.is_integer() else repr(value)
+    rest = "".join(map(str, digits[1:]))
+    mantissa = f"{'-' if value < 0 else ''}{digits[0]}{'.' if rest else ''}{rest}"
+    return f"{mantissa}e{exponent:+03d}"
 
 
 def _with(text: str, detail: str) -> str:
@@ -317,7 +335,9 @@ def not_allowed(field: str, detail: str) -> Cause:
     return Cause("FieldValueForbidden", _with("Forbidden", detail), field)
 
 
-def unsupported(field: str, value: object, supported: Sequence[str]) -> Cause:
+def unsupported(field: str, value: object, supported: Sequence[str], *, named: bool = True) -> Cause:
+    """A choice that there is not; a text whose type has a name of its own is written as JSON."""
     values = ", ".join(quoted(text) for text in supported)
-    text = f"Unsupported value: {shown(value)}: supported values: {values}"
+    told = _as_json(value) if named else shown(value)
+    text = f"Unsupported value: {told}: supported values: {values}"
     return Cause("FieldValueNotSupported", text, field)

@@ -15,12 +15,14 @@ from msgspec import Struct
 
 from fairlead.api.meta import Resource
 from fairlead.kube.request import Request
+from fairlead.sim import embedded, numbers, wordings
 from fairlead.sim.custom import Custom, go_text
 from fairlead.sim.errors import StatusError, bad_request, invalid, invalid_options, unsupported, wrong
 from fairlead.sim.patch import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from fairlead.sim.registry import Kind
 from fairlead.sim.schema import prune
 from fairlead.sim.store import Tree
+from fairlead.sim.strategic import Patched
 from fairlead.sim.subresources import SCALE
 from fairlead.sim.typed import type_of
 from fairlead.sim.typed_faults import Undecodable
@@ -73,10 +75,28 @@ class _Examiner(Struct, frozen=True):
 
     def custom(self, tree: Tree) -> Tree:
         """A custom resource."""
+        if numbers.are_unusual(self.request.body):
+            if number := numbers.impossible(self.request.body):
+                raise self._refusal(tree, f"json: cannot unmarshal number {number} into Go value of type float64")
+            tree = numbers.read(tree)
+        if self.definition is not None and (why := embedded.problem(tree, self.definition.root)):
+            raise self._refusal(tree, why)
         if self.wish != "Ignore" and self.definition is not None:
-            unknown = [f'unknown field "{path}"' for path in prune(copy.deepcopy(tree), self.definition.root)]
-            self._tell(tree, self._body_problems() + unknown)
+            self._tell(tree, self._body_problems() + [f'unknown field "{path}"' for path in self._unknown(tree)])
         return tree
+
+    def _unknown(self, tree: Tree) -> list[str]:
+        """Fields that the schema of the tree's own version does not have; of a version that is none, all but a few."""
+        assert self.definition is not None  # noqa: S101  which the caller has looked at
+        version = tree.get("apiVersion") or self.shown.api_version
+        root = (
+            self.definition.root
+            if version == self.shown.api_version
+            else self.definition.conversion.schemas.get(version)
+        )
+        if root is None:
+            return sorted(key for key in tree if key not in ("apiVersion", "kind", "metadata"))
+        return prune(copy.deepcopy(tree), root)
 
     def typed(self, tree: Tree) -> Tree:
         """An object of a built-in kind; one that says to be something else is refused elsewhere."""
@@ -98,6 +118,9 @@ class _Examiner(Struct, frozen=True):
         except Undecodable as error:
             raise self._refusal(tree, str(error)) from None
         self._tell(tree, problems + unknown)
+        heard = wordings.listen(shown.kind)
+        if heard is not None:
+            made.wording = heard(self.request, tree)
         return made
 
     def _body_problems(self) -> list[str]:
@@ -117,10 +140,7 @@ class _Examiner(Struct, frozen=True):
 
     def _refusal(self, tree: Tree, why: str) -> StatusError:
         if self.request.method == "PATCH":
-            is_strategic = self.content == STRATEGIC_PATCH
-            patch = (
-                go_text(msgspec.json.decode(self.request.body)) if is_strategic else msgspec.json.encode(tree).decode()
-            )
+            patch = go_text(tree.patch) if isinstance(tree, Patched) else msgspec.json.encode(tree).decode()
             return invalid(_NOTHING, "", [wrong("patch", patch, why)])
         if self.shown is SCALE and self.definition is not None:
             return bad_request(_NO_SCALE)

@@ -112,10 +112,14 @@ def fits_format(text: str, name: str) -> bool:
 _NUMBER_FORMATS = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
+def is_known(kind: str, name: str) -> bool:
+    """Whether the server knows the format for values of a type."""
+    if kind in ("", "string"):
+        return name.replace("-", "") in _FORMATS
+    return name in _NUMBER_FORMATS.get(kind, ())
+
+
 def known_format(node: Node) -> str:
     """The format, where the server knows it for the type."""
-    if not node.format:
-        return ""
-    if node.types in ((), ("string",)):
-        return node.format if node.format.replace("-", "") in _FORMATS else ""
-    return node.format if node.format in _NUMBER_FORMATS.get(node.types[0], ()) else ""
+    kind = node.types[0] if node.types else ""
+    return node.format if node.format and is_known(kind, node.format) else ""

@@ -15,6 +15,7 @@ _DIGITS = frozenset(b"0123456789")
 _VALUE = "looking for beginning of value"
 _KEY = "looking for beginning of object key string"
 _QUOTED = {"'": "'\\''", '"': "'\"'", "\n": "'\\n'", "\t": "'\\t'", "\r": "'\\r'", "\\": "'\\\\'"}
+_HEAD = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 _QUOTED |= {"\a": "'\\a'", "\b": "'\\b'", "\f": "'\\f'", "\v": "'\\v'"}
 
 
@@ -29,6 +30,11 @@ def problem(text: bytes) -> str:
     except _Wrong as wrong:
         return str(wrong)
     return ""
+
+
+def not_an_object(value: object) -> str:
+    """What Go says of a value in which it looks for what it is."""
+    return f"json: cannot unmarshal {kind_of(value)} into Go value of type {_HEAD}"
 
 
 def kind_of(value: object) -> str:
@@ -98,10 +104,10 @@ class _Scan:
                 return
 
     def _enter(self, kind: str) -> None:
-        self._at += 1
         self._open.append(kind)
         if len(self._open) > _DEEPEST:
-            raise _Wrong("exceeded max depth")
+            raise self._fail("exceeded max depth")
+        self._at += 1
 
     def _leave(self) -> None:
         self._at += 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from urllib.parse import unquote
 
 import msgspec
 from msgspec import Struct
@@ -31,6 +32,7 @@ from fairlead.sim.access import (
 from fairlead.sim.errors import StatusError, bad_request
 
 _PREFIX = "impersonate-"
+_EXTRA = "extra-"
 _AUTHENTICATION = "authentication.k8s.io"
 _NODE = re.compile(r"system:node:([a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*)")
 
@@ -79,6 +81,7 @@ class Impersonation:
 def _wanted(request: Request) -> User | None:
     """As the headers say, with nothing added; None when they say nothing."""
     name, uid, groups = "", "", []
+    extra: dict[str, list[str]] = {}
     for header, value in request.headers:
         lower = header.lower()
         if not lower.startswith(_PREFIX):
@@ -90,17 +93,25 @@ def _wanted(request: Request) -> User | None:
                 uid = uid or value
             case "group":
                 groups.append(value)
-            case other if other.startswith("extra-"):
-                raise bad_request(f"the embedded cluster keeps no extra fields of users: leave out the header {header}")
-    if not name and (uid or groups):
-        listed = f"[]string{{{', '.join(json.dumps(group) for group in groups)}}}" if groups else "[]string(nil)"
-        shown = f'&user.DefaultInfo{{Name:"", UID:{json.dumps(uid)}, Groups:{listed}, Extra:map[string][]string(nil)}}'
+            case other if other.startswith(_EXTRA):
+                extra.setdefault(unquote(other.removeprefix(_EXTRA)), []).append(value)
+    if not name and (uid or groups or extra):
+        more = ", ".join(f"{json.dumps(key)}:{_listed(extra[key])}" for key in sorted(extra))
+        fields = f"map[string][]string{{{more}}}" if extra else "map[string][]string(nil)"
+        shown = f'&user.DefaultInfo{{Name:"", UID:{json.dumps(uid)}, Groups:{_listed(groups)}, Extra:{fields}}}'
         raise bad_request(f"requested {shown} without impersonating a user name")
-    return User(name, tuple(groups), uid) if name else None
+    if not name:
+        return None
+    return User(name, tuple(groups), uid, tuple((key, tuple(extra[key])) for key in sorted(extra)))
+
+
+def _listed(values: list[str]) -> str:
+    """As Go prints a list."""
+    return f"[]string{{{', '.join(json.dumps(each) for each in values)}}}" if values else "[]string(nil)"
 
 
 def _modes(wanted: User) -> Iterator[Mode]:
-    only_name = not wanted.groups and not wanted.uid
+    only_name = not wanted.groups and not wanted.uid and not wanted.extra
     if _NODE.fullmatch(wanted.name):
         if only_name:
             yield Mode("arbitrary-node")
@@ -124,7 +135,24 @@ def _checked(access: Access, user: User, wanted: User, mode: Mode, asked: Attrib
         if mode.name and group in ("", MASTERS):
             raise refused(user, right, f"impersonating the {group or 'empty string'} group is not allowed")
         access.demand(user, right)
+    for key, values in wanted.extra:
+        right = Attributes(mode.verb, _AUTHENTICATION, "userextras", key)
+        if mode.name and (why := _bad_extra(key, values)):
+            raise refused(user, msgspec.structs.replace(right, subresource=""), why)
+        for value in values:
+            access.demand(user, msgspec.structs.replace(right, name=value))
     return msgspec.structs.replace(wanted, groups=_groups(wanted, mode))
+
+
+def _bad_extra(key: str, values: tuple[str, ...]) -> str:
+    """Why a mode of single verbs does not take a field; the plain one takes all."""
+    if not key:
+        return "impersonating the empty string key in extra is not allowed"
+    domain, slash, path = key.partition("/")
+    if not (domain and slash and path):
+        why = f'extra.key: Invalid value: {json.dumps(key)}: must be a domain-prefixed path (such as "acme.io/foo")'
+        return f"impersonating an invalid key in extra is not allowed: {why}"
+    return "impersonating the empty string value in extra is not allowed" if "" in values else ""
 
 
 def _naming(name: str, mode: Mode) -> Attributes:

@@ -215,11 +215,18 @@ def _list_causes(query: Query) -> list[Cause]:
     return causes
 
 
+def begins_with_state(query: Query) -> bool:
+    """Whether a watch tells of all objects first, because it asks for that or names no version to begin at."""
+    if query.initial_events is not None or query.match:
+        return query.initial_events is True
+    return query.resource_version in ("", "0")
+
+
 def _watch_causes(query: Query) -> list[Cause]:
     """The same for a watch."""
     causes: list[Cause] = []
     match, initial = query.match, query.initial_events
-    if query.resource_version in ("", "0") and initial is None and not match:
+    if initial is None and begins_with_state(query):
         match, initial = NOT_OLDER, True
     if initial is not None and match != NOT_OLDER:
         causes.append(_forbidden("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))

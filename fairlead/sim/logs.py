@@ -120,13 +120,13 @@ def _shown(lines: list[Line], options: Options) -> bytes:
 
 
 def _container(pod: Tree, wanted: str) -> str:
-    """The container that is meant; a pod with one needs no name."""
+    """The container that is meant; a pod with one needs no name, whatever came before it and was put into it."""
     names = [each["name"] for key in _LISTS for each in pod["spec"].get(key) or ()]
-    name = pod["metadata"]["name"]
+    name, usual = pod["metadata"]["name"], pod["spec"]["containers"]
     if not wanted:
-        if len(names) > 1:
+        if len(usual) > 1:
             raise bad_request(f"a container name must be specified for pod {name}, choose one of: [{' '.join(names)}]")
-        return str(names[0])
+        return str(usual[0]["name"])
     if wanted not in names:
         raise bad_request(f"container {wanted} is not valid for pod {name}")
     return wanted

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from fairlead.kube.calls import Call, Caller, Handler, NoReply, Reply
+from fairlead.kube.calls import Call, Caller, Handler, NoReply, Reply, TooLate
 from fairlead.kube.redirects import following
 
 _PORTS = {"http": 80, "https": 443}
@@ -54,7 +54,7 @@ class Network:
             async with asyncio.timeout(call.timeout):
                 return await following(self._send, call)
         except TimeoutError:
-            raise NoReply(f"{call.shown}: no answer in {call.timeout:g} seconds") from None
+            raise TooLate(f"{call.shown}: no answer in {call.timeout:g} seconds") from None
 
     async def _send(self, call: Call) -> Reply:
         try:

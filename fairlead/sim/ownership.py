@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from fairlead.sim import comparing, fieldsets, merging, typecheck
 from fairlead.sim.comparing import Comparison
 from fairlead.sim.converting import Converting
-from fairlead.sim.errors import internal
+from fairlead.sim.errors import StatusError, internal
 from fairlead.sim.fieldsets import NOTHING, Fields
 from fairlead.sim.owners import Owner, Owners, identity
 from fairlead.sim.places import Place
@@ -27,6 +27,7 @@ NEVER_OWNED: Fields = frozenset(
     [("f:apiVersion",), ("f:kind",), ("f:metadata",)]
     + [("f:metadata", fieldsets.field(name)) for name in (*_METADATA, *_METADATA_SYSTEM)]
 )
+_PRUNING = "failed to prune fields"
 
 
 class Conflicts(Exception):
@@ -53,19 +54,24 @@ class Scope(Struct, frozen=True, eq=False):
         assert found is not None  # noqa: S101  the version of a request is served
         return found
 
-    def converted(self, trees: Sequence[Tree], version: str) -> Converting[list[Tree]]:
-        """The trees in another version; there they must be what its schema knows."""
-        made = yield from self.convert(trees, version)
-        for old, new in zip(trees, made, strict=True):
-            place = self.place(version)
-            if place is not None and old["apiVersion"] != version and (why := typecheck.problem(place, new)):
-                raise internal(why)
+    def converted(self, tree: Tree, version: str, doing: str = "") -> Converting[Tree]:
+        """The tree in another version; there it must be what its schema knows. A failure tells what was being done."""
+        if tree["apiVersion"] == version:
+            return tree
+        try:
+            [made] = yield from self.convert([tree], version)
+        except StatusError as error:
+            raise (internal(f"{doing}: {error.message}") if doing else error) from None
+        place = self.place(version)
+        if place is not None and (why := typecheck.problem(place, made)):
+            raise internal(f"{doing}: {why}" if doing else why)
         return made
 
 
 def updated(scope: Scope, live: Tree, new: Tree, owners: Owners) -> Converting[tuple[Owners, Fields]]:
     """What the owners are left with when `live` becomes `new`, and the fields that whoever does it comes to own."""
-    left, change = yield from _settled(scope, live, new, _reconciled(scope, owners), "", force=True)
+    known = yield from _reconciled(scope, live, owners)
+    left, change = yield from _settled(scope, live, new, known, "", force=True)
     mine = fieldsets.without(change.modified | change.added, scope.ignored(scope.version))
     return left, mine - NEVER_OWNED
 
@@ -78,7 +84,7 @@ def applied(
     `me` is who applies; its fields are replaced by those of the configuration.
     """
     place, name = scope.here(), identity(me.manager, me.operation, "", me.subresource)
-    known = _reconciled(scope, owners)
+    known = yield from _reconciled(scope, live, owners)
     new = merging.merge(place, live, config)
     last = known.get(name)
     mine = fieldsets.without(comparing.fields_of(place, config), scope.ignored(scope.version))
@@ -94,12 +100,16 @@ def applied(
     return None if comparing.equal(live, new) else new, left
 
 
-def _reconciled(scope: Scope, owners: Owners) -> Owners:
-    """The owners as the schemas have them by now."""
+def _reconciled(scope: Scope, live: Tree, owners: Owners) -> Converting[Owners]:
+    """The owners as the schemas have them by now; the object must have a form in the versions of all of them."""
     known: Owners = {}
+    tried = [scope.version]
     for name, owner in owners.items():
         place = scope.place(owner.version)
         if place is not None:
+            if owner.version not in tried:
+                yield from scope.converted(live, owner.version)
+                tried.append(owner.version)
             known[name] = replace(owner, fields=merging.reconciled(place, owner.fields))
     return known
 
@@ -132,7 +142,8 @@ def _change_in(scope: Scope, live: Tree, new: Tree, version: str) -> Converting[
     """The change as seen in another version."""
     place = scope.place(version)
     assert place is not None  # noqa: S101  owners in versions that are gone have been left out
-    old, made = yield from scope.converted([live, new], version)
+    old = yield from scope.converted(live, version, "failed to convert old object")
+    made = yield from scope.converted(new, version, "failed to convert new object")
     return comparing.compare(place, old, made).without(scope.ignored(version))
 
 
@@ -141,16 +152,18 @@ def _pruned(scope: Scope, merged: Tree, owners: Owners, last: Owner) -> Converti
     place = scope.place(last.version)
     if place is None:
         return merged
-    [merged] = yield from scope.converted([merged], last.version)
+    why = f"{_PRUNING}: failed to convert merged object to last applied version"
+    merged = yield from scope.converted(merged, last.version, why)
     wanted = merging.with_parents(place, last.fields)
     pruned = merging.remove(place, merged, wanted)
     pruned = yield from _with_owned(scope, merged, pruned, owners, last.version)
     # What nobody owns, or an updater does, has not been applied and stays.
-    [back] = yield from scope.converted([pruned], last.version)
+    why = f"{_PRUNING}: failed add back dangling items: failed to convert pruned object to last applied version"
+    back = yield from scope.converted(pruned, last.version, why)
     whole = merging.with_parents(place, comparing.fields_of(place, merged))
     kept = merging.with_parents(place, comparing.fields_of(place, back))
-    [made] = yield from scope.converted([merging.remove(place, merged, (whole - kept) & wanted)], scope.version)
-    return made
+    left = merging.remove(place, merged, (whole - kept) & wanted)
+    return (yield from scope.converted(left, scope.version, _PRUNING))
 
 
 def _with_owned(scope: Scope, merged: Tree, pruned: Tree, owners: Owners, first: str) -> Converting[Tree]:
@@ -165,8 +178,9 @@ def _with_owned(scope: Scope, merged: Tree, pruned: Tree, owners: Owners, first:
         place = scope.place(version)
         if place is None:
             continue
-        [merged] = yield from scope.converted([merged], version)
-        [pruned] = yield from scope.converted([pruned], version)
+        why = f"{_PRUNING}: failed add back owned items: failed to convert"
+        merged = yield from scope.converted(merged, version, f"{why} merged object at version {version}")
+        pruned = yield from scope.converted(pruned, version, f"{why} pruned object at version {version}")
         whole = merging.with_parents(place, comparing.fields_of(place, merged))
         kept = merging.with_parents(place, comparing.fields_of(place, pruned))
         pruned = merging.remove(place, merged, whole - (kept | merging.with_parents(place, owned[version])))

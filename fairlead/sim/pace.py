@@ -14,14 +14,20 @@ class PacedLoop(asyncio.SelectorEventLoop):
     """An event loop on which every second takes a `speed`-th of one; the time of day runs on from `start`."""
 
     def __init__(self, speed: float = 1.0, *, start: datetime | None = None) -> None:
-        self._speed = speed
-        self._began = time.monotonic()
+        self._hurried = _Hurried(speed)
+        self._began = self._since = self._passed = time.monotonic()
         self._start = start or datetime.now(UTC)
-        super().__init__(_Hurried(speed))
+        super().__init__(self._hurried)
+
+    def run_at(self, speed: float) -> None:
+        """Goes on at another speed from now."""
+        self._passed = self.time()
+        self._since = time.monotonic()
+        self._hurried.speed = speed
 
     def time(self) -> float:
         """Seconds that only grow."""
-        return self._began + (time.monotonic() - self._began) * self._speed
+        return self._passed + (time.monotonic() - self._since) * self._hurried.speed
 
     def wall(self) -> datetime:
         """Time of day."""
@@ -32,7 +38,7 @@ class _Hurried(selectors.BaseSelector):
     """Waits for files as long as the loop means it: its seconds are shorter."""
 
     def __init__(self, speed: float) -> None:
-        self._speed = speed
+        self.speed = speed
         self._selector = selectors.DefaultSelector()
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
@@ -45,7 +51,7 @@ class _Hurried(selectors.BaseSelector):
         return self._selector.modify(fileobj, events, data)
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        return self._selector.select(None if timeout is None else timeout / self._speed)
+        return self._selector.select(None if timeout is None else timeout / self.speed)
 
     def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
         return self._selector.get_map()

@@ -14,8 +14,9 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from fairlead.sim import go_json
+from fairlead.sim import go_json, numbers
 from fairlead.sim import strategic as merging
+from fairlead.sim.equality import same
 from fairlead.sim.errors import StatusError, bad_request, too_large, unknown_format, unprocessable, unsupported_patch
 from fairlead.sim.store import Tree
 
@@ -25,6 +26,7 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 _CUSTOM_PATCHES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 _MOST_OPERATIONS = 10000
+_MOST_COPIED = 3 * 1024 * 1024
 _OBJECT = "map[string]interface {}"
 _OPERATION = "handlers.jsonPatchOp"
 
@@ -94,6 +96,8 @@ def _decoded(body: bytes, prefix: str) -> Any:
     """Whatever a body says that is JSON; refuses all else."""
     if why := go_json.problem(body):
         raise bad_request(prefix + why)
+    if number := numbers.impossible(body):
+        raise bad_request(f"{prefix}json: cannot unmarshal number {number} into Go value of type float64")
     try:
         return json.loads(body.decode(errors="replace"))
     except RecursionError:
@@ -104,13 +108,21 @@ def merged(target: object, changes: Tree) -> Tree:
     """RFC 7386: null removes, objects merge, everything else replaces."""
     made: Tree = dict(target) if isinstance(target, dict) else {}
     for key, value in changes.items():
+        current = made.get(key)
         if value is None:
             made.pop(key, None)
-        elif isinstance(value, dict):
-            made[key] = merged(made.get(key), value)
+        elif isinstance(current, dict):
+            made[key] = merged(current, value) if isinstance(value, dict) else value
         else:
-            made[key] = value
+            made[key] = _without_nulls(value)
     return made
+
+
+def _without_nulls(value: Any) -> Any:
+    """What a merge patch sets anew: no field of it is null, not even within lists, whose own items may be."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
 def _json_patch(body: bytes) -> Patch:
@@ -121,9 +133,12 @@ def _json_patch(body: bytes) -> Patch:
 
     def apply(tree: Tree) -> Tree:
         document = copy.deepcopy(tree)
+        copied = 0
         try:
             for operation in operations:
-                _step(document, operation)
+                copied += _step(document, operation)
+                if copied > _MOST_COPIED:
+                    raise _Impossible
         except _Impossible:
             raise unprocessable() from None
         return document
@@ -155,13 +170,13 @@ def _mistyped(value: object, what: str) -> StatusError:
     return bad_request(f"error decoding patch: json: cannot unmarshal {go_json.kind_of(value)} into Go {what}")
 
 
-def _step(document: Tree, operation: Operation) -> None:
-    """Carries out one operation; as the server's library has it, what a map lacks is null in it."""
+def _step(document: Tree, operation: Operation) -> int:
+    """Carries out one operation and tells how many bytes it copied; what a map lacks is null in it."""
     value = None if operation.value is UNSET else copy.deepcopy(operation.value)
     if operation.op == "replace" and not operation.path and isinstance(value, dict):
         document.clear()
         document.update(value)
-        return
+        return 0
     node, key = _place(document, operation.path)
     match operation.op:
         case "add":
@@ -177,22 +192,14 @@ def _step(document: Tree, operation: Operation) -> None:
             _remove(*source)
             _add(*_place(document, operation.path), value)
         case "copy":
-            _add(node, key, copy.deepcopy(_found(*_place(document, operation.source))))
+            text = msgspec.json.encode(_found(*_place(document, operation.source)))
+            _add(node, key, msgspec.json.decode(text))
+            return len(text)
         case "test" if same(_found(node, key), value):
             pass
         case _:
             raise _Impossible
-
-
-def same(left: Any, right: Any) -> bool:
-    """Equality of JSON, in which true is not 1."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(same(*pair) for pair in zip(left, right, strict=True))
-    return bool(left == right)
+    return 0
 
 
 def _place(document: Tree, path: str) -> tuple[Any, str]:

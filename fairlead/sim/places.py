@@ -22,15 +22,6 @@ _SCALARS = {"integer": "numeric", "number": "numeric", "boolean": "boolean"}
 _OBJECT_META = "meta.v1.ObjectMeta"
 _QUANTITY = "api.resource.Quantity"
 _RAW = "runtime.RawExtension"
-# Fields that need not be there, and are shown nevertheless.
-_SHOWN_EMPTY = {
-    "apis.apiextensions.v1.CustomResourceDefinitionStatus": ("conditions", "storedVersions"),
-    "autoscaling.v2.HorizontalPodAutoscalerStatus": ("currentMetrics",),
-    "core.v1.ProjectedVolumeSource": ("sources",),
-    "discovery.v1.EndpointSlice": ("endpoints", "ports"),
-    "rbac.v1.ClusterRole": ("rules",),
-    "rbac.v1.Role": ("rules",),
-}
 _STRING: Tree = {"type": "string"}
 
 
@@ -216,22 +207,6 @@ class Schemas:
         place.fields |= self._object_fields()
         return place
 
-    def blank(self, name: str) -> Tree:
-        """An object of a type as the server has it before anything is set: its structs, and what is never left out."""
-        schema = self._types[name]
-        needed = (*(schema.get("required") or ()), *_SHOWN_EMPTY.get(name, ()))
-        made: Tree = {}
-        for field, each in (schema.get("properties") or {}).items():
-            default = each.get("default")
-            inner = each.get("$ref")
-            if default == {} and isinstance(inner, str):
-                made[field] = self.blank(inner)
-            elif default is not None and not default:
-                made[field] = default
-            elif default is None and field in needed:
-                made[field] = None
-        return made
-
 
 def _copy(source: Place, target: Place) -> None:
     for name in Place.__slots__:
@@ -261,10 +236,15 @@ def built_in(api_version: str, kind: str) -> Place | None:
     return None if name is None else _schemas().named(name)
 
 
-@cache
-def blank(api_version: str, kind: str) -> Tree:
-    """What an object of a built-in kind is compared with when it is created; not to be changed."""
-    return _schemas().blank(_file().kinds[f"{api_version} {kind}"])
+def struct_of(api_version: str, kind: str) -> str:
+    """The name of the type of a built-in kind; empty for one that the release does not have."""
+    return _file().kinds.get(f"{api_version} {kind}", "")
+
+
+def fields_of(struct: str) -> dict[str, Tree]:
+    """The schemas of the fields of a type, by name."""
+    found: dict[str, Tree] = (_file().types.get(struct) or {}).get("properties") or {}
+    return found
 
 
 def custom(schema: Mapping[str, Any]) -> Place:

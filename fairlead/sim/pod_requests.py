@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fairlead.api.meta import LabelSelector, Resource
-from fairlead.sim import deletion, subresources
+from fairlead.sim import deletion, subresources, tracking
 from fairlead.sim.asking import MUTATING, VALIDATING, Question, Write, reviewed, unreviewed
 from fairlead.sim.budgets import SYNC_FAILED, condition_in, note_allowance
 from fairlead.sim.errors import (
@@ -20,6 +20,7 @@ from fairlead.sim.errors import (
     invalid,
     invalid_options,
     precondition,
+    required,
     unsupported,
     wrong,
 )
@@ -43,9 +44,9 @@ def bind(writes: Writes, namespace: str, name: str, binding: Tree, *, user: str,
     question = _review(writes, "binding", BINDING, namespace, name, binding, dry_run)
     binding = (yield from reviewed(question)) or binding
     _same_name(binding, name, "Binding")
-    if not (binding.get("target") or {}).get("name"):
-        # The server reports this rule without a Status of its own.
-        raise internal("target.name: Required value")
+    if problems := _bad_target(binding.get("target") or {}):
+        # The server reports these rules without a Status of its own.
+        raise internal(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
     yield replace(question, phase=VALIDATING, object=binding)
     old = writes.current(question.kind, namespace, name)
     version = (binding.get("metadata") or {}).get("resourceVersion") or ""
@@ -55,6 +56,15 @@ def bind(writes: Writes, namespace: str, name: str, binding: Tree, *, user: str,
     if not dry_run:
         writes.store.table(PODS).write(pod, old, Author(user, "create", "binding"))
     return _success()
+
+
+def _bad_target(target: Tree) -> list[str]:
+    causes = []
+    if target.get("kind") not in (None, "", "Node"):
+        causes.append(unsupported("target.kind", target["kind"], ("Node", "<empty>")))
+    if not target.get("name"):
+        causes.append(required("target.name"))
+    return [f"{cause.field}: {cause.message}" for cause in causes]
 
 
 def evict(writes: Writes, namespace: str, name: str, eviction: Tree, *, user: str, dry_run: bool = False) -> Write:
@@ -160,6 +170,8 @@ def _spend(writes: Writes, pod: Version, dry_run: bool) -> bool:
     status["disruptedPods"] = (status.get("disruptedPods") or {}) | {pod.head.name: timestamp()}
     if not status["disruptionsAllowed"]:
         note_allowance(status)
+    subject = tracking.Subject(writes.registry.kind(DISRUPTION_BUDGETS), "status")
+    tracking.written_by(tracking.SERVER, subject, found[0].tree(), tree)
     table.write(tree, found[0], Author("system:apiserver", "update", "status"))
     return True
 

@@ -65,7 +65,7 @@ class Annotation(Struct, frozen=True, rename="camel"):
     value_expression: str
 
 
-class _PolicySpec(Struct, frozen=True, rename="camel"):
+class PolicySpec(Struct, frozen=True, rename="camel"):
     match_constraints: MatchResources = MatchResources()
     failure_policy: str = "Fail"
     param_kind: ParamKind | None = None
@@ -83,7 +83,7 @@ class _BindingSpec(Struct, frozen=True, rename="camel"):
 
 
 class _Policy(Struct, frozen=True):
-    spec: _PolicySpec
+    spec: PolicySpec
 
 
 class _Binding(Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,11 +15,17 @@ from fairlead.sim.converting import Answers, answered, shown
 from fairlead.sim.errors import StatusError
 from fairlead.sim.matching import Matching, is_labelled
 from fairlead.sim.policies import Binding, Denial, MatchResources, ParamRef, Policy, binding_of, refusal
-from fairlead.sim.registry import ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, NAMESPACES, Kind, Registry
+from fairlead.sim.registry import ADMISSION, ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, NAMESPACES, Kind, Registry
 from fairlead.sim.reviewing import Asker, View, request_of
 from fairlead.sim.store import Store, Tree, Version
 
-Converted = Callable[[Kind, Kind, Tree | None], Awaitable[Tree | None]]
+UNJUDGED = (
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+)
+"""Kinds of the group of admission that no policy is about."""
 _NO_PARAMS = "no params found for policy binding with `Deny` parameterNotFoundAction"
 _NO_NAMESPACE = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
 _ODD_NAMESPACE = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
@@ -70,10 +76,11 @@ class Policies:
             self._compiled[version.revision] = Policy(version)
         return self._compiled[version.revision]
 
-    async def ask(
-        self, question: Question, asker: Asker, warnings: list[str], converted: Converted, convert: Answers
-    ) -> None:
-        """Raises the denial that the request meets, if any; adds what is only warned about to the list."""
+    async def ask(self, question: Question, asker: Asker, warnings: list[str], convert: Answers) -> None:
+        """Raises the denial that the request meets, if any; adds what is only warned about to the list.
+
+        Nothing but a conversion is waited for.
+        """
         refusals: list[StatusError] = []
         for policy, bindings in self._bound():
             kind = self._kind(policy.spec.match_constraints, question)
@@ -98,7 +105,7 @@ class Policies:
                         refusals.append(refusal(question, policy.name, binding.name, denial))
                     continue
                 if values is None:
-                    values = await self._values(kind, question, asker, converted)
+                    values = await self._values(kind, question, asker, convert)
                 for param in found:
                     given = values if params is None else {**values, "params": param}
                     refusals += _acted(policy, binding, question, given, warnings)
@@ -107,7 +114,9 @@ class Policies:
 
     def _kind(self, wanted: MatchResources, question: Question) -> Kind | None:
         """The kind that the policy wants to see; None when the request is none of its business."""
-        changed = question.object
+        changed, asked = question.object, question.kind.resource
+        if asked.group == ADMISSION and asked.kind in UNJUDGED:
+            return None
         if not self._matching.in_namespace(wanted.namespace_selector, question, changed):
             return None
         if not is_labelled(wanted.object_selector, question, changed):
@@ -118,10 +127,10 @@ class Policies:
             return question.kind
         return self._matching.kind(wanted.resource_rules, wanted.match_policy, question)
 
-    async def _values(self, kind: Kind, question: Question, asker: Asker, converted: Converted) -> dict[str, Any]:
+    async def _values(self, kind: Kind, question: Question, asker: Asker, convert: Answers) -> dict[str, Any]:
         own = question.kind
         if kind is not own:
-            trees = [await converted(own, kind, tree) for tree in (question.object, question.old)]
+            trees = [await views.moved(own, kind, tree, convert) for tree in (question.object, question.old)]
             question = replace(question, object=trees[0], old=trees[1])
         shown_as = question.shown if question.shown != own.resource else kind.resource
         request = request_of(View(kind, shown_as), question, asker)

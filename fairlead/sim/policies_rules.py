@@ -12,7 +12,7 @@ from fairlead.sim.cel_words import RESERVED
 from fairlead.sim.errors import Cause, not_allowed, required, unsupported, wrong
 from fairlead.sim.match_conditions import causes_of, expression_causes, variables
 from fairlead.sim.rules_labels import selector
-from fairlead.sim.rules_values import duplicate, each, one_of, qualified, subdomain
+from fairlead.sim.rules_values import duplicate, each, given, one_of, qualified, subdomain
 from fairlead.sim.store import Tree
 
 _NAME = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
@@ -33,7 +33,7 @@ _BOTH = (
 def policy(tree: Tree) -> Iterable[Cause]:
     """Broken rules of a policy, defaults filled in."""
     spec, name = tree.get("spec") or {}, tree["metadata"].get("name") or ""
-    yield from one_of(spec.get("failurePolicy"), ("Fail", "Ignore"), "spec.failurePolicy")
+    yield from given(spec.get("failurePolicy"), ("Fail", "Ignore"), "spec.failurePolicy")
     params = spec.get("paramKind") is not None
     if params:
         yield from _param_kind(spec["paramKind"], "spec.paramKind")
@@ -80,7 +80,7 @@ def _param_kind(kind: Tree, at: str) -> Iterator[Cause]:
 
 def _matched(found: Tree, at: str) -> Iterator[Cause]:
     """Broken rules of which requests are meant."""
-    yield from one_of(found.get("matchPolicy"), ("Equivalent", "Exact"), f"{at}.matchPolicy")
+    yield from given(found.get("matchPolicy"), ("Equivalent", "Exact"), f"{at}.matchPolicy")
     for key in ("namespaceSelector", "objectSelector"):
         if found.get(key) is None:
             yield required(f"{at}.{key}")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from fairlead.sim import applying, defaults, tracking
 from fairlead.sim.converting import Converting, copied
+from fairlead.sim.equality import identical
 from fairlead.sim.managers import Manager
 from fairlead.sim.parts import Part
 from fairlead.sim.store import Tree, Version
@@ -20,8 +21,7 @@ def first_entries(part: Part, sent: Tree, new: Tree, manager: Manager, *, applie
     subject = Subject(part.kind)
     if applied:
         return (yield from applying.applied_new(manager, subject, sent))
-    entries = (sent.get("metadata") or {}).get("managedFields")
-    return (yield from tracking.created(manager, subject, _decoded(part, new), entries))
+    return (yield from tracking.created(manager, subject, _decoded(part, new), _said(part, sent)))
 
 
 def proposed(
@@ -33,15 +33,23 @@ def proposed(
         assert manager is not None  # noqa: S101  nobody applies without a name
         applying.check(subject, change)
         sent, entries = yield from applying.apply(manager, subject, before, seen, change)
+        if part.kind.custom is not None and identical(sent, tracking.bare(seen)):
+            return sent, copied(before), entries  # nothing is decoded, so no default is filled in
         return sent, part.accepted(before, sent, applied=change), entries
     sent = change(old, seen)
     new, entries = part.accepted(before, sent), tracking.entries_of(before)
-    said = (sent.get("metadata") or {}).get("managedFields")
+    said = _said(part, sent)
     is_owned = bool(entries or said)
     if manager is None or not is_owned:
         return sent, new, entries
     decoded = part.complete(sent) if part.subresource == "scale" else _decoded(part, new)
     return sent, new, (yield from tracking.changed(manager, subject, before, (seen, decoded), said))
+
+
+def _said(part: Part, sent: Tree) -> object:
+    """The entries that a write sends along; of a custom resource an empty list of them says nothing."""
+    said = (sent.get("metadata") or {}).get("managedFields")
+    return None if part.kind.custom is not None and said == [] else said
 
 
 def _decoded(part: Part, new: Tree) -> Tree:

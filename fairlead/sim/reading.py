@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import msgspec
@@ -23,6 +24,9 @@ from fairlead.sim.watching import Watch, Wish
 JSON = {"content-type": "application/json"}
 _LARGEST = 2**63
 _OLD = "watch"
+_UNLIMITED = ("attach", "exec", "log", "portforward", "proxy")
+_NUMBER_AND_UNIT = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)([^0-9.]*)")
+_UNITS = ("ns", "us", "\u00b5s", "\u03bcs", "ms", "s", "m", "h")
 
 
 class Reading:
@@ -95,6 +99,30 @@ def modern(request: Request) -> Request:
 def options_of(request: Request) -> dict[str, str]:
     """The parameters of a request; of one that is given twice, the first."""
     return dict(reversed(request.query))
+
+
+def check_deadline(request: Request) -> None:
+    """Refuses a time within which the answer is wanted that is none; connections and logs take as long as they take."""
+    value = options_of(request).get("timeout", "") if request.query else ""
+    if value and request.path.rpartition("/")[2] not in _UNLIMITED and (why := _duration_problem(value)):
+        raise bad_request(f"invalid timeout specified in the request URL - time: {why} {quoted(value)}")
+
+
+def _duration_problem(text: str) -> str:
+    """Why a text is no duration, as Go's library says it; empty when it is one."""
+    rest = text[1:] if text[0] in "+-" else text
+    if rest == "0":
+        return ""
+    if not rest:
+        return "invalid duration"
+    while rest:
+        found = _NUMBER_AND_UNIT.match(rest)
+        if found is None:
+            return "invalid duration"
+        unit, rest = found[1], rest[found.end() :]
+        if unit not in _UNITS:
+            return f"unknown unit {quoted(unit)} in duration" if unit else "missing unit in duration"
+    return ""
 
 
 def query_of(target: Target, options: Mapping[str, str]) -> Query:

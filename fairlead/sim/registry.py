@@ -31,6 +31,8 @@ class Kind(Struct, frozen=True):
     """Fields whose changes are counted; for a custom resource it is all but the metadata."""
     graceful: bool = False
     """Deletion waits for the grace period and for whoever runs the object."""
+    orphans: bool = False
+    """A deletion that does not say otherwise leaves behind what the object owns."""
     returns_deleted: bool = False
     """A deletion answers with the object instead of a Status."""
     create_on_update: bool = False
@@ -269,6 +271,7 @@ KINDS = (
         ("all",),
         ("scale", "status"),
         has_generation=True,
+        orphans=True,
         fields=("status.replicas",),
     ),
     Kind(RESOURCE_QUOTAS, "resourcequota", ("quota",), (), ("status",), returns_deleted=True),
@@ -276,7 +279,7 @@ KINDS = (
     Kind(AUTOSCALERS, "horizontalpodautoscaler", ("hpa",), ("all",), ("status",)),
     Kind(AUTOSCALERS_V1, "horizontalpodautoscaler", ("hpa",), ("all",), ("status",), stored_as=AUTOSCALERS),
     Kind(CRON_JOBS, "cronjob", ("cj",), ("all",), ("status",), has_generation=True),
-    Kind(JOBS, "job", (), ("all",), ("status",), has_generation=True, fields=("status.successful",)),
+    Kind(JOBS, "job", (), ("all",), ("status",), has_generation=True, orphans=True, fields=("status.successful",)),
     Kind(ENDPOINT_SLICES, "endpointslice", has_generation=True, counted=("endpoints", "ports", "addressType")),
     Kind(INGRESS_CLASSES, "ingressclass", has_generation=True),
     Kind(INGRESSES, "ingress", ("ing",), (), ("status",), has_generation=True),

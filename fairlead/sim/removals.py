@@ -16,7 +16,8 @@ from fairlead.sim.asking import DELETING, Answer, Asked, Question, Write, about
 from fairlead.sim.converting import kept, shown, twin
 from fairlead.sim.errors import CHANGED, conflict, forbidden, not_found
 from fairlead.sim.parts import Part
-from fairlead.sim.registry import NAMESPACES, Kind, Registry
+from fairlead.sim.registry import NAMESPACES, PRIORITY_CLASSES, Kind, Registry
+from fairlead.sim.rules_cluster import SYSTEM_CLASSES
 from fairlead.sim.store import Author, Store, Table, Tree, Version
 
 _ROUNDS = 100
@@ -30,6 +31,7 @@ class Removals:
     def __init__(self, store: Store, registry: Registry, *, inside: bool = False) -> None:
         self.store = store
         self.registry = registry
+        self._inside = inside
         self._kind = registry.kept if inside else registry.kind
 
     def _table(self, kind: Kind) -> Table:
@@ -52,6 +54,8 @@ class Removals:
         """
         kind = self._kind(resource)
         part, author = Part(kind, namespace, name), Author(user, "delete")
+        if kind.resource == PRIORITY_CLASSES and name in SYSTEM_CLASSES and not collection:
+            raise forbidden(kind.resource, name, "this is a system priority class and cannot be deleted")
         question = replace(about(part, DELETING, "DELETE", dry_run), name="" if collection else name)
         for _ in range(_ROUNDS):
             old = self._table(kind).live.get((namespace, name))
@@ -61,7 +65,7 @@ class Removals:
             plan = deletion.plan(kind, old, twin(kind, old, found), options, clock.now())
             if deletion.is_under_way(kind, old, options):
                 return part.seen(found)
-            if kind.resource == NAMESPACES and name in _LASTING:
+            if kind.resource == NAMESPACES and name in _LASTING and not self._inside:
                 raise forbidden(kind.resource, name, "this namespace may not be deleted")
             yield replace(question, old=part.seen(found))
             marked = plan.tree if plan.tree is None or dry_run else (yield from kept(kind, plan.tree))

@@ -1,11 +1,15 @@
-"""What the server makes of a webhook's reply that is no success."""
+"""What the server makes of a webhook's reply, and of one that does not come."""
 
 from __future__ import annotations
 
 import json
 
-from fairlead.kube.calls import Reply
+import msgspec
+
+from fairlead.kube.calls import Call, NoReply, Reply, TooLate
+from fairlead.sim import go_json, yaml_text
 from fairlead.sim.errors import quoted
+from fairlead.sim.store import Tree
 
 _NOT_TOLD = "unknown"
 _OWN_WORDS = (403, 406, 415)
@@ -21,6 +25,30 @@ _CODES = {
     503: "the server is currently unable to handle the request",
     504: "the server was unable to return a response in the time allotted, but may still be processing the request",
 }
+
+
+class Unreadable(Exception):
+    """A reply is no object; the text says why."""
+
+
+def unanswered(call: Call, error: NoReply) -> str:
+    """That nobody has answered, and why."""
+    reason = "context deadline exceeded" if isinstance(error, TooLate) else str(error).removeprefix(f"{call.shown}: ")
+    return f"{call.method.capitalize()} {quoted(call.url)}: {reason}"
+
+
+def content(reply: Reply) -> Tree:
+    """The object in a reply, which may be written in YAML; as such nearly everything is text."""
+    try:
+        found = msgspec.json.decode(reply.body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        try:
+            found, _ = yaml_text.read(reply.body)
+        except yaml_text.YamlError as error:
+            raise Unreadable(str(error)) from None
+    if not isinstance(found, dict | None):
+        raise Unreadable(f"couldn't get version/kind; json parse error: {go_json.not_an_object(found)}")
+    return found or {}
 
 
 def succeeded(reply: Reply) -> bool:

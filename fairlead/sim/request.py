@@ -6,7 +6,6 @@ by one. HTTP and the in-process transport wrap the same two.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 import msgspec
@@ -24,7 +23,7 @@ from fairlead.sim.impersonation import Impersonation
 from fairlead.sim.negotiation import OFFERED, STREAMED, Form, accepted, object_form, refusal_media, watch_form
 from fairlead.sim.paths import Target, Unserved, find, is_broken, permit
 from fairlead.sim.publishing import Publishing
-from fairlead.sim.reading import Reading, flag_of, modern, options_of, query_of
+from fairlead.sim.reading import Reading, check_deadline, flag_of, modern, options_of, query_of
 from fairlead.sim.shortcuts import Shortcuts
 from fairlead.sim.tokens import Tokens
 from fairlead.sim.verbs import Verbs
@@ -57,6 +56,7 @@ class Handler:
         try:
             if user.is_inside and (done := self._shortcuts.answer(request, user.name)) is not None:
                 return done
+            check_deadline(request)
             clerk = Clerk(self.admission, request, self._allowed(request, user))
             answer = await self._answer(request, clerk)
         except StatusError as error:
@@ -161,7 +161,7 @@ def refusal(error: StatusError) -> Response:
     headers = dict(JSON)
     if error.retry_after is not None:
         headers["retry-after"] = str(error.retry_after)
-    return Response(error.code, json.dumps(error.status()).encode(), headers)
+    return Response(error.code, msgspec.json.encode(error.status()), headers)
 
 
 def _json(code: int, made: Mapping[str, object] | bytes) -> Response:

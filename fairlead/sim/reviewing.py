@@ -14,17 +14,13 @@ from fairlead.kube.calls import Call, Caller, NoReply, Reply
 from fairlead.sim.asking import Question
 from fairlead.sim.errors import StatusError, bad_request, quoted
 from fairlead.sim.registry import Kind
-from fairlead.sim.replies import succeeded, why
+from fairlead.sim.replies import Unreadable, content, succeeded, unanswered, why
 from fairlead.sim.store import Tree
 from fairlead.sim.webhooks import VERSIONS, Hook
 
 JSON_PATCH = "JSONPatch"
 _GROUP = "admission.k8s.io"
 _KIND = "AdmissionReview"
-_GO = (
-    'Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
-    'Kind string "json:\\"kind,omitempty\\"" }'
-)
 _HEADERS = (
     ("Content-Type", "application/json"),
     ("Accept", "application/json, */*"),
@@ -109,7 +105,7 @@ async def ask(invocation: Invocation, question: Question, asker: Asker, uid: str
     try:
         reply = await caller(call)
     except NoReply as error:
-        raise Failed(f"failed to call webhook: {error}") from None
+        raise Failed(f"failed to call webhook: {unanswered(call, error)}") from None
     return _understood(hook, version, uid, _envelope(reply, version), mutating=question.phase == "mutating")
 
 
@@ -154,13 +150,9 @@ def _envelope(reply: Reply, version: str) -> _Envelope:
         kind = next((value for name, value in reply.headers if name.lower() == "content-type"), "")
         raise Failed(f"{call}0-length response with status code: {reply.status} and content type: {kind}")
     try:
-        tree = msgspec.json.decode(reply.body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        tree = ""  # read as YAML, nearly everything is text
-    if not isinstance(tree, dict):
-        raise Failed(
-            f"{call}couldn't get version/kind; json parse error: json: cannot unmarshal {_json(tree)} into {_GO}"
-        )
+        tree = content(reply)
+    except Unreadable as error:
+        raise Failed(f"{call}{error}") from None
     expected = f"{_GROUP}/{version}"
     api_version, kind = tree.get("apiVersion") or expected, tree.get("kind") or _KIND
     if kind != _KIND or api_version not in [f"{_GROUP}/{each}" for each in VERSIONS]:
@@ -172,11 +164,6 @@ def _envelope(reply: Reply, version: str) -> _Envelope:
         return msgspec.convert(tree | {"apiVersion": api_version, "kind": kind}, _Envelope)
     except msgspec.ValidationError as error:
         raise Failed(f"{call}{error}") from None
-
-
-def _json(tree: object) -> str:
-    kinds = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
-    return kinds.get(type(tree), "null")
 
 
 def unregistered(api_version: str, kind: str) -> str:

@@ -1,4 +1,4 @@
-"""Roles and bindings as objects: how they read, their defaults and rules, and those that a cluster starts with."""
+"""Roles and bindings as objects: how they read, their defaults and their rules."""
 
 from __future__ import annotations
 
@@ -13,13 +13,6 @@ from fairlead.sim.registry import RBAC
 from fairlead.sim.store import Tree
 
 KINDS = ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding")
-# Set on everything that a server makes at its start, so that people can leave it out of lists.
-_BOOTSTRAP = {
-    "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"},
-    "annotations": {"rbac.authorization.kubernetes.io/autoupdate": "true"},
-}
-_HEALTH = ("/livez", "/readyz", "/healthz")
-_PUBLIC = (*_HEALTH, "/version", "/version/")
 _ACCOUNT_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _ACCOUNT_NAME_TEXT = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
@@ -151,55 +144,3 @@ def segment_troubles(name: str) -> list[str]:
     if name in (".", ".."):
         return [f"may not be '{name}'"]
     return [f"may not contain '{sign}'" for sign in ("/", "%") if sign in name]
-
-
-def bootstrap() -> list[Tree]:
-    """What every cluster has from the start: whoever is known may look around and ask about themselves."""
-    reviews = ["selfsubjectaccessreviews", "selfsubjectrulesreviews"]
-    return [
-        _role("cluster-admin", _about(["*"], ["*"], ["*"]), {"verbs": ["*"], "nonResourceURLs": ["*"]}),
-        _role("system:discovery", _reading(*_PUBLIC, *(f"/{name}{end}" for name in _TREES for end in ("", "/*")))),
-        _role("system:monitoring", _reading("/metrics", "/metrics/slis", *_HEALTH, *(f"{url}/*" for url in _HEALTH))),
-        _role(
-            "system:basic-user",
-            _about(["create"], ["authorization.k8s.io"], reviews),
-            _about(["create"], ["authentication.k8s.io"], ["selfsubjectreviews"]),
-        ),
-        _role("system:public-info-viewer", _reading(*_PUBLIC)),
-        _role(
-            "system:auth-delegator",
-            _about(["create"], ["authentication.k8s.io"], ["tokenreviews"]),
-            _about(["create"], ["authorization.k8s.io"], ["subjectaccessreviews"]),
-        ),
-        _binding("cluster-admin", "system:masters"),
-        _binding("system:discovery", "system:authenticated"),
-        _binding("system:monitoring", "system:monitoring"),
-        _binding("system:basic-user", "system:authenticated"),
-        _binding("system:public-info-viewer", "system:authenticated", "system:unauthenticated"),
-    ]
-
-
-_TREES = ("openapi", "api", "apis")
-
-
-def _about(verbs: list[str], groups: list[str], resources: list[str]) -> Tree:
-    return {"verbs": verbs, "apiGroups": groups, "resources": resources}
-
-
-def _reading(*urls: str) -> Tree:
-    return {"verbs": ["get"], "nonResourceURLs": list(urls)}
-
-
-def _role(name: str, *rules: Tree) -> Tree:
-    metadata: Tree = {"name": name, **_BOOTSTRAP}
-    return {"kind": "ClusterRole", "apiVersion": f"{RBAC}/v1", "metadata": metadata, "rules": list(rules)}
-
-
-def _binding(name: str, *groups: str) -> Tree:
-    return {
-        "kind": "ClusterRoleBinding",
-        "apiVersion": f"{RBAC}/v1",
-        "metadata": {"name": name, **_BOOTSTRAP},
-        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": name},
-        "subjects": [{"apiGroup": RBAC, "kind": "Group", "name": group} for group in groups],
-    }

@@ -1,9 +1,10 @@
-"""Rules for kinds that shape the cluster: nodes, namespaces, limits, quotas, classes of priority; and for Events."""
+"""Rules for kinds that shape the cluster: nodes, namespaces, limits, quotas, classes of priority; and for revisions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fairlead.sim.equality import identical
 from fairlead.sim.errors import Cause, not_allowed, required, wrong
 from fairlead.sim.rules_resources import amount, is_standard, resource_name
 from fairlead.sim.rules_scheduling import EFFECTS
@@ -176,32 +177,12 @@ def changed_priority_class(old: Tree, new: Tree) -> Iterator[Cause]:
         yield wrong("preemptionPolicy", new.get("preemptionPolicy"), IMMUTABLE)
 
 
-# Namespaces, Events, revisions
+# Namespaces, revisions
 
 
 def namespace(tree: Tree) -> Iterator[Cause]:
     for name in (tree.get("spec") or {}).get("finalizers") or []:
         yield from each(qualified, name, "spec.finalizers")
-
-
-def event(tree: Tree) -> Iterator[Cause]:
-    """An Event lies in the namespace of what it is about; one with a time of its own says who reports what."""
-    here, there = tree["metadata"].get("namespace") or "", (tree.get("involvedObject") or {}).get("namespace") or ""
-    at, text = "involvedObject.namespace", "does not match event.namespace"
-    if tree.get("eventTime") is None:
-        if (there and there != here) or (not there and here != "default"):
-            yield wrong(at, there, text)
-        return
-    if not there and here not in ("default", "kube-system"):
-        yield wrong(at, there, text)
-    if not tree.get("reportingComponent"):
-        yield required("reportingComponent")
-    yield from each(qualified, tree.get("reportingComponent") or "", "reportingComponent")
-    for key, most in (("reportingInstance", 128), ("action", 128), ("reason", 128)):
-        if not tree.get(key):
-            yield required(key)
-        elif len(tree[key]) > most:
-            yield wrong(key, "", f"can have at most {most} characters")
 
 
 def revision(tree: Tree) -> Iterator[Cause]:
@@ -216,5 +197,5 @@ def new_revision(tree: Tree) -> Iterator[Cause]:
 
 
 def changed_revision(old: Tree, new: Tree) -> Iterator[Cause]:
-    if old.get("data") != new.get("data"):
+    if not identical(old.get("data"), new.get("data")):
         yield wrong("data", new.get("data"), IMMUTABLE)

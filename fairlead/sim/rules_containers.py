@@ -272,7 +272,7 @@ def _action(kind: str, action: Tree, around: Surroundings, at: str) -> Iterator[
             if not action.get("command"):
                 yield required(f"{at}.command")
         case "httpGet":
-            yield from port(action.get("port") or 0, f"{at}.port")
+            yield from port(action.get("port", 0), f"{at}.port")
             yield from chosen(action.get("scheme"), ("HTTP", "HTTPS"), f"{at}.scheme")
             for entry in action.get("httpHeaders") or []:
                 yield from each(header, entry.get("name") or "", f"{at}.httpHeaders")
@@ -282,7 +282,7 @@ def _action(kind: str, action: Tree, around: Surroundings, at: str) -> Iterator[
                 text = f"must be non-negative and less than terminationGracePeriodSeconds ({around.grace})"
                 yield wrong(at, seconds, text)
         case _:
-            yield from port(action.get("port") or 0, f"{at}.port")
+            yield from port(action.get("port", 0), f"{at}.port")
 
 
 def _restarts(container: Tree, at: str) -> Iterator[Cause]:

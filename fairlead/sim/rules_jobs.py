@@ -153,7 +153,10 @@ def _failures(spec: Tree, at: str) -> Iterator[Cause]:
             yield unsupported(f"{path}.action", action, _ACTIONS)
         codes, conditions = rule.get("onExitCodes"), rule.get("onPodConditions") or []
         if codes is not None:
-            yield from one_of(codes.get("operator"), ("In", "NotIn"), f"{path}.onExitCodes.operator")
+            if codes.get("operator"):
+                yield from one_of(codes["operator"], ("In", "NotIn"), f"{path}.onExitCodes.operator")
+            else:
+                yield required(f"{path}.onExitCodes.operator", 'valid values: ["In" "NotIn"]')
             if not codes.get("values"):
                 yield wrong(f"{path}.onExitCodes.values", codes.get("values"), "at least one value is required")
         for number, condition in enumerate(conditions):
@@ -192,22 +195,24 @@ def changed_job(old: Tree, new: Tree) -> Iterator[Cause]:
 def _changed_template(before: Tree, after: Tree) -> Iterator[Cause]:
     if before["template"] == after["template"]:
         return
-    if before.get("suspend") and _settled(before["template"]) == _settled(after["template"]):
-        return
-    yield no_value("spec.template", IMMUTABLE)
+    if not before.get("suspend"):
+        yield no_value("spec.template", IMMUTABLE)
+    elif _settled(before["template"]) != _settled(after["template"]):
+        yield no_value("spec.template.spec", IMMUTABLE)
 
 
 def _settled(found: Tree) -> Tree:
-    """A template without what may change while no pod of it runs."""
+    """A template's pod without what may change while none of it runs."""
     spec = {
         key: value
         for key, value in found["spec"].items()
-        if key not in ("nodeSelector", "tolerations", "affinity", "schedulingGates")
+        if key not in ("nodeSelector", "tolerations", "schedulingGates", "affinity")
     }
+    others = {key: value for key, value in (found["spec"].get("affinity") or {}).items() if key != "nodeAffinity"}
     for group in ("containers", "initContainers"):
-        if group in spec:
-            spec[group] = [{key: value for key, value in item.items() if key != "resources"} for item in spec[group]]
-    return {"spec": spec}
+        items = spec.get(group) or ()
+        spec[group] = [{key: value for key, value in item.items() if key != "resources"} for item in items]
+    return spec | {"affinity": others}
 
 
 def cron_job(tree: Tree) -> Iterator[Cause]:

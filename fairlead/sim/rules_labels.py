@@ -26,7 +26,7 @@ def annotated(values: dict[str, str] | None, at: str) -> list[Cause]:
     if not values:
         return []
     causes = [wrong(at, key, text) for key in sorted(values) for text in qualified(key.lower())]
-    if sum(len(key.encode()) + len(value.encode()) for key, value in values.items()) > _MOST_ANNOTATIONS:
+    if sum(len(key.encode()) + len((value or "").encode()) for key, value in values.items()) > _MOST_ANNOTATIONS:
         causes.append(too_long(at, _MOST_ANNOTATIONS))
     return causes
 

@@ -15,7 +15,9 @@ from fairlead.sim.rules_values import (
     address,
     duplicate,
     each,
+    given,
     label,
+    label_value,
     needed,
     network,
     one_of,
@@ -36,6 +38,7 @@ _BAD_ENDS = ("/..", "/.")
 _NOT_AN_ADDRESS = "must be a DNS name, not an IP address"
 _MOST_ENDPOINTS = 1000
 _MOST_ADDRESSES = 100
+_MOST_HINTS = 8
 
 
 # Endpoints
@@ -83,7 +86,7 @@ def endpoint_slice(tree: Tree) -> Iterator[Cause]:
         if name in names:
             yield duplicate(f"{at}.name", name)
         names.append(name)
-        yield from one_of(entry.get("protocol"), PROTOCOLS, f"{at}.protocol")
+        yield from given(entry.get("protocol"), PROTOCOLS, f"{at}.protocol")
         if entry.get("appProtocol") is not None:
             yield from each(qualified, entry["appProtocol"], f"{at}.appProtocol")
     found = tree.get("endpoints") or []
@@ -115,6 +118,21 @@ def _endpoint(entry: Tree, kind: str, at: str) -> Iterator[Cause]:
         yield from each(subdomain, entry["nodeName"], f"{at}.nodeName")
     if entry.get("hostname") is not None:
         yield from each(label, entry["hostname"], f"{at}.hostname")
+    if entry.get("hints") is not None:
+        yield from _hints(entry["hints"], f"{at}.hints")
+
+
+def _hints(hints: Tree, at: str) -> Iterator[Cause]:
+    """For whom an endpoint is meant: few zones or nodes, each once."""
+    for key, check in (("forZones", label_value), ("forNodes", subdomain)):
+        found = [entry.get("name") or "" for entry in hints.get(key) or []]
+        if len(found) > _MOST_HINTS:
+            yield too_many(f"{at}.{key}", len(found), _MOST_HINTS)
+            return
+        for index, name in enumerate(found):
+            if name in found[:index]:
+                yield duplicate(f"{at}.{key}[{index}].name", name)
+            yield from each(check, name, f"{at}.{key}[{index}].name")
 
 
 def changed_slice(old: Tree, new: Tree) -> Iterator[Cause]:

@@ -36,6 +36,14 @@ def _unlike(text: str, pattern: str, *examples: str) -> str:
     return f"{text} (e.g. {shown_examples}regex used for validation is '{pattern}')"
 
 
+_OLD_LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_OLD_LABEL_TEXT = _unlike(
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character",
+    _OLD_LABEL,
+    "my-name",
+    "abc-123",
+)
 _LABEL_TEXT = _unlike(
     f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', {_ENDS}",
     _LABEL,
@@ -78,7 +86,20 @@ _WILDCARD_TEXT = _unlike(
     _WILDCARD,
     "*.example.com",
 )
+_REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
+_REASON_TEXT = _unlike(
+    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
+    "characters or '_,:', and must end with an alphanumeric character or '_'",
+    _REASON,
+    "my_name",
+    "MY_NAME",
+    "MyName",
+    "ReasonA,ReasonB",
+    "ReasonA:ReasonB",
+)
+_is_reason = re.compile(_REASON).fullmatch
 _is_label = re.compile(_LABEL).fullmatch
+_is_old_label = re.compile(_OLD_LABEL).fullmatch
 _is_subdomain = re.compile(_SUBDOMAIN).fullmatch
 _is_key = re.compile(_KEY).fullmatch
 _is_value = re.compile(f"({_KEY})?").fullmatch
@@ -137,6 +158,11 @@ def label(value: str) -> tuple[str, ...]:
     return tuple(problems)
 
 
+def old_label(value: str) -> list[str]:
+    """The same, but beginning with a letter."""
+    return _longer(value, _LABEL_LENGTH) + ([] if _is_old_label(value) else [_OLD_LABEL_TEXT])
+
+
 def subdomain(value: str) -> list[str]:
     """A name of parts with dots between them."""
     return _longer(value, _NAME_LENGTH) + ([] if _is_subdomain(value) else [_SUBDOMAIN_TEXT])
@@ -178,6 +204,10 @@ def config_key(value: str) -> list[str]:
     if value in (".", ".."):
         return [*problems, f"must not be '{value}'"]
     return [*problems, "must not start with '..'"] if value.startswith("..") else problems
+
+
+def condition_reason(value: str) -> list[str]:
+    return [] if _is_reason(value) else [_REASON_TEXT]
 
 
 def port_name(value: str) -> list[str]:
@@ -322,6 +352,11 @@ def one_of(value: str | None, choices: Sequence[str], at: str) -> list[Cause]:
     if value in choices:
         return []
     return [unsupported(at, value, choices)] if value else [required(at)]
+
+
+def given(value: str | None, choices: Sequence[str], at: str) -> list[Cause]:
+    """The same where an empty value is there."""
+    return [required(at)] if value is None else chosen(value, choices, at)
 
 
 def chosen(value: str | None, choices: Sequence[str], at: str) -> list[Cause]:

@@ -112,8 +112,14 @@ def _update_strategy(strategy: Tree) -> Iterator[Cause]:
                 shown = as_struct({"partition": 0} | rolling, "Partition", "MaxUnavailable")
                 yield wrong("spec.updateStrategy.rollingUpdate", shown, text)
         case _:
-            shown = as_struct(strategy, "Type", "RollingUpdate")
+            shown = _strategy_struct(strategy, "Partition", "MaxUnavailable")
             yield wrong("spec.updateStrategy", shown, "must be 'RollingUpdate' or 'OnDelete'")
+
+
+def _strategy_struct(strategy: Tree, *fields: str) -> Tree:
+    rolling = strategy.get("rollingUpdate")
+    made = as_struct(strategy, "Type", "RollingUpdate")
+    return made if rolling is None else made | {"RollingUpdate": as_struct(rolling, *fields)}
 
 
 def deployment(tree: Tree) -> Iterator[Cause]:
@@ -144,7 +150,7 @@ def _deployment_strategy(strategy: Tree) -> Iterator[Cause]:
                 yield wrong(f"{at}.maxUnavailable", numbers.get("maxUnavailable", 0), text)
             yield from part_of_all(numbers.get("maxUnavailable", 0), f"{at}.maxUnavailable")
         case _:
-            shown = as_struct(strategy, "Type", "RollingUpdate")
+            shown = _strategy_struct(strategy, "MaxUnavailable", "MaxSurge")
             yield unsupported("spec.strategy", shown, ("Recreate", "RollingUpdate"))
 
 
@@ -226,7 +232,7 @@ def _daemon_strategy(strategy: Tree) -> Iterator[Cause]:
             elif not down and not up:
                 yield required(f"{at}.maxUnavailable", "cannot be 0 when maxSurge is 0")
         case _:
-            shown = as_struct(strategy, "Type", "RollingUpdate")
+            shown = _strategy_struct(strategy, "MaxUnavailable", "MaxSurge")
             yield unsupported("spec.updateStrategy", shown, ("RollingUpdate", "OnDelete"))
 
 
@@ -258,15 +264,17 @@ def pod_template(tree: Tree) -> Iterator[Cause]:
 def replica_status(old: Tree, new: Tree) -> Iterator[Cause]:
     """Counts of a Deployment, ReplicaSet or controller."""
     status = new.get("status") or {}
-    counts = ("updatedReplicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+    first = "updatedReplicas" if new["kind"] == "Deployment" else "fullyLabeledReplicas"
+    counts = (first, "readyReplicas", "availableReplicas")
     for key in ("observedGeneration", "replicas", *counts, "unavailableReplicas", "terminatingReplicas"):
         yield from not_negative(status, key, "status")
     yield from not_negative(status, "collisionCount", "status")
     for key in counts:
         if (status.get(key) or 0) > (status.get("replicas") or 0):
-            yield wrong(f"status.{key}", status[key], _OVER)
-    if (status.get("availableReplicas") or 0) > (status.get("readyReplicas") or 0):
-        yield wrong("status.availableReplicas", status["availableReplicas"], "cannot be greater than readyReplicas")
+            yield wrong(f"status.{key}", status.get(key) or 0, _OVER)
+    available = status.get("availableReplicas") or 0
+    if available > (status.get("readyReplicas") or 0):
+        yield wrong("status.availableReplicas", available, "cannot be greater than readyReplicas")
     yield from _collisions(old, status)
 
 
@@ -304,6 +312,6 @@ def daemon_set_status(old: Tree, new: Tree) -> Iterator[Cause]:
 
 def _collisions(old: Tree, status: Tree) -> Iterator[Cause]:
     """How often a hash met another one is never forgotten."""
-    before = (old.get("status") or {}).get("collisionCount")
-    if before is not None and (status.get("collisionCount") or 0) < before:
-        yield wrong("status.collisionCount", status.get("collisionCount") or 0, "cannot be decremented")
+    before, after = (old.get("status") or {}).get("collisionCount"), status.get("collisionCount")
+    if before is not None and (after is None or after < before):
+        yield wrong("status.collisionCount", after or 0, "cannot be decremented")

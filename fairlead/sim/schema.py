@@ -8,12 +8,12 @@ alone: type and metadata of objects, and everything below `x-kubernetes-preserve
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
+from fairlead.sim import patterns
 from fairlead.sim.store import Tree
 
 META_FIELDS = ("apiVersion", "kind", "metadata")
@@ -35,18 +35,6 @@ OBJECT_META = (
     "managedFields",
 )
 Number = int | float
-_FOREIGN = re.compile(r"(?<!\\)(?:\\\\)*(\(\?<?[=!]|\\[1-9])")
-_NAMED_CLASS = re.compile(r"\[:(\w+):\]")
-_NAMED_CLASSES = {
-    "alnum": "0-9A-Za-z",
-    "alpha": "A-Za-z",
-    "digit": "0-9",
-    "lower": "a-z",
-    "space": r"\t\n\v\f\r ",
-    "upper": "A-Z",
-    "word": "0-9A-Za-z_",
-    "xdigit": "0-9A-Fa-f",
-}
 
 
 class Node(Struct, frozen=True, eq=False, weakref=True):
@@ -69,7 +57,7 @@ class Node(Struct, frozen=True, eq=False, weakref=True):
     min_length: int | None = None
     max_length: int | None = None
     pattern: str = ""
-    expression: re.Pattern[str] | None = None
+    expression: patterns.Pattern | None = None
     min_items: int | None = None
     max_items: int | None = None
     min_properties: int | None = None
@@ -125,7 +113,7 @@ def compile_schema(schema: Tree) -> Node:
         min_length=schema.get("minLength"),
         max_length=schema.get("maxLength"),
         pattern=pattern,
-        expression=regular_expression(pattern) if pattern else None,
+        expression=patterns.compiled(pattern) if pattern else None,
         min_items=schema.get("minItems"),
         max_items=schema.get("maxItems"),
         min_properties=schema.get("minProperties"),
@@ -152,33 +140,6 @@ def _types(schema: Tree) -> tuple[str, ...]:
 
 def _all(schemas: Iterable[Tree] | None) -> tuple[Node, ...]:
     return tuple(compile_schema(each) for each in schemas or ())
-
-
-def regular_expression(pattern: str) -> re.Pattern[str]:
-    """The pattern as the server's engine reads it: classes are ASCII, `$` is the very end; raises re.error.
-
-    What that engine does not know (looking ahead and behind, references back) is no pattern.
-    """
-    if foreign := _FOREIGN.search(pattern):
-        raise re.error(f"error parsing regexp: invalid or unsupported Perl syntax: `{foreign[1]}`")
-    pattern = _NAMED_CLASS.sub(lambda found: _NAMED_CLASSES.get(found[1], found[0]), pattern)
-    parts: list[str] = []
-    escaped = in_class = False
-    for sign in pattern:
-        if escaped:
-            parts.append("Z" if sign == "z" and not in_class else sign)
-            escaped = False
-            continue
-        if sign == "\\":
-            escaped = True
-        elif sign == "[":
-            parts.append("\\[" if in_class else "[")
-            in_class = True
-            continue
-        elif sign == "]" and in_class and parts[-1] not in ("[", "^"):
-            in_class = False
-        parts.append(r"\Z" if sign == "$" and not in_class else sign)
-    return re.compile("".join(parts), re.ASCII)
 
 
 def prune(tree: Tree, root: Node) -> list[str]:

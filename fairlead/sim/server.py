@@ -7,6 +7,7 @@ of open watches when the server stops.
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
@@ -15,19 +16,23 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from fairlead.kube.request import Request, Response
-from fairlead.sim import discovery
+from fairlead.sim import discovery, sending
 from fairlead.sim.access import ANONYMOUS, AUTHENTICATED, User, user_of
 from fairlead.sim.bodies import LARGEST
 from fairlead.sim.clerk import header_lines, with_warnings
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.errors import StatusError, unauthorized
+from fairlead.sim.errors import StatusError, internal_error, unauthorized
 from fairlead.sim.logs import Follow
+from fairlead.sim.own_service import advertise
 from fairlead.sim.request import JSON, PLAIN, Handler, refusal
 from fairlead.sim.watching import Watch
 
+_log = logging.getLogger(__name__)
 ADMIN_TOKENS = {"admin": "admin"}
 _PUBLIC = (*discovery.HEALTH, "/version")
 _SHUTDOWN_SECONDS = 2.0
+_LONGEST_HEAD = 1024 * 1024
+"""Bytes of a URL, or of a header."""
 
 
 class Server:
@@ -45,9 +50,17 @@ class Server:
         """Listens; port 0 takes a free one."""
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self._serve)
-        # Without cancellation a watch whose client has gone would wait for its next event.
+        app.on_response_prepare.append(self._sign)
+        # Without cancellation a watch whose client has gone would wait for its next event. Bodies are taken as they
+        # are sent, whatever their encoding is said to be.
         self._runner = web.AppRunner(
-            app, handler_cancellation=True, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS
+            app,
+            handler_cancellation=True,
+            access_log=None,
+            shutdown_timeout=_SHUTDOWN_SECONDS,
+            max_line_size=_LONGEST_HEAD,
+            max_field_size=_LONGEST_HEAD,
+            auto_decompress=False,
         )
         await self._runner.setup()
         site = web.TCPSite(self._runner, host, port, ssl_context=tls)
@@ -74,9 +87,22 @@ class Server:
         return self._handler.tokens.user(token.strip()) if scheme.lower() == "bearer" else None
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
+        """The answer; a mistake of the server's own costs the request, not the server."""
+        try:
+            answer = await self._answer(request)
+        except OSError:
+            raise  # the connection's
+        except Exception:  # noqa: BLE001  whatever it is
+            _log.exception("request failed: %s %s", request.method, request.path)
+            answer = refusal(internal_error("this request made the server fail, and its log says how"))
+        if isinstance(answer, Response):
+            return sending.sent(answer, request)
+        return await self._stream(request, answer)
+
+    async def _answer(self, request: web.Request) -> Response | Watch | Follow:
         user = self._user(request) or (user_of(ANONYMOUS) if request.path in _PUBLIC else None)
         if user is None:
-            return _sent(refusal(unauthorized()))
+            return refusal(unauthorized())
         ours = Request(
             request.method,
             request.rel_url.raw_path,
@@ -88,13 +114,17 @@ class Server:
         try:
             stream = self._handler.watch(ours, user) or self._handler.follow(ours, user)
         except StatusError as error:
-            return _sent(refusal(error))
-        if stream is not None:
-            return await self._stream(request, stream)
-        return _sent(await self._handler.answer(ours, user))
+            return refusal(error)
+        return await self._handler.answer(ours, user) if stream is None else stream
+
+    async def _sign(self, request: web.Request, response: web.StreamResponse) -> None:
+        sending.sign(request, response, self._handler.verbs.store.draws("audit"))
 
     async def _stream(self, request: web.Request, stream: Watch | Follow) -> web.StreamResponse:
-        headers = JSON if isinstance(stream, Watch) else PLAIN
+        is_json = isinstance(stream, Watch)
+        if isinstance(stream, Watch):
+            stream.bound()
+        headers = JSON if is_json else PLAIN
         response = web.StreamResponse(headers=CIMultiDict(header_lines(with_warnings(headers, stream.warnings))))
         response.enable_chunked_encoding()
         self._streams[stream] = None
@@ -103,7 +133,7 @@ class Server:
             async with aclosing(stream.lines()) as lines:
                 async for line in lines:
                     if line:  # nothing would end the answer
-                        await response.write(line)
+                        await response.write(sending.escaped(line) if is_json else line)
             await response.write_eof()
         except ConnectionResetError:
             pass
@@ -111,10 +141,6 @@ class Server:
             del self._streams[stream]
             stream.close()
         return response
-
-
-def _sent(answer: Response) -> web.Response:
-    return web.Response(status=answer.status, body=answer.body, headers=CIMultiDict(header_lines(answer.headers)))
 
 
 async def _body(request: web.Request) -> bytes:
@@ -156,6 +182,7 @@ async def serve(
     cluster.handler.tokens.give(tokens)
     server = Server(cluster.handler, anonymous)
     await server.start(host, port, tls)
+    advertise(cluster.verbs, server.port)
     try:
         yield server
     finally:

@@ -44,6 +44,7 @@ class _BindingMeta(Struct, frozen=True, forbid_unknown_fields=True):
 
 class _Target(Struct, frozen=True):
     name: str
+    kind: str = ""
 
 
 class _Binding(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -119,7 +120,12 @@ class Shortcuts:
         if found is None:
             return None
         before = found.thin["status"]
-        status = merged(before, change.status)
+        if b"null" in body or any(isinstance(value, dict) for value in change.status.values()):
+            status = merged(before, change.status)
+        else:
+            status = before | change.status
+        for condition in status.get("conditions", ()):
+            condition.setdefault("lastProbeTime", None)  # which Go writes even where there is none
         if before.get("qosClass") and not status.get("qosClass"):
             status["qosClass"] = before["qosClass"]
         if status == before:
@@ -139,7 +145,8 @@ class Shortcuts:
             return None
         named = binding.metadata
         found = splicing.pieces(old)
-        is_usual = binding.target.name and named.name == old.head.name and named.uid in ("", old.head.uid)
+        is_node = binding.target.name and binding.target.kind in ("", "Node")
+        is_usual = is_node and named.name == old.head.name and named.uid in ("", old.head.uid)
         if found is None or not is_usual or "nodeName" in found.thin["spec"]:
             return None
         subresources.bound(found.thin, named.name, {"target": {"name": binding.target.name}})

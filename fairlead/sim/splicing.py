@@ -9,8 +9,11 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct, field
 
-from fairlead.sim.store import Head, Tree, Version
+from fairlead.sim.rules_workloads import stateful_set_status
+from fairlead.sim.store import Author, Head, Table, Tree, Version
 
+_RULES = {"StatefulSet": stateful_set_status}
+"""Of kinds whose status is looked at alone, and which keep nothing else that a status write may change."""
 _METADATA, _SPEC, _STATUS = b',"metadata":', b',"spec":', b',"status":'
 
 
@@ -25,12 +28,19 @@ class _PodSpec(Struct):
 
 class _Pod(Struct):
     metadata: Raw
-    spec: Raw
+    spec: _PodSpec
+    status: Raw
+
+
+class _Ending(Struct):
+    """Of any object, with its status."""
+
+    kind: str
     status: Raw
 
 
 _pod = msgspec.json.Decoder(_Pod)
-_spec = msgspec.json.Decoder(_PodSpec)
+_ending = msgspec.json.Decoder(_Ending)
 _tree = msgspec.json.Decoder(Tree)
 _encode = msgspec.json.Encoder().encode
 
@@ -40,10 +50,10 @@ class Pieces:
 
     __slots__ = ("metadata", "spec", "start", "status", "thin")
 
-    def __init__(self, head: bytes, pod: _Pod, thin: Tree) -> None:
-        self.start = head + _METADATA
+    def __init__(self, start: bytes, spec: bytes, pod: _Pod, thin: Tree) -> None:
+        self.start = start
         self.metadata = bytes(pod.metadata)
-        self.spec = bytes(pod.spec)
+        self.spec = spec
         self.status = bytes(pod.status)
         self.thin = thin
 
@@ -69,11 +79,12 @@ def pieces(version: Version, *, metadata: bool = False) -> Pieces | None:
     """The pieces of a pod, its metadata in the thin tree where that is to change; None when it has other pieces."""
     body = version.body
     pod = _pod.decode(body)
-    tail = len(pod.metadata) + len(pod.spec) + len(pod.status) + len(_METADATA) + len(_SPEC) + len(_STATUS) + 1
-    head = body[: len(body) - tail]
-    if not (body.startswith(_METADATA, len(head)) and body.endswith(_STATUS + pod.status + b"}")):
+    start = body.index(_METADATA) + len(_METADATA)
+    at = start + len(pod.metadata)
+    end = len(body) - len(pod.status) - len(_STATUS) - 1
+    if not (body.startswith(_SPEC, at) and body.startswith(_STATUS, end)):
         return None
-    spec = _spec.decode(pod.spec)
+    spec = pod.spec
     known = {
         "nodeName": spec.node_name,
         "terminationGracePeriodSeconds": spec.grace,
@@ -85,9 +96,28 @@ def pieces(version: Version, *, metadata: bool = False) -> Pieces | None:
         "spec": {key: value for key, value in known.items() if value is not None},
         "status": _tree.decode(pod.status),
     }
-    return Pieces(head, pod, thin)
+    return Pieces(body[:start], body[at + len(_SPEC) : end], pod, thin)
 
 
 def _identity(head: Head) -> Tree:
     going = {} if head.deletion_timestamp is None else {"deletionTimestamp": head.deletion_timestamp}
     return {"name": head.name, "namespace": head.namespace, "uid": head.uid} | going
+
+
+def with_status(table: Table, old: Version, status: Tree, author: Author) -> Version | None:
+    """Stores the object with another status; None where that is not its last part or has to be looked at in full."""
+    found = _ending.decode(old.body)
+    rule = _RULES.get(found.kind)
+    start = len(old.body) - len(found.status) - 1
+    if (
+        rule is None
+        or old.head.deletion_timestamp is not None
+        or not old.body.startswith(_STATUS, start - len(_STATUS))
+    ):
+        return None
+    before, after = {"status": _tree.decode(found.status)}, {"status": status}
+    if before == after:
+        return old
+    if any(rule(before, after)):
+        return None
+    return table.rewrite(old, old.head, old.body[:start] + _encode(status) + b"}", author)

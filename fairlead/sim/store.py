@@ -1,9 +1,9 @@
 """Where objects are kept: immutable versions, their history, and those who watch.
 
 A version is the object's JSON plus a narrow head for what selectors, owners and preconditions read; trees are decoded
-only where something is written. One counter numbers all writes of the cluster. The line of a watch event is built once
-and shared by every watcher. Lists at a past version are rebuilt from the history; what is older than the history is
-answered with 410, as `compact` can bring about at will.
+only where something is written. One counter numbers all writes of the cluster. The line of a watch event is
+built once and shared by watchers. Lists at a past version are rebuilt from the history; what is older than the history
+is answered with 410, as `compact` can bring about at will.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from msgspec import Struct, field
@@ -21,8 +21,6 @@ from fairlead.kube import clock
 from fairlead.sim.errors import expired, too_large_version
 from fairlead.sim.time import Draws
 
-T = TypeVar("T")
-
 Tree = dict[str, Any]
 """A decoded object."""
 
@@ -30,10 +28,15 @@ Key = tuple[str, str]
 """Namespace and name."""
 
 STAMP = b'"resourceVersion":"'
-HISTORY = 20_000
+HISTORY, HISTORY_BYTES = 20_000, 32_000_000
+"""The most events of a table that are remembered, and the most bytes of them."""
 TICK = 0.001
 """Seconds; late events arrive at whole ticks, so that what happens at about the same time arrives at once."""
 FROZEN_LISTS = 16
+LINES = 64
+"""How many of the last lines are kept, because watchers share them."""
+_BEGINNINGS = {type_: b'{"type":"%b","object":' % type_.encode() for type_ in ("ADDED", "MODIFIED", "DELETED")}
+"""Of lines on a watch."""
 
 _decoder: msgspec.json.Decoder[Tree] = msgspec.json.Decoder(Tree)
 
@@ -67,19 +70,10 @@ class Version(Struct):
     revision: int
     head: Head
     body: bytes
-    _read: tuple[msgspec.json.Decoder[Any], Any] | None = None
-    """As whoever came last has decoded it: controllers that read the same of an object share one copy."""
 
     def tree(self) -> Tree:
         """A fresh tree that the caller may change."""
         return _decoder.decode(self.body)
-
-    def read(self, decoder: msgspec.json.Decoder[T]) -> T:
-        """What a decoder makes of it, which is shared and must not be changed."""
-        if self._read is None or self._read[0] is not decoder:
-            self._read = (decoder, decoder.decode(self.body))
-        found: T = self._read[1]
-        return found
 
 
 class Event(Struct):
@@ -94,11 +88,22 @@ class Event(Struct):
     def line(self) -> bytes:
         """As sent on a watch, with the line break."""
         if self._line is None:
-            self._line = b'{"type":"' + self.type.encode() + b'","object":' + self.new.body + b"}\n"
+            self._line = b"".join((_BEGINNINGS[self.type], self.new.body, b"}\n"))
+            _lined.append(self)
+            if len(_lined) > LINES:
+                _lined.popleft().forget_line()
         return self._line
+
+    def forget_line(self) -> None:
+        """It is built anew for whoever still needs it."""
+        self._line = None
 
     def tree(self) -> Tree:
         return self.new.tree()
+
+
+_lined: deque[Event] = deque()
+"""Events that keep their lines."""
 
 
 class Author(Struct, frozen=True):
@@ -114,7 +119,7 @@ Match = Callable[[Version], bool]
 
 def timestamp() -> str:
     """Now, in whole seconds as metadata carries it."""
-    return clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    return clock.seconds(clock.now())
 
 
 def encode(tree: Tree, revision: int) -> bytes:
@@ -154,6 +159,9 @@ def _restamped(version: Version, revision: int) -> Version:
     return Version(version.key, revision, version.head, _stamped(version.body, revision))
 
 
+Listener = Callable[[Resource, Event, Author], None]
+
+
 class Watcher:
     """Events of one table from a revision on, in order; iterate it, and close it when done.
 
@@ -175,20 +183,39 @@ class Watcher:
         """Everything up to here has been handed out, or is part of the backlog."""
         self.backlog = 0
         """How many events there were when it was opened."""
+        self.is_bounded = False
+        """Whether it is ended when what it has not handed out is older than the history."""
+        self._later = 0
+        """How many events it was given since it is bounded."""
 
-    def push(self, event: Event, *, late: bool = True) -> None:
-        """Takes an event if it concerns this watcher, as what it means to it; what is past already has no lag."""
+    def push(self, event: Event, now: float | None) -> None:
+        """Takes an event if it concerns this watcher, as what it means to it; what is past (None) has no lag."""
         if event.revision <= self.floor:
             return
         seen = event if self._match is None else self._translated(event, self._match)
-        if seen is None:
+        if seen is None or (self.is_bounded and self._is_behind()):
             return
         due = 0.0
-        if late and self._lag[1] > 0:
-            due = clock.monotonic() + self._draws.between(*self._lag)
-            due = self._latest_due = max(self._latest_due, (due // TICK + 1) * TICK)
+        if now is not None and self._lag[1] > 0:
+            due = ((now + self._draws.between(*self._lag)) // TICK + 1) * TICK
+            if due < self._latest_due:
+                due = self._latest_due
+            else:
+                self._latest_due = due
         self._queue.append((due, seen))
-        self._notify()
+        if self._wake is not None:
+            self._notify()
+
+    def _is_behind(self) -> bool:
+        """Whether it is ended; the backlog, which is mostly older than the history, does not count."""
+        queue = self._queue
+        first = max(0, len(queue) - self._later)
+        if first < len(queue) and queue[first][1].revision <= self._table.lost:
+            self._closed = True
+            queue.clear()
+            self._notify()
+        self._later += 1
+        return self._closed
 
     @staticmethod
     def _translated(event: Event, match: Match) -> Event | None:
@@ -279,7 +306,11 @@ class Table:
         self.live: dict[Key, Version] = {}
         self.changed = 0
         """The revision of the last write."""
+        self.listeners: list[Listener] = []
+        """Who hears of writes to this table, beside those who hear of all."""
         self._history: deque[Event] = deque()
+        self._held = 0
+        """Bytes of what the history holds."""
         self._longest = history
         self._lost = lost
         self._watchers: dict[Watcher, None] = {}
@@ -319,11 +350,24 @@ class Table:
     def _publish(self, event: Event, author: Author) -> None:
         self.changed = event.revision
         self._history.append(event)
-        if len(self._history) > self._longest:
-            self._lost = self._history.popleft().revision
-        self._store.note(self.resource, event, author)
-        for watcher in self._watchers:
-            watcher.push(event)
+        self._held += len(event.new.body)
+        while len(self._history) > self._longest or self._held > HISTORY_BYTES:
+            self._forget_oldest()
+        self._store.note(self, event, author)
+        if self._watchers:
+            now = clock.monotonic()
+            for watcher in self._watchers:
+                watcher.push(event, now)
+
+    def _forget_oldest(self) -> None:
+        oldest = self._history.popleft()
+        self._held -= len(oldest.new.body)
+        self._lost = oldest.revision
+
+    @property
+    def lost(self) -> int:
+        """Everything up to this revision is forgotten."""
+        return self._lost
 
     def watch(self, since: int | None, match: Match | None, lag: tuple[float, float]) -> Watcher:
         """Watches from just after a revision, or, without one, from now on after everything that is there."""
@@ -332,7 +376,7 @@ class Table:
         watcher.revision = self._store.revision if since is None else since
         watcher.floor = 0 if since is None else since
         for event in missed:
-            watcher.push(event, late=False)
+            watcher.push(event, None)
         watcher.backlog = len(watcher)
         self._watchers[watcher] = None
         return watcher
@@ -382,7 +426,7 @@ class Table:
     def compact(self, revision: int) -> None:
         """Forgets the history up to and including a revision."""
         while self._history and self._history[0].revision <= revision:
-            self._history.popleft()
+            self._forget_oldest()
         self._lost = max(self._lost, revision)
         self._frozen.clear()
 
@@ -401,7 +445,7 @@ class Store:
         self._forgotten = 0
         """Everything up to here is forgotten by all, those included whose resource was not used yet."""
         self._tables: dict[Resource, Table] = {}
-        self._listeners: list[Callable[[Resource, Event, Author], None]] = []
+        self._listeners: list[Listener] = []
         self._draws: dict[str, Draws] = {}
 
     def table(self, resource: Resource) -> Table:
@@ -439,13 +483,18 @@ class Store:
             found = self._draws[purpose] = Draws(self._seed, purpose)
         return found
 
-    def listen(self, listener: Callable[[Resource, Event, Author], None]) -> None:
-        """Has the listener called with every write, before watchers see it."""
-        self._listeners.append(listener)
+    def listen(self, listener: Listener, *resources: Resource) -> None:
+        """Has the listener called with every write, or with every write to these, before watchers see it."""
+        if not resources:
+            self._listeners.append(listener)
+        for resource in resources:
+            self.table(resource).listeners.append(listener)
 
-    def note(self, resource: Resource, event: Event, author: Author) -> None:
+    def note(self, table: Table, event: Event, author: Author) -> None:
         for listener in self._listeners:
-            listener(resource, event, author)
+            listener(table.resource, event, author)
+        for listener in table.listeners:
+            listener(table.resource, event, author)
 
     def compact(self, revision: int | None = None) -> None:
         """Forgets all history up to a revision (None: all there is): resuming before it is answered with 410."""

@@ -5,13 +5,28 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Iterator
 
 from fairlead.sim.errors import Cause, bad_request, not_allowed, required, wrong
 from fairlead.sim.rules_labels import selector
-from fairlead.sim.rules_values import as_struct, chosen, config_key, part_of_all, share
+from fairlead.sim.rules_values import (
+    as_struct,
+    chosen,
+    condition_reason,
+    config_key,
+    duplicate,
+    each,
+    part_of_all,
+    qualified,
+    share,
+    too_long,
+)
 from fairlead.sim.store import Tree
 
 _MOST_BYTES = 1024 * 1024
+_LONGEST_REASON = 1024
+_LONGEST_MESSAGE = 32 * 1024
+_STATUSES = ("False", "True", "Unknown")
 _FROZEN = "field is immutable when `immutable` is set"
 _IMMUTABLE = "field is immutable"
 _NEEDED_KEYS = {
@@ -128,6 +143,34 @@ def budget(tree: Tree) -> list[Cause]:
 
 
 def budget_status(status: Tree) -> list[Cause]:
+    return [*conditions(status.get("conditions") or [], "status.conditions"), *_counts(status)]
+
+
+def conditions(found: list[Tree], at: str) -> Iterator[Cause]:
+    """Conditions of the form that all kinds have by now."""
+    types: list[str] = []
+    for index, condition in enumerate(found):
+        path, kind, reason = f"{at}[{index}]", condition.get("type") or "", condition.get("reason") or ""
+        if kind in types:
+            yield duplicate(f"{path}.type", kind)
+        types.append(kind)
+        yield from each(qualified, kind, f"{path}.type")
+        yield from chosen(condition.get("status") or "", _STATUSES, f"{path}.status")
+        if (condition.get("observedGeneration") or 0) < 0:
+            text = "must be greater than or equal to zero"
+            yield wrong(f"{path}.observedGeneration", condition["observedGeneration"], text)
+        if condition.get("lastTransitionTime") is None:
+            yield required(f"{path}.lastTransitionTime")
+        if not reason:
+            yield required(f"{path}.reason")
+        else:
+            yield from each(condition_reason, reason, f"{path}.reason")
+        for key, most in (("reason", _LONGEST_REASON), ("message", _LONGEST_MESSAGE)):
+            if len((condition.get(key) or "").encode()) > most:
+                yield too_long(f"{path}.{key}", most)
+
+
+def _counts(status: Tree) -> list[Cause]:
     return [
         wrong(f"status.{key}", status[key], "must be greater than or equal to 0")
         for key in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")

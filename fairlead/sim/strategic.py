@@ -1,204 +1,300 @@
-"""Strategic merge patches: lists of objects are merged by a key instead of being replaced.
+"""Strategic merge patches: what the Go types of the release say is merged, by a key where it is a list of objects.
 
 The order of a merged list follows the server's rule: what the patch names comes in the order of the patch, everything
-else keeps its place relative to what it stood before. Keys are those of the release for the kinds that are served.
+else keeps its place relative to what it stood before. Whatever else a list or an object is, it is replaced as it is
+written, directives included. As on the server, carrying out a patch uses it up: what is left of it is told where the
+result cannot be decoded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
-from fairlead.sim import go_json
+from fairlead.sim import places
 from fairlead.sim.custom import go_text
-from fairlead.sim.errors import StatusError, bad_request, internal
+from fairlead.sim.errors import StatusError, bad_request, internal, quoted, unprocessable
 from fairlead.sim.store import Tree
 
-# Field, merge key; an empty key merges plain values. Lists not named here are replaced.
-_KEYS = {
-    "addresses": "type",
-    "conditions": "type",
-    "containers": "name",
-    "env": "name",
-    "ephemeralContainers": "name",
-    "finalizers": "",
-    "hostAliases": "ip",
-    "hostIPs": "ip",
-    "imagePullSecrets": "name",
-    "initContainers": "name",
-    "ownerReferences": "uid",
-    "podCIDRs": "",
-    "podIPs": "ip",
-    "resourceClaimStatuses": "name",
-    "resourceClaims": "name",
-    "schedulingGates": "name",
-    "secrets": "name",
-    "topologySpreadConstraints": "topologyKey",
-    "volumeDevices": "devicePath",
-    "volumeMounts": "mountPath",
-    "volumes": "name",
-    "webhooks": "name",
-}
 _PATCH = "$patch"
 _RETAIN = "$retainKeys"
-_ORDER = "$setElementOrder/"
-_DELETE_VALUES = "$deleteFromPrimitiveList/"
+_ORDER = "$setElementOrder"
+_DELETE_VALUES = "$deleteFromPrimitiveList"
+_MERGE, _REPLACE, _DELETE = "merge", "replace", "delete"
+_GO = {dict: "map[string]interface {}", list: "[]interface {}", str: "string", bool: "bool", int: "int64"}
 
 
-def _merge_key(parent: str, field: str) -> str | None:
-    """The key that a list is merged by; ports of containers and of Services differ."""
-    if field == "ports":
-        return "port" if parent == "spec" else "containerPort"
-    return _KEYS.get(field)
+class Patched(dict[str, Any]):
+    """What a patch made of an object, with what is left of the patch."""
+
+    def __init__(self, tree: Tree, patch: Tree) -> None:
+        super().__init__(tree)
+        self.patch = patch
 
 
-def merge(original: Tree, patch: Tree, parent: str = "") -> Tree:
-    """The original with the patch applied; neither is changed."""
-    match patch.get(_PATCH):
-        case None:
-            pass
+def merge(original: Tree, patch: Tree) -> Patched:
+    """The original with the patch carried out; the original stays as it is, the patch does not."""
+    struct = places.struct_of(original.get("apiVersion", ""), original.get("kind", ""))
+    return Patched(_merged_map(original, patch, struct), patch)
+
+
+class _Field:
+    """How the values of a field are merged, and the type of their parts."""
+
+    def __init__(self, schema: Tree) -> None:
+        words = (schema.get("x-kubernetes-patch-strategy") or "").split(",")
+        self.strategy = next((word for word in words if word != "retainKeys"), "")
+        self.key: str = schema.get("x-kubernetes-patch-merge-key") or ""
+        self.struct: str = schema.get("$ref") or (schema.get("items") or {}).get("$ref") or ""
+
+
+@cache
+def _field(struct: str, name: str) -> _Field:
+    found = places.fields_of(struct).get(name)
+    if found is None:
+        text = f"unable to find api field in struct {_go_name(struct)} for the json field {quoted(name)}"
+        raise internal(text)
+    return _Field(found)
+
+
+def _go_name(struct: str) -> str:
+    return struct.rpartition(".")[2]
+
+
+# Objects
+
+
+def _merged_map(original: Tree, patch: Tree, struct: str) -> Tree:
+    if _PATCH in patch:
+        return _directed(patch)
+    merged = _retained(original, patch)
+    for key in [key for key in patch if key.startswith(_ORDER)]:
+        _order_list(merged, patch, key, struct)
+    for key, value in patch.items():
+        is_deletion = key.startswith(_DELETE_VALUES)
+        name = _named(key, _DELETE_VALUES) if is_deletion else key
+        if value is None:
+            merged.pop(name, None)
+        elif type(merged.get(name)) is not type(value):
+            if not is_deletion:
+                _take(merged, name, _without_nulls(value))
+        elif isinstance(value, dict):
+            field = _field(struct, name)
+            replaced = field.strategy == _REPLACE
+            merged[name] = value if replaced else _merged_map(merged[name], value, field.struct)
+        elif isinstance(value, list):
+            merged[name] = _merged_list(merged[name], value, _field(struct, name), is_deletion=is_deletion)
+        else:
+            merged[name] = value
+    return merged
+
+
+def _directed(patch: Tree) -> Tree:
+    match patch[_PATCH]:
         case "replace":
-            return {key: value for key, value in patch.items() if key != _PATCH}
+            del patch[_PATCH]
+            return patch
         case "delete":
             return {}
         case _:
             raise _unknown(patch)
-    merged = _retained(original, patch)
-    for key, value in patch.items():
-        if key.startswith(_DELETE_VALUES):
-            field = key.removeprefix(_DELETE_VALUES)
-            if isinstance(merged.get(field), list):
-                merged[field] = [item for item in merged[field] if item not in value]
-        elif key == _RETAIN or key.startswith(_ORDER):
-            continue
-        elif value is None:
-            merged.pop(key, None)
-        else:
-            _merge_field(merged, key, value, _order(patch.get(_ORDER + key), value, parent, key), parent)
-    for key, order in patch.items():
-        field = key.removeprefix(_ORDER)
-        if key.startswith(_ORDER):
-            _order(order, [], parent, field)
-        if key.startswith(_ORDER) and field not in patch and isinstance(merged.get(field), list):
-            name = _identity(_merge_key(parent, field))
-            merged[field] = _woven(merged[field], [name(item) for item in order], merged[field], name)
-    return merged
-
-
-def _order(order: Any, value: Any, parent: str, field: str) -> list[Any] | None:
-    """The wanted order of a list, which that of what a patch sets must follow."""
-    if order is not None and not isinstance(order, list):
-        raise internal(f"expected a []interface {{}}, but received a {go_json.kind_of(order)}")
-    if not order or not isinstance(value, list):
-        return order
-    name = _identity(_merge_key(parent, field))
-    given = [item for item in value if not (isinstance(item, dict) and _PATCH in item)]
-    wanted = iter([name(item) for item in order])
-    if not all(name(item) in wanted for item in given):
-        text = f"The order in patch list:\n{go_text(given)}\n doesn't match $setElementOrder list:\n{go_text(order)}\n"
-        raise internal(text)
-    return order
 
 
 def _retained(original: Tree, patch: Tree) -> Tree:
     """A copy of the original, reduced to what the patch wants to keep."""
-    keys = patch.get(_RETAIN)
-    if keys is None:
+    if _RETAIN not in patch:
         return dict(original)
-    extra = [key for key, value in patch.items() if not key.startswith("$") and value is not None and key not in keys]
-    if not isinstance(keys, list) or extra:
+    keys = patch.pop(_RETAIN)
+    directives = _DELETE_VALUES, _ORDER
+    named = [key for key, value in patch.items() if value is not None and not key.startswith(directives)]
+    if not isinstance(keys, list) or any(key not in keys for key in named):
         raise bad_request("invalid patch format of retainKeys")
     return {key: value for key, value in original.items() if key in keys}
 
 
-def _merge_field(merged: Tree, key: str, value: Any, order: list[Any] | None, parent: str) -> None:
-    current = merged.get(key)
-    if isinstance(value, dict) and isinstance(current, dict):
-        merged[key] = merge(current, value, key)
-    elif isinstance(value, list) and isinstance(current, list):
-        merged[key] = _merge_list(current, value, order, parent, key)
-    elif isinstance(value, dict) and value.get(_PATCH) == "delete":
-        merged.pop(key, None)
+def _take(merged: Tree, name: str, value: Any) -> None:
+    """Sets what was not there, or was something else."""
+    if _is_directive(value):
+        merged.pop(name, None)
     else:
-        merged[key] = _plain(value)
-        if order is not None and isinstance(merged[key], list):
-            name = _identity(_merge_key(parent, key))
-            merged[key] = _woven(merged[key], [name(item) for item in order], [], name)
+        merged[name] = _without_directives(value)
 
 
-def _merge_list(current: list[Any], patch: list[Any], order: list[Any] | None, parent: str, field: str) -> list[Any]:
-    merge_key = _merge_key(parent, field)
-    if merge_key is None:
-        return [_plain(item) for item in patch]
-    name = _identity(merge_key)
-    if merge_key == "":
-        given = patch
-        kept = current
-        merged = list(dict.fromkeys([*current, *patch]))
+def _is_directive(value: Any) -> bool:
+    return isinstance(value, dict) and _PATCH in value
+
+
+def _without_directives(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_directives(each) for key, each in value.items() if not _is_directive(each)}
+    if isinstance(value, list):
+        return [_without_directives(each) for each in value if not _is_directive(each)]
+    return value
+
+
+def _without_nulls(value: Any) -> Any:
+    """The value, which loses its nulls in place."""
+    if isinstance(value, dict):
+        for key in [key for key, each in value.items() if each is None]:
+            del value[key]
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _without_nulls(each)
+    return value
+
+
+def _named(key: str, prefix: str) -> str:
+    """The field that a directive is about."""
+    first, slash, name = key.partition("/")
+    if first != prefix or not slash:
+        kind = "primitive list" if prefix == _DELETE_VALUES else "setElementOrder list"
+        raise bad_request(f"invalid patch format of {kind}")
+    return name
+
+
+# Lists
+
+
+def _order_list(merged: Tree, patch: Tree, key: str, struct: str) -> None:
+    """Merges a list whose wanted order the patch tells, in place; both are then done with."""
+    order = _typed_list(patch.pop(key))
+    name = _named(key, _ORDER)
+    current = _typed_list(merged[name]) if name in merged else None
+    given = _typed_list(patch[name]) if name in patch else None
+    field = _field(struct, name)
+    _check_order(given or [], order, field.key)
+    if current is None and given is None:
+        return
+    if current is None:
+        found = _without_directives(given)
+    elif given is None:
+        found = current
     else:
-        given, kept, merged = _merge_objects(current, patch, merge_key, field)
-    merged = _woven(merged, [name(item) for item in given], kept, name)
-    return merged if order is None else _woven(merged, [name(item) for item in order], current, name)
+        found = _merged_list(current, given, field, is_deletion=False)
+    if _element_type(current or [], given or []) is dict:
+        for items in (found, order, current or []):
+            _check_keys(items, field.key)
+    merged[name] = _woven(found, order, current or [], field.key)
+    patch.pop(name, None)
 
 
-def _merge_objects(
-    current: list[Tree], patch: list[Tree], key: str, field: str
-) -> tuple[list[Tree], list[Tree], list[Tree]]:
-    """What the patch gives, what it leaves of the current list, and both together."""
-    if not all(isinstance(item, dict) for item in patch):
-        raise internal(f"list element types are not identical: {go_text([current, patch])}")
-    for item in patch:
-        if item.get(_PATCH) == "merge":
-            raise internal("merging lists cannot yet be specified in the patch")
-        if item.get(_PATCH) not in (None, "replace", "delete"):
-            raise _unknown(item)
-        if key not in item and item.get(_PATCH) != "replace":
+def _typed_list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise _mistyped("[]interface {}", value)
+    return value
+
+
+def _check_order(given: list[Any], order: list[Any], key: str) -> None:
+    """What a patch sets must come in the order that it wants."""
+    if not order or not given:
+        return
+    wanted = [item for item in _maps(given) if item.get(_PATCH) != _DELETE] if key else given
+    left, orders = list(wanted), list(order)
+    while left and orders:
+        if _is_directive(left[0]) or _value(left[0], key) == _value(orders.pop(0), key):
+            del left[0]
+    if left:
+        text = f"The order in patch list:\n{go_text(given)}\n doesn't match {_ORDER} list:\n{go_text(order)}\n"
+        raise internal(text)
+
+
+def _maps(items: list[Any]) -> Iterator[Tree]:
+    for item in items:
+        if not isinstance(item, dict):
+            raise _mistyped("map[string]interface {}", item)
+        yield item
+
+
+def _value(item: Any, key: str) -> Any:
+    """What tells an item from others."""
+    if not key:
+        return item
+    _check_keys([item], key)
+    return item[key]
+
+
+def _check_keys(items: list[Any], key: str) -> None:
+    for item in _maps(items):
+        if key not in item:
             raise _no_key(item, key)
-    given = [item for item in patch if _PATCH not in item]
-    if any(item.get(_PATCH) == "replace" for item in patch):
-        plain = [_plain(item) for item in given]
-        return [], plain, plain
-    gone = [item[key] for item in patch if item.get(_PATCH) == "delete"]
-    kept = [item for item in current if item.get(key) not in gone]
+
+
+def _merged_list(current: list[Any], patch: list[Any], field: _Field, *, is_deletion: bool) -> list[Any]:
+    if field.strategy != _MERGE and not is_deletion:
+        return patch
+    if not current and not patch:
+        return current
+    if _element_type(current, patch) is not dict:
+        if is_deletion:
+            return [item for item in current if item not in patch]
+        return _woven(_once([*current, *patch]), patch, current, "")
+    if not field.key:
+        raise internal(f"cannot merge lists without merge key for {_go_name(field.struct)}")
+    kept, given = _after_directives(current, patch, field.key)
     merged = list(kept)
     for item in given:
-        at = next((index for index, known in enumerate(merged) if known.get(key) == item[key]), None)
+        value = _value(item, field.key)
+        at = next(
+            (index for index, known in enumerate(merged) if field.key in known and known[field.key] == value), None
+        )
         if at is None:
-            merged.append(_plain(item))
+            merged.append(item)
         else:
-            merged[at] = merge(merged[at], item, field)
-    return given, kept, merged
+            merged[at] = _merged_map(merged[at], item, field.struct)
+    _check_keys(merged, field.key)
+    _check_keys(kept, field.key)
+    return _woven(merged, given, kept, field.key)
 
 
-def _unknown(patch: Tree) -> StatusError:
-    directive = patch[_PATCH]
-    kind = directive if isinstance(directive, str) else f"%!s(int64={directive})"
-    return internal(f"unknown patch type: {kind} in map: {go_text(patch)}")
+def _once(items: list[Any]) -> list[Any]:
+    return [item for index, item in enumerate(items) if item not in items[:index]]
 
 
-def _no_key(item: object, key: str) -> StatusError:
-    return internal(f"map: {go_text(item)} does not contain declared merge key: {key}")
+def _element_type(*lists: list[Any]) -> type:
+    """The type of all items of the lists."""
+    found = [type(item) for items in lists for item in items]
+    if not found:
+        raise internal("no elements in any of the given slices")
+    if found[0] is list:
+        raise unprocessable()
+    if any(each is not found[0] for each in found):
+        raise internal(f"list element types are not identical: {go_text(list(lists))}")
+    return found[0]
 
 
-def _identity(merge_key: str | None) -> Callable[[Any], Any]:
-    """What tells the items of a list apart."""
-    if not merge_key:
-        return lambda item: item
-    return lambda item: item.get(merge_key) if isinstance(item, dict) else item
+def _after_directives(current: list[Tree], patch: list[Tree], key: str) -> tuple[list[Tree], list[Tree]]:
+    """What the directives of a patch leave of the list, and the patch without them."""
+    given: list[Tree] = []
+    is_replaced = False
+    for item in patch:
+        match item.get(_PATCH, given):
+            case directive if directive is given:
+                given.append(item)
+            case "delete":
+                gone = _value(item, key)
+                current = [each for each in current if key not in each or each[key] != gone]
+            case "replace":
+                is_replaced = True
+            case "merge":
+                raise internal("merging lists cannot yet be specified in the patch")
+            case _:
+                raise _unknown(item)
+    return (given, []) if is_replaced else (current, given)
 
 
-def _woven(items: list[Any], wanted: list[Any], live: Sequence[Any], name: Callable[[Any], Any]) -> list[Any]:
+def _woven(items: list[Any], wanted: Sequence[Any], live: Sequence[Any], key: str) -> list[Any]:
     """Wanted items in the wanted order, the others in live order, each before the first wanted one it stood before.
 
     Live a b c d, wanted d b: a stays before d and b; c stands after b but before d, and d comes first: a c d b.
     """
-    places: list[Any] = [name(item) for item in live]
+    name: Callable[[Any], Any] = (lambda item: item.get(key)) if key else (lambda item: item)
+    names, places_ = [name(item) for item in wanted], [name(item) for item in live]
 
     def place(item: Any) -> int:
-        return places.index(name(item)) if name(item) in places else -1
+        return places_.index(name(item)) if name(item) in places_ else -1
 
-    right = sorted((item for item in items if name(item) in wanted), key=lambda item: wanted.index(name(item)))
-    left = sorted((item for item in items if name(item) not in wanted), key=place)
+    right = sorted((item for item in items if name(item) in names), key=lambda item: names.index(name(item)))
+    left = sorted((item for item in items if name(item) not in names), key=place)
     woven: list[Any] = []
     while left and right:
         before = 0 <= place(left[0]) < place(right[0])
@@ -206,10 +302,21 @@ def _woven(items: list[Any], wanted: list[Any], live: Sequence[Any], name: Calla
     return woven + left + right
 
 
-def _plain(value: Any) -> Any:
-    """A value taken over whole: without directives, without nulls."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items() if item is not None and not key.startswith("$")}
-    if isinstance(value, list):
-        return [_plain(item) for item in value if not (isinstance(item, dict) and _PATCH in item)]
-    return value
+# Refusals
+
+
+def _unknown(patch: Tree) -> StatusError:
+    directive = patch[_PATCH]
+    text = (
+        directive if isinstance(directive, str) else f"%!s({_GO.get(type(directive), 'float64')}={go_text(directive)})"
+    )
+    return internal(f"unknown patch type: {'%!s(<nil>)' if directive is None else text} in map: {go_text(patch)}")
+
+
+def _no_key(item: object, key: str) -> StatusError:
+    return internal(f"map: {go_text(item)} does not contain declared merge key: {key}")
+
+
+def _mistyped(wanted: str, value: object) -> StatusError:
+    kind = "%!s(<nil>)" if value is None else _GO.get(type(value), "float64")
+    return internal(f"expected a {wanted}, but received a {kind}")

@@ -7,14 +7,15 @@ can fields be pruned and defaults be filled in. Rules in CEL must compile, and n
 from __future__ import annotations
 
 import copy
-import re
 from typing import Any
 
 from fairlead.sim import cel_rules
-from fairlead.sim.cel_standard import broken_pattern
+from fairlead.sim.cel_budget import Budget, times_of
+from fairlead.sim.cel_rules import Place
 from fairlead.sim.conform import Checker
 from fairlead.sim.errors import Cause, not_allowed, required, unsupported, wrong
-from fairlead.sim.schema import compile_schema, drop_nulls, prune_value, regular_expression
+from fairlead.sim.patterns import BadPattern, compiled
+from fairlead.sim.schema import compile_schema, drop_nulls, prune_value
 from fairlead.sim.store import Tree
 
 ROOT, ITEM, FIELD = "root", "item", "field"
@@ -62,7 +63,7 @@ def causes_of(schema: Tree, path: str, *, has_status: bool) -> list[Cause]:
     if not any(cause.message.removeprefix("Forbidden: ") in _UNREADABLE for cause in rules):
         causes += sorted(_shape(schema, ROOT, path), key=lambda cause: f"{cause.field}: {cause.message}")
     causes += rules
-    return causes or _defaults(schema, path) + _expressions(schema, path, "", is_root=True)
+    return causes or _defaults(schema, path) + _rules_in_cel(schema, path)
 
 
 def _root(schema: Tree, path: str, has_status: bool) -> list[Cause]:
@@ -164,10 +165,9 @@ def _metadata(schema: Tree, level: str, path: str) -> list[Cause]:
 
 def _pattern(pattern: str, path: str) -> list[Cause]:
     try:
-        regular_expression(pattern)
-    except re.error as error:
-        why = broken_pattern(error, pattern)
-        return [wrong(f"{path}.pattern", pattern, f"must be a valid regular expression, but isn't: {why}")]
+        compiled(pattern)
+    except BadPattern as error:
+        return [wrong(f"{path}.pattern", pattern, f"must be a valid regular expression, but isn't: {error}")]
     return []
 
 
@@ -291,6 +291,16 @@ def _keys(items: Tree, keys: list[str], path: str) -> list[Cause]:
 # Defaults
 
 
+def has_defaults(schema: Tree | bool | None) -> bool:
+    """Whether a schema has a default anywhere."""
+    if not isinstance(schema, dict):
+        return False
+    inner = [schema.get(key) for key in ("items", "additionalProperties", "not")]
+    inner += [each for key in ("allOf", "anyOf", "oneOf") for each in schema.get(key) or []]
+    inner += (schema.get("properties") or {}).values()
+    return schema.get("default") is not None or any(has_defaults(each) for each in inner)
+
+
 def _defaults(schema: Tree, path: str) -> list[Cause]:
     """Defaults conform to the schema they stand in, and say nothing that it does not know."""
     causes: list[Cause] = []
@@ -312,13 +322,21 @@ def _defaults(schema: Tree, path: str) -> list[Cause]:
 # Rules in CEL
 
 
-def _expressions(schema: Tree, path: str, uncorrelated: str, *, is_root: bool = False) -> list[Cause]:
-    """Rules that do not compile; items of a list that is no map cannot be compared with what was there before."""
+def _rules_in_cel(schema: Tree, path: str) -> list[Cause]:
+    """Rules that do not compile, or might take too long."""
+    budget = Budget()
+    return _expressions(schema, Place(path, is_root=True), budget) + budget.overdrawn(path)
+
+
+def _expressions(schema: Tree, place: Place, budget: Budget) -> list[Cause]:
+    """The same of one place and below; items of a list that is no map cannot be compared with what was there before."""
     causes: list[Cause] = []
-    for child, level, at in _children(schema, path):
+    times = times_of(schema, place.times)
+    for child, level, at in _children(schema, place.path):
         loose = level == ITEM and schema.get("x-kubernetes-list-type") != "map"
-        causes += _expressions(child, at, path if loose and not uncorrelated else uncorrelated)
+        uncorrelated = place.uncorrelated or (place.path if loose else "")
+        is_root = bool(child.get("x-kubernetes-embedded-resource"))
+        causes += _expressions(child, Place(at, is_root, uncorrelated, times), budget)
     if schema.get(cel_rules.KEY):
-        is_root = is_root or bool(schema.get("x-kubernetes-embedded-resource"))
-        causes += cel_rules.broken(schema, compile_schema(schema), path, uncorrelated=uncorrelated, is_root=is_root)
+        causes += cel_rules.broken(schema, compile_schema(schema), place, budget)
     return causes

@@ -8,13 +8,25 @@ from collections.abc import Callable
 from fairlead.api.meta import Resource
 from fairlead.sim import addresses, crd_rules, defaults_admission, defaults_births, pod_parts
 from fairlead.sim.defaults_network import service_status
-from fairlead.sim.errors import bad_request, conflict, internal, invalid, required, wrong
-from fairlead.sim.registry import DEFINITIONS, DEPLOYMENTS, LIMIT_RANGES, NAMESPACES, PODS, SERVICES, Kind, is_built_in
+from fairlead.sim.defaults_pods import pair_addresses
+from fairlead.sim.defaults_workloads import TEMPLATES
+from fairlead.sim.equality import identical
+from fairlead.sim.errors import bad_request, conflict, invalid, wrong
+from fairlead.sim.registry import (
+    DEFINITIONS,
+    DEPLOYMENTS,
+    ENDPOINT_SLICES,
+    LIMIT_RANGES,
+    NAMESPACES,
+    PODS,
+    SERVICES,
+    Kind,
+    is_built_in,
+)
 from fairlead.sim.store import Store, Tree, timestamp
 
 SCALE = Resource("autoscaling", "v1", "scale", "Scale")
 _FITTED = ("Pod", "PersistentVolumeClaim", "Ingress")
-_TEMPLATES = "deprecated.daemonset.template.generation"
 
 
 def limited(kind: Kind, before: Tree, new: Tree, subresource: str) -> Tree:
@@ -56,6 +68,7 @@ def _limit_pod_status(before: Tree, after: Tree) -> None:
     known = before.get("status", {}).get("qosClass")
     if known and not after["status"].get("qosClass"):
         after["status"]["qosClass"] = known
+    pair_addresses(after["status"])
 
 
 def counts(kind: Kind, before: Tree, after: Tree) -> bool:
@@ -65,11 +78,19 @@ def counts(kind: Kind, before: Tree, after: Tree) -> bool:
         keys = tuple(key for key in {**before, **after} if key not in ("metadata", "apiVersion"))
     if kind.resource == DEPLOYMENTS and _annotations(before) != _annotations(after):
         return True  # they are copied to its ReplicaSets, so whoever does that has something to observe
+    if kind.resource == ENDPOINT_SLICES and _labels(before) != _labels(after):
+        return True  # which say whose endpoints they are
+    if kind.custom is not None or kind.resource == DEFINITIONS:  # in which anything may stand
+        return not all(identical(before.get(key), after.get(key)) for key in keys)
     return any(before.get(key) != after.get(key) for key in keys)
 
 
 def _annotations(tree: Tree) -> object:
     return tree["metadata"].get("annotations") or {}
+
+
+def _labels(tree: Tree) -> object:
+    return tree["metadata"].get("labels") or {}
 
 
 def admit(tree: Tree) -> None:
@@ -79,12 +100,12 @@ def admit(tree: Tree) -> None:
         defaults_births.born(tree)
 
 
-def allocate(tree: Tree, store: Store) -> None:
+def allocate(tree: Tree, store: Store, *, dry_run: bool = False) -> None:
     """What a new object is given because of others: a pod its account, a Service its address; raises when it cannot."""
     if not is_built_in(tree):
         return
     if tree["kind"] == "Service":
-        addresses.allocate(tree, store)
+        addresses.allocate(tree, store, dry_run=dry_run)
     elif tree["kind"] in _FITTED:
         defaults_admission.among(tree, store)
         if tree["kind"] == "Pod" and store.table(LIMIT_RANGES).live:
@@ -107,6 +128,7 @@ def carry_over(before: Tree, after: Tree, store: Store) -> None:
                     after["spec"][key] = before["spec"][key]
             defaults_admission.tolerate(after["spec"])
         case "PersistentVolumeClaim":
+            defaults_births.name_source(after["spec"])
             if before["spec"].get("storageClassName") is None:
                 defaults_admission.among(after, store)
         case "DaemonSet":
@@ -115,9 +137,9 @@ def carry_over(before: Tree, after: Tree, store: Store) -> None:
 
 def _count_templates(before: Tree, after: Tree) -> None:
     """A DaemonSet counts its templates in an annotation, as it did when that was a field."""
-    known = int((before["metadata"].get("annotations") or {}).get(_TEMPLATES) or 1)
+    known = int((before["metadata"].get("annotations") or {}).get(TEMPLATES) or 1)
     changed = before["spec"]["template"] != after["spec"]["template"]
-    after["metadata"].setdefault("annotations", {})[_TEMPLATES] = str(known + changed)
+    after["metadata"].setdefault("annotations", {})[TEMPLATES] = str(known + changed)
 
 
 def scale_shown(kind: Kind, tree: Tree) -> Tree:
@@ -195,13 +217,9 @@ def rescaled(kind: Kind, tree: Tree, change: Callable[[Tree], Tree]) -> Tree:
 def bound(pod: Tree, name: str, binding: Tree) -> Tree:
     """The pod on the node that the Binding names, said to be scheduled."""
     metadata = binding.get("metadata") or {}
-    node = (binding.get("target") or {}).get("name")
-    if not node:
-        # The server reports this rule without a Status of its own.
-        raise internal(f"{required('target.name').field}: Required value")
     if why := _unbindable(pod, metadata, name):
         raise conflict(PODS, name, why, subresource="binding")
-    pod["spec"]["nodeName"] = node
+    pod["spec"]["nodeName"] = binding["target"]["name"]
     for key in ("annotations", "labels"):
         if metadata.get(key):
             pod["metadata"][key] = (pod["metadata"].get(key) or {}) | metadata[key]
@@ -211,6 +229,7 @@ def bound(pod: Tree, name: str, binding: Tree) -> Tree:
 
 def set_condition(pod: Tree, condition: Tree) -> None:
     """Sets a condition in its place, or adds it; its time is that of the last change of its status."""
+    condition = {"lastProbeTime": None} | condition
     conditions: list[Tree] = pod["status"].setdefault("conditions", [])
     for index, known in enumerate(conditions):
         if known["type"] == condition["type"]:

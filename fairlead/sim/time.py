@@ -16,6 +16,7 @@ import gc
 import hashlib
 import selectors
 import threading
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
@@ -27,11 +28,16 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 MASK = 0xFFFFFFFFFFFFFFFF
+STEP = 0x94D049BB133111EB
 START = datetime(2030, 1, 1, tzinfo=UTC)
 # Cancelled timers stay in the heap until their time comes or until they are this many and more than half of it.
 CANCELLED_TIMERS = 100
 # Steps allowed after the limit was hit, so that cancelled tasks can still clean up.
 CLEANUP_STEPS = 100_000
+# Steps at one instant before a run is taken to go round in circles: a hundred for each pod of the largest clusters.
+STANDSTILL_STEPS = 10_000_000
+# Steps that are watched after that, to know who takes them.
+WATCHED_STEPS = 1_000
 GC_THRESHOLD = (100_000, 20, 100)
 
 
@@ -40,7 +46,7 @@ class Deadlock(RuntimeError):
 
 
 class Livelock(RuntimeError):
-    """More steps were taken than the run was allowed."""
+    """More steps were taken than the run was allowed, in all or without the clock moving."""
 
 
 class RealWorld(RuntimeError):
@@ -49,10 +55,20 @@ class RealWorld(RuntimeError):
 
 def lot(seed: int, identity: int, nth: int) -> int:
     """A number of 64 bits that looks random and depends on the three alone (the finaliser of splitmix64)."""
-    mixed = (seed * 0x9E3779B97F4A7C15 + identity * 0xBF58476D1CE4E5B9 + nth * 0x94D049BB133111EB) & MASK
-    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & MASK
-    return mixed ^ (mixed >> 31)
+    return mixed(stream(seed, identity) + nth * STEP)
+
+
+def stream(seed: int, identity: int) -> int:
+    """Where the numbers of an identity begin; the nth is `mixed` of this and n steps."""
+    return (seed * 0x9E3779B97F4A7C15 + identity * 0xBF58476D1CE4E5B9) & MASK
+
+
+def mixed(number: int) -> int:
+    """Another number of 64 bits, in which every bit depends on every bit."""
+    number &= MASK
+    number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    number = ((number ^ (number >> 27)) * 0x94D049BB133111EB) & MASK
+    return number ^ (number >> 31)
 
 
 class _Owner:
@@ -60,10 +76,11 @@ class _Owner:
 
     __slots__ = ("callbacks", "children", "identity", "steps")
 
-    def __init__(self, identity: int) -> None:
+    def __init__(self, identity: int, seed: int | None) -> None:
         self.identity = identity
-        self.steps = 0
-        self.callbacks = 0
+        self.steps = stream(seed or 0, identity)
+        """Where its own steps, and those of its callbacks, stand in their streams."""
+        self.callbacks = stream(seed or 0, ~identity & MASK)
         self.children = 0
 
 
@@ -114,11 +131,11 @@ class _Ready:
         task = getattr(handle._callback, "__self__", None)  # type: ignore[attr-defined]  # noqa: SLF001
         if type(task) is _OwningTask:
             owner = task.owner
-            owner.steps += 1
-            return lot(self._seed, owner.identity, owner.steps)
+            owner.steps = (owner.steps + STEP) & MASK
+            return mixed(owner.steps)
         owner = handle._context.get(_owner, self._root)  # type: ignore[attr-defined]  # noqa: SLF001
-        owner.callbacks += 1
-        return lot(self._seed, ~owner.identity & MASK, owner.callbacks)
+        owner.callbacks = (owner.callbacks + STEP) & MASK
+        return mixed(owner.callbacks)
 
 
 class _NoFiles(selectors.BaseSelector):
@@ -144,20 +161,35 @@ class _NoFiles(selectors.BaseSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop whose clock stands still while anything is ready; without a seed, callbacks run as they arrive."""
+    """An event loop whose clock stands still while anything is ready; without a seed, callbacks run as they arrive.
 
-    def __init__(self, seed: int | None = 0, *, start: datetime = START, steps: int | None = None) -> None:
+    `steps` limits how many callbacks may run, `standstill` how many at the same instant.
+    """
+
+    def __init__(
+        self,
+        seed: int | None = 0,
+        *,
+        start: datetime = START,
+        steps: int | None = None,
+        standstill: int = STANDSTILL_STEPS,
+    ) -> None:
         super().__init__(_NoFiles())
         self.seed = seed
         self.steps = 0
         self._limit = steps
+        self._standstill = standstill
+        self._most_here = standstill
+        """How many steps may have been taken before the clock moves on."""
+        self._turning: Counter[str] = Counter()
+        """Who took steps since there were too many at this instant."""
         self._start = start
         self._now = 0.0
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._timers_made = 0
         self._timers_cancelled = 0
         self._tasks_made = 0
-        self._root = _Owner(0)
+        self._root = _Owner(0, seed)
         self._ready = _Ready(seed, self._root)
         self._jitter = Draws(seed, "jitter")
 
@@ -167,6 +199,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def wall(self) -> datetime:
         """Time of day."""
         return self._start + timedelta(seconds=self._now)
+
+    def jump(self, seconds: float) -> None:
+        """Sets the time of day forward, or back; what waits for the loop's own time waits as long as before."""
+        self._start += timedelta(seconds=seconds)
 
     def draw(self) -> int:
         """A seed for something that is left to chance."""
@@ -178,7 +214,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         running = asyncio.current_task(self)
         parent = running.owner if isinstance(running, _OwningTask) else _owner.get(self._root)
         parent.children += 1
-        owner = _Owner(lot(parent.identity, 1, parent.children))
+        owner = _Owner(lot(parent.identity, 1, parent.children), self.seed)
         if context is None:
             context = copy_context()
             context.run(_owner.set, owner)
@@ -217,8 +253,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         if timers and timers[0][2]._cancelled:  # noqa: SLF001
             self._drop_cancelled_timers()
         if timers:
-            if not ready:
-                self._now = max(self._now, timers[0][0])
+            if not ready and timers[0][0] > self._now:
+                self._now = timers[0][0]
+                self._most_here = self.steps + self._standstill
             while timers and timers[0][0] <= self._now:
                 ready.append(self._pop_timer())
                 self._drop_cancelled_timers()
@@ -232,7 +269,24 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             limit, self._limit = self._limit, self.steps + CLEANUP_STEPS
             ready.append(handle)
             raise Livelock(f"{limit} steps were taken and {self._now} seconds have passed; running: {self._waiting()}")
+        if self.steps > self._most_here:
+            self._go_round(handle)
         handle._run()  # noqa: SLF001
+
+    def _go_round(self, handle: asyncio.Handle) -> None:
+        """Notes who goes on at an instant that has had too many steps, and raises once that is known."""
+        task = getattr(handle._callback, "__self__", None)  # type: ignore[attr-defined]  # noqa: SLF001
+        self._turning[task.get_name() if isinstance(task, asyncio.Task) else "a callback"] += 1
+        if self._turning.total() < WATCHED_STEPS:
+            return
+        busiest = ", ".join(f"{name} ({times})" for name, times in self._turning.most_common(10))
+        self._turning.clear()
+        taken, self._most_here = self._standstill, self.steps + CLEANUP_STEPS
+        self._ready.append(handle)
+        raise Livelock(
+            f"{taken} steps were taken and the clock stands at {self._now} seconds; "
+            f"of the next {WATCHED_STEPS} these took most: {busiest}"
+        )
 
     def _drop_cancelled_timers(self) -> None:
         while self._timers and self._timers[0][2].cancelled():
@@ -287,12 +341,23 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         raise RealWorld("a program was to be started in virtual time")
 
 
-def run(main: Coroutine[Any, Any, T], *, seed: int | None = 0, steps: int | None = None, start: datetime = START) -> T:
+def run(
+    main: Coroutine[Any, Any, T],
+    *,
+    seed: int | None = 0,
+    steps: int | None = None,
+    start: datetime = START,
+    standstill: int = STANDSTILL_STEPS,
+) -> T:
     """Runs the coroutine in virtual time and returns its result; what it left running is cancelled.
 
-    `steps` limits how many callbacks may run.
+    `steps` limits how many callbacks may run, `standstill` how many at the same instant.
     """
-    with seldom_collected(), asyncio.Runner(loop_factory=lambda: VirtualLoop(seed, start=start, steps=steps)) as runner:
+
+    def loop() -> VirtualLoop:
+        return VirtualLoop(seed, start=start, steps=steps, standstill=standstill)
+
+    with seldom_collected(), asyncio.Runner(loop_factory=loop) as runner:
         return runner.run(main)
 
 
@@ -311,14 +376,13 @@ class Draws:
     """A stream of repeatable draws, named by its purpose so that streams do not disturb one another."""
 
     def __init__(self, seed: int | None, purpose: str) -> None:
-        self._seed = seed or 0
-        self._identity = int.from_bytes(hashlib.blake2b(purpose.encode(), digest_size=8).digest())
-        self._drawn = 0
+        identity = int.from_bytes(hashlib.blake2b(purpose.encode(), digest_size=8).digest())
+        self._place = stream(seed or 0, identity)
 
     def integer(self) -> int:
         """64 bits."""
-        self._drawn += 1
-        return lot(self._seed, self._identity, self._drawn)
+        self._place = (self._place + STEP) & MASK
+        return mixed(self._place)
 
     def below(self, limit: int) -> int:
         """At least 0, less than `limit`."""

@@ -13,8 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.sim import owners, places
-from fairlead.sim.converting import Converting, converted
+from fairlead.sim.converting import Converting, converted, unasked
 from fairlead.sim.custom import path_of
+from fairlead.sim.equality import identical
 from fairlead.sim.errors import StatusError, internal
 from fairlead.sim.fieldsets import NOTHING, Fields, Unreadable, field
 from fairlead.sim.managers import Manager
@@ -26,7 +27,10 @@ from fairlead.sim.scale_owners import REPLICAS, Paths, to_parent, to_scale
 from fairlead.sim.schema import Node
 from fairlead.sim.store import Tree, timestamp
 from fairlead.sim.subresources import SCALE
+from fairlead.sim.typed import type_of
 
+SERVER = "kube-apiserver"
+"""Who owns what the API server writes of its own accord."""
 _UNKNOWN = "unknown"
 _STATUS: Fields = frozenset([("f:status",)])
 _SPEC: Fields = frozenset([("f:spec",)])
@@ -96,7 +100,7 @@ class Subject(Struct, frozen=True):
         """What there is before an object is created."""
         is_scale = self.subresource == "scale"
         said = {"apiVersion": self.version, "kind": SCALE.kind if is_scale else self.kind.resource.kind}
-        return said if self.kind.custom is not None and not is_scale else places.blank(*said.values()) | said
+        return said if self.kind.custom is not None and not is_scale else type_of(*said.values()).blank() | said
 
 
 def entries_of(tree: Tree) -> Entries:
@@ -165,6 +169,11 @@ def changed(
     return (yield from _tracked(manager, subject, live, new, known))
 
 
+def written_by(name: str, subject: Subject, before: Tree, after: Tree) -> None:
+    """Has the server itself, under this name, own what it changes of an object; in place."""
+    own(after, unasked(changed(Manager(name), subject, before, (before, after), None)))
+
+
 def _tracked(manager: Manager, subject: Subject, live: Tree, new: Tree, known: Owners) -> Converting[Entries]:
     try:
         found = yield from came_to_own(manager.name, subject, live, new, known)
@@ -202,5 +211,5 @@ def admitted(manager: Manager | None, entries: Entries, answer: Tree) -> Entries
 def settled(before: Tree, after: Tree) -> None:
     """Takes new times back, in place, where nothing else has changed."""
     known, found = entries_of(before), entries_of(after)
-    if known and known != found and owners.equal_but_for_times(known, found) and bare(before) == bare(after):
+    if known and known != found and owners.equal_but_for_times(known, found) and identical(bare(before), bare(after)):
         after["metadata"]["managedFields"] = known

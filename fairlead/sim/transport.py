@@ -55,6 +55,10 @@ class LocalTransport:
         except TimeoutError:
             raise TransportError(f"{request.method} {request.path}: no answer in {request.timeout} seconds") from None
 
+    def is_prompt(self) -> bool:
+        """Whether an answer takes no time: nothing is far, and nobody is asked."""
+        return not self._is_far and not self._handler.admission.asks_anybody()
+
     async def _answered(self, request: Request) -> Response:
         await self._travel()
         response = await self._handler.answer(request, self._user)
@@ -92,12 +96,12 @@ async def _once(body: bytes) -> AsyncIterator[bytes]:
 
 
 async def _giving_way(stream: Watch | Follow) -> AsyncGenerator[bytes, None]:
-    """The lines, with a turn for others before those that come together."""
+    """The lines, with a turn for others between those that come together and the next."""
     async with aclosing(stream.batches() if isinstance(stream, Watch) else _one_by_one(stream)) as batches:
         async for batch in batches:
-            await asyncio.sleep(0)
             for line in batch:
                 yield line
+            await asyncio.sleep(0)
 
 
 async def _one_by_one(stream: Follow) -> AsyncGenerator[list[bytes], None]:

@@ -95,7 +95,7 @@ def _mistaken(scalar: str, value: Any) -> str:
         case "numeric" if not is_number:
             return f"expected numeric (int or float), got {_TYPES.get(type(value), '[]interface {}')}"
         case "string" if not isinstance(value, str):
-            return f"expected string, got &value.valueUnstructured{{Value:{_go(value)}}}"
+            return f"expected string, got &value.valueUnstructured{{Value:{_go_source(value)}}}"
         case "boolean" if not isinstance(value, bool):
             return f"expected boolean, got &{{{_go(value)}}}"
         case "untyped" if isinstance(value, dict | list):
@@ -117,3 +117,19 @@ def _go(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return "<nil>" if value is None else str(value)
+
+
+def _go_source(value: Any) -> str:
+    """As a value is written in Go."""
+    match value:
+        case dict():
+            fields = ", ".join(f"{quoted(key)}:{_go_source(value[key])}" for key in sorted(value))
+            return f"map[string]interface {{}}{{{fields}}}"
+        case list():
+            return f"[]interface {{}}{{{', '.join(map(_go_source, value))}}}"
+        case str():
+            return quoted(value)
+        case None:
+            return "interface {}(nil)"
+        case _:
+            return _go(value)

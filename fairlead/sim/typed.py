@@ -19,16 +19,29 @@ import msgspec
 
 from fairlead.sim.store import Tree
 from fairlead.sim.typed_faults import BOUNDARY, Again, Faults, Path, Spot, Undecodable
-from fairlead.sim.typed_gates import DROPPED
+from fairlead.sim.typed_gates import DROPPED, TOLD_EMPTY
 from fairlead.sim.typed_values import BYTES, OWN, QUANTITY_IN_MILLIS, Shape, Walk, scalar
 
 _SCALARS = ("bool", "float64", "int", "int32", "int64", "string")
 _RESOURCES = "core.v1.ResourceList"
+_METADATA = "meta.v1.ObjectMeta"
 _SCHEMA = "apis.apiextensions.v1.JSONSchemaProps"
+
+
+class Wording(msgspec.Struct, frozen=True):
+    """What decoding loses (`wordings`)."""
+
+    has_blanks: bool = False
+    """There are lists or maps without anything in them."""
+    data: bytes = b""
+    """The text of the data of a revision."""
 
 
 class Typed(dict[str, Any]):
     """A tree that has been decoded, or needs not to be."""
+
+    wording: Wording | None = None
+    """Of kinds for which it counts."""
 
 
 class Type:
@@ -208,6 +221,9 @@ class _Types:
             if field in DROPPED.get(name, ()):
                 yield (None, False, _ignored(shape.walk), spot), shape, text
                 continue
+            if field in TOLD_EMPTY.get(name, ()):
+                yield (None, True, _empty_or_not(shape.walk), spot), shape, f"*{text}" if text.endswith("?") else text
+                continue
             may_be_left_out = shape.may_be_left_out and text.endswith("?") and not text.startswith("*")
             is_shown = not may_be_left_out and not text.endswith("??")
             yield (shape.plain, is_shown, shape.walk, spot), shape, text
@@ -256,6 +272,13 @@ def _ignored(walk: Walk) -> Walk:
         walk(value, path, faults)
 
     return ignored
+
+
+def _empty_or_not(walk: Walk) -> Walk:
+    def told(value: Any, path: Path, faults: Faults) -> Any:
+        return [] if value == [] else walk(value, path, faults)
+
+    return told
 
 
 @cache
@@ -338,7 +361,19 @@ def type_of(api_version: str, kind: str) -> Type:
     return Type(_types().named(_file().kinds[f"{api_version} {kind}"]))
 
 
+def is_typed(api_version: str, kind: str) -> bool:
+    """Whether the type of a built-in kind is known."""
+    return f"{api_version} {kind}" in _file().kinds
+
+
 @cache
 def type_named(name: str) -> Type:
     """A type by its name, such as that of the metadata of all kinds."""
     return Type(_types().named(name))
+
+
+def metadata_problem(metadata: object) -> str:
+    """Why something cannot be the metadata of an object; empty when it can."""
+    faults = Faults()
+    _types().named(_METADATA).walk(metadata, None, faults)
+    return "" if faults.first is None else str(faults.first)

@@ -1,6 +1,7 @@
-"""Fields that the release knows and throws away, because the features that they belong to are off by default.
+"""Fields that are decoded otherwise than their types say.
 
-They are decoded, so that a value of the wrong type is refused, and are no unknown fields; then they are gone.
+Those of features that are off by default are decoded, so that a value of the wrong type is refused, and are no unknown
+fields; then they are gone. Of some lists it counts whether they are empty or not there.
 """
 
 from __future__ import annotations
@@ -17,3 +18,9 @@ DROPPED: dict[str, tuple[str, ...]] = {
     ),  # ClusterTrustBundleProjection, PodCertificateRequest
 }
 """By the name of a struct."""
+TOLD_EMPTY: dict[str, tuple[str, ...]] = {
+    "apis.apiextensions.v1.CustomResourceDefinitionSpec": ("versions",),
+    "autoscaling.v2.HPAScalingRules": ("policies",),
+    "batch.v1.PodFailurePolicyOnExitCodesRequirement": ("values",),
+}
+"""Lists that are refused when they are empty, so that none is ever stored."""

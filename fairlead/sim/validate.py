@@ -6,6 +6,7 @@ What is stored has been checked, so of a change only what it changes is looked a
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 
 from fairlead.sim import (
@@ -16,6 +17,7 @@ from fairlead.sim import (
     rules_autoscalers,
     rules_claims,
     rules_cluster,
+    rules_events,
     rules_jobs,
     rules_labels,
     rules_metadata,
@@ -28,7 +30,9 @@ from fairlead.sim import (
     webhook_rules,
 )
 from fairlead.sim.custom import Custom
+from fairlead.sim.equality import identical
 from fairlead.sim.errors import Cause
+from fairlead.sim.registry import EVENTS
 from fairlead.sim.store import Tree
 
 Rule = Callable[[Tree], Iterable[Cause]]
@@ -41,7 +45,7 @@ _ALWAYS: dict[str, Rule] = {
     "Deployment": rules_workloads.deployment,
     "EndpointSlice": rules_network.endpoint_slice,
     "Endpoints": rules_network.endpoints,
-    "Event": rules_cluster.event,
+    "Event": rules_events.event,
     "HorizontalPodAutoscaler": rules_autoscalers.autoscaler,
     "Ingress": rules_network.ingress,
     "IngressClass": rules_network.ingress_class,
@@ -96,6 +100,8 @@ _CHANGED: dict[str, ChangeRule] = {
     **dict.fromkeys(roles.KINDS, roles.changed),
 }
 _CHANGE_FIRST = ("DaemonSet", "IngressClass")
+# In whose fields there may be any JSON.
+_FREE = ("ControllerRevision", "CustomResourceDefinition")
 _CHANGE_ONLY = ("PriorityClass",)
 _STATUS: dict[str, ChangeRule] = {
     "DaemonSet": rules_workloads.daemon_set_status,
@@ -112,11 +118,11 @@ _STATUS: dict[str, ChangeRule] = {
 }
 
 
-def on_create(tree: Tree, custom: Custom | None = None) -> list[Cause]:
-    """Broken rules of a new object, defaults filled in."""
+def on_create(tree: Tree, custom: Custom | None = None, *, group: str = "") -> list[Cause]:
+    """Broken rules of a new object, defaults filled in; `group` is that of the request."""
     if custom is not None:
         return [*rules_metadata.of_new(tree, built_in=False), *custom.on_create(tree)]
-    rule = _NEW.get(tree["kind"])
+    rule = _NEW.get(tree["kind"]) if group != EVENTS.group else rules_events.new_in_own_group
     if rule is None:
         return list(rules_metadata.of_new(tree))
     if tree["kind"] in rules_metadata.LOOSE:
@@ -124,7 +130,7 @@ def on_create(tree: Tree, custom: Custom | None = None) -> list[Cause]:
     return [*rules_metadata.of_new(tree), *rule(tree)]
 
 
-def on_update(old: Tree, new: Tree, subresource: str, custom: Custom | None = None) -> list[Cause]:
+def on_update(old: Tree, new: Tree, subresource: str, custom: Custom | None = None, *, group: str = "") -> list[Cause]:
     """Broken rules of a change; `new` is complete, with what the subresource may not touch taken from `old`."""
     causes = rules_metadata.of_changed(old, new, built_in=custom is None, whole=not subresource)
     if custom is not None:
@@ -135,8 +141,11 @@ def on_update(old: Tree, new: Tree, subresource: str, custom: Custom | None = No
         return causes if status is None else [*causes, *status(old, new)]
     if subresource in pod_parts.PARTS:
         return [*causes, *pod_parts.causes(old, new, subresource)]
-    if all(old.get(key) == new.get(key) for key in {**old, **new} if key not in ("metadata", "status")):
+    equal = identical if kind in _FREE else operator.eq
+    if all(equal(old.get(key), new.get(key)) for key in {**old, **new} if key not in ("metadata", "status")):
         return causes
+    if group == EVENTS.group:
+        return [*causes, *rules_events.changed_in_own_group(old, new)]
     whole, changed = _ALWAYS.get(kind), _CHANGED.get(kind)
     wholly = whole(new) if whole is not None and kind not in _CHANGE_ONLY else ()
     partly = changed(old, new) if changed is not None else ()

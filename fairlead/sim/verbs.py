@@ -1,23 +1,23 @@
 """The verbs of the API on decoded trees, for controllers in the same process and for the request handler alike.
 
-A verb is carried out at once and whole: nothing else runs in between, so there is no partial write to see, and no
-webhook is asked. `writes` are the same verbs as they ask for admission and conversion. Custom resources that a webhook
-converts are seen and written as they are stored. Trees that go in are copied, trees that come
-out belong to the caller. Who owns which fields is left as it is (`tracking`).
+A verb is carried out at once and whole: nothing else runs in between, so there is no partial write to see. Policies
+judge it (`judging`), and no webhook is asked. `writes` are the same verbs as they ask for admission and conversion.
+Custom resources that a webhook converts are seen and written as they are stored. Trees that go in are copied, trees
+that come out belong to the caller. Who owns which fields is left as it is (`tracking`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from fairlead.api.meta import Resource
-from fairlead.sim import deletion, pod_requests, subresources, views
-from fairlead.sim.asking import unreviewed
+from fairlead.api.meta import Meta, Resource
+from fairlead.sim import deletion, pod_requests, splicing, subresources, views
 from fairlead.sim.births import Births
 from fairlead.sim.converting import shown, unasked
+from fairlead.sim.judging import Judging
 from fairlead.sim.listing import Listed, Query, select, watch
 from fairlead.sim.registry import Kind, Registry
-from fairlead.sim.store import Store, Tree, Version, Watcher
+from fairlead.sim.store import Author, Store, Tree, Version, Watcher
 from fairlead.sim.typed import Typed
 from fairlead.sim.writes import Writes
 
@@ -33,7 +33,8 @@ class Verbs:
         self.lag = lag
         self.writes = Writes(store, self.registry)
         self._inside = Writes(store, self.registry, inside=True)
-        self.births = Births(self._inside)
+        self._judging = Judging(store, self.registry)
+        self.births = Births(self._inside, self._judging)
         self.views: dict[tuple[Resource, type], Any] = {}
         """What the controllers of this cluster see, each by what they read of it."""
 
@@ -82,7 +83,8 @@ class Verbs:
 
     def create(self, resource: Resource, namespace: str, tree: Tree, *, user: str, dry_run: bool = False) -> Tree:
         """Creates the object and returns it as stored."""
-        return unreviewed(self._inside.create(resource, namespace, Typed(tree), user=user, dry_run=dry_run))
+        write = self._inside.create(resource, namespace, Typed(tree), user=user, dry_run=dry_run)
+        return self._judging.carried_out(write, user)
 
     def update(
         self,
@@ -97,7 +99,18 @@ class Verbs:
     ) -> Tree:
         """Replaces the object, or what the subresource shows of it; a resource version in it must be current."""
         place = resource, namespace, name
-        return unreviewed(self._inside.update(*place, Typed(tree), subresource=subresource, user=user, dry_run=dry_run))
+        write = self._inside.update(*place, Typed(tree), subresource=subresource, user=user, dry_run=dry_run)
+        return self._judging.carried_out(write, user)
+
+    def put_status(self, resource: Resource, seen: Meta, status: Tree, *, user: str) -> Version | None:
+        """Writes a status that is like the one before over the version that was seen; None where it is not so easy."""
+        table = self.store.table(resource)
+        old = table.live.get((seen.namespace, seen.name))
+        if old is None or (old.head.uid, str(old.revision)) != (seen.uid, seen.resource_version):
+            return None
+        if self._judging.is_needed():
+            return None
+        return splicing.with_status(table, old, status, Author(user, "update", "status"))
 
     def patch(
         self,
@@ -113,7 +126,8 @@ class Verbs:
     ) -> Tree:
         """Changes the object, or what the subresource shows of it, by a patch of any of the served types."""
         sent = resource, namespace, name, content_type, body
-        return unreviewed(self._inside.patch(*sent, subresource=subresource, user=user, dry_run=dry_run))
+        write = self._inside.patch(*sent, subresource=subresource, user=user, dry_run=dry_run)
+        return self._judging.carried_out(write, user)
 
     def delete(
         self,
@@ -130,12 +144,13 @@ class Verbs:
     ) -> Tree:
         """Deletes the object, or starts to; the answer is the object while something holds it, else as its kind has."""
         options = deletion.Options(uid, resource_version, grace, propagation)
-        return unreviewed(self._inside.removals.delete(resource, namespace, name, options, user=user, dry_run=dry_run))
+        write = self._inside.removals.delete(resource, namespace, name, options, user=user, dry_run=dry_run)
+        return self._judging.carried_out(write, user)
 
     def bind(self, namespace: str, name: str, binding: Tree, *, user: str) -> Tree:
         """Assigns a pod to a node."""
-        return unreviewed(pod_requests.bind(self.writes, namespace, name, binding, user=user))
+        return self._judging.carried_out(pod_requests.bind(self.writes, namespace, name, binding, user=user), user)
 
     def evict(self, namespace: str, name: str, eviction: Tree, *, user: str) -> Tree:
         """Deletes a pod on behalf of somebody who asks first; a disruption budget may refuse."""
-        return unreviewed(pod_requests.evict(self.writes, namespace, name, eviction, user=user))
+        return self._judging.carried_out(pod_requests.evict(self.writes, namespace, name, eviction, user=user), user)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from fairlead.sim import autoscalers
-from fairlead.sim.converting import Answers, answered, shown
+from fairlead.sim.converting import Answers, answered, converted, copied, shown
 from fairlead.sim.registry import AUTOSCALERS_V1, EVENTS, Kind
 from fairlead.sim.store import Event, Tree, Version
 
@@ -47,6 +47,15 @@ def outward(kind: Kind, tree: Tree) -> Tree:
         return tree
     renamed = {_OUTWARD.get(key, key): value for key, value in tree.items() if value != ""}
     return renamed | {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind}
+
+
+async def moved(source: Kind, target: Kind, tree: Tree | None, answers: Answers) -> Tree | None:
+    """A tree of one kind as another kind of the same objects."""
+    if tree is None or source is target:
+        return tree
+    if source.custom is None:
+        return outward(target, inward(source, tree))
+    return (await answered(converted(source, [copied(tree)], target.resource.api_version), answers))[0]
 
 
 async def body(kind: Kind, version: Version, answers: Answers) -> bytes:

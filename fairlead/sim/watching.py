@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
@@ -14,7 +13,7 @@ from fairlead.sim import views
 from fairlead.sim.converting import Answers
 from fairlead.sim.errors import StatusError, expired, too_large_version
 from fairlead.sim.forms import Dress
-from fairlead.sim.listing import Query, watch
+from fairlead.sim.listing import Query, begins_with_state, watch
 from fairlead.sim.registry import Kind
 from fairlead.sim.store import Event, Store, Tree, Watcher
 from fairlead.sim.tables.table import INITIAL_EVENTS_END
@@ -50,7 +49,7 @@ class Watch:
         self._dress = wish.dress
         self._is_first = True
         self._is_plain = wish.dress is None and kind.custom is None and kind.stored_as is None
-        self._announce = query.initial_events is True and self._bookmarks
+        self._announce = self._bookmarks and begins_with_state(query)
         seconds = wish.seconds or store.draws("timeout").between(*WATCH_SECONDS)
         self._until = clock.monotonic() + seconds
         self._refusal: StatusError | None = None
@@ -156,10 +155,15 @@ class Watch:
         """What the client is told with the answer."""
         return self._kind.warnings
 
+    def bound(self) -> None:
+        """Has it ended when its client reads so slowly that what waits for it has been forgotten by all others."""
+        if self._watcher is not None:
+            self._watcher.is_bounded = True
+
     def close(self) -> None:
         if self._watcher is not None:
             self._watcher.close()
 
 
 def _error(error: StatusError) -> bytes:
-    return b'{"type":"ERROR","object":' + json.dumps(error.status()).encode() + b"}\n"
+    return b'{"type":"ERROR","object":' + msgspec.json.encode(error.status()) + b"}\n"

@@ -17,9 +17,22 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.meta import Resource
-from fairlead.sim import applying, defaults, deletion, patch, subresources, tracking, validate
+from fairlead.sim import (
+    advice,
+    applying,
+    defaults,
+    deletion,
+    numbers,
+    patch,
+    pod_warnings,
+    subresources,
+    tracking,
+    validate,
+    wordings,
+)
 from fairlead.sim.asking import MUTATING, VALIDATING, Question, Questions, Write, about, reviewed
 from fairlead.sim.converting import Converting, kept, shown
+from fairlead.sim.equality import identical
 from fairlead.sim.errors import (
     CHANGED,
     Cause,
@@ -118,26 +131,28 @@ class Writes:
         if answer is not None and answer is not offered:
             new = taken(kind, namespace, answer)
             tracking.own(new, tracking.admitted(manager, entries, answer))
-        yield from self._named(part, new, question)
-        return part.seen(new if dry_run else (yield from self._born(kind, new, Author(user, "create"))))
+        yield from self._named(part, new, question, manager)
+        return part.seen(new if dry_run else (yield from self._born(kind, tree, new, Author(user, "create"))))
 
-    def _born(self, kind: Kind, new: Tree, author: Author) -> Converting[Tree]:
+    def _born(self, kind: Kind, sent: Tree, new: Tree, author: Author) -> Converting[Tree]:
         """Stores a new object; answers with it as it is read."""
         stored, live = (yield from kept(kind, new)), self._table(kind).live
         name = new["metadata"]["name"]
         if (new["metadata"].get("namespace", ""), name) in live:  # since it was looked up
             raise already_exists(kind.resource, name)
-        version = self._table(kind).write(stored, None, author)
+        version = self._table(kind).write(wordings.born(kind, sent, stored), None, author)
         return new if stored is new else (yield from shown(kind, version))
 
-    def _named(self, part: Part, new: Tree, question: Question) -> Questions:
+    def _named(self, part: Part, new: Tree, question: Question, manager: Manager | None) -> Questions:
         """Completes the object under a name that is free, generated where only its beginning was given."""
         metadata, live = new["metadata"], self._table(part.kind).live
         base = "" if metadata.get("name") else metadata.get("generateName") or ""
         for _ in range(_NAME_ATTEMPTS if base else 1):
             if base:
                 metadata["name"] = base[:_LONGEST_BASE] + self._suffix()
-            self._complete(part.kind, new)
+            self._complete(part.kind, new, dry_run=question.dry_run)
+            if manager is not None and part.kind.custom is None:
+                manager.warnings.extend(pod_warnings.on_create(new) + advice.on_create(new))
             yield replace(question, phase=VALIDATING, name=part.name or metadata["name"], object=part.seen(new))
             found = live.get((metadata.get("namespace", ""), metadata["name"]))
             if found is None:
@@ -145,7 +160,7 @@ class Writes:
         refuse = being_deleted if found is not None and found.head.deletion_timestamp else already_exists
         raise refuse(part.kind.resource, metadata["name"])
 
-    def _complete(self, kind: Kind, new: Tree) -> None:
+    def _complete(self, kind: Kind, new: Tree, *, dry_run: bool) -> None:
         """Fills in what the server decides, then checks the whole."""
         metadata = new["metadata"]
         metadata["uid"] = self.new_uid()
@@ -158,8 +173,10 @@ class Writes:
                 new["status"] = type_of(kind.storage.api_version, kind.storage.kind).blank()["status"]
         defaults.fill(new)
         subresources.admit(new)
-        subresources.allocate(new, self.store)
-        _check(kind, new, validate.on_create(new, kind.custom))
+        subresources.allocate(new, self.store, dry_run=dry_run)
+        _check(kind, new, validate.on_create(new, kind.custom, group=kind.resource.group))
+        if kind.custom is not None:
+            numbers.settle(new)
 
     def _suffix(self) -> str:
         draws = self.store.draws("name")
@@ -206,6 +223,7 @@ class Writes:
 
         def replaced(old: Version, _shown: Tree) -> Tree:
             if wanted and wanted != old.head.uid and subresource != "scale":
+                same_name(tree, name)
                 raise uid_precondition(kind.resource, namespace, name, wanted, old.head.uid)
             return tree
 
@@ -217,7 +235,7 @@ class Writes:
                 return (yield from self._changed(part, wish, replaced))
             if wanted:  # also where there is nothing yet: what is not there has no UID
                 raise uid_precondition(kind.resource, namespace, name, wanted, "")
-            fresh = tree | {"metadata": {**(tree.get("metadata") or {}), "resourceVersion": None}}
+            fresh = tree | {"metadata": _unversioned(tree.get("metadata") or {})}
             try:
                 return (yield from self.create(resource, namespace, fresh, user=user, dry_run=dry_run, manager=manager))
             except StatusError as error:
@@ -282,7 +300,7 @@ class Writes:
                 raise conflict(kind.resource, name, why)
             same_name(taken(kind, namespace, config, applied=config), name)
             # The version of what is not there is not looked at.
-            fresh = config | {"metadata": {**config["metadata"], "resourceVersion": None}}
+            fresh = config | {"metadata": _unversioned(config["metadata"])}
             creation = self.create(
                 resource, namespace, fresh, user=user, dry_run=dry_run, manager=manager, applied=True
             )
@@ -312,8 +330,11 @@ class Writes:
                 if part.subresource != "scale":
                     entries = tracking.admitted(manager, entries, answer)
             after = self._prepared(part.kind, old, before, new, author)
+            wordings.check(part.kind, old, sent, after, is_request=manager is not None)
             tracking.own(after, entries)
             tracking.settled(before, after)
+            if manager is not None and part.kind.custom is None and part.subresource != "status":
+                manager.warnings.extend(pod_warnings.on_update(before, after) + advice.on_update(before, after))
             yield replace(question, phase=VALIDATING, object=part.seen(after))
             if dry_run:
                 return part.seen(after)
@@ -325,7 +346,7 @@ class Writes:
     def _prepared(self, kind: Kind, old: Version, before: Tree, new: Tree, author: Author) -> Tree:
         """`new` as it would be stored: as far as the subresource allows, completed and checked."""
         given = new["metadata"].get("resourceVersion") or ""
-        if not given and not kind.unconditional_update:
+        if given in ("", "0") and not kind.unconditional_update:
             raise version_required(kind.resource, old.head.name)
         if given not in ("", "0", str(old.revision)):
             if not given.isdecimal():
@@ -333,7 +354,10 @@ class Writes:
             raise conflict(kind.resource, old.head.name, CHANGED)
         after = subresources.limited(kind, before, new, author.subresource)
         self._keep_system_fields(kind, before, after, author.subresource)
-        _check(kind, after, validate.on_update(before, after, author.subresource, kind.custom))
+        group = kind.resource.group
+        _check(kind, after, validate.on_update(before, after, author.subresource, kind.custom, group=group))
+        if kind.custom is not None:
+            numbers.settle(after)
         return after
 
     def _stored(self, kind: Kind, old: Version, before: Tree, after: Tree, author: Author) -> bool:
@@ -342,14 +366,14 @@ class Writes:
         To be stored in another version is a change.
         """
         ends = deletion.ends_with(old, after)
-        if after == (before if kind.custom is None else old.tree()) and not ends:
+        if identical(after, before if kind.custom is None else old.tree()) and not ends:
             return True
         if self._table(kind).live.get(old.key) is not old:
             return False
         if ends:
             self.removals.remove(kind, old, author)
             return True
-        self._table(kind).write(after, old, author)
+        self._table(kind).write(wordings.kept(kind, old, after), old, author)
         return True
 
     def _reread(self, kind: Kind, after: Tree, stored: Tree) -> Converting[Tree]:
@@ -376,6 +400,10 @@ class Writes:
             subresources.carry_over(before, after, self.store)
             if kind.has_generation and subresources.counts(kind, before, after):
                 metadata["generation"] = known["generation"] + 1
+
+
+def _unversioned(metadata: Tree) -> Tree:
+    return {key: value for key, value in metadata.items() if key != "resourceVersion"}
 
 
 def _check(kind: Kind, new: Tree, causes: Sequence[Cause]) -> None:

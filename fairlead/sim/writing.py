@@ -11,18 +11,20 @@ import msgspec
 
 from fairlead.api.meta import Resource
 from fairlead.kube.request import Request
-from fairlead.sim import bodies, deletion, pod_requests, subresources
+from fairlead.sim import bodies, deletion, numbers, pod_requests, subresources
 from fairlead.sim.access import Access, attributes_of
 from fairlead.sim.access_reviews import AccessReviews
+from fairlead.sim.asking import Write
 from fairlead.sim.bodies import Expected
 from fairlead.sim.clerk import Clerk
 from fairlead.sim.errors import StatusError, bad_request, invalid_options, not_found, uid_precondition, unsupported
+from fairlead.sim.escalation import Escalation
 from fairlead.sim.fields import Examine, examiner
 from fairlead.sim.managers import Manager, complain, configuration_of, is_apply, manager_of
 from fairlead.sim.parts import same_name
 from fairlead.sim.patch import STRATEGIC_PATCH, accepted, kind_of
 from fairlead.sim.paths import Target
-from fairlead.sim.registry import PODS, Kind
+from fairlead.sim.registry import JOBS, PODS, RBAC, Kind
 from fairlead.sim.shortcuts import Shortcuts
 from fairlead.sim.store import Tree, Version
 from fairlead.sim.typed import Typed
@@ -34,6 +36,14 @@ _POSTED = {
     "eviction": pod_requests.EVICTION,
     "token": Resource("authentication.k8s.io", "v1", "tokenrequests", "TokenRequest"),
 }
+_PODS_STAY = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
+_TWICE = (
+    ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may "
+    "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {uids}"
+)
 _GONE = 404
 _FALSE = ("", "0", "false")
 
@@ -46,7 +56,10 @@ class _Wish(TypedDict):
 
 
 def _examiner(request: Request, kind: Kind, subresource: str, clerk: Clerk) -> Examine:
-    return _as_it_is if clerk.user.is_inside else examiner(request, kind, subresource, clerk.warnings)
+    """Programs of the cluster's own send whole objects as they are stored; what a patch makes is decoded anyway."""
+    if clerk.user.is_inside and request.method != "PATCH":
+        return _as_it_is
+    return examiner(request, kind, subresource, clerk.warnings)
 
 
 def _as_it_is(tree: Tree) -> Tree:
@@ -65,6 +78,7 @@ class Writing:
         self._shortcuts = shortcuts
         self._access = access
         self._access_reviews = access_reviews
+        self._escalation = Escalation(verbs.store, access)
 
     async def create(self, target: Target, request: Request, clerk: Clerk) -> Tree:
         """What was made."""
@@ -75,15 +89,17 @@ class Writing:
         if target.subresource not in _POSTED:
             examine = _examiner(request, kind, "", clerk)
             manager = _manager(request, clerk)
-            tree = bodies.object_in(request, Expected(resource, kind.custom is not None))
+            tree = bodies.object_in(request, Expected(resource, kind.custom is not None, examine))
             tree = examine(tree)
+            _name_owners_once(tree, clerk.warnings)
             if kind.answered:
-                return self._access_reviews.answer(kind, target.namespace, tree, clerk.user)
-            return await clerk.carried_out(writes.create(resource, target.namespace, tree, manager=manager, **wish))
+                return self._access_reviews.answer(kind, target.namespace, tree, clerk.user, manager)
+            write = writes.create(resource, target.namespace, tree, manager=manager, **wish)
+            return await clerk.carried_out(self._guarded(write, target, clerk))
         examine = _examiner(request, kind, target.subresource, clerk)
         tree = examine(bodies.object_in(request, Expected(_POSTED[target.subresource])))
         if target.subresource == "token":
-            return self._access_reviews.token_request(target.namespace, target.name, tree)
+            return self._access_reviews.token_request(*place, tree, _manager(request, clerk))
         post = pod_requests.bind if target.subresource == "binding" else pod_requests.evict
         return await clerk.carried_out(post(writes, *place, tree, **wish))
 
@@ -96,12 +112,15 @@ class Writing:
         wish: _Wish = {"user": clerk.user.name, "dry_run": is_dry(request)}
         place = kind.resource, target.namespace, target.name
         examine = _examiner(request, kind, subresource, clerk)
-        expected = Expected(subresources.SCALE if subresource == "scale" else kind.resource, kind.custom is not None)
+        shown = subresources.SCALE if subresource == "scale" else kind.resource
+        expected = Expected(shown, kind.custom is not None, examine)
         existed = (target.namespace, target.name) in self._verbs.store.table(kind.storage).live
         writes, manager = self._verbs.writes, _manager(request, clerk)
         if is_apply(request):
             config, twice = configuration_of(request.body)
             complain(request, twice, clerk.warnings)
+            if kind.custom is not None:
+                config = numbers.read(config)
             applier = manager_of(request, clerk.warnings)
             write = writes.apply(*place, config, subresource=subresource, manager=applier, **wish)
         elif request.method == "PATCH":
@@ -110,12 +129,15 @@ class Writing:
             strategic = kind_of(request.content_type) == STRATEGIC_PATCH
 
             def made(tree: Tree) -> Tree:
-                return _placed(target, examine(bodies.settled(tree, expected, strategic=strategic)))
+                sent = _placed(target, examine(bodies.settled(tree, expected, strategic=strategic)))
+                _name_owners_once(sent, clerk.warnings, " after mutating admission happens")
+                return sent
 
             content = request.content_type, request.body
             write = writes.patch(*place, *content, subresource=subresource, examine=made, manager=manager, **wish)
         else:
             sent = _placed(target, examine(bodies.object_in(request, expected)))
+            _name_owners_once(sent, clerk.warnings)
             if subresource == "scale":
                 self._same_uid(target, sent)
             write = writes.update(*place, sent, subresource=subresource, manager=manager, **wish)
@@ -126,7 +148,13 @@ class Writing:
         )
         if creates:
             self._access.demand(clerk.user, msgspec.structs.replace(attributes_of(request), verb="create"))
-        return creates, await clerk.carried_out(write)
+        return creates, await clerk.carried_out(self._guarded(write, target, clerk))
+
+    def _guarded(self, write: Write, target: Target, clerk: Clerk) -> Write:
+        """The write; one of roles or bindings gives nobody more rights than who sends it has."""
+        if target.kind.resource.group != RBAC or clerk.user.is_master:
+            return write
+        return self._escalation.guarded(write, clerk.user, target.kind, target.namespace, target.name)
 
     def _same_uid(self, target: Target, scale: Tree) -> None:
         """A Scale that carries a UID replaces that of the same object only."""
@@ -167,6 +195,8 @@ class Writing:
         else:
             clerk.options = _asked(request)
         wanted, dry_run = deletion.options_of(clerk.options)
+        if target.kind.resource == JOBS and not wanted.propagation:
+            clerk.warnings.append(_PODS_STAY)
         return wanted, {"user": clerk.user.name, "dry_run": dry_run}
 
 
@@ -178,6 +208,24 @@ def _placed(target: Target, sent: Tree) -> Tree:
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
         same_name({"metadata": metadata}, target.name)
     return sent
+
+
+def _name_owners_once(tree: Tree, warnings: list[str], when: str = "") -> None:
+    """Leaves out, in place, owners that the object has already, and warns about them."""
+    metadata = tree.get("metadata")
+    found = metadata.get("ownerReferences") if metadata else None
+    if not metadata or not found or len(found) == 1:
+        return
+    owners: list[Tree] = []
+    twice: list[str] = []
+    for each in found:
+        if each in owners:
+            twice.append(each.get("uid") or "")
+        else:
+            owners.append(each)
+    if twice:
+        metadata["ownerReferences"] = owners
+        warnings.append(_TWICE.format(when=when, uids=", ".join(twice)))
 
 
 def _asked(request: Request) -> Tree:

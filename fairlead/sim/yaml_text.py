@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable
-from typing import Any, cast
+from typing import Any
 
 import yaml
+
+from fairlead.sim import yaml_scalars
+
+_SUSPICIOUS_ALIASED, _SUSPICIOUS = 100, 1000
+"""Fewer values than these, behind aliases and in all, are never too many."""
+_FEW, _MANY = 400_000, 4_000_000
+_SHARE_OF_FEW, _SHARE_OF_MANY = 0.99, 0.10
+"""How much of a document may stand behind aliases: less, the larger it is."""
 
 
 class YamlError(ValueError):
@@ -18,28 +26,40 @@ class _Loader(yaml.SafeLoader):
 
     twice: list[tuple[int, str]]
     """Lines, and the keys that stand there for the second time in their map."""
+    aliases: dict[yaml.Node, str]
+    """What is referred to, by which name."""
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        if not self.check_event(yaml.AliasEvent):
+            return super().compose_node(parent, index)
+        name = str(self.peek_event().anchor)  # type: ignore[no-untyped-call]
+        node = super().compose_node(parent, index)
+        if node is not None:
+            self.aliases[node] = name
+        return node
+
+    def resolve(self, kind: type[yaml.Node], value: str | None, implicit: Any) -> str:
+        if kind is yaml.ScalarNode and implicit[0]:
+            return yaml_scalars.tag(value or "")
+        return str(super().resolve(kind, value, implicit))  # type: ignore[no-untyped-call]
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         self.flatten_mapping(node)
         made: dict[Hashable, Any] = {}
         for key_node, value_node in node.value:
-            key = _text(self.construct_object(key_node, deep=deep))
+            meant, value = (self.construct_object(each, deep=deep) for each in (key_node, value_node))
+            key = yaml_scalars.key(meant, value)
             if key in made:
                 self.twice.append((key_node.start_mark.line + 1, key))
-            made[key] = self.construct_object(value_node, deep=deep)
+            made[key] = value
         return made
 
-
-_Loader.yaml_implicit_resolvers = {
-    sign: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for sign, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
+    def construct_meant(self, node: yaml.ScalarNode) -> object:
+        return yaml_scalars.meaning(self.construct_scalar(node))
 
 
-def _text(key: Any) -> str:
-    if isinstance(key, bool):
-        return "true" if key else "false"
-    return str(key)
+for _tag in (yaml_scalars.NULL, yaml_scalars.BOOL, yaml_scalars.INT, yaml_scalars.FLOAT):
+    _Loader.add_constructor(_tag, _Loader.construct_meant)
 
 
 def said_twice(line: int, key: str) -> str:
@@ -52,14 +72,71 @@ def read(body: bytes) -> tuple[object, list[str]]:
     loader = None
     try:
         loader = _Loader(body)
-        loader.twice = []
-        tree = cast("object", loader.get_single_data())
+        loader.twice, loader.aliases = [], {}
+        node = loader.get_single_node()
+        if node is None:
+            return None, []
+        if loader.aliases:
+            _check_aliases(node, loader.aliases)
+        tree = _as_json(loader.construct_document(node))
         return tree, [said_twice(*each) for each in sorted(loader.twice)]
+    except yaml_scalars.Meaningless as error:
+        raise YamlError(str(error)) from None
+    except YamlError:
+        raise
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise YamlError(f"yaml: {_problem(body, error)}") from None
     finally:
         if loader is not None:
             loader.dispose()
+
+
+def _as_json(value: object) -> object:
+    """The value with its numbers as JSON has them."""
+    if isinstance(value, dict):
+        return {key: _as_json(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_as_json(each) for each in value]
+    return yaml_scalars.number(value) if isinstance(value, float) else value
+
+
+def _check_aliases(root: yaml.Node, aliases: dict[yaml.Node, str]) -> None:
+    """Refuses a text whose aliases stand for far more than it says, or for themselves."""
+    seen: dict[yaml.Node, None] = {}
+    open_: dict[yaml.Node, None] = {}
+    counted = aliased = 0
+    waiting: list[tuple[yaml.Node, bool, bool]] = [(root, False, False)]
+    while waiting:
+        node, is_aliased, is_done = waiting.pop()
+        if is_done:
+            del open_[node]
+            continue
+        if node in open_:
+            raise YamlError(f"yaml: anchor '{aliases[node]}' value contains itself")
+        counted += 1
+        aliased += is_aliased
+        if node in aliases and node in seen:
+            is_aliased = True
+            counted += 1
+            aliased += 1
+        seen[node] = None
+        if aliased > _SUSPICIOUS_ALIASED and counted > _SUSPICIOUS and aliased / counted > _allowed(counted):
+            raise YamlError("yaml: document contains excessive aliasing")
+        open_[node] = None
+        waiting.append((node, is_aliased, True))
+        waiting += [(each, is_aliased, False) for each in reversed(_within(node))]
+
+
+def _within(node: yaml.Node) -> list[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        return [each for pair in node.value for each in pair]
+    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
+
+
+def _allowed(counted: int) -> float:
+    """The share of values that may stand behind aliases: 0.99 of 1000, 0.545 of 2200000, 0.1 of 5000000."""
+    part = min(max((counted - _FEW) / (_MANY - _FEW), 0.0), 1.0)
+    return _SHARE_OF_FEW - (_SHARE_OF_FEW - _SHARE_OF_MANY) * part
 
 
 def _problem(body: bytes, error: Exception) -> str:

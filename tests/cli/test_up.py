@@ -157,7 +157,7 @@ def test_what_was_applied_and_became_of_it_is_there_after_another_start(tmp_path
     file, kept = tmp_path / "objects.yaml", tmp_path / "kept"
     file.write_text(f"{DEFINITION}---\n{WIDGET}")
 
-    _up_until_ready(tmp_path, "-f", str(file), "--save", str(kept), "--speed", "10")
+    _up_until_ready(tmp_path, "-f", str(file), "--save", str(kept), "--speed", "10", end=signal.SIGTERM)
     _up_until_ready(tmp_path, "--load", str(kept), "--save", str(kept))
 
     lines = (kept / "cluster.jsonl").read_text().splitlines()
@@ -176,8 +176,8 @@ spec:
 """
 
 
-def _up_until_ready(home: Path, *words: str) -> None:
-    """Ends it with Ctrl-C once it has said how."""
+def _up_until_ready(home: Path, *words: str, end: int = signal.SIGINT) -> None:
+    """Ends it once it has said how."""
     up = subprocess.Popen(
         [*FAIRLEAD, "up", *words],
         env=environment(home),
@@ -189,11 +189,39 @@ def _up_until_ready(home: Path, *words: str) -> None:
         assert up.stdout is not None
         while "Press Ctrl-C" not in (line := up.stdout.readline()):
             assert line, "it ended before it was ready"
-        up.send_signal(signal.SIGINT)
+        up.send_signal(end)
         assert up.wait(30) == 0
     finally:
         up.kill()
         up.communicate()
+
+
+def test_a_kubeconfig_of_other_clusters_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    config = tmp_path / "config"
+    config.write_text(before := "contexts: [{name: prod, context: {cluster: prod, user: me}}]\n")
+
+    code = main(["up", "--kubeconfig-out", str(config)])
+
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "is a kubeconfig of other clusters" in line
+    assert (code, config.read_text()) == (1, before)
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    (tmp_path / "file").touch()
+
+    code = main(["up"])
+
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{tmp_path / 'file'}" in line
+    assert "XDG_CACHE_HOME" in line
+    assert code == 1
 
 
 def test_a_busy_port_is_answered_with_one_sentence(

@@ -349,6 +349,11 @@ def everywhere(
     return decorate
 
 
+async def played(plane: Plane, namespace: str, scenario: Scenario) -> None:
+    """Runs one scenario on a control plane of one's own, without controllers."""
+    await _play(RealGround(plane, controllers=False), namespace, scenario, {})
+
+
 async def _simulated(seed: int, controllers: bool, scenario: Scenario, others: dict[str, object]) -> None:
     await _play(SimGround(seed, controllers), "test", scenario, others)
 

@@ -170,7 +170,8 @@ def mask_of(case: Case) -> Mask:
 
 
 def _is_to_be_named(body: Any) -> bool:
-    return isinstance(body, dict) and "generateName" in (body.get("metadata") or ())
+    metadata = body.get("metadata") if isinstance(body, dict) else None
+    return isinstance(metadata, dict) and "generateName" in metadata
 
 
 async def clear(case: Case, world: World) -> None:

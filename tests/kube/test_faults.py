@@ -137,7 +137,7 @@ def test_a_line_tells_its_fault(line: str, fault: Fault) -> None:
         ("delete pods", "is not a fault: write it like"),
         ("delete pods #x: drop", "is not a fault"),
         ("remove pods: drop", "begins with no verb"),
-        ("delete pods: explode", "names no fault of lost-answer, drop"),
+        ("delete pods: explode", "names no fault of lost-answer, unanswered, drop"),
         ("delete pods: delay", "needs a time"),
         ("delete pods: freeze 5s", "is for watches only"),
         ("delete pods: status", "names no fault"),
@@ -187,6 +187,14 @@ def test_a_timeout_lasts_as_long_as_the_caller_waits() -> None:
         return await world.outcome(DELETE), monotonic() - start, world.pods
 
     assert within("delete pods: timeout", work) == ("TransportError", 30, "abc")
+
+
+def test_an_unanswered_call_is_carried_out_and_waited_for() -> None:
+    async def work(world: World) -> tuple[str, float, str]:
+        start = monotonic()
+        return await world.outcome(DELETE), monotonic() - start, world.pods
+
+    assert within("delete pods: unanswered", work) == ("TransportError", 30, "bc")
 
 
 def test_a_duplicate_is_carried_out_twice() -> None:
@@ -288,6 +296,14 @@ async def with_changes(world: World, seconds: float) -> list[tuple[float, str]]:
         ("watch pods: drop", [(0, "broke")]),
         ("watch pods: delay 1.5s", [(1.5, "a"), (1.5, "b"), (1.5, "c"), (1.5, "d"), (2, "e")]),
         ("watch statefulsets: end", [(0, "a"), (0, "b"), (0, "c"), (1, "d"), (2, "e")]),
+        ("watch pods 0.5s-1.5s: freeze", [(0, "a"), (0, "b"), (0, "c"), (1.5, "d"), (2, "e")]),
+        ("watch pods after 0.5s: freeze", [(0, "a"), (0, "b"), (0, "c")]),
+        ("watch pods 0.5s-1.5s: lag 3s", [(0, "a"), (0, "b"), (0, "c"), (4, "d"), (4, "e")]),
+        ("watch pods at 1.5s: end", [(0, "a"), (0, "b"), (0, "c"), (1, "d"), (1.5, "ended")]),
+        ("watch pods after 1.5s: break", [(0, "a"), (0, "b"), (0, "c"), (1, "d"), (1.5, "broke")]),
+        ("watch pods 1s-2s: end 500ms", [(0, "a"), (0, "b"), (0, "c"), (1, "d"), (1.5, "ended")]),
+        ("watch pods: lag 0.5s\nwatch pods: end 2s", [(0.5, "a"), (0.5, "b"), (0.5, "c"), (1.5, "d"), (2, "ended")]),
+        ("watch pods: delay 0.5s\nwatch pods: end 1s", [(0.5, "a"), (0.5, "b"), (0.5, "c"), (1, "d"), (1.5, "ended")]),
     ],
 )
 def test_a_watch_is_bent_as_planned(plan: str, seen: list[tuple[float, str]]) -> None:
@@ -309,6 +325,38 @@ def test_too_old_a_version_is_told_in_the_first_event() -> None:
         return type(error).__name__, [line["type"] for line in lines]
 
     assert within("watch pods: 410", work) == ("Gone", ["ERROR"])
+
+
+def test_open_watches_are_told_that_their_version_is_too_old() -> None:
+    async def work(world: World) -> tuple[list[str], float, list[tuple[float, str]]]:
+        async with world.client.stream(WATCH) as opened:
+            types = [msgspec.json.decode(line)["type"] async for line in opened]
+        return types, monotonic(), await world.watched(5)
+
+    again = [(0, "a"), (0, "b"), (0, "c")]
+    assert within("watch pods at 30s: 410", work) == (["ADDED"] * 3 + ["ERROR"], 30, again)
+
+
+@pytest.mark.parametrize(
+    ("line", "outcomes"),
+    [
+        ("patch pods after 2s: 500", "200 200 ServerError ServerError ServerError"),
+        ("patch pods 1s-3s: 500", "200 ServerError ServerError 200 200"),
+        ("patch pods at 1500ms: 500", "200 200 ServerError 200 200"),
+        ("patch pods #2 after 2s: 500", "200 200 200 ServerError 200"),
+        ("patch pods after 2s 100%: 500", "200 200 ServerError ServerError ServerError"),
+    ],
+)
+def test_a_moment_counts_from_the_first_call(line: str, outcomes: str) -> None:
+    async def work(world: World) -> list[str]:
+        await asyncio.sleep(100)
+        outcome = []
+        for _ in range(5):
+            outcome.append(await world.outcome(PATCH))
+            await asyncio.sleep(1)
+        return outcome
+
+    assert within(line, work) == outcomes.split()
 
 
 def test_another_status_refuses_the_watch() -> None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import asyncio
 
+import pytest
+from msgspec.structs import replace
+
+from fairlead.api.core import PODS, Pod
+from fairlead.kube.informer import Change, Informer
 from tests.kube.informing import Scene, play, running, settle
 from tests.kube.scripted import Tree, a_pod
 
@@ -93,5 +98,25 @@ def test_every_subscriber_hears_of_a_change_after_the_store_shows_it() -> None:
 
             assert heard == [["a", "b"], ["a", "b"], ["b"]]
             assert len(scene.told) == 3
+
+    play(scenario)
+
+
+def test_the_store_holds_what_is_kept_and_subscribers_hear_of_the_whole() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        scene.api.put(a_pod("a", app="first"))
+        told: list[Change[Pod]] = []
+        informer = Informer(scene.api.client(), PODS, Pod, kept=lambda pod: Pod(replace(pod.metadata, labels={})))
+        informer.subscribe(told.append)
+        task = asyncio.create_task(informer.run())
+        await informer.synced.wait()
+        scene.api.put(a_pod("a", app="second"))
+        await settle()
+        task.cancel()
+
+        seen = [tuple(each and each.metadata.labels for each in (change.old, change.new)) for change in told]
+        assert seen == [(None, {"app": "first"}), ({}, {"app": "second"})]
+        assert [pod.metadata.labels for pod in informer.store.items()] == [{}]
 
     play(scenario)

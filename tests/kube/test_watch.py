@@ -98,3 +98,34 @@ def test_equal_seeds_wait_equally_and_no_seed_differs_between_processes() -> Non
 
     assert delays(3) == delays(3)
     assert delays(None) != delays(None)
+
+
+def a_line(kind: str, *, end: bytes = b"}\n") -> bytes:
+    pod = a_pod("a")
+    pod["metadata"]["resourceVersion"] = "7"
+    return b'{"type":"' + kind.encode() + b'","object":' + msgspec.json.encode(pod) + end
+
+
+@pytest.mark.parametrize("end", [b"}\n", b"}", b"}\r\n"])
+@pytest.mark.parametrize("kind", ["ADDED", "MODIFIED"])
+def test_an_object_that_is_there_is_read_off_its_line(kind: str, end: bytes) -> None:
+    codec = Codec(Pod)
+    line = a_line(kind, end=end)
+
+    assert codec.present(line) == codec.item(codec.line(line).object)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        a_line("DELETED"),
+        a_line("BOOKMARK"),
+        a_line("ADDED").replace(b'{"type"', b'{ "type"'),
+        a_line("ADDED", end=b',"more":{}}\n'),
+        a_line("ADDED").replace(b'"name":"a"', b'"name":1'),
+        b'{"type":"ADDED","object":',
+        b"",
+    ],
+)
+def test_any_other_line_is_looked_at_in_parts(line: bytes) -> None:
+    assert Codec(Pod).present(line) is None

@@ -270,15 +270,13 @@ def test_writes_are_recorded_under_whom_they_were_made_as() -> None:
     assert on_a_cluster(script) == ["bob"]
 
 
-def test_extra_fields_of_users_are_refused_with_what_to_do() -> None:
-    async def script(cluster: Cluster) -> tuple[int, Tree]:
+def test_extra_fields_of_users_come_with_them() -> None:
+    async def script(cluster: Cluster) -> Tree:
         headers = {"Impersonate_User": "bob", "Impersonate_Extra_Scopes": "view"}
-        return await asked(cluster, "admin", MAPS, a_map(), **headers)
+        path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+        return (await asked(cluster, "admin", path, {"kind": "SelfSubjectReview"}, **headers))[1]
 
-    status, answer = on_a_cluster(script)
-
-    assert status == 400
-    assert "leave out the header Impersonate-Extra-Scopes" in answer["message"]
+    assert on_a_cluster(script)["status"]["userInfo"]["extra"] == {"scopes": ["view"]}
 
 
 def test_a_token_is_good_for_its_time_and_while_its_account_exists() -> None:

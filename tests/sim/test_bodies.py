@@ -20,6 +20,8 @@ UNREAD = "couldn't get version/kind; json parse error:"
 UNMARSHAL = "json: cannot unmarshal"
 NOT_A_MAP = "cannot be handled as a ConfigMap:"
 OPERATION = "handlers.jsonPatchOp"
+NAMES = zip("abcdefgh", "bcdefghi", strict=True)
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(f"{new}: &{new} [{','.join([f'*{old}'] * 9)}]\n" for old, new in NAMES)
 
 
 def sent(body: object, kind: str = JSON, method: str = "POST", path: str = MAPS, **query: str) -> Response:
@@ -64,7 +66,7 @@ def refused(answer: Response) -> tuple[int, str]:
         ('{"a":[1 2]}', "invalid character '2' after array element"),
         ("\x00", "invalid character '\\x00' looking for beginning of value"),
         ("\x7f", "invalid character '\\x7f' looking for beginning of value"),
-        ("[" * 10001, "exceeded max depth"),
+        ("[" * 10001, "invalid character '[' exceeded max depth"),
         ('{"a":[{},[],"\\u00e9\\n",-1.5e+3,true,null]}', ""),
         (" [ ] ", ""),
     ],
@@ -90,7 +92,7 @@ def test_a_byte_that_is_no_text_is_told_as_a_sign() -> None:
             ),
         ),
         (b'{"apiVersion":"a/b/c"}', 'unexpected GroupVersion string: a/b/c ({"apiVersion":"a/b/c"})'),
-        (b"[" * 20000, f"{UNREAD} exceeded max depth ({'5b' * 30} ...)"),
+        (b"[" * 20000, f"{UNREAD} invalid character '[' exceeded max depth ({'5b' * 30} ...)"),
     ],
 )
 def test_a_body_that_cannot_be_read_is_shown_in_part(body: bytes, why: str) -> None:
@@ -141,6 +143,77 @@ def test_yaml_is_taken_like_json() -> None:
     made = decoded(sent(b"metadata:\n  name: new\ndata: {day: 2030-01-01, true: 'yes'}\n", YAML))
 
     assert made["data"] == {"day": "2030-01-01", "true": "yes"}
+
+
+@pytest.mark.parametrize(
+    ("spelled", "key"),
+    [
+        *((word, "true") for word in ("y", "Y", "yes", "on", "True")),
+        *((word, "false") for word in ("n", "N", "no", "off")),
+        ("1.5", "1.5"),
+        ("1e3", "1000"),
+        ("0x10", "16"),
+        ("010", "8"),
+        ("0o10", "8"),
+        ("0b11", "3"),
+        ("1_000", "1000"),
+        (".5", "0.5"),
+        (".inf", ".inf"),
+        ("2020-01-01", "2020-01-01"),
+        ("'y'", "y"),
+    ],
+)
+def test_a_key_in_yaml_is_what_it_means(spelled: str, key: str) -> None:
+    made = decoded(sent(f"metadata: {{name: new}}\ndata: {{{spelled}: v}}\n".encode(), YAML))
+
+    assert made["data"] == {key: "v"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("bool", ("y", "n", "yes", "no", "on", "off", "Yes", "ON")),
+        ("number", ("1", "1e3", "0x10", "010", "0o10", "0b11", "1_000", ".5", "1.", "+1", "-0x1")),
+    ],
+)
+def test_a_word_in_yaml_is_what_it_means(kind: str, words: tuple[str, ...]) -> None:
+    why = f'ConfigMap in version "v1" {NOT_A_MAP} {UNMARSHAL} {kind} into Go struct field ConfigMap.data of type string'
+    for word in words:
+        answer = sent(f"metadata: {{name: new}}\ndata: {{a: {word}}}\n".encode(), YAML)
+        assert (word, *refused(answer)) == (word, 400, why)
+
+
+@pytest.mark.parametrize(("word", "value"), [("1:30", "1:30"), ("2020-01-01", "2020-01-01"), ("=", "="), ("~", "")])
+def test_a_word_in_yaml_may_be_text(word: str, value: str) -> None:
+    made = decoded(sent(f"metadata: {{name: new}}\ndata: {{a: {word}}}\n".encode(), YAML))
+
+    assert made["data"] == {"a": value}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("data: {a: .inf}", "json: unsupported value: +Inf"),
+        ('data: {~: "v"}', 'unsupported map key of type: %!s(<nil>), key: <nil>, value: "v"'),
+        ("a: &a [*a]", "yaml: anchor 'a' value contains itself"),
+        (
+            BOMB,
+            "yaml: document contains excessive aliasing",
+        ),
+    ],
+    ids=["infinite", "null key", "itself", "bomb"],
+)
+def test_yaml_that_json_cannot_say_is_refused(text: str, why: str) -> None:
+    status, message = refused(sent(text.encode(), YAML))
+
+    assert status == 400
+    assert message.startswith(f"the object provided is unrecognized (must be of type ConfigMap): {why} (")
+
+
+def test_an_alias_stands_for_what_it_names() -> None:
+    made = decoded(sent(b"metadata: {name: &name new}\ndata: {a: *name, b: *name}\n", YAML))
+
+    assert made["data"] == {"a": "new", "b": "new"}
 
 
 def test_yaml_that_is_none_is_told_with_its_line() -> None:
@@ -200,11 +273,12 @@ def test_protobuf_that_is_none(body: bytes, why: str) -> None:
     assert refused(sent(body, PROTOBUF)) == (400, message)
 
 
-def test_options_are_looked_at_before_the_body() -> None:
-    status, message = refused(sent(b"nonsense", dryRun="Some"))
+@pytest.mark.parametrize("wish", ["Some", ""])
+def test_options_are_looked_at_before_the_body(wish: str) -> None:
+    status, message = refused(sent(b"nonsense", dryRun=wish))
 
     assert status == 422
-    assert message.startswith('CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]')
+    assert message.startswith(f'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["{wish}"]')
 
 
 # Patches

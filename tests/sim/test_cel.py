@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from fairlead.sim import cel, cel_rules, cel_schema
+from fairlead.sim.cel_budget import Budget
+from fairlead.sim.cel_rules import Place
 from fairlead.sim.cel_types import DYN, Type
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.errors import StatusError
@@ -100,7 +102,7 @@ def test_fields_have_names_that_an_expression_can_say(name: str, escaped: str) -
 def test_a_mistake_in_a_rule_with_an_optional_past_is_pointed_at_in_the_rule() -> None:
     rule = {"rule": "oldSelf.hasValue() && odd(self)", "optionalOldSelf": True}
 
-    cause, _ = cel_rules.broken(TEXT | {cel_rules.KEY: [rule]}, compile_schema(TEXT), "at")
+    cause, _ = cel_rules.broken(TEXT | {cel_rules.KEY: [rule]}, compile_schema(TEXT), Place("at"), Budget())
 
     assert cause.field == "at.x-kubernetes-validations[0].rule"
     assert cause.message.endswith(

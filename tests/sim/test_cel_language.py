@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fairlead.sim import cel
 from fairlead.sim.match_conditions import variables
+from tests.sim import expressions
 
-_ANSWERS = json.loads((Path(__file__).parent / "cel_answers.json").read_text())
-_OBJECT = {
-    "apiVersion": "v1",
-    "kind": "ConfigMap",
-    "metadata": {"name": "x", "labels": {"a": "b"}},
-    "data": {"k": "v", "n": "5"},
-}
+_ANSWERS = expressions.recorded()
 
 
 @pytest.mark.parametrize("expression", _ANSWERS["mistakes"])
@@ -35,7 +28,7 @@ def test_mistakes_are_told_before_there_are_values(expression: str) -> None:
 def test_expressions_come_to_the_servers_values_and_failures(expression: str) -> None:
     def found() -> Any:
         try:
-            return cel.compiled(expression, variables()).evaluate({"object": _OBJECT, "oldObject": None})
+            return cel.compiled(expression, variables()).evaluate({"object": expressions.OBJECT, "oldObject": None})
         except cel.Failed as failure:
             return str(failure)
 

@@ -173,3 +173,25 @@ def test_keys_of_several_parts_are_compared_whole() -> None:
     causes = list_causes(value, compile_schema(schema), "spec")
 
     assert [(cause.field, cause.message) for cause in causes] == [("spec[2]", 'Duplicate value: {"name":"a","port":1}')]
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "said"),
+    [
+        (0, {"type": "number", "minimum": 0.5}, []),
+        (-1, {"type": "number", "minimum": 0.5}, ["Invalid value: -1: a in body should be greater than or equal to 0"]),
+        (
+            0.25,
+            {"type": "number", "minimum": 0.5},
+            ["Invalid value: 0.25: a in body should be greater than or equal to 0.5"],
+        ),
+        (1e20, {"type": "number", "maximum": 5}, ["Invalid value: 1e+20: a in body should be less than or equal to 5"]),
+        (1e20, {"type": "number", "multipleOf": 0.5}, ["Invalid value: 1e+20: a in body should be a multiple of 0.5"]),
+        (1.5, {"type": "number", "enum": [1, 2]}, []),
+    ],
+)
+def test_numbers_are_compared_as_the_server_compares_them(value: Any, schema: Tree, said: list[str]) -> None:
+    checker = Checker()
+    checker.check(value, compile_schema(schema), "a")
+
+    assert [cause.message for cause in checker.causes] == said

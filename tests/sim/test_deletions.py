@@ -119,6 +119,7 @@ def test_options_that_are_refused(wish: object, code: int, message: str) -> None
         ({"uid": "other"}, 409),
         ({"resourceVersion": "1"}, 409),
         ({"gracePeriodSeconds": "soon"}, 400),
+        ({"dryRun": ""}, 422),
         ({"odd": "1"}, 200),
     ],
 )

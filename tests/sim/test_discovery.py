@@ -127,6 +127,29 @@ def test_resources_come_by_name_with_their_parts() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("path", "name", "expected"),
+    [
+        ("/api/v1", "configmaps", "qFsyl6wFWjQ="),
+        ("/apis/autoscaling/v1", "horizontalpodautoscalers", "qwQve8ut294="),
+        ("/apis/events.k8s.io/v1", "events", "r2yiGXH7wu8="),
+        ("/apis/apiextensions.k8s.io/v1", "customresourcedefinitions", "jfWCUB31mvA="),
+    ],
+)
+def test_resources_tell_in_which_version_they_are_stored(path: str, name: str, expected: str) -> None:
+    """The hashes are those of a real server of the release."""
+    found = {each["name"]: each.get("storageVersionHash") for each in document(path)["resources"]}
+
+    assert found[name] == expected
+
+
+def test_all_versions_of_a_custom_resource_are_stored_in_one() -> None:
+    paths = [f"/apis/shop.example.com/{version}" for version in ("v1", "v1beta1")]
+    hashes = [document(path, a_definition())["resources"][0]["storageVersionHash"] for path in paths]
+
+    assert hashes[0] == hashes[1]
+
+
 def test_namespaces_are_deleted_one_by_one() -> None:
     resources = document("/api/v1")["resources"]
     namespaces = next(each for each in resources if each["name"] == "namespaces")

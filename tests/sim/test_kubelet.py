@@ -119,6 +119,7 @@ def test_a_pod_is_bound_runs_and_becomes_ready() -> None:
         assert pod["status"]["startTime"] == halfway["status"]["startTime"] == "2030-01-01T00:00:00Z"
         assert condition(pod, "Ready")["lastTransitionTime"] == "2030-01-01T00:00:01Z"
         assert condition(pod, "Initialized")["lastTransitionTime"] == "2030-01-01T00:00:00Z"
+        assert all(each["lastProbeTime"] is None for each in pod["status"]["conditions"])
         for name, container in zip(("c", "d"), pod["status"]["containerStatuses"], strict=True):
             assert (container["name"], container["ready"], container["restartCount"]) == (name, True, 0)
             assert container["state"] == {"running": {"startedAt": "2030-01-01T00:00:00Z"}}
@@ -174,7 +175,9 @@ def test_pods_are_spread_over_the_nodes() -> None:
                 world.make(f"pod-{number}")
             await asyncio.sleep(3)
 
-        names = [each["metadata"]["name"] for each in world.cluster.verbs.list(NODES)]
+        nodes = world.cluster.verbs.list(NODES)
+        names = [each["metadata"]["name"] for each in nodes]
+        assert nodes[0]["status"]["capacity"] == {"cpu": "64", "memory": "256Gi", "pods": "10k"}
         hosts = [pod["spec"]["nodeName"] for pod in world.pods().values()]
         assert names == ["sim-node-0", "sim-node-1", "sim-node-2"]
         assert sorted(hosts) == sorted(names * 2)

@@ -15,6 +15,7 @@ from fairlead.kube.client import Client
 from fairlead.kube.request import MERGE_PATCH
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.kubelet import Kubelet
+from fairlead.sim.kubelet.pods import SCHEDULER
 from fairlead.sim.registry import NODES, PODS
 from fairlead.sim.store import Tree
 from fairlead.sim.time import run
@@ -34,7 +35,7 @@ class World:
 
     def __init__(self) -> None:
         self.verbs = (cluster := Cluster()).verbs
-        self.kubelet = Kubelet(Client(cluster.transport()))
+        self.kubelet = Kubelet(Client(cluster.transport()), scheduler=SCHEDULER)
 
     def make(self, name: str, **spec: Any) -> None:
         tree = {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i:1"}]} | spec}
@@ -50,6 +51,9 @@ class World:
         """Pods and the numbers of their nodes."""
         pods = self.verbs.list(PODS, "default")
         return {pod["metadata"]["name"]: pod["spec"].get("nodeName", "")[-1:] for pod in pods}
+
+    def phases(self) -> dict[str, str]:
+        return {pod["metadata"]["name"]: pod["status"]["phase"] for pod in self.verbs.list(PODS, "default")}
 
 
 def play(scenario: Callable[[World], Awaitable[None]]) -> None:
@@ -108,5 +112,33 @@ def test_a_pod_waits_for_a_node_that_it_may_be_on(spec: Tree, change: Tree) -> N
         await asyncio.sleep(1)
 
         assert world.places() == {"pod": "1"}
+
+    play(scenario)
+
+
+def test_pods_of_another_scheduler_are_left_to_it() -> None:
+    async def scenario(world: World) -> None:
+        world.make("ours")
+        world.make("theirs", schedulerName="mine")
+        await asyncio.sleep(5)
+
+        assert world.places()["ours"] != ""
+        assert world.places()["theirs"] == ""
+        assert world.phases() == {"ours": "Running", "theirs": "Pending"}
+
+    play(scenario)
+
+
+def test_pods_on_the_nodes_of_others_are_left_to_them() -> None:
+    async def scenario(world: World) -> None:
+        world.verbs.create(NODES, "", {"metadata": {"name": "foreign"}}, user="tester")
+        world.make("named", nodeName="nowhere")
+        world.make("daemon", affinity=towards("foreign"), tolerations=[{"operator": "Exists"}])
+        await asyncio.sleep(5)
+        world.verbs.delete(PODS, "default", "named", user="tester")
+        await asyncio.sleep(60)
+
+        assert world.verbs.read(PODS, "default", "daemon")["spec"]["nodeName"] == "foreign"
+        assert world.phases() == {"daemon": "Pending", "named": "Pending"}
 
     play(scenario)

@@ -81,6 +81,13 @@ def test_a_part_of_a_log(query: dict[str, str], lines: list[str]) -> None:
     assert asked(a_pod(), a_status(RUNNING, ready=True), **query).body.decode().splitlines() == lines
 
 
+def test_a_pod_with_one_container_needs_no_name_for_it() -> None:
+    pod = a_pod()
+    pod["spec"]["initContainers"] = [{"name": "first", "image": "first:1"}]
+
+    assert asked(pod, a_status(RUNNING)).body.decode().splitlines() == ["container main of image main:1 started"]
+
+
 def test_the_life_before() -> None:
     answer = asked(a_pod(), a_status(RUNNING, last=TERMINATED), previous="true")
 

@@ -29,6 +29,22 @@ def test_an_hour_passes_for_whoever_waits_in_it() -> None:
     assert time.monotonic() - began < 3600 / 10
 
 
+def test_the_speed_may_change_and_time_goes_on() -> None:
+    async def changed() -> tuple[float, float]:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, PacedLoop)
+        before = loop.time()
+        loop.run_at(100_000)
+        after = loop.time()
+        await asyncio.sleep(1000)
+        return after - before, loop.time() - after
+
+    with asyncio.Runner(loop_factory=PacedLoop) as runner:
+        jump, passed = runner.run(changed())
+    assert 0 <= jump < 1000
+    assert passed >= 1000
+
+
 def test_sockets_work_as_ever() -> None:
     async def echoed() -> bytes:
         ours, theirs = socket.socketpair()

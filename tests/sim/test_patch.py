@@ -104,14 +104,24 @@ def _env(values: dict[str, str]) -> list[Tree]:
     return [{"name": name, "value": value} for name, value in values.items()]
 
 
-def strategic(tree: Tree, patch: Tree) -> Tree:
-    return patched(STRATEGIC_PATCH, tree, patch)
+POD = {"apiVersion": "v1", "kind": "Pod"}
+
+
+def strategic(tree: Tree, patch: Tree, of: Tree = POD) -> Tree:
+    """A pod, or what else the tree is of, with the patch carried out."""
+    made = patched(STRATEGIC_PATCH, of | tree, patch)
+    return {key: value for key, value in made.items() if key not in of}
+
+
+def in_pod(spec: Tree, patch: Tree) -> Tree:
+    spec_made: Tree = strategic({"spec": spec}, {"spec": patch})["spec"]
+    return spec_made
 
 
 def test_strategic_merge_finds_list_items_by_their_key() -> None:
     tree = {"containers": containers("main", "side", LEVEL="info", PORT="80")}
 
-    result = strategic(tree, {"containers": [{"name": "side", "env": [{"name": "PORT", "value": "81"}]}]})
+    result = in_pod(tree, {"containers": [{"name": "side", "env": [{"name": "PORT", "value": "81"}]}]})
 
     assert result["containers"][0] == containers("main", LEVEL="info", PORT="80")[0]
     assert {item["name"]: item["value"] for item in result["containers"][1]["env"]} == {"LEVEL": "info", "PORT": "81"}
@@ -119,20 +129,17 @@ def test_strategic_merge_finds_list_items_by_their_key() -> None:
 
 
 def test_strategic_merge_replaces_lists_without_a_key() -> None:
-    assert strategic({"args": [1, 2], "tolerations": [{"key": "a"}]}, {"args": [3], "tolerations": [{"key": "b"}]}) == {
-        "args": [3],
-        "tolerations": [{"key": "b"}],
-    }
+    assert in_pod({"tolerations": [{"key": "a"}]}, {"tolerations": [{"key": "b"}]}) == {"tolerations": [{"key": "b"}]}
 
 
 def test_strategic_merge_tells_ports_of_containers_and_services_apart() -> None:
     service = {"spec": {"ports": [{"port": 80, "targetPort": 1}]}}
     pod = {"containers": [{"name": "main", "ports": [{"containerPort": 80, "name": "http"}]}]}
 
-    assert strategic(service, {"spec": {"ports": [{"port": 80, "targetPort": 2}]}}) == {
+    assert strategic(service, {"spec": {"ports": [{"port": 80, "targetPort": 2}]}}, POD | {"kind": "Service"}) == {
         "spec": {"ports": [{"port": 80, "targetPort": 2}]}
     }
-    assert strategic(pod, {"containers": [{"name": "main", "ports": [{"containerPort": 80, "protocol": "TCP"}]}]}) == {
+    assert in_pod(pod, {"containers": [{"name": "main", "ports": [{"containerPort": 80, "protocol": "TCP"}]}]}) == {
         "containers": [{"name": "main", "ports": [{"containerPort": 80, "name": "http", "protocol": "TCP"}]}]
     }
 
@@ -144,7 +151,7 @@ def test_strategic_merge_deletes_and_replaces_by_directive() -> None:
         "volumes": [{"name": "v"}],
     }
 
-    result = strategic(
+    result = in_pod(
         tree,
         {
             "containers": [{"name": "a", "$patch": "delete"}],
@@ -170,7 +177,7 @@ def test_strategic_merge_retains_only_the_keys_it_is_told_to() -> None:
     tree = {"volumes": [{"name": "v", "emptyDir": {}}]}
     patch = {"volumes": [{"name": "v", "$retainKeys": ["name", "configMap"], "configMap": {"name": "c"}}]}
 
-    assert strategic(tree, patch) == {"volumes": [{"name": "v", "configMap": {"name": "c"}}]}
+    assert in_pod(tree, patch) == {"volumes": [{"name": "v", "configMap": {"name": "c"}}]}
 
 
 @pytest.mark.parametrize(
@@ -191,14 +198,56 @@ def test_strategic_merge_orders_lists_as_the_server_does(live: str, given: str, 
         patch["$setElementOrder/containers"] = [{"name": name} for name in order]
     tree = {"containers": [{"name": name} for name in live]} if live else {}
 
-    assert "".join(item["name"] for item in strategic(tree, patch)["containers"]) == result
+    assert "".join(item["name"] for item in in_pod(tree, patch)["containers"]) == result
 
 
 def test_strategic_merge_needs_the_key_of_every_item() -> None:
     with pytest.raises(StatusError, match="does not contain declared merge key: name") as caught:
-        strategic({"containers": containers("a")}, {"containers": [{"image": "x"}]})
+        in_pod({"containers": containers("a")}, {"containers": [{"image": "x"}]})
 
     assert caught.value.code == 500
+
+
+BUDGET = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
+
+
+def test_strategic_merge_replaces_what_its_type_says_is_replaced() -> None:
+    selector = {"matchLabels": {"a": "1"}}
+    tree = {"spec": {"selector": {"matchExpressions": [{"key": "b", "operator": "Exists"}]}}}
+
+    assert strategic(tree, {"spec": {"selector": selector}}, BUDGET) == {"spec": {"selector": selector}}
+
+
+@pytest.mark.parametrize(
+    ("patch", "why"),
+    [
+        (
+            {"tolerations": [], "$setElementOrder/tolerations": []},
+            "map: map[key:k operator:Exists] does not contain declared merge key: ",
+        ),
+        (
+            {"containers": [{"name": "a", "$patch": "odd"}, {"image": "x"}], "$setElementOrder/containers": [{}]},
+            "map: map[image:x] does not contain declared merge key: name",
+        ),
+        ({"$setElementOrder/odd": [1]}, 'unable to find api field in struct PodSpec for the json field "odd"'),
+        ({"containers": 5, "$setElementOrder/containers": []}, "expected a []interface {}, but received a int64"),
+        ({"$setElementOrder/containers": None}, "expected a []interface {}, but received a %!s(<nil>)"),
+        ({"containers": ["a"]}, "list element types are not identical: [[map[image:app:1 name:a]] [a]]"),
+    ],
+)
+def test_strategic_merge_refuses_in_the_words_of_the_server(patch: Tree, why: str) -> None:
+    spec = {"containers": containers("a"), "tolerations": [{"key": "k", "operator": "Exists"}]}
+
+    with pytest.raises(StatusError) as caught:
+        in_pod(spec, patch)
+
+    assert (caught.value.code, caught.value.message) == (500, why)
+
+
+def test_a_merge_patch_sets_no_nulls() -> None:
+    made = patched(MERGE_PATCH, {"was": 1}, {"was": {"a": None, "b": [{"c": None, "d": 1}, None]}, "new": {"e": None}})
+
+    assert made == {"was": {"b": [{"d": 1}, None]}, "new": {}}
 
 
 @pytest.mark.parametrize(

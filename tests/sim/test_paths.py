@@ -13,8 +13,8 @@ from tests.e2e.definitions import a_definition, a_version
 from tests.sim.desk import Desk
 
 NOT_FOUND = "404 page not found\n"
-NO_RESOURCE = '"message": "the server could not find the requested resource"'
-NOT_ALLOWED = '"message": "the server does not allow this method on the requested resource"'
+NO_RESOURCE = '"message":"the server could not find the requested resource"'
+NOT_ALLOWED = '"message":"the server does not allow this method on the requested resource"'
 MAP = "/api/v1/namespaces/default/configmaps/settings"
 WIDGETS = "/apis/shop.example.com/v1/namespaces/default/widgets"
 

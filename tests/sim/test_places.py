@@ -79,14 +79,3 @@ def test_embedded_objects_have_the_fields_of_all_objects() -> None:
     place = places.custom({"type": "object", "properties": {"template": template}})
 
     assert at(place, "template.metadata.ownerReferences").keys == ("uid",)
-
-
-def test_a_blank_object_has_its_structs_and_what_is_never_left_out() -> None:
-    blank = places.blank("apps/v1", "Deployment")
-
-    assert blank["spec"] == {
-        "selector": None,
-        "strategy": {},
-        "template": {"metadata": {}, "spec": {"containers": None}},
-    }
-    assert places.blank("apps/v1", "ControllerRevision")["revision"] == 0

@@ -63,8 +63,8 @@ def test_an_address_that_somebody_has_is_refused_until_it_is_free() -> None:
             {"clusterIP": "192.0.2.1"},
             "spec.clusterIPs",
             (
-                'Invalid value: ["192.0.2.1"]: failed to allocate IP 192.0.2.1: the provided IP (192.0.2.1) is not in '
-                f"the valid range. The range of valid IPs is {RANGE}"
+                'Invalid value: ["192.0.2.1"]: failed to allocate IP 192.0.2.1: the provided network does not match '
+                "the current range"
             ),
         ),
         (
@@ -95,6 +95,19 @@ def test_a_failed_or_dry_creation_takes_nothing() -> None:
         return made(cluster, wish)[0]
 
     assert on_a_cluster(script)["ports"][0]["nodePort"] == 30080
+
+
+def test_where_nothing_is_stored_only_the_range_counts() -> None:
+    def script(cluster: Cluster) -> StatusError:
+        (first,) = made(cluster, a_service("first"))
+        same = a_service("second", clusterIP=first["clusterIP"])
+        cluster.verbs.create(SERVICES, "default", same, user="me", dry_run=True)
+        wish = a_service("second", clusterIP="192.0.2.1")
+        return refused(lambda: cluster.verbs.create(SERVICES, "default", wish, user="me", dry_run=True))
+
+    [(_, message)] = causes(on_a_cluster(script))
+
+    assert message.endswith(f"(192.0.2.1) is not in the valid range. The range of valid IPs is {RANGE}")
 
 
 def test_ports_come_and_go_with_the_type() -> None:

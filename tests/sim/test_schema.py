@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-import pytest
-
-from fairlead.sim.schema import compile_schema, regular_expression, take_in
+from fairlead.sim.schema import compile_schema, take_in
 
 Tree = dict[str, Any]
 
@@ -130,32 +127,3 @@ def test_a_default_is_copied_for_every_object() -> None:
     take_in(second, node)
 
     assert second["spec"]["tags"] == [1]
-
-
-@pytest.mark.parametrize(
-    ("pattern", "text", "matches"),
-    [
-        pytest.param("^a$", "a\n", False, id="the end is the very end"),
-        pytest.param("^a\\z", "a", True, id="the other word for the end"),
-        pytest.param("^[$]$", "$", True, id="a dollar in a class is a dollar"),
-        pytest.param("^\\$$", "$", True, id="an escaped dollar is a dollar"),
-        pytest.param("^\\d$", "٣", False, id="digits are those of ASCII"),
-        pytest.param("^[]$]+$", "]$", True, id="a class may begin with its end"),
-        pytest.param("^[[:alpha:]_]+$", "a_Z", True, id="a class may have a name"),
-        pytest.param("^[[:digit:]]+$", ":", False, id="the name of a class is not its content"),
-        pytest.param("^[a[]+$", "[a", True, id="a bracket in a class is a bracket"),
-    ],
-)
-def test_patterns_mean_what_they_mean_to_the_server(pattern: str, text: str, matches: bool) -> None:
-    assert bool(regular_expression(pattern).search(text)) is matches
-
-
-@pytest.mark.parametrize("pattern", ["a(?=b)", "(?<!a)b", r"(a)\1", "(", r"\pL"])
-def test_what_the_server_or_this_cluster_cannot_read_is_no_pattern(pattern: str) -> None:
-    with pytest.raises(re.error):
-        regular_expression(pattern)
-
-
-@pytest.mark.parametrize("pattern", [r"\\(?:a)", r"a\\1", r"[0-9]+(?:\.[0-9]+)?"])
-def test_what_only_looks_foreign_is_a_pattern(pattern: str) -> None:
-    assert regular_expression(pattern)

@@ -193,6 +193,15 @@ def test_field_selectors_that_make_no_sense_are_refused_in_the_words_of_the_serv
     assert (caught.value.code, caught.value.message) == (400, why)
 
 
+def test_terms_of_field_selectors_are_looked_at_in_alphabetical_order() -> None:
+    kind = Registry().kind(CONFIG_MAPS)
+
+    with pytest.raises(StatusError, match=r'^"spec\.a" is not a known field selector'):
+        parse_fields("spec.b=1,spec.a=1", kind)
+
+    assert parse_fields("=,metadata.name=a,!=", kind) == (("metadata.name", True, "a"),)
+
+
 def test_escaped_signs_are_part_of_the_value() -> None:
     assert parse_fields(r"metadata.name=a\,b\=c\\d", Registry().kind(PODS)) == (("metadata.name", True, "a,b=c\\d"),)
 

@@ -273,3 +273,69 @@ def test_closing_a_watcher_ends_its_iteration() -> None:
         return seen
 
     assert run(main()) == ["ADDED a"]
+
+
+def test_a_history_of_large_objects_is_forgotten_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is forgotten is answered with 410, however few events it was."""
+    monkeypatch.setattr("fairlead.sim.store.HISTORY_BYTES", 1500)
+
+    async def scenario() -> tuple[int, int]:
+        verbs = a_cluster()
+        start = verbs.store.revision
+        add(verbs, *(f"map-{number}" for number in range(20)))
+        with pytest.raises(StatusError) as refusal:
+            verbs.watch(CONFIG_MAPS, str(start))
+        left = verbs.watch(CONFIG_MAPS, str(verbs.store.revision - 2))
+        return refusal.value.code, len(left)
+
+    assert run(scenario()) == (410, 2)
+
+
+@pytest.mark.parametrize("backlog", [0, 5])
+def test_a_bounded_watch_ends_when_what_it_has_not_read_is_forgotten(backlog: int) -> None:
+    """The backlog may be read as slowly as need be, and other watches too."""
+
+    async def scenario() -> list[tuple[bool, int]]:
+        verbs = a_cluster(history=3)
+        add(verbs, *(f"old-{number}" for number in range(backlog)))
+        bounded, other = verbs.watch(CONFIG_MAPS), verbs.watch(CONFIG_MAPS)
+        bounded.is_bounded = True
+        seen = []
+        for number in range(5):
+            add(verbs, f"new-{number}")
+            seen.append((bounded.closed, len(bounded)))
+        assert (other.closed, len(other)) == (False, backlog + 5)
+        assert await bounded.next() is None
+        return seen
+
+    assert run(scenario()) == [(False, backlog + number) for number in (1, 2, 3)] + [(True, 0)] * 2
+
+
+def test_a_bounded_watch_that_is_read_goes_on() -> None:
+    async def scenario() -> list[str]:
+        verbs = a_cluster(history=3)
+        add(verbs, "old")
+        watcher = verbs.watch(CONFIG_MAPS)
+        watcher.is_bounded = True
+        seen = []
+        for number in range(20):
+            add(verbs, f"new-{number}")
+            if number % 2:
+                seen += [told(event) for event in await watcher.arrived()]
+        return seen
+
+    assert run(scenario()) == ["ADDED old", *(f"ADDED new-{number}" for number in range(20))]
+
+
+def test_a_listener_hears_of_what_it_asked_for() -> None:
+    async def scenario() -> tuple[list[str], list[str]]:
+        verbs = a_cluster()
+        some: list[str] = []
+        everything: list[str] = []
+        verbs.store.listen(lambda _resource, event, _author: some.append(told(event)), CONFIG_MAPS)
+        verbs.store.listen(lambda _resource, event, _author: everything.append(told(event)))
+        add(verbs, "settings")
+        verbs.create(NAMESPACES, "", {"metadata": {"name": "other"}}, user="me")
+        return some, everything
+
+    assert run(scenario()) == (["ADDED settings"], ["ADDED settings", "ADDED other"])

@@ -111,7 +111,7 @@ def test_a_put_that_creates_says_so() -> None:
         ("GET", "/api/v1/namespaces/default/pods/a-0/eviction", b"", 405, "does not allow this method"),
         ("GET", f"{MAPS}?fieldSelector=data.key=x", b"", 400, '"data.key" is not a known field selector'),
         ("GET", f"{MAPS}?limit=many", b"", 400, "invalid syntax"),
-        ("GET", f"{MAPS}?resourceVersion=99", b"", 504, f"Too large resource version: 99, current: {FRESH}"),
+        ("GET", f"{MAPS}?resourceVersion=9999", b"", 504, f"Too large resource version: 9999, current: {FRESH}"),
         ("GET", f"{MAPS}?resourceVersionMatch=Exact", b"", 422, "forbidden unless resourceVersion is provided"),
         ("GET", f"{MAPS}?continue=nonsense", b"", 400, "continue key is not valid"),
         ("DELETE", f"{MAPS}/a?dryRun=Some", b"", 422, 'Unsupported value: ["Some"]: supported values: "All"'),
@@ -281,7 +281,17 @@ def test_one_object_is_read_even_by_who_wants_to_watch_it() -> None:
 def test_events_are_watched_in_the_form_of_their_group() -> None:
     async def script(cluster: Cluster) -> list[Tree]:
         transport = cluster.transport()
-        event = {"metadata": {"name": "e"}, "regarding": {"kind": "Pod", "name": "web-0"}, "note": "it happened"}
+        event = {
+            "metadata": {"name": "e"},
+            "eventTime": "2026-01-01T00:00:00.000000Z",
+            "regarding": {"kind": "Pod", "name": "web-0"},
+            "note": "it happened",
+            "reason": "Happened",
+            "action": "Happening",
+            "reportingController": "fairlead",
+            "reportingInstance": "fairlead-0",
+            "type": "Normal",
+        }
         path = "/apis/events.k8s.io/v1/namespaces/default/events"
         await transport.send(Request("POST", path, body=encoded(event)))
         shown = []

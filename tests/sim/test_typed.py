@@ -216,3 +216,15 @@ def test_dropped_fields_are_fields_of_the_release() -> None:
     assert "schedulingGroup" in DROPPED["core.v1.PodSpec"]
     assert "schedulingGroup" not in made["spec"]
     assert made["spec"]["volumes"][0]["projected"]["sources"] == [{}]
+
+
+def test_a_blank_object_has_its_structs_and_what_is_never_left_out() -> None:
+    blank = type_of("apps/v1", "Deployment").blank()
+
+    assert blank["spec"] == {
+        "selector": None,
+        "strategy": {},
+        "template": {"metadata": {}, "spec": {"containers": None}},
+    }
+    assert type_of("apps/v1", "ControllerRevision").blank()["revision"] == 0
+    assert type_of("v1", "Event").blank()["eventTime"] is None

@@ -113,10 +113,13 @@ def test_events_are_one_store_under_two_groups() -> None:
     def script(cluster: Cluster) -> tuple[Tree, Tree]:
         event = {
             "metadata": {"name": "e"},
+            "eventTime": "2026-01-01T00:00:00.000000Z",
             "regarding": {"kind": "Pod", "name": "web-0"},
             "note": "it happened",
             "reason": "Happened",
+            "action": "Happening",
             "reportingController": "fairlead",
+            "reportingInstance": "fairlead-0",
             "type": "Normal",
         }
         cluster.verbs.create(EVENTS, "default", event, user="me")

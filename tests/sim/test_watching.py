@@ -94,13 +94,22 @@ def test_first_events_of_a_version_to_come_are_refused_on_the_watch() -> None:
 )
 def test_bookmarks_come_every_minute_and_shortly_before_the_end(seconds: int, marks: list[float]) -> None:
     async def script(cluster: Cluster) -> list[float]:
-        query = (("watch", "1"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", str(seconds)))
+        begin = ("resourceVersion", str(cluster.store.revision))
+        query = (("watch", "1"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", str(seconds)), begin)
         loop = asyncio.get_running_loop()
         began = loop.time()
         async with cluster.transport().stream(Request("GET", MAPS, query)) as stream:
             return [round(loop.time() - began, 3) async for _ in stream]
 
     assert on_a_cluster(script) == marks
+
+
+@pytest.mark.parametrize("begin", ["", "&resourceVersion=0"])
+def test_a_watch_of_what_is_there_marks_the_end_of_it(begin: str) -> None:
+    _, [*_, mark] = opened(f"watch=1&allowWatchBookmarks=true&timeoutSeconds=1{begin}")
+
+    assert mark["type"] == "BOOKMARK"
+    assert mark["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
 
 
 def test_what_is_old_warns() -> None:

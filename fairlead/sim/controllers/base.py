@@ -10,18 +10,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from typing import Generic
 
 import msgspec
+from msgspec.structs import force_setattr
 
-from fairlead.api.meta import Meta, Resource
+from fairlead.api.meta import Meta, OwnerReference, Resource
 from fairlead.kube import clock
 from fairlead.kube.request import MERGE_PATCH
 from fairlead.kube.store import Index, P, Store
+from fairlead.sim.controllers.correlating import Correlator, Told
 from fairlead.sim.errors import StatusError
 from fairlead.sim.registry import CORE_EVENTS
-from fairlead.sim.store import Event, Tree, Version
+from fairlead.sim.store import Event, Head, Tree, Version, timestamp
 from fairlead.sim.verbs import Verbs
 
 ACCOUNTS = "system:serviceaccount:kube-system:"
@@ -83,6 +85,19 @@ class Api:
         place = meta.get("namespace", ""), meta["name"]
         return self._verbs.update(resource, *place, tree, subresource=subresource, user=self._user)
 
+    def put_status(self, resource: Resource, seen: Meta, status: Tree) -> int:
+        """Writes a status over the object as it was seen, and answers with its revision.
+
+        An object that has changed since is a conflict.
+        """
+        version = self._verbs.put_status(resource, seen, status, user=self._user)
+        if version is not None:
+            return version.revision
+        tree = self.read(resource, seen.namespace, seen.name)
+        tree["metadata"] |= {"uid": seen.uid, "resourceVersion": seen.resource_version}
+        written = self.replace(resource, tree | {"status": status}, "status")
+        return int(written["metadata"]["resourceVersion"])
+
     def merge(self, resource: Resource, namespace: str, name: str, change: Tree) -> Tree:
         """A merge patch."""
         body = msgspec.json.encode(change)
@@ -105,9 +120,32 @@ class Api:
 
 @cache
 def _reader_of(into: type[P]) -> Callable[[Version], P]:
-    """One for all, by whose decoder versions know what has been asked of them before."""
-    decoder = msgspec.json.Decoder(into)
-    return lambda version: version.read(decoder)
+    """Makes what a view holds of a stored version."""
+    decode = msgspec.json.Decoder(into).decode
+
+    def read(version: Version) -> P:
+        item = decode(version.body)
+        _share(item.metadata, version.head)
+        return item
+
+    return read
+
+
+def _share(meta: object, head: Head) -> None:
+    """Has the metadata of a view hold what the store holds anyway, and not another copy of it."""
+    if isinstance(meta, Meta):
+        force_setattr(meta, "name", head.name)
+        force_setattr(meta, "namespace", head.namespace)
+        force_setattr(meta, "uid", head.uid)
+        force_setattr(meta, "labels", head.labels)
+        if meta.owner_references:
+            force_setattr(meta, "owner_references", _shared(meta.owner_references))
+
+
+@lru_cache(maxsize=10_000)
+def _shared(owners: tuple[OwnerReference, ...]) -> tuple[OwnerReference, ...]:
+    """One copy for all that have the same owners."""
+    return owners
 
 
 class View(Generic[P]):
@@ -116,7 +154,8 @@ class View(Generic[P]):
     Whoever uses it has it run; one of them does, and when that one ends another goes on.
     """
 
-    def __init__(self, api: Api, resource: Resource, read: Callable[[Version], P]) -> None:
+    def __init__(self, api: Api, resource: Resource, read: Callable[[Version], P], *, heads_only: bool = False) -> None:
+        """With `heads_only` a change that leaves the head of an object as it was is none."""
         self.objects: Store[P] = Store()
         self.revision = 0
         """Everything of this resource up to here has been seen."""
@@ -125,6 +164,7 @@ class View(Generic[P]):
         self._table = api.store.table(resource)
         self._lag = api.lag
         self._read = read
+        self._heads_only = heads_only
         self._handlers: list[Callable[[P | None, P | None], None]] = []
         self._turn = asyncio.Lock()
 
@@ -148,8 +188,8 @@ class View(Generic[P]):
                 while events := await watcher.arrived():
                     for event in events:
                         self._apply(event)
-                    # Others may act before the next ones, even if those are there already.
-                    await asyncio.sleep(0)
+                    if len(watcher):  # others may act before the next ones, even if those are there already
+                        await asyncio.sleep(0)
             finally:
                 watcher.close()
 
@@ -166,7 +206,7 @@ class View(Generic[P]):
         self.revision = event.revision
         if event.type == "DELETED":
             self._tell(self.objects.remove(*event.new.key), None)
-        else:
+        elif not (self._heads_only and event.old is not None and event.old.head is event.new.head):
             self._put(event.new)
 
     def _put(self, version: Version) -> None:
@@ -208,54 +248,55 @@ class Expectations:
 
 
 class Recorder:
-    """Writes Events as the controllers of kube-controller-manager do: repetitions are counted in one object.
-
-    Unlike there, no event is ever dropped for there being too many.
-    """
+    """Writes Events as the controllers of kube-controller-manager do: repeated ones are counted, too many left out."""
 
     def __init__(self, api: Api, component: str) -> None:
         self._api = api
         self._component = component
-        self._counts: dict[tuple[str, str, str], tuple[str, int]] = {}
-        """Name and count of the Event about an object's UID, with that reason and text."""
+        self._correlator = Correlator()
 
     def tell(self, about: Resource, meta: Meta, reason: str, text: str, *, warning: bool = False) -> None:
         """Records what happened; where that is refused (the namespace may be going away) it is let be."""
-        now = clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
-        place = meta.namespace or EVENTS_OF_THE_CLUSTER
-        key = (meta.uid, reason, text)
-        name, count = self._counts.get(key, ("", 0))
+        name = f"{meta.name}.{self._api.store.draws('events').integer():016x}"
+        told = self._correlator.told((about.kind, meta.uid, warning), reason, text, name, clock.now())
+        if told is None:
+            return
         with suppress(StatusError):
-            if count:
-                again = {"count": count + 1, "lastTimestamp": now}
-                self._api.merge(CORE_EVENTS, place, name, again)
-            else:
-                name = f"{meta.name}.{self._api.store.draws('events').integer():016x}"
-                self._api.create(
-                    CORE_EVENTS,
-                    place,
-                    self._event(name, about, meta, now)
-                    | {"reason": reason, "message": text, "type": "Warning" if warning else "Normal"},
-                )
-            self._counts[key] = (name, count + 1)
+            if told.count == 1 or not self._counted(meta.namespace or EVENTS_OF_THE_CLUSTER, told):
+                event = self._event(told, about, meta)
+                event |= {"reason": reason, "type": "Warning" if warning else "Normal"}
+                self._api.create(CORE_EVENTS, event["metadata"]["namespace"], event)
 
-    def _event(self, name: str, about: Resource, meta: Meta, now: str) -> Tree:
+    def _counted(self, namespace: str, told: Told) -> bool:
+        """Whether the Event was there and is brought up to date; Events live for an hour."""
+        again = {"count": told.count, "lastTimestamp": timestamp(), "message": told.text}
+        try:
+            self._api.merge(CORE_EVENTS, namespace, told.name, again)
+        except StatusError as error:
+            if error.code != 404:
+                raise
+            return False
+        return True
+
+    def _event(self, told: Told, about: Resource, meta: Meta) -> Tree:
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": name, "namespace": meta.namespace or EVENTS_OF_THE_CLUSTER},
+            "metadata": {"name": told.name, "namespace": meta.namespace or EVENTS_OF_THE_CLUSTER},
             "involvedObject": {
                 "kind": about.kind,
                 **({"namespace": meta.namespace} if meta.namespace else {}),
                 "name": meta.name,
                 "uid": meta.uid,
                 "apiVersion": about.api_version,
-                "resourceVersion": meta.resource_version,
+                **({"resourceVersion": meta.resource_version} if meta.resource_version else {}),
             },
             "source": {"component": self._component},
-            "reportingComponent": self._component,
+            # Nobody reports what is combined.
+            "reportingComponent": "" if told.is_combined else self._component,
             "reportingInstance": "",
-            "firstTimestamp": now,
-            "lastTimestamp": now,
-            "count": 1,
+            "firstTimestamp": clock.seconds(told.first),
+            "lastTimestamp": timestamp(),
+            "count": told.count,
+            "message": told.text,
         }

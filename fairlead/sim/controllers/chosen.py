@@ -1,7 +1,7 @@
 """Services and the pods that their selectors choose, as both controllers of endpoints see them.
 
 The two share their watches, as in kube-controller-manager. A change of a pod costs a look at the Services of its
-namespace; a cluster without Services is not even watched.
+namespace; pods of a cluster without Services that choose any are not even watched.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CHANGED_AT = "endpoints.kubernetes.io/last-change-trigger-time"
 ZONE = "topology.kubernetes.io/zone"
 MOST_ATTEMPTS = 15
 FIRST_RETRY, LONGEST_RETRY = 0.005, 1000.0
-"""Seconds; the real controllers', as is the number of attempts."""
+"""Seconds; of the real controllers, as is the number of attempts, but that slices begin with a longer one."""
 
 _NAMESPACE = "namespace"
 _FNV_OFFSET = 0x6C62272E07BB014262B821756295C58D
@@ -164,7 +164,7 @@ class Chosen:
         self.services = api.view(SERVICES, Service, {_NAMESPACE: _namespace_of})
         self.nodes = api.view(NODES, Node)
         self.synced = asyncio.Event()
-        """Set once there has been a Service and the pods have been seen."""
+        """Set once there has been a Service that chooses pods and the pods have been seen."""
         self._pods = api.view(PODS, Pod, {_NAMESPACE: _namespace_of})
         self._members: dict[Key, dict[str, Pod]] = {}
         self._listeners: list[Callable[[Key], None]] = []
@@ -192,7 +192,8 @@ class Chosen:
         return [members[name] for name in sorted(members)]
 
     def _service_changed(self, old: Service | None, new: Service | None) -> None:
-        self._wanted.set()
+        if any(each is not None and each.has_endpoints for each in (old, new)):
+            self._wanted.set()
         if new is None:
             if old is not None:
                 self._members.pop(old.key, None)

@@ -143,6 +143,8 @@ class ClaimController:
             return
         if claim.metadata.deletion_timestamp is not None:
             self._let_go(key, claim)
+        elif CLAIM_PROTECTION not in claim.metadata.finalizers:
+            self._protect(key, CLAIMS, claim.metadata, CLAIM_PROTECTION)
         elif BIND_COMPLETED in claim.metadata.annotations:
             self._sync_bound(key, claim)
         else:
@@ -267,6 +269,9 @@ class ClaimController:
         if going and volume.status.phase != "Bound":
             self._drop(key, VOLUMES, meta, VOLUME_PROTECTION)
             return
+        if meta.deletion_timestamp is None and VOLUME_PROTECTION not in meta.finalizers:
+            self._protect(key, VOLUMES, meta, VOLUME_PROTECTION)
+            return
         if ref is None or not ref.uid:
             self._phase(self._live(VOLUMES, meta), "Available")
             return
@@ -350,6 +355,12 @@ class ClaimController:
             return volume
         status = {"phase": phase, "lastPhaseTransitionTime": timestamp()} | ({"message": text} if text else {})
         return self._write((VOLUMES, "", volume["metadata"]["name"]), volume | {"status": status}, "status")
+
+    def _protect(self, key: Key, resource: Resource, meta: Meta, finalizer: str) -> None:
+        """Gives back the finalizer that somebody has taken away."""
+        tree = self._live(resource, meta)
+        tree["metadata"].setdefault("finalizers", []).append(finalizer)
+        self._write(key, tree)
 
     def _drop(self, key: Key, resource: Resource, meta: Meta, finalizer: str) -> None:
         tree = self._live(resource, meta)

@@ -21,10 +21,10 @@ from fairlead.kube import clock
 from fairlead.kube.queue import Queue
 from fairlead.kube.worker import work
 from fairlead.sim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
-from fairlead.sim.controllers.daemonset_history import DaemonHistory, check_alive
+from fairlead.sim.controllers.daemonset_history import DaemonHistory
 from fairlead.sim.controllers.daemonset_plan import Plan, Seen, duty, manage, roll, status_of
 from fairlead.sim.controllers.daemonset_pods import DaemonSet, Pod, Status, new_pod, wishes_of
-from fairlead.sim.controllers.owning import OWNER, adopt, orphans_of, owner_or_orphan, release, selects
+from fairlead.sim.controllers.owning import OWNER, adopt, check_alive, orphans_of, owner_or_orphan, release, selects
 from fairlead.sim.controllers.replicas import owner_reference
 from fairlead.sim.controllers.replicaset import is_of_ending_namespace
 from fairlead.sim.controllers.revisions import CONTROLLER_REVISIONS, Revision
@@ -207,7 +207,7 @@ class DaemonSetController:
         for pod in objects.by(OWNER, orphans_of(meta.namespace)):
             if pod.is_deleted or not selects(selector, pod.metadata.labels):
                 continue
-            check_alive(self._api, set_)
+            check_alive(self._api, DAEMON_SETS, meta)
             adopted = adopt(self._api, PODS, pod.metadata, owner_reference(DAEMON_SETS, meta))
             self._wrote_pod(key, adopted)
             if adopted is not None:
@@ -249,6 +249,8 @@ class DaemonSetController:
 
         Unhurried it comes back only when watches show all of it.
         """
+        if plan.create:
+            check_alive(self._api, DAEMON_SETS, seen.set.metadata)
         left, size, error = plan.create[:BURST], 1, None
         while left and error is None:
             outcomes = [self._create(key, seen, node) for node in left[:size]]

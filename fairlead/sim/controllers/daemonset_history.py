@@ -15,7 +15,7 @@ from fairlead.api.apps import REVISION_LABEL
 from fairlead.api.core import PODS
 from fairlead.sim.controllers.base import Api, Stale, View
 from fairlead.sim.controllers.daemonset_pods import DaemonSet, Pod
-from fairlead.sim.controllers.owning import OWNER, adopt, orphans_of, release, selects
+from fairlead.sim.controllers.owning import OWNER, adopt, check_alive, orphans_of, release, selects
 from fairlead.sim.controllers.replicas import owner_reference
 from fairlead.sim.controllers.revisions import CONTROLLER_REVISIONS, Revision, go_json, hash_of, in_order, patch_of
 from fairlead.sim.errors import StatusError
@@ -72,7 +72,7 @@ class DaemonHistory:
                 release(self._api, CONTROLLER_REVISIONS, revision.metadata, (meta.uid,))
         for revision in objects.by(OWNER, orphans_of(meta.namespace)):
             if revision.metadata.deletion_timestamp is None and selects(selector, revision.metadata.labels):
-                check_alive(self._api, set_)
+                check_alive(self._api, DAEMON_SETS, meta)
                 reference = owner_reference(DAEMON_SETS, meta)
                 if adopt(self._api, CONTROLLER_REVISIONS, revision.metadata, reference) is not None:
                     claimed.append(revision)
@@ -100,6 +100,7 @@ class DaemonHistory:
     def _created(self, set_: DaemonSet, patch: bytes, number: int) -> Revision:
         hashed = hash_of(go_json(set_.spec.template), set_.collisions)
         name = f"{set_.metadata.name}-{hashed}"
+        check_alive(self._api, DAEMON_SETS, set_.metadata)
         try:
             return _decoded(self._api.create(CONTROLLER_REVISIONS, set_.metadata.namespace, _tree(set_, name, number)))
         except StatusError as error:
@@ -126,14 +127,6 @@ class DaemonHistory:
         guarded = {"resourceVersion": meta.resource_version} | (change.get("metadata") or {})
         tree = self._api.merge(CONTROLLER_REVISIONS, meta.namespace, meta.name, change | {"metadata": guarded})
         return _decoded(tree)
-
-
-def check_alive(api: Api, set_: DaemonSet) -> None:
-    """One that is gone, going, or another by now must not adopt: its garbage would be missed."""
-    meta = set_.metadata
-    live = api.read(DAEMON_SETS, meta.namespace, meta.name)["metadata"]
-    if live["uid"] != meta.uid or "deletionTimestamp" in live:
-        raise Stale((meta.namespace, meta.name))
 
 
 def _hash_in(revision: Revision) -> str:

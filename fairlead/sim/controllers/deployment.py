@@ -20,8 +20,8 @@ from fairlead.kube.queue import Queue
 from fairlead.kube.worker import work
 from fairlead.sim.controllers.base import ACCOUNTS, Api, Recorder, failed
 from fairlead.sim.controllers.deployment_plan import Deployment
-from fairlead.sim.controllers.deployment_turn import Turn, check_alive
-from fairlead.sim.controllers.owning import OWNER, adopt, orphans_of, owner_or_orphan, release, selects
+from fairlead.sim.controllers.deployment_turn import Turn
+from fairlead.sim.controllers.owning import OWNER, adopt, check_alive, orphans_of, owner_or_orphan, release, selects
 from fairlead.sim.controllers.pods import Pod
 from fairlead.sim.controllers.replicas import ReplicaSet, owner_reference
 from fairlead.sim.controllers.replicaset import is_of_ending_namespace
@@ -122,7 +122,7 @@ class DeploymentController:
         for set_ in self._sets.objects.by(OWNER, orphans_of(meta.namespace)):
             if set_.metadata.deletion_timestamp is not None or not selects(selector, set_.metadata.labels):
                 continue
-            check_alive(self._api, deployment)
+            check_alive(self._api, DEPLOYMENTS, meta)
             if adopt(self._api, REPLICASETS, set_.metadata, owner_reference(DEPLOYMENTS, meta)) is not None:
                 claimed.append(set_)
         return claimed

@@ -328,6 +328,13 @@ def new_set_tree(deployment: Deployment, collisions: int, revision: int, size: i
     selector: Tree = {"matchLabels": {**deployment.spec.selector.match_labels, TEMPLATE_HASH: hashed}}
     if deployment.spec.selector.match_expressions:
         selector["matchExpressions"] = [_expression(each) for each in deployment.spec.selector.match_expressions]
+    spec: Tree = {
+        "replicas": size,
+        "selector": selector,
+        "template": {**template, "metadata": {**given, "labels": labels}},
+    }
+    if deployment.spec.min_ready_seconds:
+        spec["minReadySeconds"] = deployment.spec.min_ready_seconds
     tree: Tree = {
         "apiVersion": REPLICASETS.api_version,
         "kind": REPLICASETS.kind,
@@ -338,11 +345,6 @@ def new_set_tree(deployment: Deployment, collisions: int, revision: int, size: i
             "annotations": annotations_of(deployment, {}, revision) | size_annotations(deployment),
             "ownerReferences": [owner_reference(DEPLOYMENTS, meta)],
         },
-        "spec": {
-            "replicas": size,
-            "minReadySeconds": deployment.spec.min_ready_seconds,
-            "selector": selector,
-            "template": {**template, "metadata": {**given, "labels": labels}},
-        },
+        "spec": spec,
     }
     return name, tree

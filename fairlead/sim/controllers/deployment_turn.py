@@ -39,6 +39,7 @@ from fairlead.sim.controllers.deployment_plan import (
     unhealthy,
     without_hash,
 )
+from fairlead.sim.controllers.owning import check_alive
 from fairlead.sim.controllers.pods import Pod
 from fairlead.sim.controllers.replicas import ReplicaSet, as_tree
 from fairlead.sim.controllers.replicaset import is_of_ending_namespace
@@ -92,7 +93,7 @@ class Turn:
         annotations = annotations_of(self._seen, found.metadata.annotations, revision)
         patience = self._seen.spec.min_ready_seconds
         if annotations != found.metadata.annotations or patience != found.spec.min_ready_seconds:
-            return self._put_set(found, annotations, {"minReadySeconds": patience})
+            return self._put_set(found, annotations, {"minReadySeconds": patience or None})
         stale = self._number(found.metadata.annotations.get(REVISION, ""))
         if self._seen.spec.has_deadline and says.condition_of(self._status, says.PROGRESSING) is None:
             text = f'Found new replica set "{found.metadata.name}"'
@@ -104,7 +105,7 @@ class Turn:
 
     def _created(self, old: list[ReplicaSet], revision: int) -> ReplicaSet:
         seen = self._seen
-        check_alive(self._api, seen)
+        check_alive(self._api, DEPLOYMENTS, seen.metadata)
         size = grown(seen, old, 0)
         name, tree = new_set_tree(seen, self._status.collision_count or 0, revision, size)
         try:
@@ -272,6 +273,7 @@ class Turn:
         self._api.replace(DEPLOYMENTS, tree, "status")
 
     def _put_set(self, set_: ReplicaSet, annotations: dict[str, str], spec: Tree) -> ReplicaSet:
+        """The set with other annotations and fields of its spec; None takes a field away."""
         meta = set_.metadata
         tree = self._api.read(REPLICASETS, meta.namespace, meta.name)
         # The version that was seen: what has changed since is a conflict, and nothing of it is overwritten.
@@ -280,19 +282,11 @@ class Turn:
             "resourceVersion": meta.resource_version,
             "annotations": annotations,
         }
-        tree["spec"] |= spec
+        tree["spec"] = {key: value for key, value in (tree["spec"] | spec).items() if value is not None}
         return _decoded(self._api.replace(REPLICASETS, tree))
 
     def _tell(self, reason: str, text: str, *, warning: bool = False) -> None:
         self._events.tell(DEPLOYMENTS, self._seen.metadata, reason, text, warning=warning)
-
-
-def check_alive(api: Api, deployment: Deployment) -> None:
-    """One that is gone, going, or another by now must neither adopt nor make sets: its garbage would be missed."""
-    meta = deployment.metadata
-    live = api.read(DEPLOYMENTS, meta.namespace, meta.name)["metadata"]
-    if live["uid"] != meta.uid or "deletionTimestamp" in live:
-        raise Stale((meta.namespace, meta.name))
 
 
 def _given(new: ReplicaSet | None) -> tuple[ReplicaSet, ...]:

@@ -15,7 +15,6 @@ from fairlead.kube.worker import work
 from fairlead.sim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
 from fairlead.sim.controllers.chosen import (
     CHANGED_AT,
-    FIRST_RETRY,
     LONGEST_RETRY,
     Attempts,
     Chosen,
@@ -46,6 +45,8 @@ from fairlead.sim.store import Tree
 from fairlead.sim.verbs import Verbs
 
 WORKERS = 5
+FIRST_RETRY = 1.0
+"""Seconds; the real controller's, which is less hasty than the one of Endpoints."""
 _SERVICE = "service"
 
 

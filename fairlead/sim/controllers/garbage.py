@@ -15,12 +15,12 @@ from functools import partial
 
 from msgspec import Struct
 
-from fairlead.api.meta import Resource
+from fairlead.api.meta import Meta, Resource
 from fairlead.kube.queue import Queue
 from fairlead.kube.worker import work
-from fairlead.sim.controllers.base import ACCOUNTS, Api, Stale, View, failed
+from fairlead.sim.controllers.base import ACCOUNTS, Api, Recorder, Stale, View, failed
 from fairlead.sim.controllers.owning import change_owners, release
-from fairlead.sim.errors import StatusError
+from fairlead.sim.errors import StatusError, quoted
 from fairlead.sim.registry import CORE_EVENTS, Kind
 from fairlead.sim.store import Head, Tree, Version
 from fairlead.sim.verbs import Verbs
@@ -121,14 +121,19 @@ class Collector:
         """UIDs of what goes without its dependents."""
         self._views: dict[Resource, View[Owned]] = {}
         self._draws = self._api.store.draws("garbage collector")
+        self._events = Recorder(self._api, "garbage-collector-controller")
 
     def _follow(self, kind: Kind, tasks: asyncio.TaskGroup) -> None:
         """Has the kind's store viewed, once; definitions add kinds at any time."""
         if kind.resource == CORE_EVENTS or kind.storage in self._views:
             return
-        view = self._views[kind.storage] = View(self._api, kind.storage, _read)
+        view = self._views[kind.storage] = View(self._api, kind.storage, _read, heads_only=True)
         view.subscribe(partial(self._changed, kind.resource))
-        tasks.create_task(view.run())
+        running = view.run()
+        try:
+            tasks.create_task(running)
+        except RuntimeError:  # the group is ending, and with it all need to look
+            running.close()
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -154,6 +159,7 @@ class Collector:
         if before is None:
             for dependent in self._graph.dependents(item.meta.uid):
                 if not item.is_named_by(dependent):
+                    self._warn_of_stranger(item, dependent)
                     self._doubtful.add(dependent.meta.uid)
         if item.lets_dependents_go:
             if before is None or not before.lets_dependents_go:
@@ -167,13 +173,29 @@ class Collector:
         """Looks at an object whose new owner is not known, and at owners that it no longer blocks."""
         had = {each.uid: each for each in before.meta.owner_references} if before is not None else {}
         has = {each.uid: each for each in item.meta.owner_references}
+        doubted = False
         for uid in has:
             owner = self._graph.get(uid)
             if uid not in had and (owner is None or not owner.is_named_by(item)):
+                if owner is not None and not doubted:
+                    self._warn_of_stranger(owner, item)
+                doubted = True
                 self._doubtful.add(item.meta.uid)
         for uid, reference in had.items():
             if reference.block_owner_deletion and not (uid in has and has[uid].block_owner_deletion):
                 self._doubtful.add(uid)
+
+    def _warn_of_stranger(self, owner: Item, item: Item) -> None:
+        """Tells of an object whose owner is in another namespace, where nothing can own it."""
+        meta, named = item.meta, next(each for each in item.meta.owner_references if each.uid == owner.meta.uid)
+        if owner.meta.namespace in ("", meta.namespace):
+            return
+        place = f"namespace: {meta.namespace}, name: {named.name}, uid: {named.uid}"
+        text = (
+            f"ownerRef [{named.api_version}/{named.kind}, {place}] does not exist in namespace {quoted(meta.namespace)}"
+        )
+        about = Meta(name=meta.name, namespace=meta.namespace, uid=meta.uid, resource_version="")
+        self._events.tell(item.resource, about, "OwnerRefInvalidNamespace", text, warning=True)
 
     def _gone(self, uid: str) -> None:
         """Looks at what the object owned, and at owners that waited for it."""

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 import msgspec
 
+from fairlead.api.apps import STATEFULSETS
 from fairlead.api.core import Pod
 from fairlead.sim.controllers.base import Api, View
-from fairlead.sim.controllers.owning import OWNER, adopt, orphans_of, selects
+from fairlead.sim.controllers.owning import OWNER, adopt, check_alive, orphans_of, selects
 from fairlead.sim.controllers.revisions import (
     CONTROLLER_REVISIONS,
     HASH_LABEL,
@@ -70,6 +71,8 @@ class History:
 
     def truncate(self, set_: Set, revisions: list[Revision], pods: Iterable[Pod], chosen: Chosen) -> None:
         """Deletes what is beyond the set's limit and neither in use by the set nor by a pod."""
+        if len(revisions) <= set_.spec.revision_history_limit:
+            return
         live = frozenset((chosen.current.name, chosen.update.name, *map(revision_of, pods)))
         for revision in surplus(revisions, live, set_.spec.revision_history_limit):
             self._api.delete(CONTROLLER_REVISIONS, set_.metadata.namespace, revision.name)
@@ -81,6 +84,8 @@ class History:
     def _create(self, set_: Set, patch: bytes, number: int, collisions: int) -> tuple[Revision, int]:
         """Under the first name that is free or already holds the same data; each name taken is a collision."""
         namespace = set_.metadata.namespace
+        if set_.metadata.deletion_timestamp is None:
+            check_alive(self._api, STATEFULSETS, set_.metadata)
         tree = _tree(set_, patch, number, collisions)
         while True:
             tree["metadata"]["name"] = name = name_of(set_.metadata.name, hash_of(patch, collisions))

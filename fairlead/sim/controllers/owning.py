@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from fairlead.api.meta import LabelSelector, Meta, Resource
 from fairlead.kube.store import Named
-from fairlead.sim.controllers.base import Api
+from fairlead.sim.controllers.base import Api, Stale
 from fairlead.sim.errors import StatusError
 from fairlead.sim.store import Head, Tree
 
@@ -29,7 +29,16 @@ def orphans_of(namespace: str) -> str:
 
 def selects(selector: LabelSelector, labels: dict[str, str]) -> bool:
     """An empty selector of a controller selects nothing."""
-    return bool(selector.match_labels or selector.match_expressions) and selector.matches(labels)
+    if not selector.match_expressions:
+        return bool(selector.match_labels) and selector.match_labels.items() <= labels.items()
+    return selector.matches(labels)
+
+
+def check_alive(api: Api, resource: Resource, owner: Meta) -> None:
+    """One that is gone, going, or another by now must neither adopt nor make anything: its garbage would be missed."""
+    live = api.store.table(resource).live.get((owner.namespace, owner.name))
+    if live is None or live.head.uid != owner.uid or live.head.deletion_timestamp is not None:
+        raise Stale((owner.namespace, owner.name))
 
 
 def adopt(api: Api, resource: Resource, item: Meta | Head, owner: Tree) -> Tree | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from fairlead.api.core import Pod as NarrowPod
 from fairlead.api.core import PodAnnotations as NarrowAnnotations
@@ -39,8 +40,14 @@ class PodSpec(Struct, frozen=True, rename="camel"):
 
 
 class PodStatus(NarrowStatus, frozen=True, rename="camel"):
+    """Of the conditions only whether it is ready, because a cluster may have many pods."""
+
     container_statuses: tuple[Restarts, ...] = ()  # type: ignore[assignment]  # other fields of the same thing
     init_container_statuses: tuple[Restarts, ...] = ()  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if len(self.conditions) > 1:
+            force_setattr(self, "conditions", tuple(each for each in self.conditions if each.type == "Ready"))
 
 
 class Pod(NarrowPod, frozen=True):

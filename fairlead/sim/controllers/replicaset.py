@@ -18,7 +18,7 @@ from fairlead.kube import clock
 from fairlead.kube.queue import Queue
 from fairlead.kube.worker import work
 from fairlead.sim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
-from fairlead.sim.controllers.owning import OWNER, adopt, orphans_of, owner_or_orphan, release, selects
+from fairlead.sim.controllers.owning import OWNER, adopt, check_alive, orphans_of, owner_or_orphan, release, selects
 from fairlead.sim.controllers.pods import Pod
 from fairlead.sim.controllers.replicas import (
     ReplicaSet,
@@ -132,19 +132,12 @@ class ReplicaSetController:
         for pod in self._pods.objects.by(OWNER, orphans_of(meta.namespace)):
             if not pod.is_active or not selects(selector, pod.metadata.labels):
                 continue
-            self._check_alive(set_)
+            check_alive(self._api, REPLICASETS, set_.metadata)
             adopted = adopt(self._api, PODS, pod.metadata, owner_reference(REPLICASETS, meta))
             self._wrote_pod(key, adopted)
             if adopted is not None:
                 claimed.append(pod)
         return claimed
-
-    def _check_alive(self, set_: ReplicaSet) -> None:
-        """A set that is gone, or going, must neither adopt nor make pods."""
-        meta = set_.metadata
-        live = self._api.read(REPLICASETS, meta.namespace, meta.name)["metadata"]
-        if live["uid"] != meta.uid or "deletionTimestamp" in live:
-            raise Stale((meta.namespace, meta.name))
 
     def _going(self, set_: ReplicaSet) -> int:
         pods = self._pods.objects.by(OWNER, set_.metadata.uid)
@@ -154,7 +147,7 @@ class ReplicaSetController:
         """Makes what is missing or deletes what is too much; answers with what went wrong."""
         surplus = len(active) - set_.size
         if surplus < 0:
-            self._check_alive(set_)
+            check_alive(self._api, REPLICASETS, set_.metadata)
         if surplus <= 0:
             return _slowly(min(-surplus, BURST), lambda: self._create(key, set_))
         chosen = doomed(active, self._related(set_), min(surplus, BURST), clock.now())

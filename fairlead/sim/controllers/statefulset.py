@@ -4,8 +4,6 @@ Like the real one it acts on what its watches have shown, writes the status it w
 while its own writes have not come back. So a status may be behind the cluster: when a pod is replaced, the first status
 after it is gone can still count it as ready. In one thing it is stricter than the real one, which may delete a pod
 twice: it also waits until a pod that it deleted is seen to go.
-
-Left out: PersistentVolumeClaims are not created (see `statefulset_pods`).
 """
 
 from __future__ import annotations
@@ -17,22 +15,38 @@ import msgspec
 from fairlead.api.apps import STATEFULSETS
 from fairlead.api.core import PODS
 from fairlead.api.core import Pod as NarrowPod
+from fairlead.api.meta import Meta
 from fairlead.kube import clock
 from fairlead.kube.queue import Queue
 from fairlead.kube.worker import work
 from fairlead.sim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
 from fairlead.sim.controllers.history import Chosen, History
-from fairlead.sim.controllers.owning import OWNER, adopt, orphans_of, owner_or_orphan, release, selects
+from fairlead.sim.controllers.owning import OWNER, adopt, check_alive, orphans_of, owner_or_orphan, release, selects
 from fairlead.sim.controllers.pods import Pod
 from fairlead.sim.controllers.revisions import CONTROLLER_REVISIONS, Revision
-from fairlead.sim.controllers.statefulset_plan import Create, Delete, Identify, Plan, Revisions, next_look, plan
+from fairlead.sim.controllers.statefulset_claims import ClaimsMissing, PodClaims
+from fairlead.sim.controllers.statefulset_plan import (
+    Create,
+    Delete,
+    FillClaims,
+    Identify,
+    Plan,
+    Revisions,
+    SettleClaims,
+    next_look,
+    plan,
+)
 from fairlead.sim.controllers.statefulset_pods import (
     Set,
     Status,
+    has_identity,
+    has_storage,
     identity_labels,
     is_member,
     new_pod,
     ordinal_of,
+    ordinal_of_name,
+    volumes,
 )
 from fairlead.sim.errors import StatusError
 from fairlead.sim.store import Tree
@@ -62,6 +76,7 @@ class StatefulSetController:
         self._history = History(api, self._revisions)
         self._expected = Expectations()
         self._events = Recorder(api, "statefulset-controller")
+        self._claims = PodClaims(api, self._events, self._wrote_claim)
         self._queue: Queue[Key] = Queue(first_delay=FIRST_RETRY, longest_delay=LONGEST_RETRY)
         self._sets.subscribe(self._set_changed)
         self._pods.subscribe(self._pod_changed)
@@ -69,9 +84,10 @@ class StatefulSetController:
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            for view in (self._sets, self._pods, self._revisions):
+            views = self._sets, self._pods, self._revisions, self._claims.view
+            for view in views:
                 tasks.create_task(view.run())
-            await asyncio.gather(*(view.synced.wait() for view in (self._sets, self._pods, self._revisions)))
+            await asyncio.gather(*(view.synced.wait() for view in views))
             tasks.create_task(work(self._queue, self._sync, workers=self._workers, failed=failed))
 
     def _set_changed(self, old: Set | None, new: Set | None) -> None:
@@ -81,9 +97,10 @@ class StatefulSetController:
                 return
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
-        for pod in (old, new):
-            if pod is not None:
-                self._wake_owner(pod)
+        if new is not None:
+            self._wake_owner(new)
+        if old is not None and (new is None or old.metadata.owner_references != new.metadata.owner_references):
+            self._wake_owner(old)
         if new is None or new.metadata.controller_uid or new.metadata.deletion_timestamp is not None:
             return
         if old is None or old.metadata.controller_uid or old.metadata.labels != new.metadata.labels:
@@ -111,7 +128,7 @@ class StatefulSetController:
             self._expected.forget(key)
             return None
         if any(not revision.metadata.controller_uid for revision in self._history.of(set_)):
-            self._check_adoption(set_)
+            check_alive(self._api, STATEFULSETS, set_.metadata)
             self._history.adopt_orphans(set_)
         pods = self._claim(key, set_)
         return await self._update(key, set_, pods)
@@ -121,8 +138,9 @@ class StatefulSetController:
         objects = self._pods.objects
         meta = set_.metadata
         claimed = []
+        selector = set_.spec.selector
         for pod in objects.by(OWNER, meta.uid):
-            if selects(set_.spec.selector, pod.metadata.labels) and is_member(set_, pod):
+            if selects(selector, pod.metadata.labels) and is_member(set_, pod):
                 claimed.append(pod)
             elif meta.deletion_timestamp is None:
                 self._wrote_pod(key, release(self._api, PODS, pod.metadata, (meta.uid,)))
@@ -130,19 +148,12 @@ class StatefulSetController:
             wanted = selects(set_.spec.selector, pod.metadata.labels) and is_member(set_, pod)
             if not wanted or pod.metadata.deletion_timestamp is not None or meta.deletion_timestamp is not None:
                 continue
-            self._check_adoption(set_)
+            check_alive(self._api, STATEFULSETS, meta)
             adopted = adopt(self._api, PODS, pod.metadata, set_.owner_reference())
             self._wrote_pod(key, adopted)
             if adopted is not None:
                 claimed.append(pod)
         return claimed
-
-    def _check_adoption(self, set_: Set) -> None:
-        """A set that is being deleted, or was made again, must not adopt: its garbage would be missed."""
-        meta = set_.metadata
-        live = (self._api.read(STATEFULSETS, meta.namespace, meta.name))["metadata"]
-        if live["uid"] != meta.uid or "deletionTimestamp" in live:
-            raise Stale((meta.namespace, meta.name))
 
     async def _update(self, key: Key, set_: Set, pods: list[Pod]) -> float | None:
         """One round: revisions, pods, status, history; answers with the seconds until the next look."""
@@ -153,7 +164,7 @@ class StatefulSetController:
         planned = plan(set_, pods, names, now)
         try:
             self._carry_out(key, set_, planned, chosen)
-        except StatusError:
+        except (StatusError, ClaimsMissing):
             await self._write_status(key, set_, planned.failed)
             raise
         await asyncio.sleep(0)  # others may write between the pods and the status
@@ -171,10 +182,20 @@ class StatefulSetController:
                     self._delete(key, set_, pod)
                 case Identify(pod):
                     self._identify(key, set_, pod)
+                case FillClaims(pod):
+                    self._claims.make_missing(set_, ordinal_of(pod))
+                    self._give_owners(set_, pod.metadata)
+                case SettleClaims(pod):
+                    self._claims.give_owners(set_, pod.metadata)
 
     def _create(self, key: Key, set_: Set, revision: Revision, ordinal: int) -> None:
         name = f"{set_.metadata.name}-{ordinal}"
+        check_alive(self._api, STATEFULSETS, set_.metadata)
         claims = ordinal if set_.spec.volume_claim_templates else None
+        if claims is not None:
+            if self._claims.block(set_, ordinal):
+                return
+            self._make_claims(set_, "Create", name)
         alike = set_.metadata.uid, revision.metadata.uid, set_.spec.service_name, claims
         labels = identity_labels(name, ordinal)
         try:
@@ -183,10 +204,29 @@ class StatefulSetController:
             )
         except StatusError as error:
             if error.reason != "AlreadyExists":
+                self._give_owners(set_, Meta(name, "", ""))
                 self._tell(set_, "Create", name, error)
             raise
         self._expected.revised(key, self._pods, made)
+        if claims is not None:
+            self._give_owners(set_, Meta(name, "", ""))
         self._tell(set_, "Create", name)
+
+    def _make_claims(self, set_: Set, verb: str, pod: str) -> None:
+        """Makes those that the pod lacks, which is about to be made or changed."""
+        try:
+            self._claims.make_missing(set_, ordinal_of_name(pod))
+        except ClaimsMissing as error:
+            self._tell(set_, verb, pod, error)
+            raise
+
+    def _give_owners(self, set_: Set, pod: Meta) -> None:
+        """Has the pod's claims owned as the set's policy says."""
+        try:
+            self._claims.give_owners(set_, pod)
+        except ClaimsMissing as error:
+            self._tell(set_, "Update", pod.name, error)
+            raise
 
     def _delete(self, key: Key, set_: Set, pod: NarrowPod) -> None:
         meta = pod.metadata
@@ -205,8 +245,17 @@ class StatefulSetController:
         return gone or (seen is not None and seen.metadata.deletion_timestamp is not None)
 
     def _identify(self, key: Key, set_: Set, pod: NarrowPod) -> None:
-        meta = pod.metadata
-        patch = {"metadata": {"uid": meta.uid, "labels": identity_labels(meta.name, ordinal_of(pod))}}
+        meta, ordinal = pod.metadata, ordinal_of(pod)
+        patch: Tree = {"metadata": {"uid": meta.uid, "labels": identity_labels(meta.name, ordinal)}}
+        if set_.spec.volume_claim_templates:
+            given = self._api.read(PODS, meta.namespace, meta.name)["spec"].get("volumes")
+            is_stored, is_owned = has_storage(set_, given, ordinal), self._claims.are_owned_as_said(set_, meta)
+            if is_stored and is_owned and has_identity(set_, pod, ordinal):
+                return
+            if not is_stored:
+                self._make_claims(set_, "Update", meta.name)
+                patch["spec"] = {"volumes": volumes(set_, given, ordinal)}
+            self._give_owners(set_, meta)
         try:
             self._wrote_pod(key, self._api.merge(PODS, meta.namespace, meta.name, patch))
         except StatusError as error:
@@ -228,22 +277,20 @@ class StatefulSetController:
                 await asyncio.sleep(STATUS_PAUSE)
                 set_ = self._sets.objects.get(*key) or set_
             else:
-                self._expected.written(key, self._sets, written)
+                self._expected.revised(key, self._sets, written)
                 return
 
-    def _put_status(self, set_: Set, status: Status) -> Tree:
-        meta = set_.metadata
-        tree = self._api.read(STATEFULSETS, meta.namespace, meta.name)
-        # What was seen is written back, so a set that has changed since is a conflict.
-        tree["metadata"] |= {"uid": meta.uid, "resourceVersion": meta.resource_version}
-        tree["status"] = msgspec.to_builtins(status)
-        return self._api.replace(STATEFULSETS, tree, "status")
+    def _put_status(self, set_: Set, status: Status) -> int:
+        return self._api.put_status(STATEFULSETS, set_.metadata, msgspec.to_builtins(status))
 
     def _wrote_pod(self, key: Key, written: Tree | None) -> None:
         if written is not None:
             self._expected.written(key, self._pods, written)
 
-    def _tell(self, set_: Set, verb: str, pod: str, error: StatusError | None = None) -> None:
+    def _wrote_claim(self, set_: Set, written: Tree) -> None:
+        self._expected.written((set_.metadata.namespace, set_.metadata.name), self._claims.view, written)
+
+    def _tell(self, set_: Set, verb: str, pod: str, error: Exception | None = None) -> None:
         """The event that the real controller records about a pod."""
         about = f"{verb} Pod {pod} in StatefulSet {set_.metadata.name}"
         if error is None:

@@ -48,15 +48,30 @@ class Delete(Struct, frozen=True):
 
 
 class Identify(Struct, frozen=True):
-    """Give an adopted pod the labels of a member."""
+    """Give an adopted pod the labels of a member and, in a set with claims, see to its volumes and their owners."""
 
     pod: Pod
+
+
+class FillClaims(Struct, frozen=True):
+    """Make the claims that a pending pod lacks."""
+
+    pod: Pod
+
+
+class SettleClaims(Struct, frozen=True):
+    """Have the claims of a pod without a place owned as the retention policy says."""
+
+    pod: Pod
+
+
+Action = Create | Delete | Identify | FillClaims | SettleClaims
 
 
 class Plan(Struct, frozen=True):
     """The actions in order, the status once all are done, and the status should one of them fail."""
 
-    actions: tuple[Create | Delete | Identify, ...]
+    actions: tuple[Action, ...]
     status: Status
     failed: Status
 
@@ -71,14 +86,17 @@ class Slot(Struct, frozen=True):
 
 def plan(set_: Set, pods: Sequence[Pod], revisions: Revisions, now: datetime) -> Plan:
     """What to do about a set that owns exactly `pods`."""
-    slots = _slots(set_, pods, revisions)
-    condemned = _condemned(set_, pods)
+    placed_at = [(ordinal_of(pod), pod) for pod in pods]
+    slots = _slots(set_, dict(placed_at), revisions)
+    condemned = _condemned(set_, placed_at)
     placed = [slot.pod for slot in slots if slot.pod is not None] + condemned
     if set_.metadata.deletion_timestamp is not None:
         return _planned((), _status(set_, pods, revisions, now), set_)
     status = _status(set_, placed, revisions, now)
     actions, blocked = _replicas(set_, slots, now)
     if not blocked:
+        if set_.spec.volume_claim_templates:
+            actions += tuple(SettleClaims(pod) for pod in condemned)
         scaled, blocked = _scale_down(set_, slots, condemned, now)
         actions += scaled
     if blocked or set_.spec.update_strategy.type == "OnDelete":
@@ -100,8 +118,7 @@ def next_look(set_: Set, pods: Iterable[Pod], status: Status, now: datetime) -> 
     return (min(moments) - now).total_seconds() if moments else float(seconds)
 
 
-def _slots(set_: Set, pods: Sequence[Pod], revisions: Revisions) -> list[Slot]:
-    by_ordinal = {ordinal_of(pod): pod for pod in pods}
+def _slots(set_: Set, by_ordinal: dict[int, Pod], revisions: Revisions) -> list[Slot]:
     slots = []
     for ordinal in range(set_.start, set_.start + set_.spec.replicas):
         pod = by_ordinal.get(ordinal)
@@ -120,42 +137,44 @@ def _revision_for(set_: Set, ordinal: int, revisions: Revisions) -> str:
     return revisions.current if stays else revisions.update
 
 
-def _condemned(set_: Set, pods: Sequence[Pod]) -> list[Pod]:
+def _condemned(set_: Set, pods: Iterable[tuple[int, Pod]]) -> list[Pod]:
     """Pods outside of the set's ordinals, highest first; names without a usable ordinal are ignored."""
-    last = set_.start + set_.spec.replicas - 1
-    outside = [pod for pod in pods if (at := ordinal_of(pod)) >= 0 and not set_.start <= at <= last]
+    start, last = set_.start, set_.start + set_.spec.replicas - 1
+    outside = [pod for at, pod in pods if at >= 0 and not start <= at <= last]
     return sorted(outside, key=ordinal_of, reverse=True)
 
 
-def _replicas(set_: Set, slots: list[Slot], now: datetime) -> tuple[tuple[Create | Delete | Identify, ...], bool]:
+def _replicas(set_: Set, slots: list[Slot], now: datetime) -> tuple[tuple[Action, ...], bool]:
     """What to do about the set's places, and whether the round ends here."""
-    actions: list[Create | Delete | Identify] = []
+    actions: list[Action] = []
+    ordered, claims = set_.ordered, bool(set_.spec.volume_claim_templates)
     for slot in slots:
-        action, waits = _replica(set_, slot, now)
+        if claims and slot.pod is not None and slot.pod.status.phase == "Pending":
+            actions.append(FillClaims(slot.pod))
+        action, waits = _replica(set_, slot, now, ordered=ordered)
         if action is not None:
             actions.append(action)
-        if waits and set_.ordered:
+        if waits and ordered:
             return tuple(actions), True
     return tuple(actions), False
 
 
-def _replica(set_: Set, slot: Slot, now: datetime) -> tuple[Create | Delete | Identify | None, bool]:
+def _replica(set_: Set, slot: Slot, now: datetime, *, ordered: bool) -> tuple[Action | None, bool]:
     """What to do about one place, and whether an ordered set waits for it."""
     pod = slot.pod
     if pod is None:
         return Create(slot.ordinal, slot.revision), True
     if pod.status.phase in ("Failed", "Succeeded"):
         return (None if is_terminating(pod) else Delete(pod)), True
-    if set_.ordered and (
+    if ordered and (
         is_terminating(pod) or not is_running_and_ready(pod) or not is_available(pod, set_.spec.min_ready_seconds, now)
     ):
         return None, True
-    return (None if has_identity(set_, pod) else Identify(pod)), False
+    is_done = not set_.spec.volume_claim_templates and has_identity(set_, pod, slot.ordinal)
+    return (None if is_done else Identify(pod)), False
 
 
-def _scale_down(
-    set_: Set, slots: list[Slot], condemned: list[Pod], now: datetime
-) -> tuple[tuple[Create | Delete | Identify, ...], bool]:
+def _scale_down(set_: Set, slots: list[Slot], condemned: list[Pod], now: datetime) -> tuple[tuple[Action, ...], bool]:
     """Which condemned pods to delete, and whether the round ends here."""
     if not set_.ordered:
         return tuple(Delete(pod) for pod in condemned if not is_terminating(pod)), False
@@ -196,25 +215,33 @@ def _outdated(set_: Set, slots: list[Slot], revisions: Revisions, now: datetime)
 
 def _status(set_: Set, pods: Iterable[Pod], revisions: Revisions, now: datetime) -> Status:
     """Counts of the pods that exist; a terminating pod is still a replica, and still ready."""
-    created = [pod for pod in pods if pod.status.phase]
-    ready = [pod for pod in created if is_running_and_ready(pod)]
-    staying = [revision_of(pod) for pod in created if not is_terminating(pod)]
+    seconds = set_.spec.min_ready_seconds
+    replicas = ready = available = current = updated = 0
+    for pod in pods:
+        if not pod.status.phase:
+            continue
+        replicas += 1
+        if is_running_and_ready(pod):
+            ready += 1
+            available += is_available(pod, seconds, now) if seconds else 1
+        if not is_terminating(pod):
+            revision = revision_of(pod)
+            current += revision == revisions.current
+            updated += revision == revisions.update
     return Status(
         observed_generation=set_.metadata.generation,
-        replicas=len(created),
-        ready_replicas=len(ready),
-        available_replicas=sum(is_available(pod, set_.spec.min_ready_seconds, now) for pod in ready),
-        current_replicas=staying.count(revisions.current),
-        updated_replicas=staying.count(revisions.update),
+        replicas=replicas,
+        ready_replicas=ready,
+        available_replicas=available,
+        current_replicas=current,
+        updated_replicas=updated,
         current_revision=revisions.current,
         update_revision=revisions.update,
         collision_count=revisions.collisions,
     )
 
 
-def _planned(
-    actions: tuple[Create | Delete | Identify, ...], status: Status, set_: Set, failed: Status | None = None
-) -> Plan:
+def _planned(actions: tuple[Action, ...], status: Status, set_: Set, failed: Status | None = None) -> Plan:
     return Plan(actions, _completed(set_, status), _completed(set_, status if failed is None else failed))
 
 

@@ -1,12 +1,9 @@
-"""What a StatefulSet's controller reads of sets and pods, and the pods it makes.
-
-Pods carry the volumes of the set's claim templates, but the claims themselves are not made: storage is not simulated.
-"""
+"""What a StatefulSet's controller reads of sets and pods, and the pods it makes."""
 
 from __future__ import annotations
 
-import re
 from datetime import datetime, timedelta
+from typing import Any
 
 from msgspec import Struct
 
@@ -19,8 +16,10 @@ Tree = dict[str, object]
 POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"
 POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
 
-MEMBER = re.compile(r"(.*)-([0-9]+)", re.DOTALL)
 LARGEST_ORDINAL = 2**31 - 1
+
+RETAIN, DELETE = "Retain", "Delete"
+"""What may become of claims."""
 
 
 class RollingUpdate(Struct, frozen=True, gc=False):
@@ -32,12 +31,11 @@ class Strategy(Struct, frozen=True, rename="camel"):
     rolling_update: RollingUpdate | None = None
 
 
-class ClaimMeta(Struct, frozen=True, gc=False):
-    name: str
+class Retention(Struct, frozen=True, rename="camel", gc=False):
+    """What becomes of claims when the set is deleted, and when their place in it is gone."""
 
-
-class ClaimTemplate(Struct, frozen=True):
-    metadata: ClaimMeta
+    when_deleted: str = RETAIN
+    when_scaled: str = RETAIN
 
 
 class Spec(Struct, frozen=True, rename="camel"):
@@ -50,7 +48,8 @@ class Spec(Struct, frozen=True, rename="camel"):
     min_ready_seconds: int = 0
     revision_history_limit: int = 10
     ordinals: Ordinals = Ordinals()
-    volume_claim_templates: tuple[ClaimTemplate, ...] = ()
+    volume_claim_templates: tuple[dict[str, Any], ...] = ()
+    persistent_volume_claim_retention_policy: Retention | None = None
 
 
 class Status(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -96,6 +95,13 @@ class Set(Struct, frozen=True):
         """Whether pods come and go one by one."""
         return self.spec.pod_management_policy != "Parallel"
 
+    @property
+    def retention(self) -> Retention:
+        return self.spec.persistent_volume_claim_retention_policy or Retention()
+
+    def has_place(self, ordinal: int) -> bool:
+        return self.start <= ordinal < self.start + self.spec.replicas
+
     def owner_reference(self) -> Tree:
         """That makes this set the controller of what carries it."""
         return {
@@ -110,11 +116,15 @@ class Set(Struct, frozen=True):
 
 def parent_and_ordinal(name: str) -> tuple[str, int]:
     """Of a pod's name; the ordinal is -1 when there is none or it is no 32 bit number."""
-    found = MEMBER.fullmatch(name)
-    if found is None:
+    parent, dash, digits = name.rpartition("-")
+    if not (dash and digits.isdecimal() and digits.isascii()):
         return "", -1
-    ordinal = int(found[2])
-    return found[1], ordinal if ordinal <= LARGEST_ORDINAL else -1
+    ordinal = int(digits)
+    return parent, ordinal if ordinal <= LARGEST_ORDINAL else -1
+
+
+def ordinal_of_name(name: str) -> int:
+    return parent_and_ordinal(name)[1]
 
 
 def ordinal_of(pod: Pod) -> int:
@@ -126,7 +136,10 @@ def revision_of(pod: Pod) -> str:
 
 
 def ready_condition(pod: Pod) -> Condition | None:
-    return next((condition for condition in pod.status.conditions if condition.type == "Ready"), None)
+    for condition in pod.status.conditions:
+        if condition.type == "Ready":
+            return condition
+    return None
 
 
 def is_ready(pod: Pod) -> bool:
@@ -157,20 +170,15 @@ def is_terminating(pod: Pod) -> bool:
     return pod.metadata.deletion_timestamp is not None
 
 
-def has_identity(set_: Set, pod: Pod) -> bool:
-    """Whether the pod is named and labelled as the set's member of its ordinal."""
-    parent, ordinal = parent_and_ordinal(pod.metadata.name)
+def has_identity(set_: Set, pod: Pod, ordinal: int) -> bool:
+    """Whether the pod is named and labelled as the set's member of this ordinal."""
     name = pod.metadata.name
-    return (
-        ordinal >= 0
-        and parent == set_.metadata.name
-        and name == f"{parent}-{ordinal}"
-        and pod.metadata.labels.get(POD_NAME_LABEL) == name
-    )
+    return pod.metadata.labels.get(POD_NAME_LABEL) == name and name == f"{set_.metadata.name}-{ordinal}"
 
 
 def is_member(set_: Set, pod: Pod) -> bool:
-    return parent_and_ordinal(pod.metadata.name)[0] == set_.metadata.name
+    parent, _, digits = pod.metadata.name.rpartition("-")
+    return parent == set_.metadata.name and digits.isdecimal() and digits.isascii()
 
 
 def identity_labels(name: str, ordinal: int) -> dict[str, str]:
@@ -196,18 +204,34 @@ def new_pod(set_: Set, template: Tree, revision: str, ordinal: int) -> Tree:
     if set_.spec.service_name:
         spec["subdomain"] = set_.spec.service_name
     if set_.spec.volume_claim_templates:
-        spec["volumes"] = _volumes(set_, spec.get("volumes"), ordinal)
+        spec["volumes"] = volumes(set_, spec.get("volumes"), ordinal)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-def _volumes(set_: Set, given: object, ordinal: int) -> list[Tree]:
-    claims = [claim.metadata.name for claim in set_.spec.volume_claim_templates]
+def claim_name(set_: Set, template: dict[str, Any], ordinal: int) -> str:
+    """Of the claim that the template makes for a place."""
+    return f"{template['metadata']['name']}-{set_.metadata.name}-{ordinal}"
+
+
+def volumes(set_: Set, given: object, ordinal: int) -> list[Tree]:
+    """Of the pod in a place: its claims, then those given that no claim stands in for."""
     made: list[Tree] = [
-        {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{set_.metadata.name}-{ordinal}"}}
-        for name in claims
+        {"name": each["metadata"]["name"], "persistentVolumeClaim": {"claimName": claim_name(set_, each, ordinal)}}
+        for each in set_.spec.volume_claim_templates
     ]
+    claimed = {volume["name"] for volume in made}
     kept = given if isinstance(given, list) else []
-    return made + [volume for volume in kept if volume.get("name") not in claims]
+    return made + [volume for volume in kept if volume.get("name") not in claimed]
+
+
+def has_storage(set_: Set, given: object, ordinal: int) -> bool:
+    """Whether a pod with these volumes uses the claims of its place."""
+    used = {
+        volume["name"]: (volume.get("persistentVolumeClaim") or {}).get("claimName")
+        for volume in (given if isinstance(given, list) else [])
+    }
+    templates = set_.spec.volume_claim_templates
+    return all(used.get(each["metadata"]["name"]) == claim_name(set_, each, ordinal) for each in templates)
 
 
 def _tree(value: object) -> Tree:

@@ -17,9 +17,9 @@ pod is deleted. A program that ends by itself is a crash.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable
 from contextlib import suppress
-from datetime import datetime
 from itertools import count, cycle, islice
 
 import msgspec
@@ -41,10 +41,10 @@ from fairlead.kube.errors import (
 )
 from fairlead.kube.informer import Change, Informer
 from fairlead.kube.queue import Queue
-from fairlead.kube.request import JSON, MERGE_PATCH, Request, Response, create, get, patch, path_to
+from fairlead.kube.request import JSON, MERGE_PATCH, Request, create, get, patch, path_to
 from fairlead.kube.worker import work
 from fairlead.sim.behaviour import Behaviour, Defaults, Run, Shape, Wish, behaviour_of, turned, wanted
-from fairlead.sim.kubelet.pods import Pod, shape_of, status_patch
+from fairlead.sim.kubelet.pods import Pod, outline_of, shape_of, status_patch
 from fairlead.sim.kubelet.programs import Hosted, Programs
 from fairlead.sim.kubelet.telling import Telling
 from fairlead.sim.scheduling import Node, Wishes
@@ -67,11 +67,13 @@ LOOPBACK = 127
 class Life:
     """What is remembered of one pod."""
 
-    __slots__ = ("address", "deleted", "dying_since", "exited", "node", "pod", "run")
+    __slots__ = ("address", "answered", "deleted", "dying_since", "exited", "node", "pod", "run", "settled")
 
     def __init__(self, pod: Pod) -> None:
         self.pod = pod
-        """The newest that was seen or answered."""
+        """The newest that was seen."""
+        self.answered = b""
+        """A newer one, if a write was answered with it: it will be seen soon, and is mostly not looked at before."""
         self.node = pod.spec.node_name
         self.address = pod.status.pod_ip
         self.run: Run | None = None
@@ -79,6 +81,30 @@ class Life:
         self.deleted = False
         self.exited = False
         """Its program has ended by itself, and the status does not say so yet."""
+        self.settled = False
+        """Nothing more is due: what happens next comes with the whole pod, so little of it is kept until then."""
+
+    def read_answer(self) -> None:
+        """The pod is as it was last answered."""
+        if self.answered:
+            self.pod, self.answered = _decoder.decode(self.answered), b""
+
+    def saw(self, pod: Pod) -> None:
+        """This is the newest pod."""
+        self.pod, self.answered = outline_of(pod) if self.settled else pod, b""
+
+    def settle(self) -> None:
+        self.settled = True
+        if not self.answered:
+            self.saw(self.pod)
+
+    @property
+    def version(self) -> int:
+        """Of the newest pod that is known."""
+        if not self.answered:
+            return int(self.pod.metadata.resource_version)
+        found = _VERSION.search(self.answered)
+        return int(found[1]) if found is not None else 0
 
     @property
     def ref(self) -> Ref:
@@ -100,16 +126,22 @@ class Kubelet:
         programs: Programs | None = None,
         network: int = LOOPBACK,
         events: bool = False,
+        scheduler: str = "",
     ) -> None:
-        """`network` is the first number of pods' addresses; with `events` pods' lives are told in Events."""
+        """`network` is the first number of pods' addresses; with `events` pods' lives are told in Events.
+
+        Pods of another `scheduler` are left to it; without a name all pods are this one's.
+        """
         self._client = client
         self._network = network
+        self._scheduler = scheduler
         self._telling = Telling(client, everything=events)
         self._namespace = namespace
         self._programs = programs
         if programs is not None:
             programs.exited = self._exited
         self._defaults = Defaults(ready_after, gone_after)
+        self._usual = behaviour_of({}, self._defaults)
         self._nodes = [f"sim-node-{number}" for number in range(nodes)]
         self._next_node = cycle(self._nodes)
         self._next_address = count()
@@ -117,8 +149,10 @@ class Kubelet:
         """By UID: a pod that is made again under its name is another pod."""
         self._addresses: set[str] = set()
         self._queue: Queue[str] = Queue(first_delay=0.1, longest_delay=5.0)
-        self._informer = Informer(client, PODS, Pod, namespace=namespace)
+        self._informer = Informer(client, PODS, Pod, namespace=namespace, kept=outline_of)
         self._informer.subscribe(self._changed)
+        self._avoided: dict[str, None] = {}
+        """Names of nodes that not every pod may be on."""
         self._places = Informer(client, NODES, Node)
         self._places.subscribe(self._node_changed)
 
@@ -149,14 +183,22 @@ class Kubelet:
             life = self._lives[uid] = Life(new)
             if life.address:
                 self._addresses.add(life.address)
-        elif not _is_newer(new, life.pod):
+        elif (version := int(new.metadata.resource_version)) <= (known := life.version):
+            if version == known:
+                life.saw(new)
             return
-        life.pod = new
+        life.settled = False
+        life.saw(new)
         life.node = new.spec.node_name or life.node
         self._queue.add(uid, initial=change.initial)
 
     def _node_changed(self, change: Change[Node]) -> None:
         """Pods that no node was good enough for may have one by this."""
+        node = change.new or change.old
+        if node is not None:
+            self._avoided.pop(node.name, None)
+            if change.new is not None and (node.spec.taints or node.spec.unschedulable):
+                self._avoided[node.name] = None
         if change.new is not None and (change.old is None or change.old.spec != change.new.spec or _relabelled(change)):
             for uid, life in self._lives.items():
                 if not life.node:
@@ -189,25 +231,34 @@ class Kubelet:
     async def _look(self, uid: str) -> float | None:
         """Does what is due for one pod; answers with the seconds until something else may be."""
         life = self._lives.get(uid)
-        if life is None:
+        if life is None or life.settled or not self._is_ours(life):
             return None
         if life.pod.status.phase in ("Succeeded", "Failed") and not _is_deleted(life.pod):
             self._host(life, Shape.NEW)
             return None
         try:
-            behaviour = behaviour_of(life.pod.metadata.annotations, self._defaults)
+            annotations = life.pod.metadata.annotations
+            behaviour = behaviour_of(annotations, self._defaults) if annotations else self._usual
             if _is_deleted(life.pod):
                 self._host(life, Shape.NEW)
                 return await self._end(life, behaviour)
-            if not life.node and not await self._bind(life, behaviour):
+            if not life.node and not (await self._bind(life, behaviour) and self._is_ours(life)):
                 return None
-            return await self._shape(life, behaviour)
+            again = await self._shape(life, behaviour)
+            if again is None and self._programs is None:
+                life.settle()
+            return again
         except (NotFound, Invalid):
             # Gone, or made again under its name: the watch will say so.
             return None
 
+    def _is_ours(self, life: Life) -> bool:
+        """Whether the pod is on one of these nodes, or may come to be; others have a kubelet of their own."""
+        return not life.node or life.node in self._nodes
+
     async def _bind(self, life: Life, behaviour: Behaviour) -> bool:
-        if behaviour.pending or life.pod.spec.scheduling_gates:
+        spec = life.pod.spec
+        if behaviour.pending or spec.scheduling_gates or self._scheduler not in ("", spec.scheduler_name):
             return False
         node = await self._place_for(life)
         if not node:
@@ -229,7 +280,7 @@ class Kubelet:
         """The node that the pod asks for by name, or the next that it may be on; empty when there is none."""
         spec, places = life.pod.spec, self._places.store
         wishes = Wishes(node_selector=spec.node_selector, affinity=spec.affinity)
-        if any(node.spec.taints or node.spec.unschedulable for node in places.items()):
+        if self._avoided:
             # Rare enough not to keep the tolerations of every pod for it.
             answer = await self._client.call(get(life.ref))
             wishes = _wishes_decoder.decode(answer.body).spec
@@ -239,8 +290,17 @@ class Kubelet:
         return next((node.name for node in found if wishes.may_be_bound_to(node)), "")
 
     async def _shape(self, life: Life, behaviour: Behaviour) -> float | None:
+        """Has the pod take the shapes that are due; answers with the seconds until the next is."""
+        while not _is_deleted(life.pod):
+            again = await self._take_shape(life, behaviour)
+            if again != 0.0:
+                return again
+        return 0.0
+
+    async def _take_shape(self, life: Life, behaviour: Behaviour) -> float | None:
+        """One shape; 0 when it was due, and another may be."""
         now = clock.monotonic()
-        seen = shape_of(life.pod)
+        seen = life.run.shape if life.answered and life.run is not None else shape_of(life.pod)
         if life.run is None or life.run.shape is not seen:
             started = now if life.run is None else life.run.started
             life.run = Run(seen, now, started, life.pod.restarts)
@@ -261,13 +321,14 @@ class Kubelet:
         return None if wish.until is None else wish.until - now
 
     async def _write(self, life: Life, shape: Shape, restarts: int) -> None:
+        life.read_answer()
         if not life.address:
             life.address = self._address()
-        body = msgspec.json.encode(status_patch(life.pod, shape, restarts, life.address, _text(clock.now())))
+        body = msgspec.json.encode(status_patch(life.pod, shape, restarts, life.address, clock.seconds(clock.now())))
         answer = await self._client.call(patch(life.ref, MERGE_PATCH, body, "status"))
-        written = _pod_in(answer)
-        if _is_newer(written, life.pod):
-            life.pod = written
+        found = _VERSION.search(answer.body)
+        if found is not None and int(found[1]) > int(life.pod.metadata.resource_version):
+            life.answered = answer.body
 
     async def _end(self, life: Life, behaviour: Behaviour) -> float | None:
         now = clock.monotonic()
@@ -296,7 +357,7 @@ class Kubelet:
 
     async def _register(self, name: str) -> None:
         """The node is there afterwards, and ready for pods."""
-        body = msgspec.json.encode(_node(name, _text(clock.now())))
+        body = msgspec.json.encode(_node(name, clock.seconds(clock.now())))
         while True:
             try:
                 with suppress(AlreadyExists):
@@ -338,7 +399,7 @@ def _node(name: str, now: str) -> dict[str, object]:
         "lastHeartbeatTime": now,
         "lastTransitionTime": now,
     }
-    room = {"cpu": "64", "memory": "256Gi", "pods": "10000"}
+    room = {"cpu": "64", "memory": "256Gi", "pods": "10k"}
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -359,25 +420,14 @@ class Placed(msgspec.Struct, frozen=True):
 
 
 _decoder = msgspec.json.Decoder(Pod)
+_VERSION = re.compile(rb'"resourceVersion":"([0-9]+)"')
 _wishes_decoder = msgspec.json.Decoder(Placed)
-
-
-def _pod_in(answer: Response) -> Pod:
-    return _decoder.decode(answer.body)
 
 
 def _is_deleted(pod: Pod) -> bool:
     return pod.metadata.deletion_timestamp is not None
 
 
-def _is_newer(pod: Pod, than: Pod) -> bool:
-    return int(pod.metadata.resource_version) > int(than.metadata.resource_version)
-
-
 def _relabelled(change: Change[Node]) -> bool:
     old, new = change.old, change.new
     return old is not None and new is not None and old.metadata.labels != new.metadata.labels
-
-
-def _text(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

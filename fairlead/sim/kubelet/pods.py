@@ -14,6 +14,11 @@ Tree = dict[str, object]
 
 CRASH_LOOP = "CrashLoopBackOff"
 IMAGE_BACK_OFF = "ImagePullBackOff"
+SCHEDULER = "default-scheduler"
+"""Who places the pods that ask for nobody else."""
+
+
+_NO_LABELS: dict[str, str] = {}
 
 
 class PodMeta(Meta, frozen=True, rename="camel"):
@@ -37,6 +42,7 @@ class PodSpec(Struct, frozen=True, rename="camel"):
     node_selector: dict[str, str] = {}
     affinity: Affinity = Affinity()
     scheduling_gates: tuple[Gate, ...] = ()
+    scheduler_name: str = SCHEDULER
 
 
 class Waiting(Struct, frozen=True, gc=False):
@@ -74,6 +80,21 @@ class Pod(Struct, frozen=True):
     @property
     def restarts(self) -> int:
         return max((container.restart_count for container in self.status.container_statuses), default=0)
+
+
+def outline_of(pod: Pod) -> Pod:
+    """Which pod it is and how it is to be treated; not what it consists of."""
+    meta = pod.metadata
+    kept = PodMeta(
+        name=meta.name,
+        uid=meta.uid,
+        resource_version=meta.resource_version,
+        namespace=meta.namespace,
+        labels=_NO_LABELS,
+        annotations=meta.annotations,
+        deletion_timestamp=meta.deletion_timestamp,
+    )
+    return Pod(kept)
 
 
 def shape_of(pod: Pod) -> Shape:

@@ -13,6 +13,7 @@ from tests.exchanges.cases import (
     kinds,
     lists,
     patches,
+    warned,
     workloads,
 )
 
@@ -26,5 +27,5 @@ AREAS: dict[str, tuple[Case, ...]] = {
     "kinds": kinds.CASES,
     "lists": lists.CASES,
     "patches": patches.CASES,
-    "workloads": workloads.CASES,
+    "workloads": (*workloads.CASES, *warned.CASES),
 }

@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.exchanges.case import Case, Step, acting, by, case, delete, get, patch, post, put, quiet, ready, watch
+from tests.exchanges.case import (
+    Case,
+    Step,
+    acting,
+    applied,
+    by,
+    case,
+    delete,
+    get,
+    patch,
+    post,
+    put,
+    quiet,
+    ready,
+    watch,
+)
 from tests.exchanges.cases.samples import CORE, DEPLOYMENTS, MAPS, RBAC, a_map, an_object
 
 JANE = "jane"
@@ -49,6 +64,24 @@ def _review(kind: str, **spec: Any) -> Step:
     version = group.removeprefix("/apis/")
     body = {"apiVersion": version, "kind": kind} | ({"spec": spec} if spec else {})
     return post(f"{group}{space}/{kind.lower()}s", body)
+
+
+_OWN_ROLES = f"{RBAC}/namespaces/{{ns}}/roles"
+_OWN_BINDINGS = f"{RBAC}/namespaces/{{ns}}/rolebindings"
+
+
+def _giving(group: str, *resources: str, name: str) -> dict[str, Any]:
+    """A role by which these may be read and deleted."""
+    rules = [{"apiGroups": [group], "resources": list(resources), "verbs": ["get", "delete"]}]
+    return an_object("rbac.authorization.k8s.io/v1", "Role", name, rules=rules)
+
+
+def _bound(kind: str, name: str) -> dict[str, Any]:
+    subjects = [{"kind": "User", "name": "joe"} | _REF]
+    reference = _REF | {"kind": kind, "name": name}
+    return an_object(
+        "rbac.authorization.k8s.io/v1", "RoleBinding", f"{name}-of-joe", roleRef=reference, subjects=subjects
+    )
 
 
 _ROLES = (
@@ -135,6 +168,38 @@ _ROLES = (
         ),
     ),
     case(
+        "more rights by changing a role",
+        *_role(("rbac.authorization.k8s.io", "roles", "get update patch"), ("", "configmaps", "get")),
+        quiet(post(_OWN_ROLES, _giving("", "secrets", name="big"))),
+        by(JANE, patch(f"{_OWN_ROLES}/big", {"metadata": {"labels": {"a": "b"}}})),
+        by(JANE, patch(f"{_OWN_ROLES}/big", {"metadata": {"finalizers": ["example.com/kept"]}})),
+        by(JANE, put(f"{_OWN_ROLES}/big", _giving("", "pods", "secrets", "configmaps", name="big"))),
+        by(JANE, put(f"{_OWN_ROLES}/big", _giving("", "configmaps", name="big"))),
+        by(JANE, applied(f"{_OWN_ROLES}/big", _giving("apps", "deployments", name="big"), force="true")),
+    ),
+    case(
+        "rights that one may give anyway",
+        *_role(("rbac.authorization.k8s.io", "roles", "create escalate")),
+        by(JANE, post(_OWN_ROLES, _giving("", "secrets", name="big"))),
+    ),
+    case(
+        "bindings to more than one has",
+        *_role(("rbac.authorization.k8s.io", "rolebindings", "create"), ("", "configmaps", "get")),
+        quiet(post(_OWN_ROLES, _giving("", "secrets", name="big"))),
+        quiet(post(_OWN_ROLES, _giving("", "configmaps", name="small"))),
+        by(JANE, post(_OWN_BINDINGS, _bound("Role", "big"))),
+        by(JANE, post(_OWN_BINDINGS, _bound("Role", "small"))),
+        by(JANE, post(_OWN_BINDINGS, _bound("Role", "none"))),
+        by(JANE, post(_OWN_BINDINGS, _bound("ClusterRole", "cluster-admin"))),
+        by(JANE, post(_OWN_BINDINGS, _bound("Thing", "big"))),
+    ),
+    case(
+        "bindings that one may make anyway",
+        *_role(("rbac.authorization.k8s.io", "rolebindings", "create"), ("rbac.authorization.k8s.io", "roles", "bind")),
+        quiet(post(_OWN_ROLES, _giving("", "secrets", name="big"))),
+        by(JANE, post(_OWN_BINDINGS, _bound("Role", "big"))),
+    ),
+    case(
         "roles that are refused",
         post(
             f"{RBAC}/namespaces/{{ns}}/roles", an_object("rbac.authorization.k8s.io/v1", "Role", rules=[{"verbs": []}])
@@ -182,6 +247,14 @@ _ACTING = (
             ("Impersonate-Uid", "7"),
             ("Impersonate-Extra-Scopes", "all"),
         ),
+    ),
+    case(
+        "acting as nobody with more",
+        acting(get(MAPS), ("Impersonate-Extra-Scopes", "all"), ("Impersonate-Extra-Acme.com%2Fplace", "here")),
+    ),
+    case(
+        "acting with more and without the right",
+        by(JANE, acting(get(MAPS), ("Impersonate-User", JANE), ("Impersonate-Extra-Scopes", "all"))),
     ),
     case(
         "acting as a master",

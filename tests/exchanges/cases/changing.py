@@ -60,6 +60,26 @@ _UPDATING = (
         put(ONE, a_map(creationTimestamp="2026-01-02T03:04:05Z", generation=9, deletionGracePeriodSeconds=3)),
     ),
     case(
+        "a deletion that an update begins",
+        post(MAPS, a_map()),
+        put(ONE, a_map(deletionTimestamp="2026-01-02T03:04:05Z")),
+        patch(ONE, {"metadata": {"deletionTimestamp": "2026-01-02T03:04:05Z", "deletionGracePeriodSeconds": 4}}),
+    ),
+    case(
+        "a deletion that an update changes",
+        post(MAPS, a_map(finalizers=["example.com/kept"])),
+        delete(ONE),
+        put(ONE, a_map(finalizers=["example.com/kept"], deletionGracePeriodSeconds=4)),
+        put(ONE, a_map(finalizers=["example.com/kept"], deletionTimestamp="2026-01-02T03:04:05Z")),
+    ),
+    case(
+        "an update in another version",
+        post(DEPLOYMENTS, a_deployment()),
+        put(f"{DEPLOYMENTS}/one", a_deployment() | {"apiVersion": "apps/v1beta1"}),
+        patch(f"{DEPLOYMENTS}/one", {"apiVersion": "apps/v1beta2"}),
+        patch(f"{DEPLOYMENTS}/one", {"apiVersion": "apps/v7"}),
+    ),
+    case(
         "an immutable map", post(MAPS, a_map(data={"a": "b"}) | {"immutable": True}), put(ONE, a_map(data={"a": "c"}))
     ),
     case(
@@ -167,11 +187,17 @@ _DELETING = (
         post(MAPS, a_map()),
         delete("/api/v1/namespaces/{ns}"),
     ),
+    case(
+        "deleting another namespace of that name",
+        delete("/api/v1/namespaces/{ns}", _options(preconditions={"uid": "0b4d1b5a-0000-4000-8000-000000000000"})),
+        delete("/api/v1/namespaces/default", _options(preconditions={"uid": "0b4d1b5a-0000-4000-8000-000000000000"})),
+    ),
     case("namespaces cannot be deleted at once", delete("/api/v1/namespaces", labelSelector="none=none")),
     case(
         "a namespace that must stay",
         delete("/api/v1/namespaces/default", dryRun="All"),
         delete("/api/v1/namespaces/kube-system"),
+        delete("/api/v1/namespaces/kube-public", dryRun="All"),
     ),
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.exchanges.case import Case, case, get, post
 from tests.exchanges.cases.samples import (
+    CORE,
     DEPLOYMENTS,
     MAPS,
     PODS,
@@ -78,6 +79,11 @@ _BODIES = (
     case("an unknown kind", post(MAPS, {"apiVersion": "v1", "kind": "Nonsense", "metadata": {"name": "one"}})),
     case("an unknown version", post(MAPS, {"apiVersion": "v9", "kind": "ConfigMap", "metadata": {"name": "one"}})),
     case("another group", post(DEPLOYMENTS, a_deployment() | {"apiVersion": "extensions/v1beta1"})),
+    case("another version", post(DEPLOYMENTS, a_deployment() | {"apiVersion": "apps/v1beta2"})),
+    case("a version that never was", post(DEPLOYMENTS, a_deployment() | {"apiVersion": "apps/v7"})),
+    case("an event of another group", post(f"{CORE}/events", an_object("events.k8s.io/v1", "Event"))),
+    case("a bad Secret among maps", post(MAPS, an_object("v1", "Secret", data={"a": "?"}))),
+    case("a generation below zero", post(MAPS, a_map(generation=-1))),
     case("metadata of a wrong type", post(MAPS, {"metadata": "name"})),
     case("data of a wrong type", post(MAPS, a_map() | {"data": ["a"]})),
     case("a value of a wrong type", post(MAPS, a_map() | {"data": {"a": 1}})),

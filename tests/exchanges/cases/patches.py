@@ -283,4 +283,58 @@ _APPLY = (
     ),
 )
 
-CASES: tuple[Case, ...] = (*_JSON, *_MERGE, *_STRATEGIC, *_APPLY)
+_JOBS = "/apis/batch/v1/namespaces/{ns}/jobs"
+_BUDGETS = "/apis/policy/v1/namespaces/{ns}/poddisruptionbudgets"
+_PLAIN_POD = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "main:1"}]}
+_AFFINITY: dict[str, Any] = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []}}
+
+_FOUND = (
+    case(
+        "a selector is replaced as a whole",
+        quiet(
+            post(
+                _BUDGETS,
+                an_object(
+                    "policy/v1",
+                    "PodDisruptionBudget",
+                    spec={"minAvailable": 1, "selector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}},
+                ),
+            )
+        ),
+        patch(f"{_BUDGETS}/one", {"spec": {"selector": {"matchLabels": {"b": "1"}}}}, STRATEGIC),
+    ),
+    case(
+        "nulls within a list that a merge patch sets",
+        quiet(post(DEPLOYMENTS, a_deployment())),
+        patch(WORK, {"spec": {"template": {"spec": {"containers": [{"name": "a", "image": "a", "args": None}]}}}}),
+    ),
+    case(
+        "an order for a list that is not merged",
+        quiet(post(PODS, a_pod(spec=_PLAIN_POD | {"tolerations": [{"key": "k", "operator": "Exists"}]}))),
+        patch(f"{PODS}/one", {"spec": {"tolerations": [], "$setElementOrder/tolerations": []}}, STRATEGIC),
+    ),
+    _on_a_map("a directive that nobody knows", {"data": {"$patch": 5, "a": "1"}}, STRATEGIC),
+    case("applying a list where a text belongs", applied(ONE, a_map(labels={"a": [1, None, {"b": "c"}]}))),
+    case("applying a number for a name", applied(ONE, a_map() | {"metadata": {"name": 5}})),
+    case(
+        "forgetting who owns by an empty list",
+        applied(ONE, _data(a="1")),
+        patch(ONE, {"metadata": {"managedFields": []}}),
+    ),
+    case(
+        "another template for a job that is held back",
+        quiet(
+            post(_JOBS, an_object("batch/v1", "Job", spec={"suspend": True, "template": {"spec": _PLAIN_POD}})),
+        ),
+        patch(f"{_JOBS}/one", {"spec": {"template": {"spec": {"affinity": _AFFINITY}}}}, dryRun="All"),
+        patch(f"{_JOBS}/one", {"spec": {"template": {"spec": {"nodeSelector": {"a": "b"}}}}}),
+        patch(f"{_JOBS}/one", {"spec": {"template": {"spec": {"containers": None}}}}),
+    ),
+    case(
+        "a strategy that nobody knows",
+        quiet(post(DEPLOYMENTS, a_deployment())),
+        patch(WORK, {"spec": {"strategy": {"type": "odd"}}}),
+    ),
+)
+
+CASES: tuple[Case, ...] = (*_JSON, *_MERGE, *_STRATEGIC, *_APPLY, *_FOUND)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from tests.exchanges.case import Case, case, delete, get, patch, post, put
+from tests.exchanges.case import JSON_PATCH, STRATEGIC, Case, applied, case, delete, get, patch, post, put
 from tests.exchanges.cases.samples import (
     APPS,
     CORE,
@@ -22,6 +23,10 @@ from tests.exchanges.cases.samples import (
 
 _BOUND = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "one"}, "target": {"kind": "Node", "name": "n"}}
 _EVICTION = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "one"}}
+
+_REVISION = '{"apiVersion":"apps/v1","kind":"ControllerRevision","data":%s,"revision":1,"metadata":{"name":"one"%s}}'
+_JOBS = "/apis/batch/v1/namespaces/{ns}/jobs"
+_JOB = an_object("batch/v1", "Job", spec={"template": {"spec": a_pod()["spec"] | {"restartPolicy": "Never"}}})
 
 
 def _scale(replicas: Any, **metadata: Any) -> dict[str, Any]:
@@ -338,4 +343,47 @@ _WORKLOADS = (
     ),
 )
 
-CASES: tuple[Case, ...] = (*_SUBRESOURCES, *_SERVICES, *_PODS, *_WORKLOADS)
+_ODDITIES = (
+    case(
+        "all addresses of a pod",
+        post(PODS, a_pod()),
+        patch(_STATUS, {"status": {"podIPs": [{"ip": "10.1.2.3"}]}}),
+        patch(_STATUS, {"status": {"podIP": "10.1.2.4"}}),
+    ),
+    case(
+        "a binding to nobody in particular",
+        post(PODS, a_pod()),
+        post(f"{PODS}/one/binding", _BOUND | {"target": {"kind": "Pod", "name": ""}}),
+    ),
+    case(
+        "an eviction of an older version",
+        post(PODS, a_pod()),
+        post(f"{PODS}/one/eviction", _EVICTION | {"apiVersion": "policy/v1beta1"}),
+    ),
+    case(
+        "data of a revision to the letter",
+        post(f"{APPS}/controllerrevisions", _REVISION % ('{"b":1,"a":2}', "")),
+        put(f"{APPS}/controllerrevisions/one", _REVISION % ('{"b":1,"a":2}', ',"labels":{"a":"b"}')),
+        patch(f"{APPS}/controllerrevisions/one", {"metadata": {"labels": {"a": "c"}}}),
+        patch(f"{APPS}/controllerrevisions/one", [{"op": "remove", "path": "/metadata/labels"}], JSON_PATCH),
+        patch(f"{APPS}/controllerrevisions/one", {"metadata": {"labels": {"a": "d"}}}, STRATEGIC),
+        applied(f"{APPS}/controllerrevisions/one", json.loads(_REVISION % ('{"b":1,"a":2}', "")), force="true"),
+        put(f"{APPS}/controllerrevisions/one", _REVISION % ('{"a":2,"b":1}', "")),
+    ),
+    case(
+        "data of a revision in order",
+        post(f"{APPS}/controllerrevisions", _REVISION % ('{"a":2,"b":1}', "")),
+        patch(f"{APPS}/controllerrevisions/one", {"metadata": {"labels": {"a": "d"}}}, STRATEGIC),
+        applied(f"{APPS}/controllerrevisions/one", json.loads(_REVISION % ('{"b":1,"a":2}', "")), force="true"),
+        patch(f"{APPS}/controllerrevisions/one", {"data": {"a": 2}}),
+        put(f"{APPS}/controllerrevisions/one", _REVISION % ('{"a": 2,"b":1}', "")),
+    ),
+    case(
+        "jobs that take their pods along",
+        post(f"{_JOBS}", _JOB),
+        delete(f"{_JOBS}/one", propagationPolicy="Background"),
+        get(f"{_JOBS}/one"),
+    ),
+)
+
+CASES: tuple[Case, ...] = (*_ODDITIES, *_SUBRESOURCES, *_SERVICES, *_PODS, *_WORKLOADS)

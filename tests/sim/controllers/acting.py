@@ -43,6 +43,17 @@ def ended(name: str, policy: str = "Background") -> Action:
     return lambda scene: scene.delete(name, policy)
 
 
+def claiming(deleted: str = "Retain", scaled: str = "Retain", **spec: Any) -> Action:
+    """An ordered set whose pods have a claim each; the words say what becomes of claims."""
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    templates = [{"metadata": {"name": "data", "labels": {"of": "data"}}, "spec": claim}]
+    return made("st", volumeClaimTemplates=templates, **retaining(deleted, scaled), **spec)
+
+
+def retaining(deleted: str, scaled: str) -> dict[str, Any]:
+    return {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": deleted, "whenScaled": scaled}}
+
+
 def daemons(**spec: Any) -> Action:
     async def act(scene: Scene) -> None:
         await two_nodes(scene)

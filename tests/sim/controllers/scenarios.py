@@ -20,6 +20,7 @@ from tests.sim.controllers.acting import (
     ready,
     rolling,
 )
+from tests.sim.controllers.scenarios_claims import CLAIMING
 from tests.sim.controllers.scenarios_sets import DAEMONS, ORDERED_SETS, REPLICAS, ROLLOUTS
 
 BUDGETS: dict[str, Scenario] = {
@@ -163,6 +164,7 @@ SCENARIOS: dict[str, dict[str, Scenario]] = {
     "recorded_daemons": DAEMONS,
     "recorded_replicas": REPLICAS,
     "recorded_ordered": ORDERED_SETS,
+    "recorded_claims": CLAIMING,
     "recorded_deployments": ROLLOUTS,
     "recorded_budgets": BUDGETS,
     "recorded_garbage": GARBAGE,

@@ -14,7 +14,7 @@ from fairlead.kube import clock
 from fairlead.kube.client import Client
 from fairlead.kube.errors import ApiError, NotFound
 from fairlead.kube.request import JSON, MERGE_PATCH, Request, create, delete, patch, path_of
-from fairlead.sim.registry import DISRUPTION_BUDGETS, NODES
+from fairlead.sim.registry import CLAIMS, DISRUPTION_BUDGETS, NODES
 from tests.e2e.history import History, Tree
 from tests.sim.controllers.telling import KINDS, SETS, Line, is_ready, lines_of, node_of
 
@@ -154,6 +154,9 @@ class Scene:
 
     async def delete_pod(self, name: str) -> None:
         await self._client.call(delete(self._pod(name)))
+
+    async def delete_claim(self, name: str) -> None:
+        await self._client.call(delete(Ref(CLAIMS, self._namespace, name)))
 
     async def evict(self, name: str, **options: Any) -> None:
         """Asks for it; the answer is a line of its own."""

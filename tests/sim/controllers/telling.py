@@ -13,6 +13,7 @@ templates are letters in the order of their revisions' appearance.
                                             disruptions allowed, pods expected, healthy pods and those needed; why;
                                             then how many are on their way out
     revision a #1                           then `gone`
+    claim data-st-0 of st                   whose it is, or `free`
     thing x                                 anything else that has owners
     pod rs a new                            of which set, or its name where that is its own; at which revision; then
                                             `ready`, `failed`, `doomed` (evicted), `going`, `gone`, and `orphan`
@@ -35,12 +36,12 @@ from fairlead.api.meta import Resource
 from fairlead.sim.controllers.deployment_plan import REVISION
 from fairlead.sim.controllers.replicas import TEMPLATE_HASH
 from fairlead.sim.controllers.revisions import CONTROLLER_REVISIONS, HASH_LABEL
-from fairlead.sim.registry import DAEMON_SETS, DISRUPTION_BUDGETS
+from fairlead.sim.registry import CLAIMS, DAEMON_SETS, DISRUPTION_BUDGETS
 from tests.e2e.history import Event, Tree
 
 SETS = {"da": DAEMON_SETS, "rs": REPLICASETS, "st": STATEFULSETS, "de": DEPLOYMENTS}
 """The workloads of a scene by their names: there is one of each kind at most."""
-KINDS = (PODS, CONTROLLER_REVISIONS, DISRUPTION_BUDGETS, CONFIGMAPS, *SETS.values())
+KINDS = (PODS, CONTROLLER_REVISIONS, DISRUPTION_BUDGETS, CONFIGMAPS, CLAIMS, *SETS.values())
 ROOT_CERTIFICATE = "kube-root-ca.crt"
 """What every namespace is given."""
 
@@ -188,6 +189,7 @@ def _text(event: Event, letters: dict[str, str]) -> str:
         DISRUPTION_BUDGETS: _budget,
         CONTROLLER_REVISIONS: _revision,
         CONFIGMAPS: _thing,
+        CLAIMS: _claim,
     }
     subject, state = tell[event.resource](event, event.object.get("status", {}), letters)
     metadata = event.object["metadata"]
@@ -287,9 +289,17 @@ def _revision(event: Event, status: Tree, letters: dict[str, str]) -> tuple[str,
 
 
 def _thing(event: Event, status: Tree, letters: dict[str, str]) -> tuple[str, str]:
-    owners = ",".join(sorted(each["name"] for each in event.object["metadata"].get("ownerReferences", [])))
     held = ",".join(event.object["metadata"].get("finalizers", []))
-    return f"thing {event.name}", " ".join(filter(None, (f"of {owners}" if owners else "free", held)))
+    return f"thing {event.name}", " ".join(filter(None, (_owners(event.object), held)))
+
+
+def _claim(event: Event, status: Tree, letters: dict[str, str]) -> tuple[str, str]:
+    return f"claim {event.name}", _owners(event.object)
+
+
+def _owners(tree: Tree) -> str:
+    owners = ",".join(sorted(each["name"] for each in tree["metadata"].get("ownerReferences", [])))
+    return f"of {owners}" if owners else "free"
 
 
 def node_of(pod: Tree) -> str:

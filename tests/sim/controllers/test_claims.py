@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fairlead.api.core import PODS
+from fairlead.api.meta import Resource
 from fairlead.sim.controllers.claims import OURS
 from fairlead.sim.errors import StatusError
 from fairlead.sim.registry import CLAIMS, CORE_EVENTS, NODES, STORAGE_CLASSES, VOLUMES
@@ -296,3 +297,35 @@ def test_without_a_default_class_a_claim_names_none() -> None:
             world.create(CLAIMS, a_claim("data"))
 
     play(scenario)
+
+
+@pytest.mark.parametrize(("resource", "kind"), [(CLAIMS, "pvc"), (VOLUMES, "pv")])
+def test_protection_that_is_taken_away_is_given_back(resource: Resource, kind: str) -> None:
+    async def script(world: World) -> None:
+        world.create(CLAIMS, a_claim("it"))
+        world.create(VOLUMES, a_volume("it"))
+        await world.settle()
+        namespace = NAMESPACE if resource.namespaced else ""
+        bare = world.verbs.read(resource, namespace, "it")
+        bare["metadata"]["finalizers"] = []
+        world.verbs.update(resource, namespace, "it", bare, user="tester")
+        await world.settle()
+
+    world = play(script)
+
+    [found] = world.verbs.list(resource)
+    assert found["metadata"]["finalizers"] == [f"kubernetes.io/{kind}-protection"]
+    assert set(phases(world).values()) == {"Bound"}
+
+
+@pytest.mark.parametrize("field", ["dataSource", "dataSourceRef"])
+def test_what_a_claim_is_filled_from_is_named_again(field: str) -> None:
+    """Each of the two fields is filled in from the other."""
+
+    async def script(world: World) -> None:
+        world.create(CLAIMS, a_claim("it", dataSource={"kind": "PersistentVolumeClaim", "name": "other"}))
+        world.patch(CLAIMS, "it", {"spec": {field: None}})
+
+    spec = claim(play(script), "it")["spec"]
+
+    assert [spec[each]["name"] for each in ("dataSource", "dataSourceRef")] == ["other"] * 2

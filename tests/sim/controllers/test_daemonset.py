@@ -13,10 +13,16 @@ from fairlead.sim.store import Tree
 from tests.sim.controllers.world import World, play, with_image
 
 
+def a_node(world: World, name: str, **spec: Any) -> None:
+    """Ready, so that it has lost the taint of new nodes."""
+    world.create(NODES, {"metadata": {"name": name}})
+    world.verbs.update(NODES, "", name, {"metadata": {"name": name}, "spec": spec}, user="tester")
+
+
 def a_set(world: World, *nodes: str, **spec: Any) -> None:
     """On nodes of these names; its pods go at once."""
     for name in nodes:
-        world.create(NODES, {"metadata": {"name": name}})
+        a_node(world, name)
     template = {
         "metadata": {"labels": {"app": "da"}},
         "spec": {"containers": [{"name": "c", "image": "i:1"}], "terminationGracePeriodSeconds": 0},
@@ -41,6 +47,21 @@ def places(world: World) -> list[str]:
 def fail_all(world: World) -> None:
     for name in world.pods():
         world.patch(PODS, name, {"status": {"phase": "Failed"}}, "status")
+
+
+def test_a_set_that_is_gone_makes_no_pods() -> None:
+    """News of a pod may come before that of the set which went first."""
+
+    async def scenario(world: World) -> None:
+        a_set(world, "x")
+        await world.settle()
+        world.delete(DAEMON_SETS, "da")
+        await world.settle(5)
+
+        assert len(world.made()) == 1
+
+    for seed in range(40):
+        play(scenario, seed=seed)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -104,7 +125,7 @@ def test_a_taint_drives_pods_away_or_keeps_them_off() -> None:
             place = {"target": {"apiVersion": "v1", "kind": "Node", "name": _place(world, name)}}
             world.verbs.bind("default", name, {"metadata": {"name": name}} | place, user="tester")
         world.verbs.update(NODES, "", "x", _tainted(world, "x", "NoSchedule"), user="tester")
-        world.create(NODES, {"metadata": {"name": "z"}, "spec": {"taints": [{"key": "t", "effect": "NoSchedule"}]}})
+        a_node(world, "z", taints=[{"key": "t", "effect": "NoSchedule"}])
         await world.settle()
 
         assert places(world) == ["x", "y"]
@@ -186,7 +207,7 @@ def test_history_keeps_what_pods_were_made_from() -> None:
 def test_a_set_that_comes_late_finds_the_nodes_that_are_there() -> None:
     async def scenario(world: World) -> None:
         for number in range(3):
-            world.create(NODES, {"metadata": {"name": f"n{number}"}})
+            a_node(world, f"n{number}")
         await world.settle()
         a_set(world)
         await world.settle()

@@ -149,7 +149,9 @@ def test_a_rollout_keeps_within_surge_and_unavailability_all_the_time() -> None:
 def _counts(world: World) -> tuple[int, int]:
     """Pods that the sets are asked for, and ready ones."""
     pods = [pod for pod in world.pods().values() if "deletionTimestamp" not in pod["metadata"]]
-    return sum(each["spec"]["replicas"] for each in sets(world)), sum(bool(pod["status"].get("conditions")) for pod in pods)
+    return sum(each["spec"]["replicas"] for each in sets(world)), sum(
+        bool(pod["status"].get("conditions")) for pod in pods
+    )
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -252,6 +252,7 @@ def test_the_name_of_a_set_follows_from_the_template_and_fits() -> None:
     assert name != collided
     assert name == plan.new_set_tree(deployment, 0, 9, 5)[0]
     assert isinstance(tree["spec"], dict)
+    assert "minReadySeconds" not in tree["spec"]
     hashed = tree["spec"]["selector"]["matchLabels"]["pod-template-hash"]
     assert name.endswith(f"-{hashed}")
     assert tree["spec"]["template"]["metadata"]["labels"] == {"app": "web", "pod-template-hash": hashed}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ import pytest
 
 from fairlead.api.core import PODS, SERVICES
 from fairlead.api.meta import Meta, OwnerReference
-from fairlead.kube.request import Request, path_of
+from fairlead.kube.request import MERGE_PATCH, Request, path_of
 from fairlead.sim.controllers.chosen import Address as PodAddress
 from fairlead.sim.controllers.chosen import Pod, PodStatus, Service, ServiceMeta, ServicePort, ServiceSpec
 from fairlead.sim.controllers.endpoints import Address, Port, Subset, place_of, subsets_of, truncated
@@ -27,7 +28,7 @@ from fairlead.sim.controllers.endpointslice_plan import (
 from fairlead.sim.registry import CORE_EVENTS, ENDPOINT_SLICES, ENDPOINTS, NODES
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
-from tests.sim.controllers.world import World, play
+from tests.sim.controllers.world import NAMESPACE, World, play
 
 TRANSITION = "2026-01-01T00:00:00Z"
 LABELS = {"app": "a"}
@@ -206,6 +207,22 @@ async def test_a_pod_on_a_node_that_is_not_there_is_left_out_and_told_about(site
     assert not slice_of(site, "plain").get("endpoints")
 
 
+def test_slices_are_tried_again_after_one_second_and_then_twice_as_long_each_time() -> None:
+    async def scenario(world: World) -> None:
+        world.create(SERVICES, a_service("plain", ports=[{"port": 80}]))
+        await world.settle()
+        world.create(PODS, a_pod("p0", "nowhere"))
+        world.patch(PODS, "p0", {"status": a_status("10.9.0.10", ready=True)}, "status")
+        failed = []
+        for _ in range(8):
+            await world.settle()
+            failed.append(sum(count for told, count in world.events().items() if "Endpoint Slices" in told))
+
+        assert [after - before for before, after in itertools.pairwise(failed)] == [1, 0, 1, 0, 0, 0, 1]
+
+    play(scenario)
+
+
 def test_a_slice_that_somebody_deletes_is_made_again() -> None:
     async def scenario(world: World) -> None:
         world.create(SERVICES, a_service("plain", ports=[{"port": 80}]))
@@ -216,6 +233,22 @@ def test_a_slice_that_somebody_deletes_is_made_again() -> None:
         await world.settle()
 
         assert [len(world.verbs.list(resource)) for resource in (ENDPOINT_SLICES, ENDPOINTS)] == [1, 1]
+
+    play(scenario)
+
+
+def test_a_condition_without_a_time_is_read_like_any_other() -> None:
+    async def scenario(world: World) -> None:
+        world.create(SERVICES, a_service("plain", ports=[{"port": 80}]))
+        world.create(PODS, a_pod("a", "n"))
+        change = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
+        path = path_of(PODS, NAMESPACE, "a", "status")
+        request = Request("PATCH", path, body=msgspec.json.encode(change), content_type=MERGE_PATCH)
+        answer = await world.cluster.transport().send(request)
+        await world.settle()
+
+        assert b'"lastTransitionTime":null' in answer.body
+        assert len(world.verbs.list(ENDPOINT_SLICES)) == 1
 
     play(scenario)
 

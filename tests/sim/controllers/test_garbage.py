@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.sim.controllers.service_accounts import CERTIFICATES
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import CONFIG_MAPS, NODES, PODS, SECRETS, STATEFUL_SETS
+from fairlead.sim.registry import CONFIG_MAPS, CORE_EVENTS, NODES, PODS, SECRETS, STATEFUL_SETS
 from fairlead.sim.store import Tree
 from tests.sim.controllers.world import NAMESPACE, TESTER, World, a_set_tree, play
 
@@ -284,3 +284,30 @@ def test_a_watch_that_breaks_hides_no_deletion() -> None:
         assert maps(world) == []
 
     play(scenario)
+
+
+@pytest.mark.parametrize("owner_first", [True, False])
+def test_an_owner_in_another_namespace_is_none_and_told_of(owner_first: bool) -> None:
+    """Whichever of the two is seen first."""
+    lag = (0.0, 0.02) if owner_first else (0.0, 0.0)
+
+    async def scenario(world: World) -> None:
+        stranger = a_map(world, "owner")
+        await world.settle(1 if owner_first else 0)
+        metadata = {"name": "dependent", "ownerReferences": [owner(stranger)]}
+        world.verbs.create(CONFIG_MAPS, "kube-public", {"metadata": metadata}, user=TESTER)
+        await world.settle()
+
+    world = play(scenario, lag=lag)
+
+    [event] = [each for each in world.verbs.list(CORE_EVENTS) if each["reason"] == "OwnerRefInvalidNamespace"]
+    uid = world.verbs.read(CONFIG_MAPS, NAMESPACE, "owner")["metadata"]["uid"]
+    about = event["involvedObject"]
+    assert (about["kind"], about["namespace"], about["name"]) == ("ConfigMap", "kube-public", "dependent")
+    assert "resourceVersion" not in about
+    assert (event["type"], event["source"]) == ("Warning", {"component": "garbage-collector-controller"})
+    assert event["message"] == (
+        f"ownerRef [v1/ConfigMap, namespace: kube-public, name: owner, uid: {uid}] "
+        'does not exist in namespace "kube-public"'
+    )
+    assert "dependent" not in [each["metadata"]["name"] for each in world.verbs.list(CONFIG_MAPS, "kube-public")]

@@ -54,6 +54,23 @@ def test_a_pod_has_the_identity_of_its_place() -> None:
     play(scenario)
 
 
+def test_a_set_that_is_gone_makes_no_pods() -> None:
+    """News of a pod may come before that of the set which went first."""
+
+    async def scenario(world: World) -> None:
+        tree = a_set_tree(replicas=1)
+        tree["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 0
+        world.create(STATEFUL_SETS, tree)
+        await world.settle()
+        world.delete(STATEFUL_SETS, "web")
+        await world.settle(5)
+
+        assert world.made() == ["web-0"]
+
+    for seed in range(40):
+        play(scenario, seed=seed)
+
+
 def test_what_the_template_says_comes_to_the_pod() -> None:
     async def scenario(world: World) -> None:
         tree = a_set_tree(replicas=1)

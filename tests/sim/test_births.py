@@ -1,0 +1,135 @@
+"""Pods that are made in numbers: each is what it would have been if it had been the first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fairlead.sim.cluster import Cluster
+from fairlead.sim.errors import StatusError
+from fairlead.sim.registry import LIMIT_RANGES, NAMESPACES, PODS, SERVICE_ACCOUNTS
+from fairlead.sim.time import run
+from tests.sim.trees import Tree, a_pod
+
+OWNER = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": "1234", "controller": True}
+
+
+def a_member(number: int, **spec: Any) -> Tree:
+    name = f"web-{number}"
+    tree = a_pod(name, labels={"app": "web", "pod": name}, hostname=name, subdomain="web", **spec)
+    tree["metadata"] |= {"namespace": "default", "ownerReferences": [OWNER]}
+    return tree
+
+
+def make(cluster: Cluster, number: int, **spec: Any) -> Tree:
+    name = f"web-{number}"
+    births = cluster.verbs.births
+    revision = births.create("web", name, {"pod": name}, lambda: a_member(number, **spec), "tester")
+    assert str(revision) == cluster.get(PODS, "default", name)["metadata"]["resourceVersion"]
+    return cluster.get(PODS, "default", name)
+
+
+def an_account(cluster: Cluster) -> None:
+    account = {"metadata": {"name": "default"}}
+    cluster.verbs.create(SERVICE_ACCOUNTS, "default", account, user="tester")
+
+
+def on_a_cluster(script: Callable[[Cluster], Any]) -> Any:
+    async def main() -> Any:
+        return script(Cluster(seed=1))
+
+    return run(main())
+
+
+@pytest.mark.parametrize("with_account", [False, True], ids=["without tokens", "with tokens"])
+def test_a_pod_like_others_is_what_it_would_be_alone(with_account: bool) -> None:
+    """The same draws make the same pod, UID and name of the volume with its token included."""
+
+    def alike(cluster: Cluster) -> list[Tree]:
+        if with_account:
+            an_account(cluster)
+        return [make(cluster, number) for number in range(3)]
+
+    def alone(cluster: Cluster) -> list[Tree]:
+        if with_account:
+            an_account(cluster)
+        for number in range(3):
+            cluster.verbs.create(PODS, "default", a_member(number), user="tester")
+        return [cluster.get(PODS, "default", f"web-{number}") for number in range(3)]
+
+    assert on_a_cluster(alike) == on_a_cluster(alone)
+
+
+def test_only_the_first_takes_the_long_way() -> None:
+    def script(cluster: Cluster) -> list[int]:
+        made: list[int] = []
+
+        def tree(number: int) -> Callable[[], Tree]:
+            return lambda: made.append(number) or a_member(number)  # type: ignore[func-returns-value]
+
+        for number in range(3):
+            cluster.verbs.births.create("web", f"web-{number}", {"pod": f"web-{number}"}, tree(number), "tester")
+        return made
+
+    assert on_a_cluster(script) == [0]
+
+
+def test_limits_that_come_later_hold_for_the_next_pod() -> None:
+    def script(cluster: Cluster) -> list[Any]:
+        first = make(cluster, 0)
+        limit = {"type": "Container", "default": {"memory": "1Gi"}}
+        limits = {"metadata": {"name": "limits"}, "spec": {"limits": [limit]}}
+        cluster.verbs.create(LIMIT_RANGES, "default", limits, user="tester")
+        return [each["spec"]["containers"][0]["resources"].get("limits") for each in (first, make(cluster, 1))]
+
+    assert on_a_cluster(script) == [None, {"memory": "1Gi"}]
+
+
+def test_a_name_that_is_taken_is_refused() -> None:
+    def script(cluster: Cluster) -> str:
+        make(cluster, 0)
+        make(cluster, 1)
+        with pytest.raises(StatusError) as refusal:
+            make(cluster, 1)
+        return refusal.value.reason
+
+    assert on_a_cluster(script) == "AlreadyExists"
+
+
+def test_a_namespace_that_goes_takes_no_more_pods() -> None:
+    def script(cluster: Cluster) -> str:
+        cluster.verbs.create(NAMESPACES, "", {"metadata": {"name": "short"}}, user="tester")
+
+        def member(number: int) -> Callable[[], Tree]:
+            tree = a_member(number)
+            tree["metadata"]["namespace"] = "short"
+            return lambda: tree
+
+        cluster.verbs.births.create("short", "web-0", {"pod": "web-0"}, member(0), "tester")
+        cluster.verbs.delete(NAMESPACES, "", "short", user="tester")
+        with pytest.raises(StatusError) as refusal:
+            cluster.verbs.births.create("short", "web-1", {"pod": "web-1"}, member(1), "tester")
+        return refusal.value.reason
+
+    assert on_a_cluster(script) == "Forbidden"
+
+
+def test_a_pod_whose_labels_get_into_its_spec_is_no_pattern() -> None:
+    """A spread constraint by the pod's own label says something else in every pod."""
+    selector = {"matchLabels": {"app": "web"}}
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": selector,
+        "matchLabelKeys": ["pod"],
+    }
+
+    def script(cluster: Cluster) -> list[Any]:
+        made = [make(cluster, number, topologySpreadConstraints=[spread]) for number in range(2)]
+        constraints = [each["spec"]["topologySpreadConstraints"][0] for each in made]
+        return [each["labelSelector"]["matchExpressions"][0]["values"] for each in constraints]
+
+    assert on_a_cluster(script) == [["web-0"], ["web-1"]]
