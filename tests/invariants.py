@@ -251,7 +251,8 @@ class Witness:
             now.earlier.append((event.at, before.statefulset))
             recorded = before.statefulset.status.current_revision
             if recorded not in ("", statefulset.status.current_revision) and self._is_operator(event):
-                self._judge_completion(before, now, event)
+                if event.by or not _is_written_back(now):
+                    self._judge_completion(before, now, event)
             if event.by and self._is_operator(event):
                 self._judge_scaling(before, now, event)
         now.refresh(event.at)
@@ -371,6 +372,15 @@ def _budget(zone: StatefulSet) -> int:
     if share:
         return max(1, number * zone.spec.replicas // 100) if number <= 100 else 1
     return max(1, number)
+
+
+def _is_written_back(zone: Observed) -> bool:
+    """Whether a status is one of a moment ago again: a controller writes all of what it worked out from what it saw.
+
+    Only asked where nobody tells who wrote.
+    """
+    current = zone.statefulset.status.current_revision
+    return any(past.status.current_revision == current for _, past in zone.earlier[:-1])
 
 
 def _but_for_the_record(tree: Tree) -> dict[str, object]:

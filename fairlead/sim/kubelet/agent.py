@@ -67,13 +67,22 @@ LOOPBACK = 127
 class Life:
     """What is remembered of one pod."""
 
-    __slots__ = ("address", "answered", "deleted", "dying_since", "exited", "node", "pod", "run", "settled")
+    __slots__ = (
+        "address",
+        "annotations",
+        "deleted",
+        "dying_since",
+        "exited",
+        "node",
+        "pod",
+        "run",
+        "settled",
+    )
 
     def __init__(self, pod: Pod) -> None:
         self.pod = pod
         """The newest that was seen."""
-        self.answered = b""
-        """A newer one, if a write was answered with it: it will be seen soon, and is mostly not looked at before."""
+        self.annotations = pod.metadata.annotations
         self.node = pod.spec.node_name
         self.address = pod.status.pod_ip
         self.run: Run | None = None
@@ -84,27 +93,18 @@ class Life:
         self.settled = False
         """Nothing more is due: what happens next comes with the whole pod, so little of it is kept until then."""
 
-    def read_answer(self) -> None:
-        """The pod is as it was last answered."""
-        if self.answered:
-            self.pod, self.answered = _decoder.decode(self.answered), b""
-
     def saw(self, pod: Pod) -> None:
         """This is the newest pod."""
-        self.pod, self.answered = outline_of(pod) if self.settled else pod, b""
+        self.pod = outline_of(pod) if self.settled else pod
 
     def settle(self) -> None:
         self.settled = True
-        if not self.answered:
-            self.saw(self.pod)
+        self.saw(self.pod)
 
     @property
     def version(self) -> int:
         """Of the newest pod that is known."""
-        if not self.answered:
-            return int(self.pod.metadata.resource_version)
-        found = _VERSION.search(self.answered)
-        return int(found[1]) if found is not None else 0
+        return int(self.pod.metadata.resource_version)
 
     @property
     def ref(self) -> Ref:
@@ -184,9 +184,14 @@ class Kubelet:
             if life.address:
                 self._addresses.add(life.address)
         elif (version := int(new.metadata.resource_version)) <= (known := life.version):
-            if version == known:
-                life.saw(new)
-            return
+            if version < known:
+                return
+            # What we wrote ourselves; somebody else may have written before, unseen.
+            is_news = _is_deleted(new) != _is_deleted(life.pod) or new.metadata.annotations != life.annotations
+            life.saw(new)
+            if not is_news:
+                return
+        life.annotations = new.metadata.annotations
         life.settled = False
         life.saw(new)
         life.node = new.spec.node_name or life.node
@@ -295,12 +300,13 @@ class Kubelet:
             again = await self._take_shape(life, behaviour)
             if again != 0.0:
                 return again
+            behaviour = behaviour_of(life.pod.metadata.annotations, self._defaults)
         return 0.0
 
     async def _take_shape(self, life: Life, behaviour: Behaviour) -> float | None:
         """One shape; 0 when it was due, and another may be."""
         now = clock.monotonic()
-        seen = life.run.shape if life.answered and life.run is not None else shape_of(life.pod)
+        seen = shape_of(life.pod)
         if life.run is None or life.run.shape is not seen:
             started = now if life.run is None else life.run.started
             life.run = Run(seen, now, started, life.pod.restarts)
@@ -321,14 +327,15 @@ class Kubelet:
         return None if wish.until is None else wish.until - now
 
     async def _write(self, life: Life, shape: Shape, restarts: int) -> None:
-        life.read_answer()
         if not life.address:
             life.address = self._address()
         body = msgspec.json.encode(status_patch(life.pod, shape, restarts, life.address, clock.seconds(clock.now())))
         answer = await self._client.call(patch(life.ref, MERGE_PATCH, body, "status"))
         found = _VERSION.search(answer.body)
         if found is not None and int(found[1]) > int(life.pod.metadata.resource_version):
-            life.answered = answer.body
+            # The whole of it: somebody else may have written before, which the watch then has no news of.
+            life.saw(_decoder.decode(answer.body))
+            life.annotations = life.pod.metadata.annotations
 
     async def _end(self, life: Life, behaviour: Behaviour) -> float | None:
         now = clock.monotonic()
