@@ -250,9 +250,9 @@ class Witness:
             now.earlier = [past for past in before.earlier if event.at - past[0] < self._lag]
             now.earlier.append((event.at, before.statefulset))
             recorded = before.statefulset.status.current_revision
-            if recorded not in ("", statefulset.status.current_revision) and self._is_operator(event):
-                if event.by or not _is_written_back(now):
-                    self._judge_completion(before, now, event)
+            is_recorded = recorded not in ("", statefulset.status.current_revision) and self._is_operator(event)
+            if is_recorded and (event.by or not _is_written_back(now)):
+                self._judge_completion(before, now, event)
             if event.by and self._is_operator(event):
                 self._judge_scaling(before, now, event)
         now.refresh(event.at)
