@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
@@ -25,8 +26,8 @@ from fairlead.sim.controllers.daemonset_history import DaemonHistory
 from fairlead.sim.controllers.daemonset_plan import Plan, Seen, duty, manage, roll, status_of
 from fairlead.sim.controllers.daemonset_pods import DaemonSet, Pod, Status, new_pod, wishes_of
 from fairlead.sim.controllers.owning import OWNER, adopt, check_alive, orphans_of, owner_or_orphan, release, selects
+from fairlead.sim.controllers.pod_control import create_pod, delete_pod
 from fairlead.sim.controllers.replicas import owner_reference
-from fairlead.sim.controllers.replicaset import is_of_ending_namespace
 from fairlead.sim.controllers.revisions import CONTROLLER_REVISIONS, Revision
 from fairlead.sim.errors import StatusError
 from fairlead.sim.registry import DAEMON_SETS, NODES
@@ -266,30 +267,12 @@ class DaemonSetController:
         return error or next((each for each in outcomes if each is not None), None)
 
     def _create(self, key: Key, seen: Seen, node: str) -> StatusError | None:
-        set_ = seen.set
-        try:
-            made = self._api.create(PODS, set_.metadata.namespace, new_pod(set_, seen.revision, node))
-        except StatusError as error:
-            if is_of_ending_namespace(error):
-                return None  # every attempt would fail, and the set goes as well
-            self._tell(set_, "FailedCreate", f"Error creating: {error}", warning=True)
-            return error
-        self._wrote_pod(key, made)
-        self._tell(set_, "SuccessfulCreate", f"Created pod: {made['metadata']['name']}")
-        return None
+        pod = new_pod(seen.set, seen.revision, node)
+        return create_pod(self._api, seen.set, pod, partial(self._tell, seen.set), partial(self._wrote_pod, key))
 
     def _delete(self, key: Key, set_: DaemonSet, pod: Pod) -> StatusError | None:
-        meta = pod.metadata
-        try:
-            self._api.delete(PODS, meta.namespace, meta.name)
-        except StatusError as error:
-            if error.code == 404:
-                return None
-            self._tell(set_, "FailedDelete", f"Error deleting: {error}", warning=True)
-            return error
-        self._deleted.unseen(key, lambda: self._is_leaving(pod))
-        self._tell(set_, "SuccessfulDelete", f"Deleted pod: {meta.name}")
-        return None
+        tell, is_leaving = partial(self._tell, set_), partial(self._is_leaving, pod)
+        return delete_pod(self._api, key, pod.metadata, tell, self._deleted, is_leaving)
 
     def _is_leaving(self, pod: Pod) -> bool:
         seen = self._pods.objects.get(pod.metadata.namespace, pod.metadata.name)

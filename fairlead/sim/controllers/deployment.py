@@ -22,9 +22,9 @@ from fairlead.sim.controllers.base import ACCOUNTS, Api, Recorder, failed
 from fairlead.sim.controllers.deployment_plan import Deployment
 from fairlead.sim.controllers.deployment_turn import Turn
 from fairlead.sim.controllers.owning import OWNER, adopt, check_alive, orphans_of, owner_or_orphan, release, selects
+from fairlead.sim.controllers.pod_control import is_of_ending_namespace
 from fairlead.sim.controllers.pods import Pod
 from fairlead.sim.controllers.replicas import ReplicaSet, owner_reference
-from fairlead.sim.controllers.replicaset import is_of_ending_namespace
 from fairlead.sim.errors import StatusError
 from fairlead.sim.verbs import Verbs
 

@@ -40,9 +40,9 @@ from fairlead.sim.controllers.deployment_plan import (
     without_hash,
 )
 from fairlead.sim.controllers.owning import check_alive
+from fairlead.sim.controllers.pod_control import is_of_ending_namespace
 from fairlead.sim.controllers.pods import Pod
 from fairlead.sim.controllers.replicas import ReplicaSet, as_tree
-from fairlead.sim.controllers.replicaset import is_of_ending_namespace
 from fairlead.sim.errors import StatusError
 from fairlead.sim.store import Tree
 

@@ -29,7 +29,7 @@ from fairlead.sim.controllers.chosen import (
     place_among,
 )
 from fairlead.sim.controllers.endpointslice_plan import Target
-from fairlead.sim.controllers.replicaset import is_of_ending_namespace
+from fairlead.sim.controllers.pod_control import is_of_ending_namespace
 from fairlead.sim.errors import StatusError
 from fairlead.sim.registry import ENDPOINTS
 from fairlead.sim.store import Tree

@@ -37,8 +37,8 @@ from fairlead.sim.controllers.endpointslice_plan import (
     plan,
     ports_of,
 )
+from fairlead.sim.controllers.pod_control import is_of_ending_namespace
 from fairlead.sim.controllers.replicas import owner_reference
-from fairlead.sim.controllers.replicaset import is_of_ending_namespace
 from fairlead.sim.errors import StatusError
 from fairlead.sim.registry import ENDPOINT_SLICES, SERVICES
 from fairlead.sim.store import Tree

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 from fairlead.api.apps import REPLICASETS
 from fairlead.api.core import PODS
@@ -19,6 +20,7 @@ from fairlead.kube.queue import Queue
 from fairlead.kube.worker import work
 from fairlead.sim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
 from fairlead.sim.controllers.owning import OWNER, adopt, check_alive, orphans_of, owner_or_orphan, release, selects
+from fairlead.sim.controllers.pod_control import create_pod, delete_pod
 from fairlead.sim.controllers.pods import Pod
 from fairlead.sim.controllers.replicas import (
     ReplicaSet,
@@ -162,29 +164,11 @@ class ReplicaSetController:
         return [pod for each in sets for pod in self._pods.objects.by(OWNER, each.metadata.uid)]
 
     def _create(self, key: Key, set_: ReplicaSet) -> StatusError | None:
-        try:
-            made = self._api.create(PODS, set_.metadata.namespace, new_pod(set_))
-        except StatusError as error:
-            if is_of_ending_namespace(error):
-                return None  # every attempt would fail, and the set goes as well
-            self._tell(set_, "FailedCreate", f"Error creating: {error}", warning=True)
-            return error
-        self._wrote_pod(key, made)
-        self._tell(set_, "SuccessfulCreate", f"Created pod: {made['metadata']['name']}")
-        return None
+        return create_pod(self._api, set_, new_pod(set_), partial(self._tell, set_), partial(self._wrote_pod, key))
 
     def _delete(self, key: Key, set_: ReplicaSet, pod: Pod) -> StatusError | None:
-        meta = pod.metadata
-        try:
-            self._api.delete(PODS, meta.namespace, meta.name)
-        except StatusError as error:
-            if error.code == 404:
-                return None
-            self._tell(set_, "FailedDelete", f"Error deleting: {error}", warning=True)
-            return error
-        self._deleted.unseen(key, lambda: self._is_leaving(pod))
-        self._tell(set_, "SuccessfulDelete", f"Deleted pod: {meta.name}")
-        return None
+        tell, is_leaving = partial(self._tell, set_), partial(self._is_leaving, pod)
+        return delete_pod(self._api, key, pod.metadata, tell, self._deleted, is_leaving)
 
     def _is_leaving(self, pod: Pod) -> bool:
         seen = self._pods.objects.get(pod.metadata.namespace, pod.metadata.name)
@@ -211,12 +195,6 @@ class ReplicaSetController:
 
     def _tell(self, set_: ReplicaSet, reason: str, text: str, *, warning: bool = False) -> None:
         self._events.tell(REPLICASETS, set_.metadata, reason, text, warning=warning)
-
-
-def is_of_ending_namespace(error: StatusError) -> bool:
-    """Whether a creation was refused because the namespace is going away."""
-    causes = error.details.get("causes")
-    return isinstance(causes, list) and any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
 
 
 def _slowly(count: int, act: Callable[[], StatusError | None]) -> StatusError | None:

@@ -14,7 +14,7 @@ from fairlead.api.meta import Meta
 from fairlead.kube.queue import Queue
 from fairlead.kube.worker import work
 from fairlead.sim.controllers.base import ACCOUNTS, Api, failed
-from fairlead.sim.controllers.replicaset import is_of_ending_namespace
+from fairlead.sim.controllers.pod_control import is_of_ending_namespace
 from fairlead.sim.errors import StatusError
 from fairlead.sim.registry import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS
 from fairlead.sim.verbs import Verbs

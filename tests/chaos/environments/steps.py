@@ -16,7 +16,7 @@ from fairlead.kube.request import Request, place_of
 from fairlead.sim.behaviour import CRASH_AFTER, FLAP, HOLD, IMAGE_PULL
 from fairlead.sim.environmentd_rules import BOOT, CATCH_UP, FAIL, PROMOTE_TAKES
 from tests.chaos.environments.facts import FORCE_ROLLOUT, IMAGES, IMMEDIATELY, MANUALLY
-from tests.chaos.environments.world import OPS, WATCHED, EnvironmentSetting, EnvironmentWorld
+from tests.chaos.environments.world import ACCOUNT, OPS, WATCHED, EnvironmentSetting, EnvironmentWorld
 from tests.chaos.steps import (
     LATER,
     LOSSES,
@@ -322,7 +322,7 @@ EDITS: tuple[dict[str, Any], ...] = (
     {"authenticatorKind": "Sasl"},
     {"rolloutRequestTimeout": "10m"},
     {"rolloutRequestTimeout": None},
-    {"serviceAccountName": "somebody"},
+    {"serviceAccountName": ACCOUNT},
     *({"rolloutStrategy": strategy} for strategy in STRATEGIES),
 )
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import structs
 
 from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import CONFIGMAPS, PODS, SECRETS, SERVICES
+from fairlead.api.core import CONFIGMAPS, PODS, SECRETS, SERVICE_ACCOUNTS, SERVICES
 from fairlead.api.environments import BALANCERS, CONSOLES, LOGS_IN, MATERIALIZES, NIL, Settings
 from fairlead.api.meta import Ref, Resource
 from fairlead.control.assembly import assemble
@@ -44,6 +44,7 @@ from tests.chaos.world import MISBEHAVIOUR, NAMESPACE, OTHERS, Process, World
 from tests.licenses import a_license_key
 
 OPS = "default"
+ACCOUNT = "somebody"
 """The operator's namespace, and that of a second environment."""
 LEASE = "orchestratord"
 HOST = f"fn.{OPS}.svc"
@@ -202,6 +203,7 @@ class EnvironmentWorld(World):
         """The definitions are served, the Secret is there, and generation 1 serves."""
         self.start()
         self.make_secret()
+        self.make_account()
         assert await self.until(self.is_defined, 60.0), "the definitions were not registered"
         while await self.create_environment(self.setting.spec) != 201:  # noqa: ASYNC110  it may not be served yet
             await asyncio.sleep(1)
@@ -223,6 +225,10 @@ class EnvironmentWorld(World):
             tree: Tree = {"metadata": {"name": "backend"}}
             tree["data"] = {key: b64encode(value.encode()).decode() for key, value in data.items()}
             self.cluster.verbs.create(SECRETS, namespace, tree, user=OTHERS)
+
+    def make_account(self) -> None:
+        """Without it no pod could be made whose environment names it."""
+        self.cluster.verbs.create(SERVICE_ACCOUNTS, NAMESPACE, {"metadata": {"name": ACCOUNT}}, user=OTHERS)
 
     async def create_environment(self, more: Tree, namespace: str = NAMESPACE, name: str = "m") -> int:
         self.manifest = {
