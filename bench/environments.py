@@ -40,7 +40,7 @@ from fairlead.kube.http import HttpTransport
 from fairlead.kube.request import MERGE_PATCH, patch
 from fairlead.plane.build import Unavailable
 from fairlead.plane.launch import Plane
-from fairlead.sim.environmentd import CALLS
+from fairlead.sim.standins.environmentd import CALLS
 
 NAMESPACE = "bench-environments"
 KINDS = (MATERIALIZES, BALANCERS, CONSOLES, DEPLOYMENTS, *ENVIRONMENT_CHILDREN, *ROLLED_KINDS)

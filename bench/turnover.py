@@ -19,10 +19,10 @@ from fairlead.kube.client import Client
 from fairlead.kube.informer import Change, Informer
 from fairlead.kube.request import MERGE_PATCH, create, delete, patch
 from fairlead.sim import time as virtual
-from fairlead.sim.access import insider, master
+from fairlead.sim.access.rights import insider, master
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.kubelet import Kubelet
-from fairlead.sim.store import Author, Event
+from fairlead.sim.versions import Author, Event
 
 STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
 NAMESPACE = "default"

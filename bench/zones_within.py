@@ -20,10 +20,10 @@ from fairlead.control.run import assemble
 from fairlead.kube.client import Client
 from fairlead.kube.request import MERGE_PATCH, create, patch
 from fairlead.sim import time as virtual
-from fairlead.sim.access import insider, master
+from fairlead.sim.access.rights import insider, master
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.kubelet import Kubelet
-from fairlead.sim.store import Author, Event
+from fairlead.sim.versions import Author, Event
 
 NAMESPACE = "default"
 ZONES = "abc"

@@ -23,9 +23,9 @@ from fairlead.kube.request import Request, Transport
 from fairlead.plane.launch import Plane
 from fairlead.plane.pki import Authority
 from fairlead.plane.programs import SERVICE_ADDRESS
-from fairlead.sim.access import AUTHENTICATED
-from fairlead.sim.addresses import RANGE
+from fairlead.sim.access.rights import AUTHENTICATED
 from fairlead.sim.cluster import Cluster
+from fairlead.sim.kinds.addresses import RANGE
 from fairlead.sim.server import serve
 
 USER = "suite"

@@ -15,7 +15,7 @@ from fairlead.api.zones import GROUP_LABEL, MAX_UNAVAILABLE, NAME_LABEL
 from fairlead.cli.witness import Witness
 from fairlead.kube import request
 from fairlead.kube.client import Client
-from fairlead.sim.environmentd_rules import CATCH_UP, PROMOTE_TAKES
+from fairlead.sim.standins.environmentd_rules import CATCH_UP, PROMOTE_TAKES
 
 Step = Callable[[Client], Awaitable[None]]
 

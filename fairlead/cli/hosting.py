@@ -56,9 +56,8 @@ async def running(place: Place, state: Saved | None) -> AsyncIterator[Client]:
     from fairlead.kube.calling import HttpCaller
     from fairlead.kube.client import Client
     from fairlead.plane.pki import Authority
-    from fairlead.sim.access import insider
+    from fairlead.sim.access.rights import insider
     from fairlead.sim.cluster import Cluster
-    from fairlead.sim.environmentd import Environments
     from fairlead.sim.kubelet import Kubelet
     from fairlead.sim.kubelet.answers import answering
     from fairlead.sim.kubelet.pods import SCHEDULER
@@ -66,6 +65,7 @@ async def running(place: Place, state: Saved | None) -> AsyncIterator[Client]:
     from fairlead.sim.network import Network
     from fairlead.sim.saving import load
     from fairlead.sim.server import serve
+    from fairlead.sim.standins.environmentd import Environments
 
     caller, network = HttpCaller(), Network()
     programs = Programs(Environments(promote_takes=0.0).make, answering)
@@ -133,7 +133,7 @@ async def _operator(cluster: Cluster, network: Network, log: TextIO) -> Manager:
     from fairlead.control.metrics import Metrics
     from fairlead.control.options import ConversionOptions, EnvironmentsOptions, OperatorOptions
     from fairlead.control.run import assemble
-    from fairlead.sim.access import master
+    from fairlead.sim.access.rights import master
 
     settings = Settings(create_balancers=True, create_console=True)
     conversion = ConversionOptions(service_name=SERVICE, service_namespace=settings.operator_namespace)

@@ -8,18 +8,19 @@ from collections.abc import Sequence
 from fairlead.api.meta import Resource
 from fairlead.kube.calls import Caller
 from fairlead.kube.request import Transport
-from fairlead.sim.access import ADMIN, User, user_of
-from fairlead.sim.bootstrap import drawn_uid, furnish
-from fairlead.sim.crd import Definitions
+from fairlead.sim.access.rights import ADMIN, User, user_of
+from fairlead.sim.definitions.life import Definitions
 from fairlead.sim.expiry import Expiry
+from fairlead.sim.kinds.bootstrap import drawn_uid, furnish
+from fairlead.sim.kinds.registry import NAMESPACES, Registry
 from fairlead.sim.network import Network
 from fairlead.sim.record import History
-from fairlead.sim.registry import NAMESPACES, Registry
-from fairlead.sim.request import Handler
-from fairlead.sim.store import Author, Store, Tree, timestamp
+from fairlead.sim.requests.handling import Handler
+from fairlead.sim.store import Store
 from fairlead.sim.time import START, Draws
 from fairlead.sim.transport import LocalTransport
 from fairlead.sim.verbs import Verbs
+from fairlead.sim.versions import Author, Tree, timestamp
 
 FIRST_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 SYSTEM = "system:apiserver"

@@ -6,8 +6,9 @@ import asyncio
 
 from fairlead.api.meta import Resource
 from fairlead.kube import clock
-from fairlead.sim.registry import CORE_EVENTS
-from fairlead.sim.store import Author, Event, Key, Store
+from fairlead.sim.kinds.registry import CORE_EVENTS
+from fairlead.sim.store import Store
+from fairlead.sim.versions import Author, Event, Key
 
 SECONDS = 3600.0
 SHARED = 60.0

@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from fairlead.api.meta import Resource
 from fairlead.kube import clock
-from fairlead.sim.store import Author, Event, Store, Tree
+from fairlead.sim.store import Store
+from fairlead.sim.versions import Author, Event, Tree
 
 
 class Entry(Struct, frozen=True):

@@ -16,16 +16,17 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from fairlead.kube.request import Request, Response
-from fairlead.sim import discovery, sending
-from fairlead.sim.access import ANONYMOUS, AUTHENTICATED, User, user_of
-from fairlead.sim.bodies import LARGEST
-from fairlead.sim.clerk import header_lines, with_warnings
+from fairlead.sim.access.rights import ANONYMOUS, AUTHENTICATED, User, user_of
+from fairlead.sim.bodies.decoding import LARGEST
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.errors import StatusError, internal_error, unauthorized
-from fairlead.sim.logs import Follow
-from fairlead.sim.own_service import advertise
-from fairlead.sim.request import JSON, PLAIN, Handler, refusal
-from fairlead.sim.watching import Watch
+from fairlead.sim.kinds.own_service import advertise
+from fairlead.sim.pods.logs import Follow
+from fairlead.sim.published import discovery
+from fairlead.sim.requests import sending
+from fairlead.sim.requests.handling import JSON, PLAIN, Handler, refusal
+from fairlead.sim.requests.watching import Watch
+from fairlead.sim.writes.clerk import header_lines, with_warnings
 
 _log = logging.getLogger(__name__)
 ADMIN_TOKENS = {"admin": "admin"}

@@ -12,13 +12,13 @@ from contextlib import aclosing, asynccontextmanager
 
 from fairlead.kube.errors import TransportError
 from fairlead.kube.request import Request, Response
-from fairlead.sim.access import User
-from fairlead.sim.clerk import with_warnings
+from fairlead.sim.access.rights import User
 from fairlead.sim.errors import StatusError
-from fairlead.sim.logs import Follow
-from fairlead.sim.request import JSON, PLAIN, Handler, refusal
+from fairlead.sim.pods.logs import Follow
+from fairlead.sim.requests.handling import JSON, PLAIN, Handler, refusal
+from fairlead.sim.requests.watching import Watch
 from fairlead.sim.time import Draws
-from fairlead.sim.watching import Watch
+from fairlead.sim.writes.clerk import with_warnings
 
 
 class LocalStream:

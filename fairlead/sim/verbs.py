@@ -11,15 +11,20 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.api.meta import Meta, Resource
-from fairlead.sim import deletion, pod_requests, splicing, subresources, views
-from fairlead.sim.births import Births
-from fairlead.sim.converting import shown, unasked
-from fairlead.sim.judging import Judging
-from fairlead.sim.listing import Listed, Query, select, watch
-from fairlead.sim.registry import Kind, Registry
-from fairlead.sim.store import Author, Store, Tree, Version, Watcher
-from fairlead.sim.typed import Typed
-from fairlead.sim.writes import Writes
+from fairlead.sim.admission.judging import Judging
+from fairlead.sim.definitions.converting import shown, unasked
+from fairlead.sim.kinds import views
+from fairlead.sim.kinds.registry import Kind, Registry
+from fairlead.sim.pods import requests as pod_requests
+from fairlead.sim.pods import splicing
+from fairlead.sim.pods.births import Births
+from fairlead.sim.requests.listing import Listed, Query, select, watch
+from fairlead.sim.store import Store
+from fairlead.sim.typed.types import Typed
+from fairlead.sim.versions import Author, Tree, Version
+from fairlead.sim.watchers import Watcher
+from fairlead.sim.writes import deletion, subresources
+from fairlead.sim.writes.storing import Writes
 
 
 class Verbs:

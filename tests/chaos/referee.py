@@ -14,9 +14,9 @@ from typing import Protocol
 
 from fairlead.api.durations import parse_go
 from fairlead.api.zones import DELAY, DELAY_URL, GROUP_LABEL, NO_DOWNSCALE, PREPARE_DOWNSCALE
-from fairlead.sim.admission import REQUEST_SECONDS
+from fairlead.sim.admission.questions import REQUEST_SECONDS
 from fairlead.sim.record import Entry
-from fairlead.sim.store import Tree
+from fairlead.sim.versions import Tree
 from tests import invariants
 from tests.chaos import door
 from tests.chaos.door import Door, Reviewed

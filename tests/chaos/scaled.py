@@ -38,11 +38,11 @@ from fairlead.kube.errors import TransportError
 from fairlead.kube.record import MemoryRecords
 from fairlead.kube.request import JSON, MERGE_PATCH, Request, Response, path_of
 from fairlead.manifests.files import custom_resources
-from fairlead.sim.access import master
+from fairlead.sim.access.rights import master
 from fairlead.sim.errors import StatusError
 from fairlead.sim.record import Entry
-from fairlead.sim.store import Tree
 from fairlead.sim.time import Draws
+from fairlead.sim.versions import Tree
 from tests.chaos.door import Door, configurations
 from tests.chaos.endpoints import PORT, PREPARE, URL, Pods
 from tests.chaos.loop import running

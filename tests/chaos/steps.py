@@ -11,7 +11,7 @@ from msgspec import Struct
 from fairlead.api.zones import GROUP_LABEL, MAX_UNAVAILABLE, PAUSED
 from fairlead.kube.faults import Fault
 from fairlead.kube.request import Request, place_of
-from fairlead.sim.behaviour import CRASH_AFTER, HOLD, IMAGE_PULL
+from fairlead.sim.pods.behaviour import CRASH_AFTER, HOLD, IMAGE_PULL
 from tests.chaos.plans import Setting, ZonePlan
 from tests.chaos.world import Process, Replica, World, play
 

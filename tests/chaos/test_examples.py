@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from fairlead.kube.faults import Fault
-from fairlead.sim.behaviour import HOLD
+from fairlead.sim.pods.behaviour import HOLD
 from tests.chaos.plans import Setting, ZonePlan
 from tests.chaos.steps import MEANS
 from tests.chaos.world import Process, World, play

@@ -13,7 +13,7 @@ import pytest
 
 from fairlead.api.core import LEASES
 from fairlead.api.core import PODS as PODS_RESOURCE
-from fairlead.sim.mishaps import Life, Play, play
+from fairlead.sim.mishaps.playing import Life, Play, play
 from tests.chaos import world
 from tests.chaos.plans import Setting, three_zones
 from tests.chaos.wire import Wire

@@ -16,7 +16,7 @@ from fairlead.kube.election import Election
 from fairlead.kube.faults import Fault
 from fairlead.kube.ledger import Ledger
 from fairlead.kube.request import Request
-from fairlead.sim.behaviour import HOLD
+from fairlead.sim.pods.behaviour import HOLD
 from tests.chaos.judge import Broken
 from tests.chaos.plans import Setting, ZonePlan, three_zones
 from tests.chaos.steps import MEANS

@@ -22,13 +22,13 @@ from fairlead.kube.calls import Reply
 from fairlead.kube.client import Client
 from fairlead.kube.errors import KubeError
 from fairlead.kube.request import MERGE_PATCH
-from fairlead.sim.access import insider, master
-from fairlead.sim.behaviour import CRASH_AFTER, HANG_TERMINATING, HOLD, IMAGE_PULL, PENDING
+from fairlead.sim.access.rights import insider, master
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.errors import StatusError
 from fairlead.sim.kubelet import Kubelet
+from fairlead.sim.pods.behaviour import CRASH_AFTER, HANG_TERMINATING, HOLD, IMAGE_PULL, PENDING
 from fairlead.sim.record import Entry
-from fairlead.sim.store import Tree
+from fairlead.sim.versions import Tree
 from tests import invariants
 from tests.chaos.doing import in_passes
 from tests.chaos.judge import Broken, Judge

@@ -6,7 +6,7 @@ import asyncio
 
 from fairlead.cli.gathering import explain_all
 from fairlead.kube.client import Client
-from fairlead.sim.access import master
+from fairlead.sim.access.rights import master
 from tests.control.test_disruption_budgets import budget, define, zones
 from tests.control.world import World, play
 

@@ -7,7 +7,7 @@ import asyncio
 from fairlead.api.explain import Explain
 from fairlead.cli.gathering import explain_all
 from fairlead.kube.client import Client
-from fairlead.sim.access import master
+from fairlead.sim.access.rights import master
 from tests.control.test_wishes import Prometheus, annotate, check, define, rolled, zones
 from tests.control.world import World, play
 

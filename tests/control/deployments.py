@@ -13,7 +13,7 @@ from fairlead.api.meta import Ref, Resource
 from fairlead.api.zones import DEPENDS_ON, PHASED, REVISION
 from fairlead.kube import clock, request
 from fairlead.kube.calls import Handler
-from fairlead.sim.store import Tree
+from fairlead.sim.versions import Tree
 from tests.control.world import World
 
 LAG = 0.25

@@ -21,13 +21,13 @@ from fairlead.kube import clock, request
 from fairlead.kube.client import Client
 from fairlead.kube.faults import Fault, Faulty
 from fairlead.kube.request import MERGE_PATCH, Request
-from fairlead.sim.access import master
+from fairlead.sim.access.rights import master
 from fairlead.sim.cluster import FIRST_NAMESPACES, Cluster
-from fairlead.sim.environmentd import Environments
 from fairlead.sim.kubelet import Kubelet
 from fairlead.sim.kubelet.programs import Programs
-from fairlead.sim.store import Tree
+from fairlead.sim.standins.environmentd import Environments
 from fairlead.sim.time import run
+from fairlead.sim.versions import Tree
 from tests.control.world import Log
 from tests.licenses import a_license_key
 

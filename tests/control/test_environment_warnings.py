@@ -9,7 +9,7 @@ import msgspec
 from fairlead.api.core import EVENTS
 from fairlead.api.environments import MATERIALIZES
 from fairlead.kube import request
-from fairlead.sim.store import Tree
+from fairlead.sim.versions import Tree
 from tests.control.estate import SPACE, Estate, play
 
 UNCHECKED = "signatures of license keys are not checked"

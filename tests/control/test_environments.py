@@ -22,13 +22,13 @@ from fairlead.kube.client import Client
 from fairlead.kube.errors import NotFound
 from fairlead.kube.faults import Faulty
 from fairlead.kube.request import MERGE_PATCH
-from fairlead.sim.access import master
-from fairlead.sim.behaviour import HOLD
+from fairlead.sim.access.rights import master
 from fairlead.sim.cluster import FIRST_NAMESPACES, Cluster
-from fairlead.sim.environmentd import Environments
-from fairlead.sim.environmentd_rules import CATCH_UP
 from fairlead.sim.kubelet import Kubelet
 from fairlead.sim.kubelet.programs import Programs
+from fairlead.sim.pods.behaviour import HOLD
+from fairlead.sim.standins.environmentd import Environments
+from fairlead.sim.standins.environmentd_rules import CATCH_UP
 from fairlead.sim.time import run
 from tests.control.world import Log
 from tests.licenses import a_license_key

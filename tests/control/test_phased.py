@@ -17,7 +17,7 @@ from fairlead.kube import clock, request
 from fairlead.kube.calls import Call
 from fairlead.kube.faults import Fault
 from fairlead.kube.request import Request
-from fairlead.sim.registry import CORE_EVENTS
+from fairlead.sim.kinds.registry import CORE_EVENTS
 from tests.control.deployments import a_deployment, apply, change, register, stamp
 from tests.control.world import World, play
 

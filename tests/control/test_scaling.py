@@ -19,7 +19,7 @@ from fairlead.kube import clock
 from fairlead.kube.calls import Call, Handler, Reply
 from fairlead.kube.faults import Fault
 from fairlead.kube.request import Request
-from fairlead.sim.store import Tree
+from fairlead.sim.versions import Tree
 from tests.control.world import World, a_statefulset, play
 
 CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)

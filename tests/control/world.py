@@ -22,11 +22,11 @@ from fairlead.kube import clock, request
 from fairlead.kube.client import Client
 from fairlead.kube.faults import Fault, Faulty
 from fairlead.kube.request import Request, Transport
-from fairlead.sim.access import insider, master
+from fairlead.sim.access.rights import insider, master
 from fairlead.sim.cluster import FIRST_NAMESPACES, Cluster
 from fairlead.sim.kubelet import Kubelet
-from fairlead.sim.store import Tree
 from fairlead.sim.time import run
+from fairlead.sim.versions import Tree
 
 STEPS = 200_000
 """Callbacks; a loop that does not come to rest fails the test instead of holding it up."""

@@ -19,7 +19,7 @@ from fairlead.api.meta import Resource
 from fairlead.kube.http import HttpTransport
 from fairlead.kube.request import JSON, MERGE_PATCH, Request, Response, Transport, path_of
 from fairlead.plane.launch import Plane
-from fairlead.sim.registry import KINDS, NAMESPACES, SERVICE_ACCOUNTS
+from fairlead.sim.kinds.registry import KINDS, NAMESPACES, SERVICE_ACCOUNTS
 from tests.e2e.builtin_changes import CHANGES
 from tests.e2e.builtin_others import METADATA, OTHERS, STORAGE
 from tests.e2e.builtin_pods import PODS

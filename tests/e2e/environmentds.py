@@ -13,10 +13,10 @@ from typing import Self
 from msgspec import structs
 
 from fairlead.kube.calls import Call, Reply
-from fairlead.sim.environmentd import PROMOTE, Environmentd, Environments, Seen
-from fairlead.sim.environmentd_rules import PREFIX
 from fairlead.sim.kubelet.programs import Exit, Hosted, Programs
 from fairlead.sim.kubelet.serving import serve
+from fairlead.sim.standins.environmentd import PROMOTE, Environmentd, Environments, Seen
+from fairlead.sim.standins.environmentd_rules import PREFIX
 from tests.e2e.clusters import SimGround, Site
 
 TEMPLATE = "{scheme}://{service}.{namespace}.svc.cluster.local:{port}"

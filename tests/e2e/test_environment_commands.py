@@ -24,7 +24,7 @@ from fairlead.cli.watch import End, Wanted, follow, within
 from fairlead.kube import clock
 from fairlead.kube.client import Client
 from fairlead.kube.errors import Forbidden
-from fairlead.sim.environmentd import SKIP
+from fairlead.sim.standins.environmentd import SKIP
 from tests.cli.notes import Notes
 from tests.e2e.environments import NEWER, Scene, V, W, manifest, on_clusters
 from tests.e2e.programs import finished, line_with, running

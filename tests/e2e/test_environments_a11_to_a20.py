@@ -6,7 +6,7 @@ from base64 import b64decode
 
 from fairlead.api.apps import STATEFULSETS
 from fairlead.api.environments import BALANCERS, CONSOLES, FORCE_ROLLOUT, MATERIALIZES
-from fairlead.sim.environmentd import PROMOTE, SKIP, STATUS
+from fairlead.sim.standins.environmentd import PROMOTE, SKIP, STATUS
 from tests.e2e.converting import definition
 from tests.e2e.environments import HASH_V, IMAGE, NEWER, Scene, V, W, manifest, on_clusters
 from tests.e2e.history import Tree

@@ -15,7 +15,7 @@ from fairlead.api.meta import Ref, Resource
 from fairlead.kube.errors import ApiError, Conflict
 from fairlead.kube.request import JSON_PATCH, apply, delete, patch
 from fairlead.plane.pki import Authority
-from fairlead.sim.environmentd import LOGIN
+from fairlead.sim.standins.environmentd import LOGIN
 from tests.e2e.converting import LATEST, definition, marks, patched
 from tests.e2e.environments import CLIENT_SIDE, ENVIRONMENT, HASH_V, NEWER, OLD, Scene, V, W, manifest, on_clusters
 from tests.e2e.history import Tree

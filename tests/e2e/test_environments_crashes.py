@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from fairlead.api.environments import MATERIALIZES
-from fairlead.sim.environmentd import PROMOTE
+from fairlead.sim.standins.environmentd import PROMOTE
 from tests.e2e.environments import HASH_V, Scene, V, W, manifest, on_clusters
 from tests.e2e.history import Tree
 

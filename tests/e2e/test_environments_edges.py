@@ -23,8 +23,8 @@ from fairlead.api.environments import (
 from fairlead.api.meta import Ref, Resource
 from fairlead.kube.errors import ServerError
 from fairlead.kube.request import JSON_PATCH, MERGE_PATCH, Request, delete, patch, path_of
-from fairlead.sim.behaviour import READY_AFTER
-from fairlead.sim.registry import NODES
+from fairlead.sim.kinds.registry import NODES
+from fairlead.sim.pods.behaviour import READY_AFTER
 from tests.e2e.clusters import SimGround
 from tests.e2e.converting import definition, patched
 from tests.e2e.environments import ENVIRONMENT, HASH_V, HASH_W, IMAGE, NEWER, OLD, Scene, V, W, manifest, on_clusters

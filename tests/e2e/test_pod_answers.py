@@ -12,9 +12,9 @@ from aiohttp import ClientSession
 from fairlead.api.core import PODS, SERVICES
 from fairlead.kube.calling import HttpCaller
 from fairlead.kube.calls import Call, Caller, NoReply, Reply
-from fairlead.sim.behaviour import HTTP
 from fairlead.sim.kubelet.answers import answering
 from fairlead.sim.kubelet.programs import Programs
+from fairlead.sim.pods.behaviour import HTTP
 from tests.e2e.clusters import SimGround, Site, everywhere
 
 RULES = {

@@ -11,7 +11,7 @@ import msgspec
 import yaml
 
 from fairlead.kube.request import MERGE_PATCH, Request, Response, Transport, path_of
-from fairlead.sim.registry import KINDS
+from fairlead.sim.kinds.registry import KINDS
 from tests.e2e import readings
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.definitions import tree_of

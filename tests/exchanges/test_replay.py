@@ -10,7 +10,7 @@ import pytest
 from fairlead.kube.request import path_of
 from fairlead.plane.build import KUBERNETES
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.registry import KINDS
+from fairlead.sim.kinds.registry import KINDS
 from fairlead.sim.server import serve
 from tests.exchanges import recordings
 from tests.exchanges.case import Case, digest

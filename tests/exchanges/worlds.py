@@ -17,7 +17,7 @@ from yarl import URL
 
 from fairlead.kube.calls import Call
 from fairlead.kube.request import Request
-from fairlead.sim.access import AUTHENTICATED, User
+from fairlead.sim.access.rights import AUTHENTICATED, User
 from fairlead.sim.cluster import Cluster
 from tests.e2e.webhooks import authority, server_context
 from tests.exchanges import handlers

@@ -16,7 +16,7 @@ from fairlead.kube.errors import TransportError
 from fairlead.kube.faults import Fault, Faulty
 from fairlead.kube.record import LARGEST, LeaseRecords, MemoryRecords, Outdated, Recorded, Records, TooLarge
 from fairlead.kube.request import Request
-from fairlead.sim.access import master
+from fairlead.sim.access.rights import master
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.time import run
 

@@ -11,15 +11,15 @@ import msgspec
 from fairlead.kube.calls import Call, NoReply, Reply
 from fairlead.kube.client import Client
 from fairlead.kube.request import MERGE_PATCH
-from fairlead.sim.access import insider
+from fairlead.sim.access.rights import insider
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.environmentd import Environments
-from fairlead.sim.environmentd_rules import PREFIX
+from fairlead.sim.kinds.registry import PODS, SERVICES
 from fairlead.sim.kubelet import Kubelet
 from fairlead.sim.kubelet.programs import Programs
-from fairlead.sim.registry import PODS, SERVICES
-from fairlead.sim.store import Tree
+from fairlead.sim.standins.environmentd import Environments
+from fairlead.sim.standins.environmentd_rules import PREFIX
 from fairlead.sim.time import run
+from fairlead.sim.versions import Tree
 
 T = TypeVar("T")
 

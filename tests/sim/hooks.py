@@ -12,8 +12,8 @@ from typing import Any
 from fairlead.kube.calls import Call, Handler, Reply
 from fairlead.kube.request import MERGE_PATCH, Request, Response
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.store import Tree
 from fairlead.sim.time import run
+from fairlead.sim.versions import Tree
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"

@@ -11,9 +11,9 @@ import pytest
 
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.errors import StatusError
-from fairlead.sim.patch import MERGE_PATCH
 from fairlead.sim.time import run
 from fairlead.sim.verbs import Verbs
+from fairlead.sim.writes.patch import MERGE_PATCH
 from tests.sim.trees import Tree
 
 

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from fairlead.kube.request import JSON, Request
-from fairlead.sim.access import Access, Attributes, User, allows, attributes_of, master, user_of
+from fairlead.sim.access.rights import Access, Attributes, User, allows, attributes_of, master, user_of
+from fairlead.sim.access.roles import Rule
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.registry import (
+from fairlead.sim.kinds.registry import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
     CONFIG_MAPS,
@@ -20,7 +21,6 @@ from fairlead.sim.registry import (
     ROLES,
     SERVICE_ACCOUNTS,
 )
-from fairlead.sim.roles import Rule
 from fairlead.sim.time import run
 from tests.sim.trees import Tree, a_binding, a_map, a_role, a_rule, a_user, may_all
 

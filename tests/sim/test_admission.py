@@ -11,15 +11,15 @@ import pytest
 
 from fairlead.kube import clock
 from fairlead.kube.calls import Call, Reply
-from fairlead.sim.asking import VALIDATING, about
+from fairlead.sim.admission.reviewing import Asker, Invocation, ask
+from fairlead.sim.admission.webhooks import ClientConfig, Hook
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.errors import StatusError
-from fairlead.sim.parts import Part
-from fairlead.sim.registry import CONFIG_MAPS
-from fairlead.sim.reviewing import Asker, Invocation, ask
-from fairlead.sim.store import Tree
+from fairlead.sim.kinds.registry import CONFIG_MAPS
 from fairlead.sim.time import run
-from fairlead.sim.webhooks import ClientConfig, Hook
+from fairlead.sim.versions import Tree
+from fairlead.sim.writes.asking import VALIDATING, about
+from fairlead.sim.writes.parts import Part
 from tests.sim.hooks import (
     CONFIGURATIONS,
     HOST,

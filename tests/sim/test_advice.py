@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.sim import advice
+from fairlead.sim.rules import advice
 
 Tree = dict[str, Any]
 

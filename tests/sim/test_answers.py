@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from fairlead.kube.calls import Call, Reply
-from fairlead.sim.behaviour import HTTP
 from fairlead.sim.kubelet.answers import Answering, answering, complaints, read
 from fairlead.sim.kubelet.programs import Hosted
+from fairlead.sim.pods.behaviour import HTTP
 from fairlead.sim.time import run
 
 RULES = """{

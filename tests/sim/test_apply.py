@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from fairlead.kube.request import JSON_PATCH, Response
-from fairlead.sim.registry import CONFIG_MAPS, DEPLOYMENTS, ROLE_BINDINGS, ROLES
-from fairlead.sim.store import Event
+from fairlead.sim.kinds.registry import CONFIG_MAPS, DEPLOYMENTS, ROLE_BINDINGS, ROLES
+from fairlead.sim.versions import Event
 from tests.sim.desk import MAP, Desk, Tree, a_deployment, a_map, decoded, owners_in, played
 from tests.sim.trees import a_binding, a_role, a_rule, a_user
 

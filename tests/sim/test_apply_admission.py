@@ -10,7 +10,7 @@ import msgspec
 from fairlead.kube.calls import Call, Reply
 from fairlead.kube.request import path_of
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.registry import DEFINITIONS
+from fairlead.sim.kinds.registry import DEFINITIONS
 from fairlead.sim.time import run
 from tests.sim.desk import MAP, Desk, Tree, a_map, decoded, owners_in, played
 from tests.sim.hooks import HOST, a_hook, a_rule, answering, configure, patching

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.sim.autoscalers import inward, outward
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.registry import AUTOSCALERS, AUTOSCALERS_V1
-from fairlead.sim.store import Tree
+from fairlead.sim.kinds.autoscalers import inward, outward
+from fairlead.sim.kinds.registry import AUTOSCALERS, AUTOSCALERS_V1
+from fairlead.sim.versions import Tree
 from tests.sim.scripts import on_a_cluster
 
 PREFIX = "autoscaling.alpha.kubernetes.io"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.sim import behaviour
-from fairlead.sim.behaviour import Behaviour, Defaults, Run, Shape, behaviour_of, turned, wanted
+from fairlead.sim.pods import behaviour
+from fairlead.sim.pods.behaviour import Behaviour, Defaults, Run, Shape, behaviour_of, turned, wanted
 
 NEW = Run(Shape.NEW, since=0.0, started=0.0)
 

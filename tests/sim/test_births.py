@@ -9,7 +9,7 @@ import pytest
 
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import LIMIT_RANGES, NAMESPACES, PODS, SERVICE_ACCOUNTS
+from fairlead.sim.kinds.registry import LIMIT_RANGES, NAMESPACES, PODS, SERVICE_ACCOUNTS
 from fairlead.sim.time import run
 from tests.sim.trees import Tree, a_pod
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from fairlead.kube.request import JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Response
-from fairlead.sim import go_json
-from fairlead.sim.bodies import LARGEST, PROTOBUF, YAML
+from fairlead.sim.bodies import go_json
+from fairlead.sim.bodies.decoding import LARGEST, PROTOBUF, YAML
 from tests.sim.desk import MAP, Desk, a_deployment, a_map, decoded, played
 
 Tree = dict[str, Any]

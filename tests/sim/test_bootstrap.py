@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from fairlead.kube.request import Request
-from fairlead.sim.access import user_of
+from fairlead.sim.access.rights import user_of
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import (
+from fairlead.sim.kinds.registry import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
     PODS,

@@ -6,14 +6,16 @@ from typing import Any
 
 import pytest
 
-from fairlead.sim import cel, cel_rules, cel_schema
-from fairlead.sim.cel_budget import Budget
-from fairlead.sim.cel_rules import Place
-from fairlead.sim.cel_types import DYN, Type
+from fairlead.sim.cel import program as cel
+from fairlead.sim.cel import rules as cel_rules
+from fairlead.sim.cel import schema as cel_schema
+from fairlead.sim.cel.budget import Budget
+from fairlead.sim.cel.rules import Place
+from fairlead.sim.cel.types import DYN, Type
 from fairlead.sim.cluster import Cluster
+from fairlead.sim.definitions.schema import Node, compile_schema
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import DEFINITIONS
-from fairlead.sim.schema import Node, compile_schema
+from fairlead.sim.kinds.registry import DEFINITIONS
 from fairlead.sim.time import run
 from tests.sim.test_crd import a_definition, a_version, an_object, causes_of, refused
 from tests.sim.trees import Tree

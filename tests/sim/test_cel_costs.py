@@ -6,7 +6,7 @@ import copy
 
 import pytest
 
-from fairlead.sim import crd_rules
+from fairlead.sim.definitions import rules as crd_rules
 from tests.sim import costs
 from tests.sim.trees import Tree
 

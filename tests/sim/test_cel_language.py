@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.sim import cel
-from fairlead.sim.match_conditions import variables
+from fairlead.sim.admission.conditions import variables
+from fairlead.sim.cel import program as cel
 from tests.sim import expressions
 
 _ANSWERS = expressions.recorded()

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.sim import cel as ours
-from fairlead.sim.cel_types import DYN
+from fairlead.sim.cel import program as ours
+from fairlead.sim.cel.types import DYN
 
 theirs = pytest.importorskip("cel_expr_python.cel", reason="the reference implementation has no wheel for this Python")
 strings = pytest.importorskip("cel_expr_python.ext.ext_strings")

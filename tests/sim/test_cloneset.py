@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fairlead.api.meta import LabelSelector, LabelSelectorRequirement, Meta
-from fairlead.sim.cloneset_plan import (
+from fairlead.sim.standins.cloneset_plan import (
     REVISION,
     CloneSet,
     Condition,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from fairlead.sim.conform import Checker, list_causes
-from fairlead.sim.schema import compile_schema
+from fairlead.sim.definitions.conform import Checker, list_causes
+from fairlead.sim.definitions.schema import compile_schema
 
 Tree = dict[str, Any]
 NUMBER = {"type": "integer"}

@@ -16,18 +16,18 @@ from fairlead.api.meta import Resource
 from fairlead.kube import clock
 from fairlead.kube.calls import Call, Reply
 from fairlead.kube.request import MERGE_PATCH, Request, Response, path_of
-from fairlead.sim.asking import Write, driven, unreviewed
+from fairlead.sim.admission.webhooks import ClientConfig, Service
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.conversion import Conversion, Webhook
-from fairlead.sim.conversion_reviews import Converter
-from fairlead.sim.converting import Convert, converted
-from fairlead.sim.crd_rules import is_true
+from fairlead.sim.definitions.conversion import Conversion, Webhook
+from fairlead.sim.definitions.conversion_reviews import Converter
+from fairlead.sim.definitions.converting import Convert, converted
+from fairlead.sim.definitions.rules import is_true
+from fairlead.sim.definitions.schema import Node
 from fairlead.sim.errors import StatusError, internal
-from fairlead.sim.registry import CONFIG_MAPS, DEFINITIONS, NAMESPACES
-from fairlead.sim.schema import Node
+from fairlead.sim.kinds.registry import CONFIG_MAPS, DEFINITIONS, NAMESPACES
 from fairlead.sim.store import Store
 from fairlead.sim.time import run
-from fairlead.sim.webhooks import ClientConfig, Service
+from fairlead.sim.writes.asking import Write, driven, unreviewed
 from tests.kube.test_calling import a_caller, authority, server_context, serving
 from tests.sim.hooks import a_hook, a_rule, answering, configure, patching
 from tests.sim.trees import Tree, a_map

@@ -15,10 +15,10 @@ from fairlead.kube.request import Request, Response, path_of
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.controllers.service_accounts import CERTIFICATES
 from fairlead.sim.errors import StatusError
-from fairlead.sim.patch import MERGE_PATCH
-from fairlead.sim.registry import CONFIG_MAPS, DEFINITIONS
+from fairlead.sim.kinds.registry import CONFIG_MAPS, DEFINITIONS
 from fairlead.sim.time import run
 from fairlead.sim.verbs import Verbs
+from fairlead.sim.writes.patch import MERGE_PATCH
 from tests.sim.trees import Tree, a_map
 
 GROUP = "shop.example.com"

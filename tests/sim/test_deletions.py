@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fairlead.kube.request import JSON, Response
-from fairlead.sim.bodies import PROTOBUF, YAML
+from fairlead.sim.bodies.decoding import PROTOBUF, YAML
 from tests.sim.desk import MAP, Desk, a_map, decoded, played
 from tests.sim.test_wire import field, wrapped
 

@@ -11,9 +11,9 @@ import pytest
 
 from fairlead.kube.request import JSON, Request, Response, path_of
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.registry import DEFINITIONS
-from fairlead.sim.store import Tree
+from fairlead.sim.kinds.registry import DEFINITIONS
 from fairlead.sim.time import run
+from fairlead.sim.versions import Tree
 
 GROUPED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 Read = Callable[..., Awaitable[Response]]

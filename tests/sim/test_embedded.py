@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.sim import embedded
-from fairlead.sim.schema import compile_schema
+from fairlead.sim.definitions import embedded
+from fairlead.sim.definitions.schema import compile_schema
 
 ROOT = compile_schema(
     {"type": "object", "properties": {"inner": {"type": "object", "x-kubernetes-embedded-resource": True}}}

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from fairlead.kube.calls import Call, NoReply
-from fairlead.sim.environmentd import Seen
-from fairlead.sim.environmentd_rules import NEVER, Facts, Faults, Settings, Standing, settings_of, standing
 from fairlead.sim.kubelet.programs import Hosted
+from fairlead.sim.standins.environmentd import Seen
+from fairlead.sim.standins.environmentd_rules import NEVER, Facts, Faults, Settings, Standing, settings_of, standing
 from tests.sim.generations import World, play
 
 SETTINGS = Settings(catch_up=10, promote_takes=5)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fairlead.kube.request import JSON_PATCH
-from fairlead.sim.equality import alike, identical, same
+from fairlead.sim.bodies.equality import alike, identical, same
 from tests.sim.desk import Desk, decoded, played
 from tests.sim.free_values import FREE, ONE, define, free
 

@@ -9,7 +9,7 @@ import pytest
 
 from fairlead.kube.request import JSON, MERGE_PATCH, Request
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.registry import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, RBAC
+from fairlead.sim.kinds.registry import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, RBAC
 from fairlead.sim.time import run
 from tests.sim.trees import Tree, a_rule, a_user
 

@@ -9,9 +9,9 @@ import pytest
 
 from fairlead.kube.request import MERGE_PATCH, Request, Response
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.registry import DISRUPTION_BUDGETS, PODS
-from fairlead.sim.store import Author, Tree
+from fairlead.sim.kinds.registry import DISRUPTION_BUDGETS, PODS
 from fairlead.sim.time import run
+from fairlead.sim.versions import Author, Tree
 
 PLACE = "/api/v1/namespaces/default/pods"
 REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from fairlead.kube.request import MERGE_PATCH
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.expiry import SECONDS, SHARED
-from fairlead.sim.registry import CONFIG_MAPS, CORE_EVENTS, EVENTS
-from fairlead.sim.store import Tree
+from fairlead.sim.kinds.registry import CONFIG_MAPS, CORE_EVENTS, EVENTS
 from fairlead.sim.time import run
+from fairlead.sim.versions import Tree
 from tests.sim.trees import a_map
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from fairlead.kube.request import Request, Response
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
-from fairlead.sim.registry import CONFIG_MAPS, DEFINITIONS, DEPLOYMENTS, PODS
+from fairlead.sim.kinds.registry import CONFIG_MAPS, DEFINITIONS, DEPLOYMENTS, PODS
+from fairlead.sim.writes.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from tests.sim.hooks import HOST, a_hook, a_rule, answering, configure, decoded, message, on_a_cluster, patching
 from tests.sim.trees import Tree, a_map, a_pod
 

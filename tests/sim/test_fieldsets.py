@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.sim import fieldsets
-from fairlead.sim.fieldsets import Unreadable
+from fairlead.sim.apply import fieldsets
+from fairlead.sim.apply.fieldsets import Unreadable
 
 Tree = dict[str, Any]
 WEB = 'k:{"name":"web"}'

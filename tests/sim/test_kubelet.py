@@ -15,13 +15,13 @@ import pytest
 from fairlead.kube.client import Client
 from fairlead.kube.errors import TransportError
 from fairlead.kube.request import MERGE_PATCH, Request, Response, Stream, Transport, path_of
-from fairlead.sim import behaviour
-from fairlead.sim.access import insider
+from fairlead.sim.access.rights import insider
 from fairlead.sim.cluster import Cluster
+from fairlead.sim.kinds.registry import NODES, PODS
 from fairlead.sim.kubelet import Kubelet
-from fairlead.sim.registry import NODES, PODS
-from fairlead.sim.store import Tree
+from fairlead.sim.pods import behaviour
 from fairlead.sim.time import run
+from fairlead.sim.versions import Tree
 from tests.e2e.clusters import RealGround, Site, everywhere
 
 NAMESPACE = "default"

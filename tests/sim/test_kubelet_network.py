@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from fairlead.kube.client import Client
-from fairlead.sim.access import insider
+from fairlead.sim.access.rights import insider
 from fairlead.sim.cluster import Cluster
+from fairlead.sim.kinds.registry import PODS
 from fairlead.sim.kubelet import Kubelet
-from fairlead.sim.registry import PODS
 from fairlead.sim.time import run
 
 

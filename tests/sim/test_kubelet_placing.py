@@ -14,11 +14,11 @@ from fairlead.api.meta import Resource
 from fairlead.kube.client import Client
 from fairlead.kube.request import MERGE_PATCH
 from fairlead.sim.cluster import Cluster
+from fairlead.sim.kinds.registry import NODES, PODS
 from fairlead.sim.kubelet import Kubelet
 from fairlead.sim.kubelet.pods import SCHEDULER
-from fairlead.sim.registry import NODES, PODS
-from fairlead.sim.store import Tree
 from fairlead.sim.time import run
+from fairlead.sim.versions import Tree
 
 TOLERANT = [{"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"}]
 

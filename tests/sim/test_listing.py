@@ -10,9 +10,9 @@ import pytest
 
 from fairlead.kube.request import Request, Response
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.listing import Query, select
-from fairlead.sim.registry import CONFIG_MAPS, NAMESPACES
-from fairlead.sim.store import Tree
+from fairlead.sim.kinds.registry import CONFIG_MAPS, NAMESPACES
+from fairlead.sim.requests.listing import Query, select
+from fairlead.sim.versions import Tree
 from tests.sim.scripts import on_a_cluster, refused
 from tests.sim.trees import a_map
 

@@ -9,7 +9,7 @@ import pytest
 
 from fairlead.kube.request import Request, Response
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.registry import PODS
+from fairlead.sim.kinds.registry import PODS
 from fairlead.sim.time import run
 from tests.sim.desk import Desk, decoded, played
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from fairlead.kube.request import APPLY, JSON, MERGE_PATCH, Request
+from fairlead.sim.apply.managers import complain, configuration_of, manager_of
 from fairlead.sim.errors import StatusError
-from fairlead.sim.managers import complain, configuration_of, manager_of
 
 
 def a_request(method: str = "POST", kind: str = JSON, agent: str = "", **query: str) -> Request:

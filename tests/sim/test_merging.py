@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.sim import comparing, fieldsets, merging, places, typecheck
-from fairlead.sim.fieldsets import Fields
-from fairlead.sim.places import Place
+from fairlead.sim.apply import comparing, fieldsets, merging, places, typecheck
+from fairlead.sim.apply.fieldsets import Fields
+from fairlead.sim.apply.places import Place
 
 Tree = dict[str, Any]
 NUMBER = {"type": "integer"}

@@ -21,8 +21,8 @@ from fairlead.kube.client import Client
 from fairlead.kube.errors import TransportError
 from fairlead.kube.request import MERGE_PATCH
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.mishap_lines import Crash, Jump, Script, Upset, read
-from fairlead.sim.mishaps import Life, Play, play
+from fairlead.sim.mishaps.lines import Crash, Jump, Script, Upset, read
+from fairlead.sim.mishaps.playing import Life, Play, play
 from fairlead.sim.time import run
 
 DOCS = Path(__file__).parents[2] / "docs" / "embedded-cluster.md"

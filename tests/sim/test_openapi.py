@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.registry import DEFINITIONS, KINDS
-from fairlead.sim.store import Tree
+from fairlead.sim.kinds.registry import DEFINITIONS, KINDS
+from fairlead.sim.versions import Tree
 from tests.sim.test_discovery import Read, a_definition, document, reading
 
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"

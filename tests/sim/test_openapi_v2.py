@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.openapi_v2 import PROTOBUF
+from fairlead.sim.published.openapi_v2 import PROTOBUF
 from tests.sim.test_discovery import Read, a_definition, document, reading
 from tests.sim.test_openapi import references
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.sim import owners
-from fairlead.sim.fieldsets import Unreadable
-from fairlead.sim.owners import APPLY, UPDATE, Owner, Owners, identity
-from fairlead.sim.scale_owners import to_parent, to_scale
+from fairlead.sim.apply import owners
+from fairlead.sim.apply.fieldsets import Unreadable
+from fairlead.sim.apply.owners import APPLY, UPDATE, Owner, Owners, identity
+from fairlead.sim.apply.scale_owners import to_parent, to_scale
 
 Tree = dict[str, Any]
 REPLICAS = ("f:spec", "f:replicas")

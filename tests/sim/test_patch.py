@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fairlead.sim.errors import StatusError
-from fairlead.sim.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, reader
+from fairlead.sim.writes.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, reader
 
 Tree = dict[str, Any]
 

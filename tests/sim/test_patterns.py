@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from fairlead.sim.patterns import BadPattern, compiled
+from fairlead.sim.definitions.patterns import BadPattern, compiled
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.sim import places
-from fairlead.sim.places import LIST, MAP, SCALAR, Place
-from fairlead.sim.registry import KINDS, Kind
+from fairlead.sim.apply import places
+from fairlead.sim.apply.places import LIST, MAP, SCALAR, Place
+from fairlead.sim.kinds.registry import KINDS, Kind
 
 Tree = dict[str, Any]
 

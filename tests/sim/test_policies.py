@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.store import Tree
+from fairlead.sim.versions import Tree
 from tests.sim.hooks import MAPS, a_map, decoded, message, on_a_cluster, send
 
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"

@@ -13,14 +13,14 @@ from fairlead.kube.calling import HttpCaller
 from fairlead.kube.calls import Call, NoReply, Reply
 from fairlead.kube.client import Client
 from fairlead.kube.request import MERGE_PATCH
-from fairlead.sim.access import insider
+from fairlead.sim.access.rights import insider
 from fairlead.sim.cluster import Cluster
+from fairlead.sim.kinds.registry import PODS, SERVICES
 from fairlead.sim.kubelet import Kubelet
 from fairlead.sim.kubelet.programs import Exit, Hosted, Programs
 from fairlead.sim.kubelet.serving import serve
-from fairlead.sim.registry import PODS, SERVICES
-from fairlead.sim.store import Tree
 from fairlead.sim.time import run
+from fairlead.sim.versions import Tree
 
 NAMESPACE = "default"
 TESTER = "tester"

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.sim.addresses import PORTS, RANGE
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import SERVICES
+from fairlead.sim.kinds.addresses import PORTS, RANGE
+from fairlead.sim.kinds.registry import SERVICES
 from tests.sim.scripts import merge, on_a_cluster, refused
 from tests.sim.trees import Tree
 

@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import (
+from fairlead.sim.kinds.registry import (
     CLAIMS,
     INGRESS_CLASSES,
     INGRESSES,

@@ -11,12 +11,12 @@ import pytest
 
 from fairlead.api.meta import Resource
 from fairlead.kube.request import Request, path_of
-from fairlead.sim.access import ADMIN, user_of
+from fairlead.sim.access.rights import ADMIN, user_of
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.registry import CONFIG_MAPS, DEFINITIONS
+from fairlead.sim.kinds.registry import CONFIG_MAPS, DEFINITIONS
 from fairlead.sim.saving import FILE, Unusable, load, read, save
-from fairlead.sim.store import Tree
 from fairlead.sim.time import run
+from fairlead.sim.versions import Tree
 
 WIDGETS = Resource("example.com", "v1", "widgets", "Widget")
 

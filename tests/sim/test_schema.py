@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.sim.schema import compile_schema, take_in
+from fairlead.sim.definitions.schema import compile_schema, take_in
 
 Tree = dict[str, Any]
 

@@ -6,9 +6,10 @@ import pytest
 
 from fairlead.api.meta import Resource
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import CONFIG_MAPS, CORE_EVENTS, EVENTS, JOBS, NODES, PODS, REPLICA_SETS, Registry
-from fairlead.sim.selectors import matcher, parse_fields, parse_labels
-from fairlead.sim.store import Author, Store, Tree, Version
+from fairlead.sim.kinds.registry import CONFIG_MAPS, CORE_EVENTS, EVENTS, JOBS, NODES, PODS, REPLICA_SETS, Registry
+from fairlead.sim.requests.selectors import matcher, parse_fields, parse_labels
+from fairlead.sim.store import Store
+from fairlead.sim.versions import Author, Tree, Version
 
 LABELS = {"app": "web", "tier": "front", "rank": "7", "example.org/team": "blue", "empty": ""}
 

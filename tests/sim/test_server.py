@@ -21,11 +21,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from multidict import CIMultiDict
 
 from fairlead.plane.pki import Authority, Pair
-from fairlead.sim.bodies import LARGEST
+from fairlead.sim.bodies.decoding import LARGEST
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.registry import CONFIG_MAPS, PODS, SERVICES
+from fairlead.sim.kinds.registry import CONFIG_MAPS, PODS, SERVICES
 from fairlead.sim.server import ADMIN_TOKENS, Server, serve
-from fairlead.sim.store import Watcher
+from fairlead.sim.watchers import Watcher
 from tests.sim.trees import a_binding, a_map, a_role, a_rule, a_set, a_user, may_all
 
 ADMIN = next(iter(ADMIN_TOKENS))

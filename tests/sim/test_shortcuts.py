@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from fairlead.kube.request import JSON, MERGE_PATCH, Request, Response
-from fairlead.sim.access import insider
+from fairlead.sim.access.rights import insider
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.registry import PODS, VALIDATING_WEBHOOKS
-from fairlead.sim.store import Author, Event
+from fairlead.sim.kinds.registry import PODS, VALIDATING_WEBHOOKS
 from fairlead.sim.time import run
+from fairlead.sim.versions import Author, Event
 from tests.sim.trees import Tree, a_pod
 
 POD = "/api/v1/namespaces/default/pods/web-0"

@@ -8,11 +8,12 @@ import pytest
 
 from fairlead.kube import clock
 from fairlead.sim.errors import StatusError
-from fairlead.sim.listing import Query
-from fairlead.sim.registry import CONFIG_MAPS, NAMESPACES
-from fairlead.sim.store import Event, Store
+from fairlead.sim.kinds.registry import CONFIG_MAPS, NAMESPACES
+from fairlead.sim.requests.listing import Query
+from fairlead.sim.store import Store
 from fairlead.sim.time import run
 from fairlead.sim.verbs import Verbs
+from fairlead.sim.versions import Event
 from tests.sim.trees import a_map
 
 

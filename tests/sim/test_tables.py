@@ -12,12 +12,12 @@ import pytest
 from fairlead.kube import clock
 from fairlead.kube.request import JSON, Request, Response
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.registry import CONFIG_MAPS, KINDS, PODS, Registry
-from fairlead.sim.store import Tree
+from fairlead.sim.kinds.registry import CONFIG_MAPS, KINDS, PODS, Registry
 from fairlead.sim.tables.jsonpath import compiled
 from fairlead.sim.tables.printing import duration, selector, since
 from fairlead.sim.tables.table import printer_of
 from fairlead.sim.time import run
+from fairlead.sim.versions import Tree
 from tests.sim.trees import a_map
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from fairlead.kube.client import Client
-from fairlead.sim.behaviour import complaints
 from fairlead.sim.cluster import Cluster
+from fairlead.sim.kinds.registry import CORE_EVENTS, PODS
 from fairlead.sim.kubelet import Kubelet
-from fairlead.sim.registry import CORE_EVENTS, PODS
+from fairlead.sim.pods.behaviour import complaints
 from fairlead.sim.time import run
 from tests.sim.trees import a_pod
 

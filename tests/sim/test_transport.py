@@ -13,11 +13,11 @@ from fairlead.api.meta import Ref
 from fairlead.kube import clock, request
 from fairlead.kube.errors import TransportError
 from fairlead.kube.request import Request, Response, Transport
-from fairlead.sim.access import MASTERS, master
+from fairlead.sim.access.rights import MASTERS, master
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.patch import MERGE_PATCH
-from fairlead.sim.registry import CONFIG_MAPS, LEASES, PODS, STATEFUL_SETS
+from fairlead.sim.kinds.registry import CONFIG_MAPS, LEASES, PODS, STATEFUL_SETS
 from fairlead.sim.time import run
+from fairlead.sim.writes.patch import MERGE_PATCH
 from tests.sim.trees import Tree, a_map, a_pod, a_set
 
 MAPS = "/api/v1/namespaces/default/configmaps"

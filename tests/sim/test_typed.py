@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.sim.typed import type_of
-from fairlead.sim.typed_faults import Undecodable
-from fairlead.sim.typed_gates import DROPPED
-from fairlead.sim.typed_repeats import repeated, repeating
+from fairlead.sim.typed.faults import Undecodable
+from fairlead.sim.typed.gates import DROPPED
+from fairlead.sim.typed.repeats import repeated, repeating
+from fairlead.sim.typed.types import type_of
 from tests.e2e.typed_objects import objects
 from tests.sim.trees import Tree
 from tests.sim.typed_cases import ABSENT, REFUSED, UNKNOWN, WRITTEN

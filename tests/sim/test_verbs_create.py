@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import CONFIG_MAPS, CORE_EVENTS, EVENTS, STATEFUL_SETS
+from fairlead.sim.kinds.registry import CONFIG_MAPS, CORE_EVENTS, EVENTS, STATEFUL_SETS
 from tests.sim.scripts import on_a_cluster, refused
 from tests.sim.trees import Tree, a_map, a_set
 

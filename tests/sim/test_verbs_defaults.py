@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.registry import PODS, SECRETS, SERVICES, STATEFUL_SETS
+from fairlead.sim.kinds.registry import PODS, SECRETS, SERVICES, STATEFUL_SETS
 from tests.sim.scripts import on_a_cluster
 from tests.sim.trees import Tree, a_pod, a_set
 

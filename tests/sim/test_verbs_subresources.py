@@ -6,7 +6,7 @@ import json
 
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import PODS, STATEFUL_SETS
+from fairlead.sim.kinds.registry import PODS, STATEFUL_SETS
 from tests.sim.scripts import kinds_of_events, merge, on_a_cluster, refused
 from tests.sim.trees import Tree, a_pod, a_set
 

@@ -6,8 +6,8 @@ import asyncio
 
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.errors import StatusError
-from fairlead.sim.patch import MERGE_PATCH
-from fairlead.sim.registry import CONFIG_MAPS, LEASES, STATEFUL_SETS
+from fairlead.sim.kinds.registry import CONFIG_MAPS, LEASES, STATEFUL_SETS
+from fairlead.sim.writes.patch import MERGE_PATCH
 from tests.sim.scripts import kinds_of_events, merge, on_a_cluster, refused
 from tests.sim.trees import Tree, a_map, a_set
 

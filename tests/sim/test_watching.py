@@ -10,7 +10,7 @@ import pytest
 
 from fairlead.kube.request import Request
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.registry import CONFIG_MAPS
+from fairlead.sim.kinds.registry import CONFIG_MAPS
 from tests.sim.scripts import on_a_cluster
 from tests.sim.trees import a_map
 

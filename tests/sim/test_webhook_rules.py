@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.store import Tree
+from fairlead.sim.versions import Tree
 from tests.sim.hooks import a_hook, a_rule, configure, decoded, message, on_a_cluster
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from fairlead.kube.request import Request
-from fairlead.sim import wire
-from fairlead.sim.bodies import PROTOBUF
+from fairlead.sim.bodies import wire
+from fairlead.sim.bodies.decoding import PROTOBUF
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.time import run
 from tests.sim.desk import decoded

@@ -9,13 +9,13 @@ import pytest
 
 from fairlead.kube import clock
 from fairlead.kube.request import Request, Response
-from fairlead.sim.access import user_of
-from fairlead.sim.clerk import Clerk
+from fairlead.sim.access.rights import user_of
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.registry import CONFIG_MAPS, DISRUPTION_BUDGETS, LEASES
-from fairlead.sim.registry import PODS as POD_KIND
-from fairlead.sim.store import Author, Tree
-from fairlead.sim.writes import ROUNDS
+from fairlead.sim.kinds.registry import CONFIG_MAPS, DISRUPTION_BUDGETS, LEASES
+from fairlead.sim.kinds.registry import PODS as POD_KIND
+from fairlead.sim.versions import Author, Tree
+from fairlead.sim.writes.clerk import Clerk
+from fairlead.sim.writes.storing import ROUNDS
 from tests.sim.hooks import (
     HOST,
     MAPS,

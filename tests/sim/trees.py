@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.registry import CLUSTER_ROLE_BINDINGS
+from fairlead.sim.kinds.registry import CLUSTER_ROLE_BINDINGS
 
 Tree = dict[str, Any]
 

@@ -15,12 +15,12 @@ from msgspec import Struct
 from fairlead.api.meta import LabelSelector, Meta
 from fairlead.kube.queue import Queue
 from fairlead.kube.worker import work
+from fairlead.sim.access.roles import Rule
 from fairlead.sim.controllers.base import ACCOUNTS, Api, failed
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import CLUSTER_ROLES
-from fairlead.sim.roles import Rule
-from fairlead.sim.store import Tree
+from fairlead.sim.kinds.registry import CLUSTER_ROLES
 from fairlead.sim.verbs import Verbs
+from fairlead.sim.versions import Tree
 
 WORKERS = 5
 FIRST_RETRY, LONGEST_RETRY = 0.005, 1000.0

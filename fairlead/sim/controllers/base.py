@@ -22,9 +22,9 @@ from fairlead.kube.request import MERGE_PATCH
 from fairlead.kube.store import Index, P, Store
 from fairlead.sim.controllers.correlating import Correlator, Told
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import CORE_EVENTS
-from fairlead.sim.store import Event, Head, Tree, Version, timestamp
+from fairlead.sim.kinds.registry import CORE_EVENTS
 from fairlead.sim.verbs import Verbs
+from fairlead.sim.versions import Event, Head, Tree, Version, timestamp
 
 ACCOUNTS = "system:serviceaccount:kube-system:"
 """Controllers write under their service accounts."""

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from fairlead.api.meta import Meta
 from fairlead.kube.store import Named
 from fairlead.sim.controllers.base import ACCOUNTS, Api
-from fairlead.sim.registry import NODES, PODS, SERVICES
+from fairlead.sim.kinds.registry import NODES, PODS, SERVICES
 from fairlead.sim.verbs import Verbs
 
 Key = tuple[str, str]

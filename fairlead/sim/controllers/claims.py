@@ -30,9 +30,9 @@ from fairlead.sim.controllers.storage import (
     mismatch,
 )
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import CLAIMS, PODS, STORAGE_CLASSES, VOLUMES
-from fairlead.sim.store import Tree, timestamp
+from fairlead.sim.kinds.registry import CLAIMS, PODS, STORAGE_CLASSES, VOLUMES
 from fairlead.sim.verbs import Verbs
+from fairlead.sim.versions import Tree, timestamp
 
 OURS = "fairlead.dev/sim"
 WORKERS = 5

@@ -30,10 +30,10 @@ from fairlead.sim.controllers.pod_control import create_pod, delete_pod
 from fairlead.sim.controllers.replicas import owner_reference
 from fairlead.sim.controllers.revisions import CONTROLLER_REVISIONS, Revision
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import DAEMON_SETS, NODES
-from fairlead.sim.scheduling import Node
-from fairlead.sim.store import Tree
+from fairlead.sim.kinds.registry import DAEMON_SETS, NODES
+from fairlead.sim.pods.scheduling import Node
 from fairlead.sim.verbs import Verbs
+from fairlead.sim.versions import Tree
 
 Key = tuple[str, str]
 

@@ -19,8 +19,8 @@ from fairlead.sim.controllers.owning import OWNER, adopt, check_alive, orphans_o
 from fairlead.sim.controllers.replicas import owner_reference
 from fairlead.sim.controllers.revisions import CONTROLLER_REVISIONS, Revision, go_json, hash_of, in_order, patch_of
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import DAEMON_SETS
-from fairlead.sim.store import Tree
+from fairlead.sim.kinds.registry import DAEMON_SETS
+from fairlead.sim.versions import Tree
 
 
 class Template(Struct, frozen=True):

@@ -17,7 +17,7 @@ from msgspec import Struct
 from fairlead.api.apps import REVISION_LABEL
 from fairlead.sim.controllers.daemonset_pods import GENERATION_LABEL, DaemonSet, Pod, Status
 from fairlead.sim.controllers.statefulset_pods import is_available, is_ready
-from fairlead.sim.scheduling import Node, Wishes
+from fairlead.sim.pods.scheduling import Node, Wishes
 
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 

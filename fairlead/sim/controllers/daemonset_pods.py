@@ -13,9 +13,9 @@ from fairlead.api.core import PodMeta as NarrowMeta
 from fairlead.api.core import PodStatus
 from fairlead.api.meta import LabelSelector, Meta
 from fairlead.sim.controllers.replicas import owner_reference
-from fairlead.sim.registry import DAEMON_SETS
-from fairlead.sim.scheduling import NODE_NAME_FIELD, Wishes
-from fairlead.sim.store import Tree
+from fairlead.sim.kinds.registry import DAEMON_SETS
+from fairlead.sim.pods.scheduling import NODE_NAME_FIELD, Wishes
+from fairlead.sim.versions import Tree
 
 GENERATION_ANNOTATION = "deprecated.daemonset.template.generation"
 GENERATION_LABEL = "pod-template-generation"

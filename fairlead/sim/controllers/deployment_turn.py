@@ -44,7 +44,7 @@ from fairlead.sim.controllers.pod_control import is_of_ending_namespace
 from fairlead.sim.controllers.pods import Pod
 from fairlead.sim.controllers.replicas import ReplicaSet, as_tree
 from fairlead.sim.errors import StatusError
-from fairlead.sim.store import Tree
+from fairlead.sim.versions import Tree
 
 
 class Turn:

@@ -22,7 +22,6 @@ from fairlead.api.meta import Condition, LabelSelector, Meta, Resource
 from fairlead.kube import clock
 from fairlead.kube.queue import Queue
 from fairlead.kube.worker import work
-from fairlead.sim.budgets import is_noted, note_allowance, note_failure
 from fairlead.sim.controllers.base import ACCOUNTS, Api, Recorder, View, failed
 from fairlead.sim.controllers.disruption_counts import (
     DELETION_TIMEOUT,
@@ -32,10 +31,11 @@ from fairlead.sim.controllers.disruption_counts import (
     count_healthy,
     still_disrupted,
 )
-from fairlead.sim.registry import DISRUPTION_BUDGETS
-from fairlead.sim.store import Author, Event, Tree
-from fairlead.sim.subresources import set_condition
+from fairlead.sim.kinds.registry import DISRUPTION_BUDGETS
+from fairlead.sim.pods.budgets import is_noted, note_allowance, note_failure
 from fairlead.sim.verbs import Verbs
+from fairlead.sim.versions import Author, Event, Tree
+from fairlead.sim.writes.subresources import set_condition
 
 Key = tuple[str, str]
 

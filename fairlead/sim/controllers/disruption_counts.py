@@ -16,11 +16,11 @@ from msgspec import Struct
 from fairlead.api.apps import DEPLOYMENTS, REPLICASETS, STATEFULSETS
 from fairlead.api.core import Pod
 from fairlead.api.meta import LabelSelector, Meta, OwnerReference, Resource
-from fairlead.sim import subresources
 from fairlead.sim.controllers.base import Api, View
 from fairlead.sim.controllers.statefulset_pods import is_ready
 from fairlead.sim.errors import StatusError, qualified
-from fairlead.sim.registry import REPLICATION_CONTROLLERS
+from fairlead.sim.kinds.registry import REPLICATION_CONTROLLERS
+from fairlead.sim.writes import subresources
 
 DELETION_TIMEOUT = timedelta(minutes=2)
 """How long a disrupted pod may take to be seen to go."""

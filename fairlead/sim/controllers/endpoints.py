@@ -31,9 +31,9 @@ from fairlead.sim.controllers.chosen import (
 from fairlead.sim.controllers.endpointslice_plan import Target
 from fairlead.sim.controllers.pod_control import is_of_ending_namespace
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import ENDPOINTS
-from fairlead.sim.store import Tree
+from fairlead.sim.kinds.registry import ENDPOINTS
 from fairlead.sim.verbs import Verbs
+from fairlead.sim.versions import Tree
 
 WORKERS = 5
 MOST_ADDRESSES = 1000

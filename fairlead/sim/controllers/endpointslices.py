@@ -40,9 +40,9 @@ from fairlead.sim.controllers.endpointslice_plan import (
 from fairlead.sim.controllers.pod_control import is_of_ending_namespace
 from fairlead.sim.controllers.replicas import owner_reference
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import ENDPOINT_SLICES, SERVICES
-from fairlead.sim.store import Tree
+from fairlead.sim.kinds.registry import ENDPOINT_SLICES, SERVICES
 from fairlead.sim.verbs import Verbs
+from fairlead.sim.versions import Tree
 
 WORKERS = 5
 FIRST_RETRY = 1.0

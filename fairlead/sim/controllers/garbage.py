@@ -21,9 +21,9 @@ from fairlead.kube.worker import work
 from fairlead.sim.controllers.base import ACCOUNTS, Api, Recorder, Stale, View, failed
 from fairlead.sim.controllers.owning import change_owners, release
 from fairlead.sim.errors import StatusError, quoted
-from fairlead.sim.registry import CORE_EVENTS, Kind
-from fairlead.sim.store import Head, Tree, Version
+from fairlead.sim.kinds.registry import CORE_EVENTS, Kind
 from fairlead.sim.verbs import Verbs
+from fairlead.sim.versions import Head, Tree, Version
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"

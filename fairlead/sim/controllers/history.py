@@ -26,7 +26,7 @@ from fairlead.sim.controllers.revisions import (
 )
 from fairlead.sim.controllers.statefulset_pods import Set, revision_of
 from fairlead.sim.errors import StatusError
-from fairlead.sim.store import Tree
+from fairlead.sim.versions import Tree
 
 
 class Chosen(msgspec.Struct, frozen=True):

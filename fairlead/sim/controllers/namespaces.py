@@ -20,9 +20,9 @@ from fairlead.kube.queue import Queue
 from fairlead.kube.worker import work
 from fairlead.sim.controllers.base import ACCOUNTS, Api, Stale, failed
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import NAMESPACES, PODS, Kind
-from fairlead.sim.store import Tree, Version, timestamp
+from fairlead.sim.kinds.registry import NAMESPACES, PODS, Kind
 from fairlead.sim.verbs import Verbs
+from fairlead.sim.versions import Tree, Version, timestamp
 
 FINALIZER = "kubernetes"
 WORKERS = 10

@@ -11,7 +11,7 @@ from fairlead.api.meta import LabelSelector, Meta, Resource
 from fairlead.kube.store import Named
 from fairlead.sim.controllers.base import Api, Stale
 from fairlead.sim.errors import StatusError
-from fairlead.sim.store import Head, Tree
+from fairlead.sim.versions import Head, Tree
 
 OWNER = "owner"
 """The index of a view that `owner_or_orphan` makes."""

@@ -9,7 +9,7 @@ from fairlead.api.core import PODS
 from fairlead.api.meta import Meta
 from fairlead.sim.controllers.base import Api, Expectations
 from fairlead.sim.errors import StatusError
-from fairlead.sim.store import Tree
+from fairlead.sim.versions import Tree
 
 _GONE = 404
 

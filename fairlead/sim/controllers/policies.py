@@ -12,12 +12,12 @@ from msgspec import Struct
 from fairlead.api.meta import Meta
 from fairlead.kube.queue import Queue
 from fairlead.kube.worker import work
+from fairlead.sim.admission.policies import PolicySpec
+from fairlead.sim.admission.policy_types import warnings_of
 from fairlead.sim.controllers.base import ACCOUNTS, Api, failed
-from fairlead.sim.policies import PolicySpec
-from fairlead.sim.policies_typed import warnings_of
-from fairlead.sim.registry import ADMISSION_POLICIES
-from fairlead.sim.store import Tree
+from fairlead.sim.kinds.registry import ADMISSION_POLICIES
 from fairlead.sim.verbs import Verbs
+from fairlead.sim.versions import Tree
 
 WORKERS = 5
 FIRST_RETRY, LONGEST_RETRY = 0.005, 1000.0

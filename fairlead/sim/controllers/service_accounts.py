@@ -16,7 +16,7 @@ from fairlead.kube.worker import work
 from fairlead.sim.controllers.base import ACCOUNTS, Api, failed
 from fairlead.sim.controllers.pod_control import is_of_ending_namespace
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS
+from fairlead.sim.kinds.registry import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS
 from fairlead.sim.verbs import Verbs
 
 ACCOUNT = "default"

@@ -49,8 +49,8 @@ from fairlead.sim.controllers.statefulset_pods import (
     volumes,
 )
 from fairlead.sim.errors import StatusError
-from fairlead.sim.store import Tree
 from fairlead.sim.verbs import Verbs
+from fairlead.sim.versions import Tree
 
 Key = tuple[str, str]
 

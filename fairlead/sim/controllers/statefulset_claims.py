@@ -17,8 +17,8 @@ from fairlead.sim.controllers.replicas import owner_reference
 from fairlead.sim.controllers.statefulset_pods import DELETE, Set, claim_name, ordinal_of_name
 from fairlead.sim.controllers.storage import Claim
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import CLAIMS
-from fairlead.sim.store import Tree
+from fairlead.sim.kinds.registry import CLAIMS
+from fairlead.sim.versions import Tree
 
 CONFLICT = "has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for"
 

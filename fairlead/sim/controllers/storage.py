@@ -8,7 +8,7 @@ from decimal import Decimal
 from msgspec import Struct
 
 from fairlead.api.meta import LabelSelector, Meta
-from fairlead.sim.rules_values import quantity
+from fairlead.sim.rules.values import quantity
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"

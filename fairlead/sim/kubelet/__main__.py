@@ -11,11 +11,11 @@ from pathlib import Path
 from fairlead.kube.client import Client
 from fairlead.kube.http import HttpTransport
 from fairlead.kube.kubeconfig import load
-from fairlead.sim.environmentd import Environments
 from fairlead.sim.kubelet.agent import LOOPBACK, Kubelet
 from fairlead.sim.kubelet.answers import answering
 from fairlead.sim.kubelet.programs import Programs
 from fairlead.sim.kubelet.serving import serve as serve_endpoints
+from fairlead.sim.standins.environmentd import Environments
 
 
 def main() -> None:

@@ -43,11 +43,11 @@ from fairlead.kube.informer import Change, Informer
 from fairlead.kube.queue import Queue
 from fairlead.kube.request import JSON, MERGE_PATCH, Request, create, get, patch, path_to
 from fairlead.kube.worker import work
-from fairlead.sim.behaviour import Behaviour, Defaults, Run, Shape, Wish, behaviour_of, turned, wanted
 from fairlead.sim.kubelet.pods import Pod, outline_of, shape_of, status_patch
 from fairlead.sim.kubelet.programs import Hosted, Programs
 from fairlead.sim.kubelet.telling import Telling
-from fairlead.sim.scheduling import Node, Wishes
+from fairlead.sim.pods.behaviour import Behaviour, Defaults, Run, Shape, Wish, behaviour_of, turned, wanted
+from fairlead.sim.pods.scheduling import Node, Wishes
 
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 

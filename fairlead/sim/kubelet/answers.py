@@ -20,8 +20,8 @@ from msgspec import Struct
 
 from fairlead.api.durations import parse_go
 from fairlead.kube.calls import Call, Reply
-from fairlead.sim.behaviour import HTTP
 from fairlead.sim.kubelet.programs import Exit, Hosted
+from fairlead.sim.pods.behaviour import HTTP
 
 EXAMPLE = '{"/ready": 503, "POST :8080/prepare": {"body": {"at": 1}, "delay": "2s"}}'
 _KEY = re.compile(r"(?:([A-Z]+) )?(?::(\d{1,5}))?(/\S*)")

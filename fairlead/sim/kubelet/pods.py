@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from fairlead.api.meta import Meta
-from fairlead.sim.behaviour import Shape
-from fairlead.sim.scheduling import Affinity
+from fairlead.sim.pods.behaviour import Shape
+from fairlead.sim.pods.scheduling import Affinity
 
 Tree = dict[str, object]
 

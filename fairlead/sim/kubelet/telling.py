@@ -12,10 +12,10 @@ from fairlead.api.core import PODS
 from fairlead.api.meta import Ref
 from fairlead.kube.client import Client
 from fairlead.kube.events import Recorder
-from fairlead.sim import behaviour
-from fairlead.sim.behaviour import PREFIX, Shape
 from fairlead.sim.kubelet import answers
 from fairlead.sim.kubelet.pods import Pod
+from fairlead.sim.pods import behaviour
+from fairlead.sim.pods.behaviour import PREFIX, Shape
 
 _STARTED = (Shape.RUNNING, Shape.READY)
 

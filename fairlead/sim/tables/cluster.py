@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.sim.store import Tree
 from fairlead.sim.tables.printing import (
     NAME,
     NONE,
@@ -24,6 +23,7 @@ from fairlead.sim.tables.printing import (
     since,
     text,
 )
+from fairlead.sim.versions import Tree
 
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLE = "kubernetes.io/role"

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fairlead.sim.store import Tree
 from fairlead.sim.tables.jsonpath import compiled
 from fairlead.sim.tables.printing import NAME, UNKNOWN, Cells, Column, Printer, moment_of, name_of, since
+from fairlead.sim.versions import Tree
 
 AGE: Tree = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 _WHOLE = 1e21

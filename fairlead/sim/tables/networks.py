@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.sim.store import Tree
 from fairlead.sim.tables.printing import (
     NONE,
     UNKNOWN,
@@ -21,6 +20,7 @@ from fairlead.sim.tables.printing import (
     selector,
     text,
 )
+from fairlead.sim.versions import Tree
 
 _MOST = 3
 _DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"

@@ -10,7 +10,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from fairlead.sim.store import Tree
 from fairlead.sim.tables.printing import (
     NONE,
     Cells,
@@ -27,6 +26,7 @@ from fairlead.sim.tables.printing import (
     since,
     text,
 )
+from fairlead.sim.versions import Tree
 
 _LOST = "NodeLost"
 _GATED = "SchedulingGated"

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from fairlead.kube import clock
-from fairlead.sim.store import Tree
+from fairlead.sim.versions import Tree
 
 NONE = "<none>"
 UNSET = "<unset>"

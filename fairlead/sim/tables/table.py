@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairlead.sim import views
 from fairlead.sim.errors import bad_request, wrong
-from fairlead.sim.registry import Kind
-from fairlead.sim.store import Tree
+from fairlead.sim.kinds import views
+from fairlead.sim.kinds.registry import Kind
 from fairlead.sim.tables import cluster, networks, pods, workloads
 from fairlead.sim.tables.printing import Printer
+from fairlead.sim.versions import Tree
 
 METADATA, OBJECT, NOTHING = "Metadata", "Object", "None"
 """What a row carries of its object."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.kube import clock
-from fairlead.sim.store import Tree
 from fairlead.sim.tables.printing import (
     NAME,
     NONE,
@@ -30,6 +29,7 @@ from fairlead.sim.tables.printing import (
     since,
     text,
 )
+from fairlead.sim.versions import Tree
 
 _COUNTS = ("spec", "replicas"), ("status", "replicas"), ("status", "readyReplicas")
 _DAEMON_COUNTS = (

@@ -17,7 +17,7 @@ from msgspec import Struct
 from fairlead.kube.calls import Call, Reply
 from fairlead.kube.request import Request, place_of
 from fairlead.sim.record import Entry
-from fairlead.sim.store import Tree
+from fairlead.sim.versions import Tree
 from tests.chaos.doing import doing
 from tests.chaos.environments.facts import IMMEDIATELY, MANUALLY, NIL, Fact, fact_of, generated, public
 from tests.chaos.judge import Asked, Judge

@@ -17,7 +17,7 @@ import pytest
 
 from fairlead.api.apps import STATEFULSETS
 from fairlead.api.environments import ENVIRONMENT_CHILDREN, MATERIALIZES
-from fairlead.sim.store import Tree
+from fairlead.sim.versions import Tree
 from tests.chaos.environments.facts import IMMEDIATELY, MANUALLY
 from tests.chaos.environments.world import EnvironmentSetting, EnvironmentWorld
 from tests.chaos.steps import killed_at

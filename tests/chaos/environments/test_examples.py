@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from fairlead.kube.faults import Fault
-from fairlead.sim.behaviour import CRASH_AFTER, HOLD
-from fairlead.sim.environmentd_rules import CATCH_UP, FAIL, PROMOTE_TAKES
+from fairlead.sim.pods.behaviour import CRASH_AFTER, HOLD
+from fairlead.sim.standins.environmentd_rules import CATCH_UP, FAIL, PROMOTE_TAKES
 from tests.chaos.environments.facts import IMAGES, MANUALLY
 from tests.chaos.environments.steps import (
     Approve,

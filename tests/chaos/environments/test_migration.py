@@ -10,7 +10,7 @@ import pytest
 from fairlead.api.meta import Ref
 from fairlead.kube import request
 from fairlead.manifests.environments.definitions import materializes
-from fairlead.sim.store import Tree
+from fairlead.sim.versions import Tree
 from tests.chaos.environments.facts import IMAGES, Fact
 from tests.chaos.environments.world import DEFINITION, DEFINITIONS, OLD, EnvironmentSetting, EnvironmentWorld
 from tests.chaos.steps import killed_at

@@ -39,8 +39,8 @@ from fairlead.kube import request
 from fairlead.kube.election import Election
 from fairlead.kube.faults import Fault
 from fairlead.kube.request import MERGE_PATCH, Request
-from fairlead.sim.behaviour import HOLD
-from fairlead.sim.environmentd_rules import CATCH_UP, PROMOTE_TAKES
+from fairlead.sim.pods.behaviour import HOLD
+from fairlead.sim.standins.environmentd_rules import CATCH_UP, PROMOTE_TAKES
 from tests.chaos.environments.facts import IMAGES, IMMEDIATELY, MANUALLY
 from tests.chaos.environments.steps import FLAGS, MEANS, OtherFlags
 from tests.chaos.environments.world import EnvironmentSetting, EnvironmentWorld

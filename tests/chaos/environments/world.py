@@ -24,16 +24,16 @@ from fairlead.kube.calls import Call, NoReply, Reply
 from fairlead.kube.client import Client
 from fairlead.kube.errors import TransportError
 from fairlead.kube.request import MERGE_PATCH, Request, Response
-from fairlead.sim.access import insider, master
-from fairlead.sim.environmentd import Environments
-from fairlead.sim.environmentd_rules import FAIL, PASSWORD
-from fairlead.sim.environmentd_rules import PREFIX as ENVIRONMENTD
+from fairlead.sim.access.rights import insider, master
 from fairlead.sim.errors import StatusError
 from fairlead.sim.kubelet import Kubelet
 from fairlead.sim.kubelet.programs import Exit, Hosted, Program, Programs
 from fairlead.sim.record import Entry
-from fairlead.sim.store import Tree
+from fairlead.sim.standins.environmentd import Environments
+from fairlead.sim.standins.environmentd_rules import FAIL, PASSWORD
+from fairlead.sim.standins.environmentd_rules import PREFIX as ENVIRONMENTD
 from fairlead.sim.time import Draws
+from fairlead.sim.versions import Tree
 from tests.chaos.doing import doing, in_passes
 from tests.chaos.environments.facts import IMAGES, MANUALLY, Fact, generated
 from tests.chaos.environments.referee import Referee

@@ -14,7 +14,7 @@ from fairlead.kube import clock
 from fairlead.kube.client import Client
 from fairlead.kube.errors import ApiError, NotFound
 from fairlead.kube.request import JSON, MERGE_PATCH, Request, create, delete, patch, path_of
-from fairlead.sim.registry import CLAIMS, DISRUPTION_BUDGETS, NODES
+from fairlead.sim.kinds.registry import CLAIMS, DISRUPTION_BUDGETS, NODES
 from tests.e2e.history import History, Tree
 from tests.sim.controllers.telling import KINDS, SETS, Line, is_ready, lines_of, node_of
 

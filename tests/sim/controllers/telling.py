@@ -36,7 +36,7 @@ from fairlead.api.meta import Resource
 from fairlead.sim.controllers.deployment_plan import REVISION
 from fairlead.sim.controllers.replicas import TEMPLATE_HASH
 from fairlead.sim.controllers.revisions import CONTROLLER_REVISIONS, HASH_LABEL
-from fairlead.sim.registry import CLAIMS, DAEMON_SETS, DISRUPTION_BUDGETS
+from fairlead.sim.kinds.registry import CLAIMS, DAEMON_SETS, DISRUPTION_BUDGETS
 from tests.e2e.history import Event, Tree
 
 SETS = {"da": DAEMON_SETS, "rs": REPLICASETS, "st": STATEFULSETS, "de": DEPLOYMENTS}

@@ -10,8 +10,8 @@ from fairlead.api.core import PODS
 from fairlead.api.meta import Resource
 from fairlead.sim.controllers.claims import OURS
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import CLAIMS, CORE_EVENTS, NODES, STORAGE_CLASSES, VOLUMES
-from fairlead.sim.store import Tree
+from fairlead.sim.kinds.registry import CLAIMS, CORE_EVENTS, NODES, STORAGE_CLASSES, VOLUMES
+from fairlead.sim.versions import Tree
 from tests.sim.controllers.world import NAMESPACE, World, play
 
 SEEDS = range(8)

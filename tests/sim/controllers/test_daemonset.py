@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from fairlead.api.apps import REVISION_LABEL
-from fairlead.sim.registry import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
-from fairlead.sim.store import Tree
+from fairlead.sim.kinds.registry import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
+from fairlead.sim.versions import Tree
 from tests.sim.controllers.world import World, play, with_image
 
 

@@ -23,7 +23,7 @@ from fairlead.sim.controllers.daemonset_pods import (
     new_pod,
     wishes_of,
 )
-from fairlead.sim.scheduling import (
+from fairlead.sim.pods.scheduling import (
     Affinity,
     Node,
     NodeAffinity,

@@ -15,8 +15,8 @@ from fairlead.kube import clock
 from fairlead.sim.controllers.pods import Pod, PodAnnotations, PodMeta, PodSpec, PodStatus, Restarts, Sidecar
 from fairlead.sim.controllers.replicas import doomed
 from fairlead.sim.errors import forbidden
-from fairlead.sim.registry import PODS
-from fairlead.sim.store import Tree
+from fairlead.sim.kinds.registry import PODS
+from fairlead.sim.versions import Tree
 from tests.sim.controllers.world import NAMESPACE, World, play, with_image
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)

@@ -13,7 +13,7 @@ import pytest
 
 from fairlead.api.meta import Resource
 from fairlead.sim.controllers.disruption import DisruptionController
-from fairlead.sim.registry import (
+from fairlead.sim.kinds.registry import (
     DAEMON_SETS,
     DEFINITIONS,
     DEPLOYMENTS,
@@ -22,8 +22,8 @@ from fairlead.sim.registry import (
     REPLICA_SETS,
     STATEFUL_SETS,
 )
-from fairlead.sim.store import Tree
 from fairlead.sim.time import run
+from fairlead.sim.versions import Tree
 from tests.sim.controllers.world import LAG, World
 
 TEAMS = Resource("test.example", "v1", "teams", "Team")

@@ -25,7 +25,7 @@ from fairlead.sim.controllers.endpointslice_plan import (
     plan,
     ports_of,
 )
-from fairlead.sim.registry import CORE_EVENTS, ENDPOINT_SLICES, ENDPOINTS, NODES
+from fairlead.sim.kinds.registry import CORE_EVENTS, ENDPOINT_SLICES, ENDPOINTS, NODES
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.sim.controllers.world import NAMESPACE, World, play

@@ -6,8 +6,8 @@ import pytest
 
 from fairlead.sim.controllers.service_accounts import CERTIFICATES
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import CONFIG_MAPS, CORE_EVENTS, NODES, PODS, SECRETS, STATEFUL_SETS
-from fairlead.sim.store import Tree
+from fairlead.sim.kinds.registry import CONFIG_MAPS, CORE_EVENTS, NODES, PODS, SECRETS, STATEFUL_SETS
+from fairlead.sim.versions import Tree
 from tests.sim.controllers.world import NAMESPACE, TESTER, World, a_set_tree, play
 
 SEEDS = range(10)

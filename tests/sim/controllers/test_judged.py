@@ -10,8 +10,8 @@ import pytest
 from fairlead.api.apps import DEPLOYMENTS, REPLICASETS
 from fairlead.api.meta import Resource
 from fairlead.sim.errors import StatusError
-from fairlead.sim.registry import ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, CONFIG_MAPS, PODS, STATEFUL_SETS
-from fairlead.sim.store import Tree
+from fairlead.sim.kinds.registry import ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, CONFIG_MAPS, PODS, STATEFUL_SETS
+from fairlead.sim.versions import Tree
 from tests.sim.controllers.world import NAMESPACE, World, play
 from tests.sim.scripts import refused
 

@@ -12,9 +12,9 @@ from fairlead.api.meta import Ref, Resource
 from fairlead.kube.errors import ApiError
 from fairlead.kube.request import JSON, MERGE_PATCH, Request, patch, path_of
 from fairlead.sim.controllers.namespaces import Left, conditions_of
-from fairlead.sim.registry import CONFIG_MAPS, DEFINITIONS, NAMESPACES, NODES
-from fairlead.sim.store import Tree
+from fairlead.sim.kinds.registry import CONFIG_MAPS, DEFINITIONS, NAMESPACES, NODES
 from fairlead.sim.time import run
+from fairlead.sim.versions import Tree
 from tests.e2e.clusters import Site, everywhere, neighbour
 from tests.sim.controllers.world import TESTER, World, play
 from tests.sim.trees import a_map, a_pod

@@ -10,7 +10,7 @@ from fairlead.api.meta import Ref, Resource
 from fairlead.kube.request import MERGE_PATCH, Request, patch, path_of
 from fairlead.sim.cluster import NOBODY, Cluster
 from fairlead.sim.controllers.service_accounts import CERTIFICATES, DESCRIPTION
-from fairlead.sim.registry import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS
+from fairlead.sim.kinds.registry import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS
 from fairlead.sim.time import run
 from tests.e2e.clusters import Site, everywhere
 from tests.sim.controllers.world import TESTER, World, play

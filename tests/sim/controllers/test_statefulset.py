@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fairlead.sim.controllers.revisions import hash_of, patch_of
-from fairlead.sim.registry import CONTROLLER_REVISIONS, NAMESPACES, PODS, STATEFUL_SETS
+from fairlead.sim.kinds.registry import CONTROLLER_REVISIONS, NAMESPACES, PODS, STATEFUL_SETS
 from tests.sim.controllers.world import World, a_set_tree, play, with_image
 
 SEEDS = range(20)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.sim.registry import CLAIMS, PODS, STATEFUL_SETS
-from fairlead.sim.store import Tree
+from fairlead.sim.kinds.registry import CLAIMS, PODS, STATEFUL_SETS
+from fairlead.sim.versions import Tree
 from tests.sim.controllers.world import World, a_set_tree, play
 
 SPEC = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}

@@ -12,9 +12,9 @@ from fairlead.api.meta import Resource
 from fairlead.kube import clock
 from fairlead.kube.request import MERGE_PATCH
 from fairlead.sim.cluster import Cluster
-from fairlead.sim.registry import CONTROLLER_REVISIONS, CORE_EVENTS, PODS, STATEFUL_SETS
-from fairlead.sim.store import Author, Event, Tree
+from fairlead.sim.kinds.registry import CONTROLLER_REVISIONS, CORE_EVENTS, PODS, STATEFUL_SETS
 from fairlead.sim.time import run
+from fairlead.sim.versions import Author, Event, Tree
 
 NAMESPACE = "default"
 TESTER = "tester"

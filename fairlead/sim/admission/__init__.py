@@ -1,0 +1,1 @@
+"""What webhooks and policies have to say about a write."""

@@ -1,0 +1,1 @@
+"""Who owns which fields, and how an applied configuration is merged with an object."""

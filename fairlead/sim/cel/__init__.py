@@ -1,0 +1,1 @@
+"""Expressions in CEL: read, checked against types, priced, evaluated."""

@@ -1,0 +1,1 @@
+"""What the server fills in where an object says nothing."""

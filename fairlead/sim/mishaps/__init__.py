@@ -1,0 +1,1 @@
+"""What goes wrong by order: a language for it, and those who carry it out."""

@@ -1,0 +1,1 @@
+"""From a request to its answer: paths, parameters, lists, watches, forms."""

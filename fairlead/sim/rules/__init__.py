@@ -1,0 +1,1 @@
+"""Which objects of built-in kinds are refused, and what is warned of."""

@@ -1,0 +1,1 @@
+"""Controllers and services of others that the five contracts count on, as far as they count on them."""

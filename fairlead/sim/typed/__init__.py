@@ -1,0 +1,1 @@
+"""Trees of built-in kinds as Go's types read and write them."""

@@ -1,0 +1,1 @@
+"""From a wish to a stored version: patches, parts of objects, admission, deletion."""

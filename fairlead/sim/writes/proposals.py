@@ -1,0 +1,60 @@
+"""What a write makes of an object before anybody is asked about it, and who owns its fields then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fairlead.sim.apply import applying, tracking
+from fairlead.sim.apply.managers import Manager
+from fairlead.sim.apply.tracking import Entries, Subject
+from fairlead.sim.bodies.equality import identical
+from fairlead.sim.defaults import filling as defaults
+from fairlead.sim.definitions.converting import Converting, copied
+from fairlead.sim.versions import Tree, Version
+from fairlead.sim.writes.parts import Part
+
+Change = Callable[[Version, Tree], Tree]
+"""From an object, as a version and as the tree that clients see, to the tree that it shall be."""
+
+
+def first_entries(part: Part, sent: Tree, new: Tree, manager: Manager, *, applied: bool) -> Converting[Entries]:
+    """Who owns what of a new object."""
+    subject = Subject(part.kind)
+    if applied:
+        return (yield from applying.applied_new(manager, subject, sent))
+    return (yield from tracking.created(manager, subject, _decoded(part, new), _said(part, sent)))
+
+
+def proposed(
+    part: Part, old: Version, before: Tree, change: Change | Tree, manager: Manager | None
+) -> Converting[tuple[Tree, Tree, Entries]]:
+    """What shall become of what is seen of the object, the object that comes of it, and who owns it then."""
+    seen, subject = part.seen(copied(before)), Subject(part.kind, part.subresource)
+    if isinstance(change, dict):
+        assert manager is not None  # noqa: S101  nobody applies without a name
+        applying.check(subject, change)
+        sent, entries = yield from applying.apply(manager, subject, before, seen, change)
+        if part.kind.custom is not None and identical(sent, tracking.bare(seen)):
+            return sent, copied(before), entries  # nothing is decoded, so no default is filled in
+        return sent, part.accepted(before, sent, applied=change), entries
+    sent = change(old, seen)
+    new, entries = part.accepted(before, sent), tracking.entries_of(before)
+    said = _said(part, sent)
+    is_owned = bool(entries or said)
+    if manager is None or not is_owned:
+        return sent, new, entries
+    decoded = part.complete(sent) if part.subresource == "scale" else _decoded(part, new)
+    return sent, new, (yield from tracking.changed(manager, subject, before, (seen, decoded), said))
+
+
+def _said(part: Part, sent: Tree) -> object:
+    """The entries that a write sends along; of a custom resource an empty list of them says nothing."""
+    said = (sent.get("metadata") or {}).get("managedFields")
+    return None if part.kind.custom is not None and said == [] else said
+
+
+def _decoded(part: Part, new: Tree) -> Tree:
+    """What clients would see of a tree that was taken in, before anything is decided about it."""
+    tree = copied(new)
+    defaults.fill(tree)
+    return part.seen(tree)
