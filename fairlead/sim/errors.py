@@ -130,12 +130,15 @@ def precondition(resource: Resource, name: str, field: str, wanted: str, found: 
     return StatusError(409, "Conflict", message, _details(resource.group, resource.kind, name))
 
 
-def uid_precondition(resource: Resource, namespace: str, name: str, wanted: str, found: str) -> StatusError:
-    """A replacement that carries the UID of another incarnation."""
+def uid_precondition(
+    resource: Resource, namespace: str, name: str, wanted: str, found: str, *, dry_run: bool
+) -> StatusError:
+    """A replacement that carries the UID of another incarnation; a dry run does not reach the store, nor its prefix."""
     prefix = _STORED_UNDER.get(resource.plural, resource.plural)
     if resource.group == "apiextensions.k8s.io" or ("." in resource.group and not resource.group.endswith(".k8s.io")):
         prefix = f"{resource.group}/{resource.plural}"
-    key = "/registry/" + "/".join(part for part in (prefix, namespace, name) if part)
+    root = "" if dry_run else "/registry"
+    key = root + "".join(f"/{part}" for part in (prefix, namespace, name) if part)
     why = (
         f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
         f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"

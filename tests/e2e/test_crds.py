@@ -300,7 +300,8 @@ async def test_a_deleted_definition_takes_its_objects_and_its_resource_along(sit
 
         await site.until(only_the_held_one_is_left, every=0.1)
         refused = await shop.send("POST", shop.at(), a_widget("late"))
-        await shop.send("PATCH", shop.at("held"), {"metadata": {"finalizers": None}}, kind=MERGE)
+        freed = await shop.send("PATCH", shop.at("held"), {"metadata": {"finalizers": None}}, kind=MERGE)
+        assert freed.status == 200, freed.body
         await site.until(lambda: NAME not in site.history.objects(CUSTOM_RESOURCES))
 
         async def is_gone() -> bool:

@@ -12,10 +12,11 @@ import yaml
 
 from fairlead.kube.request import MERGE_PATCH, Request, Response, Transport, path_of
 from fairlead.sim.kinds.registry import KINDS
-from tests.e2e import readings
+from tests.e2e import reading_gadgets, reading_objects, readings
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.definitions import tree_of
-from tests.e2e.readings import GROUPS, MAPS, PARTIAL, PARTIALS, PODS, TABLE, Tree
+from tests.e2e.reading_objects import Tree
+from tests.e2e.readings import GROUPS, MAPS, PARTIAL, PARTIALS, PODS, TABLE
 from tests.e2e.twins import Twins, twins
 
 _AGE = re.compile(r"(<invalid>|\d+[smhdy](\d+[smhd])?)( ago\))?")
@@ -63,9 +64,9 @@ def a_read(path: str, query: str = "", accept: str = "", method: str = "GET") ->
 
 async def filled(pair: Twins) -> Twins:
     """Both clusters with every example."""
-    for said, tree, status in readings.OBJECTS:
-        resource = readings.kind_named(said).resource
-        made = readings.in_namespace(tree, pair.namespace)
+    for said, tree, status in reading_objects.OBJECTS:
+        resource = reading_objects.kind_named(said).resource
+        made = reading_objects.in_namespace(tree, pair.namespace)
         body = msgspec.json.encode({"apiVersion": resource.api_version, "kind": resource.kind} | made)
         place = pair.namespace if resource.namespaced else ""
         for answer in await pair.send(Request("POST", path_of(resource, place), (), body, "application/json")):
@@ -80,10 +81,10 @@ async def filled(pair: Twins) -> Twins:
 
 async def emptied(pair: Twins) -> None:
     """What lies in no namespace is left to nobody else."""
-    for said, tree, _ in readings.OBJECTS:
-        resource = readings.kind_named(said).resource
+    for said, tree, _ in reading_objects.OBJECTS:
+        resource = reading_objects.kind_named(said).resource
         if not resource.namespaced:
-            name = readings.in_namespace(tree["metadata"]["name"], pair.namespace)
+            name = reading_objects.in_namespace(tree["metadata"]["name"], pair.namespace)
             await pair.theirs.send(Request("DELETE", path_of(resource, name=name)))
 
 
@@ -132,7 +133,9 @@ async def test_tables_metadata_and_selectors_are_the_same(site: Site) -> None:
         ]
         objects = [
             path_of(resource, site.namespace if resource.namespaced else "", _placed(tree["metadata"]["name"], pair))
-            for resource, tree in ((readings.kind_named(said).resource, tree) for said, tree, _ in readings.OBJECTS)
+            for resource, tree in (
+                (reading_objects.kind_named(said).resource, tree) for said, tree, _ in reading_objects.OBJECTS
+            )
         ]
         requests = [
             *(a_read(path, accept=accept) for path, _ in collections for accept in (TABLE, PARTIALS)),
@@ -146,7 +149,7 @@ async def test_tables_metadata_and_selectors_are_the_same(site: Site) -> None:
             *(
                 a_read(f"/apis/autoscaling/{version}/namespaces/{{ns}}/horizontalpodautoscalers/{name}")
                 for version in ("v1", "v2")
-                for name in readings.AUTOSCALERS
+                for name in reading_objects.AUTOSCALERS
             ),
             a_read(MAPS, "labelSelector=none", PARTIALS, "DELETE"),
             a_read(MAPS, "labelSelector=none", "", "DELETE"),
@@ -232,30 +235,36 @@ async def described(transport: Transport, request: Request) -> Any:
 
 @everywhere(controllers=False, on=("real",))
 async def test_custom_resources_are_read_alike(site: Site) -> None:
-    async with twins(site, readings.DEFINITION) as pair:
-        for name, spec in readings.GADGET_SPECS.items():
+    async with twins(site, reading_gadgets.DEFINITION) as pair:
+        for name, spec in reading_gadgets.GADGET_SPECS.items():
             tree = {"apiVersion": "reading.example.com/v1", "kind": "Gadget", "metadata": {"name": name}, "spec": spec}
             sent_body = msgspec.json.encode(tree)
-            place = _placed(readings.GADGETS, pair)
+            place = _placed(reading_gadgets.GADGETS, pair)
             for answer in await pair.send(Request("POST", place, (), sent_body, "application/json")):
                 assert answer.status == 201, answer.body
-        status = msgspec.json.encode({"status": readings.GADGET_STATUS})
+        status = msgspec.json.encode({"status": reading_gadgets.GADGET_STATUS})
         await pair.send(Request("PATCH", f"{place}/one/status", (), status, MERGE_PATCH))
         requests = [
-            *(a_read(readings.GADGETS, accept=each) for each in readings.ACCEPTED),
-            *(a_read(f"{readings.GADGETS}/one", accept=each) for each in readings.ACCEPTED),
-            a_read(readings.OLDER_GADGETS, accept=TABLE),
-            a_read(f"{readings.GADGETS}/one/scale", accept=TABLE),
+            *(a_read(reading_gadgets.GADGETS, accept=each) for each in readings.ACCEPTED),
+            *(a_read(f"{reading_gadgets.GADGETS}/one", accept=each) for each in readings.ACCEPTED),
+            a_read(reading_gadgets.OLDER_GADGETS, accept=TABLE),
+            a_read(f"{reading_gadgets.GADGETS}/one/scale", accept=TABLE),
             *(a_read(path) for path in ("/apis/reading.example.com", "/apis/reading.example.com/v1")),
             *(a_read(path) for path in ("/apis/reading.example.com/v2", "/apis/reading.example.com/v1beta1")),
         ]
         lists = [
-            *by_fields(pair, readings.GADGETS, readings.GADGET_FIELDS),
-            *by_fields(pair, readings.OLDER_GADGETS, ["spec.s=x", "foo=x"]),
-            *(a_read(readings.GADGETS, each) for each in ("limit=1", "resourceVersion=x", "labelSelector=a%20b")),
+            *by_fields(pair, reading_gadgets.GADGETS, reading_gadgets.GADGET_FIELDS),
+            *by_fields(pair, reading_gadgets.OLDER_GADGETS, ["spec.s=x", "foo=x"]),
+            *(
+                a_read(reading_gadgets.GADGETS, each)
+                for each in ("limit=1", "resourceVersion=x", "labelSelector=a%20b")
+            ),
         ]
         watches = [
-            *(a_read(readings.GADGETS, f"watch=1&{readings.WATCH_OPTIONS[9]}", each) for each in ("", TABLE, PARTIAL)),
+            *(
+                a_read(reading_gadgets.GADGETS, f"watch=1&{readings.WATCH_OPTIONS[9]}", each)
+                for each in ("", TABLE, PARTIAL)
+            ),
             a_read("/apis/reading.example.com/v1/watch/namespaces/{ns}/gadgets"),
         ]
 
@@ -307,7 +316,7 @@ async def written(transport: Transport, request: Request) -> Any:
 
 @everywhere(controllers=False, on=("real",))
 async def test_openapi_outlines_the_same_requests_and_fields(site: Site) -> None:
-    async with twins(site, readings.DEFINITION) as pair:
+    async with twins(site, reading_gadgets.DEFINITION) as pair:
         await site.until(lambda: _is_published(pair), every=0.1)
         names = ("apps/v1", "autoscaling/v2", "policy/v1", "coordination.k8s.io/v1", "reading.example.com/v1")
 

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
 from typing import Any, TypeAlias
 
 import msgspec
@@ -22,7 +22,7 @@ from msgspec import Struct
 from fairlead.sim.versions import Tree
 
 MARK = b"k8s\x00"
-_TABLE = Path(__file__).parent / "data" / "wire.json"
+_TABLE = files("fairlead.sim").joinpath("data/wire.json")
 _LENGTHS = {1: 8, 5: 4}
 _BITS = 64
 _META = "meta.k8s.io/v1"

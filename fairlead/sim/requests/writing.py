@@ -142,7 +142,7 @@ class Writing:
             sent = _placed(target, examine(bodies.object_in(request, expected)))
             _name_owners_once(sent, clerk.warnings)
             if subresource == "scale":
-                self._same_uid(target, sent)
+                self._same_uid(target, sent, dry_run=wish["dry_run"])
             write = writes.update(*place, sent, subresource=subresource, manager=manager, **wish)
         creates = (
             not existed
@@ -159,12 +159,12 @@ class Writing:
             return write
         return self._escalation.guarded(write, clerk.user, target.kind, target.namespace, target.name)
 
-    def _same_uid(self, target: Target, scale: Tree) -> None:
+    def _same_uid(self, target: Target, scale: Tree, *, dry_run: bool) -> None:
         """A Scale that carries a UID replaces that of the same object only."""
         resource, place = target.kind.resource, (target.namespace, target.name)
         found, wanted = self._verbs.store.table(target.kind.storage).live.get(place), scale["metadata"].get("uid")
         if found is not None and wanted and wanted != found.head.uid:
-            raise uid_precondition(resource, *place, wanted, found.head.uid)
+            raise uid_precondition(resource, *place, wanted, found.head.uid, dry_run=dry_run)
 
     async def delete(self, target: Target, request: Request, clerk: Clerk) -> tuple[int, Tree | bytes]:
         """The code of the answer, and the object or that it is gone."""

@@ -218,7 +218,7 @@ class Writes:
         def replaced(old: Version, _shown: Tree) -> Tree:
             if wanted and wanted != old.head.uid and subresource != "scale":
                 same_name(tree, name)
-                raise uid_precondition(kind.resource, namespace, name, wanted, old.head.uid)
+                raise uid_precondition(kind.resource, namespace, name, wanted, old.head.uid, dry_run=dry_run)
             return tree
 
         if (namespace, name) not in self._table(kind).live and subresource != "scale":
@@ -228,7 +228,7 @@ class Writes:
                 wish = _Wish(Author(user, "update", subresource), dry_run, manager)
                 return (yield from self._changed(part, wish, replaced))
             if wanted:  # also where there is nothing yet: what is not there has no UID
-                raise uid_precondition(kind.resource, namespace, name, wanted, "")
+                raise uid_precondition(kind.resource, namespace, name, wanted, "", dry_run=dry_run)
             fresh = tree | {"metadata": _unversioned(tree.get("metadata") or {})}
             try:
                 return (yield from self.create(resource, namespace, fresh, user=user, dry_run=dry_run, manager=manager))
