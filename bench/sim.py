@@ -34,10 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.sim", description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="small cases, to see that everything runs")
     parser.add_argument("--turnover", type=int, metavar="PODS", help="one run, its figures as JSON")
+    parser.add_argument("--digest", action="store_true", help="with --turnover: tell the digest of all writes as well")
     parser.add_argument("--zones", type=int, metavar="GROUPS", help="one run with the operator, its figures as JSON")
     wishes = parser.parse_args(arguments)
     if wishes.turnover:
-        print(msgspec.json.encode(turnover.run(wishes.turnover, SEED)).decode())
+        print(msgspec.json.encode(turnover.run(wishes.turnover, SEED, digested=wishes.digest)).decode())
         return 0
     if wishes.zones:
         print(msgspec.json.encode(zones_within.run(wishes.zones, SEED)).decode())
@@ -49,7 +50,7 @@ def _all(*, quick: bool) -> int:
     sizes = (QUICK,) if quick else tuple(RATES)
     turned = [_turned(pods) for pods in sizes]
     operated = msgspec.json.decode(_own("--zones", "3" if quick else "30"), type=zones_within.Figures)
-    twice = [_turned(QUICK, hash_seed=seed).digest for seed in ("1", "2")]
+    twice = [_turned(QUICK, "--digest", hash_seed=seed).digest for seed in ("1", "2")]
     starts = [opened.measure() for _ in range(1 if quick else STARTS)]
     ready = statistics.median(each.ready for each in starts)
     python = statistics.median(each.python for each in starts)
@@ -106,8 +107,8 @@ def _checks(figures: turnover.Figures) -> list[Check]:
     return found
 
 
-def _turned(pods: int, *, hash_seed: str = "0") -> turnover.Figures:
-    return msgspec.json.decode(_own("--turnover", str(pods), hash_seed=hash_seed), type=turnover.Figures)
+def _turned(pods: int, *wishes: str, hash_seed: str = "0") -> turnover.Figures:
+    return msgspec.json.decode(_own("--turnover", str(pods), *wishes, hash_seed=hash_seed), type=turnover.Figures)
 
 
 def _own(*arguments: str, hash_seed: str = "0") -> bytes:

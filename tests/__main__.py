@@ -26,7 +26,10 @@ LINT = (
 )
 
 
-BESIDE = (("-m", "real", "-k", "test_zones"), ("-m", "real", "-k", "not test_zones"))
+BESIDE = tuple(
+    ("-m", "real", "-k", which)
+    for which in ("test_zones or test_environment", "not test_zones and not test_environment")
+)
 """Each with control planes of its own; together they are all tests on one."""
 
 

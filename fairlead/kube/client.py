@@ -185,14 +185,13 @@ class Client:
             self._gate()
 
     async def _send(self, request: Request, deadline: float) -> Response:
+        if self._observe is None and self._is_prompt():
+            return await self._transport.send(request)
         started = monotonic()
         status: int | None = None
         try:
-            if self._is_prompt():
+            async with asyncio.timeout_at(deadline):
                 response = await self._transport.send(request)
-            else:
-                async with asyncio.timeout_at(deadline):
-                    response = await self._transport.send(request)
             status = response.status
             return response
         finally:

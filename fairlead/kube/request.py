@@ -6,6 +6,7 @@ fault layer are interchangeable behind it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
@@ -21,6 +22,7 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
+_PLAIN = re.compile(r"[A-Za-z0-9_.~-]*")
 
 
 class Request(Struct, frozen=True):
@@ -118,13 +120,18 @@ def path_of(resource: Resource, namespace: str = "", name: str = "", subresource
     prefix = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
     parts = [prefix]
     if resource.namespaced and namespace:
-        parts += ["namespaces", quote(namespace, safe="")]
+        parts += ["namespaces", _quoted(namespace)]
     parts.append(resource.plural)
     if name:
-        parts.append(quote(name, safe=""))
+        parts.append(_quoted(name))
     if subresource:
         parts.append(subresource)
     return "/".join(parts)
+
+
+def _quoted(name: str) -> str:
+    """As a part of a path; most names need no quoting, and finding that out is quicker."""
+    return name if _PLAIN.fullmatch(name) else quote(name, safe="")
 
 
 def path_to(ref: Ref, subresource: str = "") -> str:

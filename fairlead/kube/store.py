@@ -117,20 +117,24 @@ class Store(Generic[P]):
         """All objects, ordered by namespace and name."""
         return self._everything.all()
 
-    def put(self, item: P) -> P | None:
-        """Holds the object instead of what had its name; answers with what had it."""
-        key = key_of(item)
+    def put(self, item: P, key: Key | None = None) -> P | None:
+        """Holds the object instead of what had its name; answers with what had it.
+
+        Who has the key of the object gives it, so that it is not held twice.
+        """
+        key = key or key_of(item)
         old = self._everything.objects.get(key)
         self._everything.put(key, item)
         for name, index in self._indexes.items():
-            values = dict.fromkeys(index(item))
-            if old is not None:
-                self._take_from(name, (value for value in index(old) if value not in values), key)
+            values = tuple(index(item))
+            if old is not None and (before := tuple(index(old))) != values:
+                self._take_from(name, (value for value in before if value not in values), key)
             shelves = self._shelves[name]
             for value in values:
-                if value not in shelves:
-                    shelves[value] = _Shelf()
-                shelves[value].put(key, item)
+                shelf = shelves.get(value)
+                if shelf is None:
+                    shelf = shelves[value] = _Shelf()
+                shelf.put(key, item)
         return old
 
     def remove(self, namespace: str, name: str) -> P | None:

@@ -15,7 +15,20 @@ from fairlead.api.meta import Resource
 from fairlead.kube import clock
 from fairlead.sim.errors import expired, too_large_version
 from fairlead.sim.time import Draws
-from fairlead.sim.versions import Author, Event, Head, Key, Match, Tree, Version, encode, restamped, restored, stamped
+from fairlead.sim.versions import (
+    Author,
+    Event,
+    Head,
+    Key,
+    Match,
+    Parted,
+    Tree,
+    Version,
+    encode,
+    restamped,
+    restored,
+    stamped,
+)
 from fairlead.sim.watchers import Watcher
 
 HISTORY, HISTORY_BYTES = 20_000, 32_000_000
@@ -54,17 +67,18 @@ class Table:
         self._publish(Event("ADDED" if old is None else "MODIFIED", revision, new, old), author)
         return new
 
-    def born(self, key: Key, head: Head, body: bytes, author: Author) -> Version:
+    def born(self, key: Key, head: Head, body: bytes | Parted, author: Author) -> Version:
         """Stores a body as the first version of an object; it gets the new resource version."""
         return self._put(None, key, head, body, author)
 
-    def rewrite(self, old: Version, head: Head, body: bytes, author: Author) -> Version:
+    def rewrite(self, old: Version, head: Head, body: bytes | Parted, author: Author) -> Version:
         """Stores a body as the newest version of the object; it gets the new resource version."""
         return self._put(old, old.key, head, body, author)
 
-    def _put(self, old: Version | None, key: Key, head: Head, body: bytes, author: Author) -> Version:
+    def _put(self, old: Version | None, key: Key, head: Head, body: bytes | Parted, author: Author) -> Version:
         revision = self._store.advance()
-        new = self.live[key] = Version(key, revision, head, stamped(body, revision))
+        kept = stamped(body, revision) if isinstance(body, bytes) else body
+        new = self.live[key] = Version(key, revision, head, kept)
         self._publish(Event("ADDED" if old is None else "MODIFIED", revision, new, old), author)
         return new
 
@@ -78,7 +92,7 @@ class Table:
     def _publish(self, event: Event, author: Author) -> None:
         self.changed = event.revision
         self._history.append(event)
-        self._held += len(event.new.body)
+        self._held += len(event.new.kept)
         while len(self._history) > self._longest or self._held > HISTORY_BYTES:
             self._forget_oldest()
         self._store.note(self, event, author)
@@ -89,7 +103,7 @@ class Table:
 
     def _forget_oldest(self) -> None:
         oldest = self._history.popleft()
-        self._held -= len(oldest.new.body)
+        self._held -= len(oldest.new.kept)
         self._lost = oldest.revision
 
     @property

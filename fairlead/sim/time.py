@@ -120,22 +120,20 @@ class _Ready:
 
     def append(self, handle: asyncio.Handle) -> None:
         self._arrivals += 1
-        heappush(self._heap, (self._draw(handle), self._arrivals, handle))
+        number = 0
+        if self._seed is not None:
+            task = getattr(handle._callback, "__self__", None)  # type: ignore[attr-defined]  # noqa: SLF001
+            if type(task) is _OwningTask:
+                owner = task.owner
+                number = owner.steps = (owner.steps + STEP) & MASK
+            else:
+                owner = handle._context.get(_owner, self._root)  # type: ignore[attr-defined]  # noqa: SLF001
+                number = owner.callbacks = (owner.callbacks + STEP) & MASK
+            number = mixed(number)
+        heappush(self._heap, (number, self._arrivals, handle))
 
     def popleft(self) -> asyncio.Handle:
         return heappop(self._heap)[2]
-
-    def _draw(self, handle: asyncio.Handle) -> int:
-        if self._seed is None:
-            return 0
-        task = getattr(handle._callback, "__self__", None)  # type: ignore[attr-defined]  # noqa: SLF001
-        if type(task) is _OwningTask:
-            owner = task.owner
-            owner.steps = (owner.steps + STEP) & MASK
-            return mixed(owner.steps)
-        owner = handle._context.get(_owner, self._root)  # type: ignore[attr-defined]  # noqa: SLF001
-        owner.callbacks = (owner.callbacks + STEP) & MASK
-        return mixed(owner.callbacks)
 
 
 class _NoFiles(selectors.BaseSelector):

@@ -1,14 +1,15 @@
 """Versions of objects and what writes do to them.
 
 A version is the object's JSON plus a narrow head for what selectors, owners and preconditions read; trees are decoded
-only where something is written. The line of a watch event is built once and shared by watchers.
+only where something is written. The JSON is kept in one piece, or in parts that versions and objects share. The line of
+a watch event is built once and shared by watchers.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct, field
@@ -24,6 +25,8 @@ Key = tuple[str, str]
 STAMP = b'"resourceVersion":"'
 LINES = 64
 """How many of the last lines are kept, because watchers share them."""
+JOINED = 256
+"""How many of the last bodies are kept that were put together, because they are read more than once."""
 _BEGINNINGS = {type_: b'{"type":"%b","object":' % type_.encode() for type_ in ("ADDED", "MODIFIED", "DELETED")}
 """Of lines on a watch."""
 
@@ -52,13 +55,44 @@ class Head(Struct, frozen=True, rename="camel"):
     finalizers: tuple[str, ...] = ()
 
 
-class Version(Struct):
-    """One state of one object; `body` starts with kind, apiVersion and the resource version, in this order."""
+class Parted(Protocol):
+    """A body that is kept in parts, without its resource version."""
+
+    def joined(self, version: Version) -> bytes:
+        """The body in one piece, as that of a version."""
+
+    def __contains__(self, text: bytes) -> bool:
+        """Whether one of its parts has this text."""
+
+    def __len__(self) -> int:
+        """Bytes that nobody shares with it."""
+
+
+class Version(Struct, eq=False):
+    """One state of one object; its body starts with kind, apiVersion and the resource version, in this order."""
 
     key: Key
     revision: int
     head: Head
-    body: bytes
+    kept: bytes | Parted
+    _joined: bytes | None = None
+
+    @property
+    def body(self) -> bytes:
+        if self._joined is not None:
+            return self._joined
+        kept = self.kept
+        if isinstance(kept, bytes):
+            return kept
+        self._joined = joined = kept.joined(self)
+        _lately.append(self)
+        if len(_lately) > JOINED:
+            _lately.popleft().forget_body()
+        return joined
+
+    def forget_body(self) -> None:
+        """It is put together anew for whoever still needs it."""
+        self._joined = None
 
     def tree(self) -> Tree:
         """A fresh tree that the caller may change."""
@@ -93,6 +127,8 @@ class Event(Struct):
 
 _lined: deque[Event] = deque()
 """Events that keep their lines."""
+_lately: deque[Version] = deque()
+"""Versions that keep their bodies in one piece beside the parts."""
 
 
 class Author(Struct, frozen=True):
@@ -147,4 +183,5 @@ def stamped(body: bytes, revision: int) -> bytes:
 
 def restamped(version: Version, revision: int) -> Version:
     """The same state under another resource version."""
-    return Version(version.key, revision, version.head, stamped(version.body, revision))
+    kept = version.kept
+    return Version(version.key, revision, version.head, stamped(kept, revision) if isinstance(kept, bytes) else kept)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
+from fairlead.kube.request import JSON, MERGE_PATCH, Request
+from fairlead.sim.access.rights import insider
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.errors import StatusError
 from fairlead.sim.kinds.registry import LIMIT_RANGES, NAMESPACES, PODS, SERVICE_ACCOUNTS
@@ -133,3 +136,36 @@ def test_a_pod_whose_labels_get_into_its_spec_is_no_pattern() -> None:
         return [each["labelSelector"]["matchExpressions"][0]["values"] for each in constraints]
 
     assert on_a_cluster(script) == [["web-0"], ["web-1"]]
+
+
+def test_pods_that_are_alike_share_a_spec_and_keep_what_is_their_own() -> None:
+    """However often they are written; memory and short ways rest on it."""
+
+    async def scenario() -> tuple[list[Any], list[Tree]]:
+        cluster = Cluster(seed=1)
+        an_account(cluster)
+        for number in range(3):
+            make(cluster, number)
+        cluster.handler._writing = None  # type: ignore[assignment]  # the long way leads nowhere
+        transport = cluster.transport(insider("kubelet"))
+        for number in (1, 2):
+            place = f"/api/v1/namespaces/default/pods/web-{number}"
+            target = {"metadata": {"name": f"web-{number}"}, "target": {"kind": "Node", "name": f"node-{number}"}}
+            bound = Request("POST", f"{place}/binding", body=msgspec.json.encode(target), content_type=JSON)
+            runs = Request("PATCH", f"{place}/status", body=b'{"status":{"phase":"Running"}}', content_type=MERGE_PATCH)
+            assert [(await transport.send(each)).status for each in (bound, runs)] == [201, 200]
+        live = cluster.store.table(PODS).live
+        kept = [live["default", f"web-{number}"].kept for number in (1, 2)]
+        return kept, [cluster.get(PODS, "default", f"web-{number}") for number in (1, 2)]
+
+    kept, pods = run(scenario())
+    assert kept[0].spec is kept[1].spec
+    assert [pod["spec"]["nodeName"] for pod in pods] == ["node-1", "node-2"]
+    assert [pod["spec"]["hostname"] for pod in pods] == ["web-1", "web-2"]
+    assert [pod["status"]["phase"] for pod in pods] == ["Running", "Running"]
+    tokens = [pod["spec"]["volumes"][0]["name"] for pod in pods]
+    mounts = [pod["spec"]["containers"][0]["volumeMounts"][0]["name"] for pod in pods]
+    assert tokens == mounts
+    assert tokens[0] != tokens[1]
+    assert all(word in body for body in kept for word in (b"Running", b"web", b"hostname"))
+    assert not any(b"DisruptionTarget" in body for body in kept)

@@ -98,6 +98,19 @@ class Api:
         written = self.replace(resource, tree | {"status": status}, "status")
         return int(written["metadata"]["resourceVersion"])
 
+    def insist_on_status(self, resource: Resource, seen: Meta, status: Tree) -> Tree:
+        """Writes a status over the object as it was seen; where that has changed, once more over it as it is."""
+        tree = self.read(resource, seen.namespace, seen.name) | {"status": status}
+        newest = tree["metadata"]["resourceVersion"]
+        tree["metadata"] |= {"uid": seen.uid, "resourceVersion": seen.resource_version}
+        try:
+            return self.replace(resource, tree, "status")
+        except StatusError as error:
+            if error.reason != "Conflict":
+                raise
+            tree["metadata"]["resourceVersion"] = newest
+            return self.replace(resource, tree, "status")
+
     def merge(self, resource: Resource, namespace: str, name: str, change: Tree) -> Tree:
         """A merge patch."""
         body = msgspec.json.encode(change)
@@ -211,7 +224,7 @@ class View(Generic[P]):
 
     def _put(self, version: Version) -> None:
         new = self._read(version)
-        self._tell(self.objects.put(new), new)
+        self._tell(self.objects.put(new, version.key), new)
 
     def _tell(self, old: P | None, new: P | None) -> None:
         for handler in self._handlers:

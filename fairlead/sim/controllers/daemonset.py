@@ -24,7 +24,7 @@ from fairlead.kube.worker import work
 from fairlead.sim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
 from fairlead.sim.controllers.daemonset_history import DaemonHistory
 from fairlead.sim.controllers.daemonset_plan import Plan, Seen, duty, manage, roll, status_of
-from fairlead.sim.controllers.daemonset_pods import DaemonSet, Pod, Status, new_pod, wishes_of
+from fairlead.sim.controllers.daemonset_pods import DaemonSet, Pod, new_pod, wishes_of
 from fairlead.sim.controllers.owning import OWNER, adopt, check_alive, orphans_of, owner_or_orphan, release, selects
 from fairlead.sim.controllers.pod_control import create_pod, delete_pod
 from fairlead.sim.controllers.replicas import owner_reference
@@ -288,24 +288,10 @@ class DaemonSetController:
         if not current or not status.same_counts(set_.status):
             if observed:
                 status = replace(status, observed_generation=set_.metadata.generation)
-            self._written.written(key, self._sets, self._write_status(set_, status))
+            written = self._api.insist_on_status(DAEMON_SETS, set_.metadata, msgspec.to_builtins(status))
+            self._written.written(key, self._sets, written)
         waits = set_.spec.min_ready_seconds
         return float(waits) if waits and (status.number_ready or 0) != status.number_available else None
-
-    def _write_status(self, set_: DaemonSet, status: Status) -> Tree:
-        """Over the set as it was seen; where that has changed, once more over the set as it is."""
-        meta = set_.metadata
-        tree = self._api.read(DAEMON_SETS, meta.namespace, meta.name)
-        newest = tree["metadata"]["resourceVersion"]
-        tree["status"] = msgspec.to_builtins(status)
-        tree["metadata"] |= {"uid": meta.uid, "resourceVersion": meta.resource_version}
-        try:
-            return self._api.replace(DAEMON_SETS, tree, "status")
-        except StatusError as error:
-            if error.reason != "Conflict":
-                raise
-            tree["metadata"]["resourceVersion"] = newest
-            return self._api.replace(DAEMON_SETS, tree, "status")
 
     def _wrote_pod(self, key: Key, written: Tree | None) -> None:
         if written is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
+from sys import intern
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
@@ -11,6 +13,7 @@ from fairlead.api.core import Pod as NarrowPod
 from fairlead.api.core import PodAnnotations as NarrowAnnotations
 from fairlead.api.core import PodMeta as NarrowMeta
 from fairlead.api.core import PodStatus as NarrowStatus
+from fairlead.api.meta import Condition
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
@@ -46,8 +49,14 @@ class PodStatus(NarrowStatus, frozen=True, rename="camel"):
     init_container_statuses: tuple[Restarts, ...] = ()  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        if len(self.conditions) > 1:
-            force_setattr(self, "conditions", tuple(each for each in self.conditions if each.type == "Ready"))
+        force_setattr(self, "phase", intern(self.phase))
+        force_setattr(self, "conditions", tuple(_shared(each) for each in self.conditions if each.type == "Ready"))
+
+
+@lru_cache(maxsize=10_000)
+def _shared(condition: Condition) -> Condition:
+    """One copy for all pods that became ready at the same moment."""
+    return condition
 
 
 class Pod(NarrowPod, frozen=True):

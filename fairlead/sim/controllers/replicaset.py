@@ -113,7 +113,8 @@ class ReplicaSetController:
         now = clock.now()
         status = status_of(set_, active, self._going(set_), str(failure or ""), now)
         if status != set_.status:
-            self._written.written(key, self._sets, self._write_status(set_, status))
+            written = self._api.insist_on_status(REPLICASETS, set_.metadata, as_tree(status))
+            self._written.written(key, self._sets, written)
         if failure is not None:
             raise failure
         return _next_look(set_, status, active, now)
@@ -173,21 +174,6 @@ class ReplicaSetController:
     def _is_leaving(self, pod: Pod) -> bool:
         seen = self._pods.objects.get(pod.metadata.namespace, pod.metadata.name)
         return seen is None or seen.metadata.uid != pod.metadata.uid or seen.metadata.deletion_timestamp is not None
-
-    def _write_status(self, set_: ReplicaSet, status: SetStatus) -> Tree:
-        """Over the set as it was seen; where that has changed, once more over the set as it is."""
-        meta = set_.metadata
-        tree = self._api.read(REPLICASETS, meta.namespace, meta.name)
-        tree["status"] = as_tree(status)
-        newest = tree["metadata"]["resourceVersion"]
-        tree["metadata"] |= {"uid": meta.uid, "resourceVersion": meta.resource_version}
-        try:
-            return self._api.replace(REPLICASETS, tree, "status")
-        except StatusError as error:
-            if error.reason != "Conflict":
-                raise
-            tree["metadata"]["resourceVersion"] = newest
-            return self._api.replace(REPLICASETS, tree, "status")
 
     def _wrote_pod(self, key: Key, written: Tree | None) -> None:
         if written is not None:

@@ -43,6 +43,7 @@ from fairlead.sim.controllers.statefulset_pods import (
     has_storage,
     identity_labels,
     is_member,
+    is_numbered,
     new_pod,
     ordinal_of,
     ordinal_of_name,
@@ -138,9 +139,9 @@ class StatefulSetController:
         objects = self._pods.objects
         meta = set_.metadata
         claimed = []
-        selector = set_.spec.selector
+        selector, prefix = set_.spec.selector, f"{meta.name}-"
         for pod in objects.by(OWNER, meta.uid):
-            if selects(selector, pod.metadata.labels) and is_member(set_, pod):
+            if is_numbered(pod.metadata.name, prefix) and selects(selector, pod.metadata.labels):
                 claimed.append(pod)
             elif meta.deletion_timestamp is None:
                 self._wrote_pod(key, release(self._api, PODS, pod.metadata, (meta.uid,)))

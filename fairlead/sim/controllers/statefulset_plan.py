@@ -29,6 +29,9 @@ from fairlead.sim.controllers.statefulset_pods import (
     revision_of,
 )
 
+ENDED = ("Failed", "Succeeded")
+"""Phases of pods that will not run again."""
+
 
 class Revisions(Struct, frozen=True):
     """Names of the revision that the set is at, of the one it goes to, and the collisions met when naming them."""
@@ -149,8 +152,11 @@ def _replicas(set_: Set, slots: list[Slot], now: datetime) -> tuple[tuple[Action
     actions: list[Action] = []
     ordered, claims = set_.ordered, bool(set_.spec.volume_claim_templates)
     for slot in slots:
-        if claims and slot.pod is not None and slot.pod.status.phase == "Pending":
-            actions.append(FillClaims(slot.pod))
+        pod = slot.pod
+        if pod is not None and not ordered and not claims and _is_settled(set_, pod, slot.ordinal):
+            continue
+        if claims and pod is not None and pod.status.phase == "Pending":
+            actions.append(FillClaims(pod))
         action, waits = _replica(set_, slot, now, ordered=ordered)
         if action is not None:
             actions.append(action)
@@ -159,12 +165,17 @@ def _replicas(set_: Set, slots: list[Slot], now: datetime) -> tuple[tuple[Action
     return tuple(actions), False
 
 
+def _is_settled(set_: Set, pod: Pod, ordinal: int) -> bool:
+    """Whether nothing is to be done about a pod that nobody waits for."""
+    return pod.status.phase not in ENDED and has_identity(set_, pod, ordinal)
+
+
 def _replica(set_: Set, slot: Slot, now: datetime, *, ordered: bool) -> tuple[Action | None, bool]:
     """What to do about one place, and whether an ordered set waits for it."""
     pod = slot.pod
     if pod is None:
         return Create(slot.ordinal, slot.revision), True
-    if pod.status.phase in ("Failed", "Succeeded"):
+    if pod.status.phase in ENDED:
         return (None if is_terminating(pod) else Delete(pod)), True
     if ordered and (
         is_terminating(pod) or not is_running_and_ready(pod) or not is_available(pod, set_.spec.min_ready_seconds, now)

@@ -177,8 +177,12 @@ def has_identity(set_: Set, pod: Pod, ordinal: int) -> bool:
 
 
 def is_member(set_: Set, pod: Pod) -> bool:
-    parent, _, digits = pod.metadata.name.rpartition("-")
-    return parent == set_.metadata.name and digits.isdecimal() and digits.isascii()
+    return is_numbered(pod.metadata.name, f"{set_.metadata.name}-")
+
+
+def is_numbered(name: str, prefix: str) -> bool:
+    """Whether nothing but a number follows the prefix."""
+    return name.startswith(prefix) and (digits := name[len(prefix) :]).isdecimal() and digits.isascii()
 
 
 def identity_labels(name: str, ordinal: int) -> dict[str, str]:

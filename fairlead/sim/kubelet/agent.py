@@ -42,6 +42,7 @@ from fairlead.kube.errors import (
 from fairlead.kube.informer import Change, Informer
 from fairlead.kube.queue import Queue
 from fairlead.kube.request import JSON, MERGE_PATCH, Request, create, get, patch, path_to
+from fairlead.kube.store import key_of
 from fairlead.kube.worker import work
 from fairlead.sim.kubelet.pods import Pod, outline_of, shape_of, status_patch
 from fairlead.sim.kubelet.programs import Hosted, Programs
@@ -93,13 +94,9 @@ class Life:
         self.settled = False
         """Nothing more is due: what happens next comes with the whole pod, so little of it is kept until then."""
 
-    def saw(self, pod: Pod) -> None:
-        """This is the newest pod."""
-        self.pod = outline_of(pod) if self.settled else pod
-
     def settle(self) -> None:
         self.settled = True
-        self.saw(self.pod)
+        self.pod = outline_of(self.pod)
 
     @property
     def version(self) -> int:
@@ -188,12 +185,12 @@ class Kubelet:
                 return
             # What we wrote ourselves; somebody else may have written before, unseen.
             is_news = _is_deleted(new) != _is_deleted(life.pod) or new.metadata.annotations != life.annotations
-            life.saw(new)
             if not is_news:
+                life.pod = (self._informer.store.get(*key_of(new)) if life.settled else None) or new
                 return
         life.annotations = new.metadata.annotations
         life.settled = False
-        life.saw(new)
+        life.pod = new
         life.node = new.spec.node_name or life.node
         self._queue.add(uid, initial=change.initial)
 
@@ -334,7 +331,7 @@ class Kubelet:
         found = _VERSION.search(answer.body)
         if found is not None and int(found[1]) > int(life.pod.metadata.resource_version):
             # The whole of it: somebody else may have written before, which the watch then has no news of.
-            life.saw(_decoder.decode(answer.body))
+            life.pod = _decoder.decode(answer.body)
             life.annotations = life.pod.metadata.annotations
 
     async def _end(self, life: Life, behaviour: Behaviour) -> float | None:

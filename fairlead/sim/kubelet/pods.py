@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from sys import intern
 
 from msgspec import Struct
 
@@ -18,7 +19,7 @@ SCHEDULER = "default-scheduler"
 """Who places the pods that ask for nobody else."""
 
 
-_NO_LABELS: dict[str, str] = {}
+_NONE: dict[str, str] = {}
 
 
 class PodMeta(Meta, frozen=True, rename="camel"):
@@ -89,9 +90,9 @@ def outline_of(pod: Pod) -> Pod:
         name=meta.name,
         uid=meta.uid,
         resource_version=meta.resource_version,
-        namespace=meta.namespace,
-        labels=_NO_LABELS,
-        annotations=meta.annotations,
+        namespace=intern(meta.namespace),
+        labels=_NONE,
+        annotations=meta.annotations or _NONE,
         deletion_timestamp=meta.deletion_timestamp,
     )
     return Pod(kept)

@@ -82,7 +82,7 @@ class Shape(Enum):
     CRASHED = "waiting after a crash"
 
 
-class Run(Struct, frozen=True):
+class Run(Struct, frozen=True, gc=False):
     """What is known of a pod: its shape, since when, when its containers last started, and how often they crashed."""
 
     shape: Shape
@@ -94,7 +94,7 @@ class Run(Struct, frozen=True):
     """
 
 
-class Wish(Struct, frozen=True):
+class Wish(Struct, frozen=True, gc=False):
     """The shape a pod should have, and when that may change by itself; None: only with the annotations."""
 
     shape: Shape

@@ -36,12 +36,9 @@ class _Pattern(Struct, frozen=True):
 
     seen: tuple[int, ...]
     """The state of what admission looks at."""
-    start: bytes
     metadata: Tree
     owners: tuple[Owner, ...]
-    before: tuple[bytes, ...]
-    """The spec up to the hostname, cut where the name of the volume with the token stands."""
-    after: tuple[bytes, ...]
+    spec: splicing.Spec
     status: bytes
     has_token: bool
 
@@ -90,8 +87,7 @@ class Births:
         all_labels = metadata["labels"] | labels
         metadata |= {"name": name, "labels": all_labels, "uid": uid, "creationTimestamp": timestamp()}
         token = new_token_volume(self._store).encode() if pattern.has_token else b""
-        spec = token.join(pattern.before), name.encode(), token.join(pattern.after)
-        body = b"".join((pattern.start, _encode(metadata), b',"spec":', *spec, pattern.status))
+        body = splicing.Body(splicing.metadata_of(metadata), pattern.spec, pattern.status, token)
         head = Head(name, namespace, uid, all_labels, pattern.owners)
         return self._table.born((namespace, name), head, body, author).revision
 
@@ -101,21 +97,17 @@ def _pattern(version: Version, given: bytes, seen: tuple[int, ...]) -> _Pattern 
     pieces, name = splicing.pieces(version, metadata=True), _encode(version.head.name)
     if pieces is None or version.head.finalizers or TOKENS.encode() in given:
         return None
-    hostname = b'"hostname":' + name
-    if pieces.spec.count(name) != 1 or hostname not in pieces.spec or any(word in pieces.spec for word in _ITS_OWN):
+    spec, hostname = pieces.body.spec_text(version.head.name).removesuffix(b"}"), b'"hostname":' + name
+    if spec.count(name) != 1 or hostname not in spec or any(word in spec for word in _ITS_OWN):
         return None
-    before, _, after = pieces.spec.partition(hostname)
-    found = _TOKEN.search(pieces.spec)
+    before, _, after = spec.partition(hostname)
+    found = _TOKEN.search(spec)
     token = found[1] if found is not None else b""
+    shared = splicing.Spec(
+        _cut(before + hostname.removesuffix(name) + b'"', token), _cut(b'"' + after, token), pieces.thin["spec"]
+    )
     return _Pattern(
-        seen,
-        pieces.start,
-        pieces.thin["metadata"],
-        version.head.owner_references,
-        _cut(before + hostname.removesuffix(name) + b'"', token),
-        _cut(b'"' + after, token),
-        b',"status":' + pieces.status + b"}",
-        bool(token),
+        seen, pieces.thin["metadata"], version.head.owner_references, shared, pieces.body.status, bool(token)
     )
 
 

@@ -1,7 +1,8 @@
-"""Bodies of pods, changed where they change: most writes of a pod touch its status or its metadata and nothing else.
+"""Bodies of pods in parts: most writes of a pod touch its status or its metadata and nothing else.
 
-A body ends with spec and status, in this order, so that a new one can be put together from pieces of the old one and
-neither has to be decoded. A body that is put together in another way is left to whoever decodes it.
+A body ends with spec and status, in this order, so that it can be cut between them and neither has to be decoded where
+the other changes. The spec, the largest part, is shared by all versions of a pod, and by pods that are alike but for
+their names. A body that is put together in another way is left to whoever decodes it.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from msgspec import Raw, Struct, field
 
 from fairlead.sim.rules.workloads import stateful_set_status
 from fairlead.sim.store import Table
-from fairlead.sim.versions import Author, Head, Tree, Version
+from fairlead.sim.versions import STAMP, Author, Head, Tree, Version
 
 _RULES = {"StatefulSet": stateful_set_status}
 """Of kinds whose status is looked at alone, and which keep nothing else that a status write may change."""
+_START = b'{"kind":"Pod","apiVersion":"v1","metadata":{' + STAMP
 _METADATA, _SPEC, _STATUS = b',"metadata":', b',"spec":', b',"status":'
 
 
@@ -46,58 +48,122 @@ _tree = msgspec.json.Decoder(Tree)
 _encode = msgspec.json.Encoder().encode
 
 
+class Spec(Struct, frozen=True):
+    """The JSON of specs but for what pods have of their own, without the brace at its end."""
+
+    before: tuple[bytes, ...]
+    """Cut where the name of the volume with the token stands."""
+    after: tuple[bytes, ...] = ()
+    """What follows the name of the pod, cut likewise; nothing where the name does not occur."""
+    known: Tree = {}
+    """As much of the tree as decides how a pod may change."""
+
+    def __contains__(self, text: bytes) -> bool:
+        """Whether one of its parts has this text."""
+        for part in self.before:
+            if text in part:
+                return True
+        return any(text in part for part in self.after) if self.after else False
+
+    def text(self, token: bytes, name: str) -> bytes:
+        """That of one pod."""
+        before = token.join(self.before)
+        return before + name.encode() + token.join(self.after) if self.after else before
+
+
+class Body(Struct, frozen=True, gc=False):
+    """The body of a pod in parts."""
+
+    metadata: bytes
+    """What follows the resource version in it."""
+    spec: Spec
+    status: bytes
+    token: bytes = b""
+    """The name of the volume with the token, where the spec leaves it open."""
+    node: str | None = None
+    """Where the pod was bound to, if the spec does not say."""
+
+    def joined(self, version: Version) -> bytes:
+        metadata = b'%b%d",%b' % (_START, version.revision, self.metadata)
+        return b"".join((metadata, _SPEC, self.spec_text(version.head.name), _STATUS, self.status, b"}"))
+
+    def spec_text(self, name: str) -> bytes:
+        text = self.spec.text(self.token, name)
+        return text + b"}" if self.node is None else text + b"," + _encode({"nodeName": self.node})[1:]
+
+    def __contains__(self, text: bytes) -> bool:
+        return text in self.status or text in self.metadata or text in self.spec
+
+    def __len__(self) -> int:
+        return len(self.metadata) + len(self.status)
+
+
 class Pieces:
-    """A pod's body in pieces; `thin` is as much of its tree as decides what may become of it."""
+    """A pod's body, and `thin`, as much of its tree as decides what may become of it."""
 
-    __slots__ = ("metadata", "spec", "start", "status", "thin")
+    __slots__ = ("body", "thin")
 
-    def __init__(self, start: bytes, spec: bytes, pod: _Pod, thin: Tree) -> None:
-        self.start = start
-        self.metadata = bytes(pod.metadata)
-        self.spec = spec
-        self.status = bytes(pod.status)
+    def __init__(self, body: Body, thin: Tree) -> None:
+        self.body = body
         self.thin = thin
 
-    def with_status(self) -> bytes:
+    def with_status(self) -> Body:
         """The body with the status of the thin tree."""
-        return self._body(self.metadata, self.spec, _encode(self.thin["status"]))
+        body = self.body
+        return Body(body.metadata, body.spec, _encode(self.thin["status"]), body.token, body.node)
 
-    def with_metadata(self) -> tuple[Head, bytes]:
+    def with_metadata(self) -> tuple[Head, Body]:
         """The body with the metadata of the thin tree, and its head."""
-        metadata = self.thin["metadata"]
-        return msgspec.convert(metadata, Head), self._body(_encode(metadata), self.spec, self.status)
+        metadata, body = self.thin["metadata"], self.body
+        return msgspec.convert(metadata, Head), Body(
+            metadata_of(metadata), body.spec, body.status, body.token, body.node
+        )
 
-    def with_node(self) -> bytes:
+    def with_node(self) -> Body:
         """The body with the node and the status of the thin tree; the pod had no node before."""
-        spec = self.spec[:-1] + b"," + _encode({"nodeName": self.thin["spec"]["nodeName"]})[1:]
-        return self._body(self.metadata, spec, _encode(self.thin["status"]))
+        body = self.body
+        return Body(body.metadata, body.spec, _encode(self.thin["status"]), body.token, self.thin["spec"]["nodeName"])
 
-    def _body(self, metadata: bytes, spec: bytes, status: bytes) -> bytes:
-        return b"".join((self.start, metadata, _SPEC, spec, _STATUS, status, b"}"))
+
+def metadata_of(tree: Tree) -> bytes:
+    """Metadata as a body keeps it."""
+    return _encode({key: value for key, value in tree.items() if key != "resourceVersion"})[1:]
 
 
 def pieces(version: Version, *, metadata: bool = False) -> Pieces | None:
     """The pieces of a pod, its metadata in the thin tree where that is to change; None when it has other pieces."""
-    body = version.body
-    pod = _pod.decode(body)
-    start = body.index(_METADATA) + len(_METADATA)
-    at = start + len(pod.metadata)
-    end = len(body) - len(pod.status) - len(_STATUS) - 1
-    if not (body.startswith(_SPEC, at) and body.startswith(_STATUS, end)):
+    kept = version.kept
+    body = kept if isinstance(kept, Body) else _cut(version.body)
+    if body is None:
         return None
-    spec = pod.spec
+    known = body.spec.known
+    thin: Tree = {
+        "metadata": _tree.decode(b"{" + body.metadata) if metadata else _identity(version.head),
+        "spec": dict(known) if body.node is None else known | {"nodeName": body.node},
+        "status": _tree.decode(body.status),
+    }
+    return Pieces(body, thin)
+
+
+def _cut(body: bytes) -> Body | None:
+    """The parts of a body in one piece; None when it has other parts."""
+    pod = _pod.decode(body)
+    at = body.index(_METADATA) + len(_METADATA) + len(pod.metadata)
+    end = len(body) - len(pod.status) - len(_STATUS) - 1
+    if not (body.startswith(_START) and body.startswith(_SPEC, at) and body.startswith(_STATUS, end)):
+        return None
+    stamp = body.index(b'",', len(_START)) + 2
+    return Body(body[stamp:at], Spec((body[at + len(_SPEC) : end - 1],), known=_known(pod.spec)), bytes(pod.status))
+
+
+def _known(spec: _PodSpec) -> Tree:
     known = {
         "nodeName": spec.node_name,
         "terminationGracePeriodSeconds": spec.grace,
         "restartPolicy": spec.restarts,
         "schedulingGates": spec.gates,
     }
-    thin: Tree = {
-        "metadata": _tree.decode(pod.metadata) if metadata else _identity(version.head),
-        "spec": {key: value for key, value in known.items() if value is not None},
-        "status": _tree.decode(pod.status),
-    }
-    return Pieces(body[:start], body[at + len(_SPEC) : end], pod, thin)
+    return {key: value for key, value in known.items() if value is not None}
 
 
 def _identity(head: Head) -> Tree:

@@ -287,8 +287,9 @@ def pod_status(old: Tree, new: Tree) -> Iterator[Cause]:
             yield from each(qualified, condition.get("type") or "", f"status.conditions[{index}].Type")
     if after.get("qosClass") != before.get("qosClass"):
         yield wrong("status.qosClass", after.get("qosClass") or "", IMMUTABLE)
-    for index, entry in enumerate(after.get("podIPs") or ()):
-        yield from each(address, entry.get("ip") or "", f"status.podIPs[{index}]")
+    if after.get("podIPs") != before.get("podIPs"):
+        for index, entry in enumerate(after.get("podIPs") or ()):
+            yield from each(address, entry.get("ip") or "", f"status.podIPs[{index}]")
     yield from _ended(old, new)
 
 

@@ -308,7 +308,8 @@ RECORDED: dict[str, tuple[str, ...]] = {
         daemons da 1(1) 2:2 ready 2 new 2 up 2
         pod da a ready
         pod da a ready""",
-        """daemons da 1(1) 2:2 ready 1 new 2 up 1
+        """? daemons da 1(1) 2:1 ready 1 new 1 up 1
+        daemons da 1(1) 2:2 ready 1 new 2 up 1
         pod da a new
         pod da a ready orphan""",
         """daemons da gone
