@@ -68,6 +68,22 @@ def test_terminated_guard_takes_its_programs_along(held: Held) -> None:
     until(lambda: not alive(held.pids["one"]) and not held.folder.exists())
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are looked at as Linux shows them")
+def test_only_the_thread_that_waits_for_orders_is_sent_signals(held: Held) -> None:
+    """One that another thread took would leave the guard waiting for orders, its programs running."""
+    held.run("one", FOREVER)
+    until(lambda: not held.ended() and "one" in held.pids)
+    guard = held.pids["guard"]
+
+    def others() -> list[Path]:
+        return [task for task in Path(f"/proc/{guard}/task").iterdir() if task.name != str(guard)]
+
+    until(others)
+    for thread in others():
+        blocked = int(thread.joinpath("status").read_text().partition("SigBlk:")[2].split()[0], 16)
+        assert blocked >> (signal.SIGTERM - 1) & 1
+
+
 def test_programs_do_not_survive_a_killed_holder(tmp_path: Path) -> None:
     """SIGKILL gives the holder no chance to clean up, so somebody else must."""
     code = (
