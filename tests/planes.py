@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -28,6 +30,17 @@ class Planes:
             plane.start()
             self._planes[controllers] = plane
         return self._planes[controllers]
+
+    @contextmanager
+    def spoilt_by_failures(self, *, controllers: bool) -> Iterator[None]:
+        """Who fails may leave anything behind: the next one gets a plane of its own, and is no failure for that."""
+        try:
+            yield
+        except BaseException:
+            plane = self._planes.pop(controllers, None)
+            if plane is not None:
+                plane.stop()
+            raise
 
     def namespace(self) -> str:
         """One that no scenario has had."""

@@ -327,7 +327,8 @@ def everywhere(
         def test(place: int | str | None, planes: Planes, **others: object) -> None:
             if place is None:
                 ground = RealGround(planes.get(controllers=controllers), controllers)
-                asyncio.run(_play(ground, planes.namespace(), scenario, others))
+                with planes.spoilt_by_failures(controllers=controllers):
+                    asyncio.run(_play(ground, planes.namespace(), scenario, others))
             elif isinstance(place, str):
                 asyncio.run(_play(ServedGround(controllers), "test", scenario, others))
             else:

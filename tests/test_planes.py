@@ -1,0 +1,53 @@
+"""The real control planes of a session: shared, unless somebody has failed on one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import planes as planes_module
+from tests.planes import Planes
+
+
+class _Plane:
+    """In place of a control plane; it counts."""
+
+    running = 0
+
+    def __init__(self, *, controllers: bool) -> None:
+        self.controllers = controllers
+
+    def start(self) -> None:
+        _Plane.running += 1
+
+    def stop(self) -> None:
+        _Plane.running -= 1
+
+
+@pytest.fixture
+def planes(monkeypatch: pytest.MonkeyPatch) -> Planes:
+    monkeypatch.setattr(planes_module, "Plane", _Plane)
+    monkeypatch.setattr(planes_module, "find", lambda _tell, *, build: None)
+    return Planes()
+
+
+def test_all_share_a_plane_of_a_flavour(planes: Planes) -> None:
+    first = planes.get(controllers=True)
+    with planes.spoilt_by_failures(controllers=True):
+        assert planes.get(controllers=True) is first
+    assert planes.get(controllers=True) is first
+    assert planes.get(controllers=False) is not first
+
+    planes.close()
+    assert _Plane.running == 0
+
+
+def test_after_a_failure_the_next_one_gets_another(planes: Planes) -> None:
+    spoilt, other = planes.get(controllers=True), planes.get(controllers=False)
+
+    with pytest.raises(AssertionError), planes.spoilt_by_failures(controllers=True):
+        raise AssertionError
+
+    assert _Plane.running == 1
+    assert planes.get(controllers=True) is not spoilt
+    assert planes.get(controllers=False) is other
+    planes.close()
