@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from fairlead.api.core import PODS
 from fairlead.api.meta import Meta, OwnerReference, Ref, Resource
@@ -56,7 +57,7 @@ class Figures(Struct, frozen=True):
         return self.rolled_events / self.rolled_cpu
 
 
-class _Meta(Meta, frozen=True, rename="camel"):
+class _Meta(Meta, frozen=True, rename="camel", gc=False):
     """Without labels and owners, which nobody here reads."""
 
     labels: dict[str, str] = field(name="-labels", default_factory=lambda: _NO_LABELS)
@@ -71,11 +72,11 @@ class _Condition(Struct, frozen=True, gc=False):
     status: str
 
 
-class _Status(Struct, frozen=True):
+class _Status(Struct, frozen=True, gc=False):
     conditions: tuple[_Condition, ...] = ()
 
 
-class _Pod(Struct, frozen=True):
+class _Pod(Struct, frozen=True, gc=False):
     """What is looked at here."""
 
     metadata: _Meta
@@ -84,6 +85,7 @@ class _Pod(Struct, frozen=True):
 
 def _outline(pod: _Pod) -> _Pod:
     """What is kept of it: which pod it is."""
+    force_setattr(pod.metadata, "namespace", NAMESPACE)  # one copy for all
     return _Pod(pod.metadata)
 
 

@@ -42,7 +42,7 @@ class Owner(Struct, frozen=True, rename="camel", gc=False):
     block_owner_deletion: bool = False
 
 
-class Head(Struct, frozen=True, rename="camel"):
+class Head(Struct, frozen=True, rename="camel", gc=False):
     """The part of the metadata that is read without decoding the object."""
 
     name: str
@@ -68,7 +68,7 @@ class Parted(Protocol):
         """Bytes that nobody shares with it."""
 
 
-class Version(Struct, eq=False):
+class Version(Struct, eq=False, gc=False):
     """One state of one object; its body starts with kind, apiVersion and the resource version, in this order."""
 
     key: Key
@@ -99,7 +99,7 @@ class Version(Struct, eq=False):
         return _decoder.decode(self.body)
 
 
-class Event(Struct):
+class Event(Struct, gc=False):
     """What one write did; `new` of a deletion is the last state under the revision of the deletion."""
 
     type: str

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack
-from functools import partial
 
 from msgspec import Struct
 
@@ -37,43 +36,37 @@ Of a real collector 20 to 30 ms were observed, while controllers wrote their sta
 """
 
 
-class Owned(Struct, frozen=True):
+class Item(Struct, frozen=True, gc=False):
     """An object of any kind, of which only the metadata is read."""
 
-    metadata: Head
-
-
-class Item(Struct, frozen=True):
-    """An object as the graph knows it."""
-
     resource: Resource
-    meta: Head
+    metadata: Head
 
     @property
     def is_deleted(self) -> bool:
-        return self.meta.deletion_timestamp is not None
+        return self.metadata.deletion_timestamp is not None
 
     @property
     def waits_for_dependents(self) -> bool:
-        return self.is_deleted and FOREGROUND in self.meta.finalizers
+        return self.is_deleted and FOREGROUND in self.metadata.finalizers
 
     @property
     def lets_dependents_go(self) -> bool:
-        return self.is_deleted and ORPHAN in self.meta.finalizers
+        return self.is_deleted and ORPHAN in self.metadata.finalizers
 
     def blocks(self, owner: str) -> bool:
         """Whether that owner's foreground deletion waits for this object."""
-        return any(each.uid == owner and each.block_owner_deletion for each in self.meta.owner_references)
+        return any(each.uid == owner and each.block_owner_deletion for each in self.metadata.owner_references)
 
     def is_named_by(self, dependent: Item) -> bool:
         """Whether the dependent's reference to this UID says where this object really is."""
-        if self.meta.namespace and self.meta.namespace != dependent.meta.namespace:
+        if self.metadata.namespace and self.metadata.namespace != dependent.metadata.namespace:
             return False
-        here = (self.resource.api_version, self.resource.kind, self.meta.name)
+        here = (self.resource.api_version, self.resource.kind, self.metadata.name)
         return all(
             (each.api_version, each.kind, each.name) == here
-            for each in dependent.meta.owner_references
-            if each.uid == self.meta.uid
+            for each in dependent.metadata.owner_references
+            if each.uid == self.metadata.uid
         )
 
 
@@ -89,16 +82,16 @@ class Graph:
 
     def put(self, item: Item) -> Item | None:
         """Answers with the item before."""
-        old = self.remove(item.meta.uid)
-        self._items[item.meta.uid] = item
-        for owner in item.meta.owner_references:
-            self._dependents.setdefault(owner.uid, {})[item.meta.uid] = None
+        old = self.remove(item.metadata.uid)
+        self._items[item.metadata.uid] = item
+        for owner in item.metadata.owner_references:
+            self._dependents.setdefault(owner.uid, {})[item.metadata.uid] = None
         return old
 
     def remove(self, uid: str) -> Item | None:
         """Answers with the item that was there; what names it as an owner is still known."""
         old = self._items.pop(uid, None)
-        for owner in old.meta.owner_references if old is not None else ():
+        for owner in old.metadata.owner_references if old is not None else ():
             dependents = self._dependents.get(owner.uid, {})
             dependents.pop(uid, None)
             if not dependents:
@@ -119,7 +112,7 @@ class Collector:
         """UIDs of what may have to go."""
         self._orphaning: Queue[str] = Queue(first_delay=FIRST_RETRY, longest_delay=LONGEST_RETRY)
         """UIDs of what goes without its dependents."""
-        self._views: dict[Resource, View[Owned]] = {}
+        self._views: dict[Resource, View[Item]] = {}
         self._draws = self._api.store.draws("garbage collector")
         self._events = Recorder(self._api, "garbage-collector-controller")
 
@@ -127,8 +120,12 @@ class Collector:
         """Has the kind's store viewed, once; definitions add kinds at any time."""
         if kind.resource == CORE_EVENTS or kind.storage in self._views:
             return
-        view = self._views[kind.storage] = View(self._api, kind.storage, _read, heads_only=True)
-        view.subscribe(partial(self._changed, kind.resource))
+
+        def read(version: Version) -> Item:
+            return Item(kind.resource, version.head)
+
+        view = self._views[kind.storage] = View(self._api, kind.storage, read, heads_only=True)
+        view.subscribe(self._changed)
         running = view.run()
         try:
             tasks.create_task(running)
@@ -148,31 +145,30 @@ class Collector:
                 tasks.create_task(work(self._doubtful, self._collect, workers=WORKERS, failed=failed))
                 tasks.create_task(work(self._orphaning, self._orphan, workers=WORKERS, failed=failed))
 
-    def _changed(self, resource: Resource, old: Owned | None, new: Owned | None) -> None:
-        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
+    def _changed(self, old: Item | None, item: Item | None) -> None:
+        if old is not None and (item is None or item.metadata.uid != old.metadata.uid):
             self._gone(old.metadata.uid)
-        if new is None or (old is not None and _says_the_same(old.metadata, new.metadata)):
+        if item is None or (old is not None and _says_the_same(old.metadata, item.metadata)):
             return
-        item = Item(resource, new.metadata)
         before = self._graph.put(item)
         self._doubt_owners(before, item)
         if before is None:
-            for dependent in self._graph.dependents(item.meta.uid):
+            for dependent in self._graph.dependents(item.metadata.uid):
                 if not item.is_named_by(dependent):
                     self._warn_of_stranger(item, dependent)
-                    self._doubtful.add(dependent.meta.uid)
+                    self._doubtful.add(dependent.metadata.uid)
         if item.lets_dependents_go:
             if before is None or not before.lets_dependents_go:
-                self._orphaning.add(item.meta.uid)
+                self._orphaning.add(item.metadata.uid)
         elif item.waits_for_dependents and (before is None or not before.waits_for_dependents):
-            for dependent in self._graph.dependents(item.meta.uid):
-                self._doubtful.add(dependent.meta.uid)
-            self._doubtful.add(item.meta.uid)
+            for dependent in self._graph.dependents(item.metadata.uid):
+                self._doubtful.add(dependent.metadata.uid)
+            self._doubtful.add(item.metadata.uid)
 
     def _doubt_owners(self, before: Item | None, item: Item) -> None:
         """Looks at an object whose new owner is not known, and at owners that it no longer blocks."""
-        had = {each.uid: each for each in before.meta.owner_references} if before is not None else {}
-        has = {each.uid: each for each in item.meta.owner_references}
+        had = {each.uid: each for each in before.metadata.owner_references} if before is not None else {}
+        has = {each.uid: each for each in item.metadata.owner_references}
         doubted = False
         for uid in has:
             owner = self._graph.get(uid)
@@ -180,15 +176,18 @@ class Collector:
                 if owner is not None and not doubted:
                     self._warn_of_stranger(owner, item)
                 doubted = True
-                self._doubtful.add(item.meta.uid)
+                self._doubtful.add(item.metadata.uid)
         for uid, reference in had.items():
             if reference.block_owner_deletion and not (uid in has and has[uid].block_owner_deletion):
                 self._doubtful.add(uid)
 
     def _warn_of_stranger(self, owner: Item, item: Item) -> None:
         """Tells of an object whose owner is in another namespace, where nothing can own it."""
-        meta, named = item.meta, next(each for each in item.meta.owner_references if each.uid == owner.meta.uid)
-        if owner.meta.namespace in ("", meta.namespace):
+        meta, named = (
+            item.metadata,
+            next(each for each in item.metadata.owner_references if each.uid == owner.metadata.uid),
+        )
+        if owner.metadata.namespace in ("", meta.namespace):
             return
         place = f"namespace: {meta.namespace}, name: {named.name}, uid: {named.uid}"
         text = (
@@ -201,8 +200,8 @@ class Collector:
         """Looks at what the object owned, and at owners that waited for it."""
         item = self._graph.remove(uid)
         for dependent in self._graph.dependents(uid):
-            self._doubtful.add(dependent.meta.uid)
-        for reference in item.meta.owner_references if item is not None else ():
+            self._doubtful.add(dependent.metadata.uid)
+        for reference in item.metadata.owner_references if item is not None else ():
             owner = self._graph.get(reference.uid)
             if owner is not None and owner.waits_for_dependents:
                 self._doubtful.add_after(reference.uid, self._slowness())
@@ -212,7 +211,7 @@ class Collector:
         item = self._graph.get(uid)
         if item is None or (item.is_deleted and not item.waits_for_dependents):
             return
-        live = self._live(item.resource, item.meta.namespace, item.meta.name)
+        live = self._live(item.resource, item.metadata.namespace, item.metadata.name)
         if live is None or live["uid"] != uid:
             self._gone(uid)
             return
@@ -222,7 +221,7 @@ class Collector:
         solid, lost, waiting = self._sorted_owners(item, live.get("ownerReferences", []))
         if solid:
             if lost or waiting:
-                release(self._api, item.resource, item.meta, (*lost, *waiting))
+                release(self._api, item.resource, item.metadata, (*lost, *waiting))
             if any(self._graph.get(owner) is None for owner in solid):
                 # Its deletion would not be noticed before it has been seen.
                 raise Stale(uid)
@@ -238,11 +237,11 @@ class Collector:
             resource = self._api.resource(reference["apiVersion"], reference["kind"])
             if resource is None:
                 raise Stale(f"{reference['apiVersion']} {reference['kind']} is not served")
-            if resource.namespaced and not item.meta.namespace:
+            if resource.namespaced and not item.metadata.namespace:
                 # Not a valid owner, and no reason to delete either.
                 solid.append(reference["uid"])
                 continue
-            namespace = item.meta.namespace if resource.namespaced else ""
+            namespace = item.metadata.namespace if resource.namespaced else ""
             owner = self._live(resource, namespace, reference["name"])
             if owner is None or owner["uid"] != reference["uid"]:
                 lost.append(reference["uid"])
@@ -253,12 +252,12 @@ class Collector:
         return solid, lost, waiting
 
     def _delete_owned(self, item: Item, live: Tree, *, foreground: bool) -> None:
-        dependents = self._graph.dependents(item.meta.uid)
+        dependents = self._graph.dependents(item.metadata.uid)
         if foreground and dependents:
             if any(dependent.waits_for_dependents for dependent in dependents):
                 # Owners in a circle would wait for each other for ever.
-                change_owners(self._api, item.resource, item.meta, _unblocked)
-                live = self._live(item.resource, item.meta.namespace, item.meta.name) or live
+                change_owners(self._api, item.resource, item.metadata, _unblocked)
+                live = self._live(item.resource, item.metadata.namespace, item.metadata.name) or live
             propagation = "Foreground"
         elif ORPHAN in live.get("finalizers", ()):
             propagation = "Orphan"
@@ -270,7 +269,7 @@ class Collector:
 
     def _delete(self, item: Item, live: Tree, propagation: str) -> None:
         """Only if its owners are still those that were looked at."""
-        meta = item.meta
+        meta = item.metadata
         version = live["resourceVersion"]
         while True:
             try:
@@ -294,13 +293,13 @@ class Collector:
 
     def _finish_foreground(self, item: Item) -> None:
         """Lets the object go when nothing blocks it any more, else looks at what does."""
-        uid = item.meta.uid
+        uid = item.metadata.uid
         blocking = [each for each in self._graph.dependents(uid) if each.blocks(uid)]
         if not blocking:
             self._drop_finalizer(item, FOREGROUND)
         for dependent in blocking:
             if not dependent.waits_for_dependents:
-                self._doubtful.add(dependent.meta.uid)
+                self._doubtful.add(dependent.metadata.uid)
 
     async def _orphan(self, uid: str) -> None:
         """Takes the object's UID from all dependents, then lets it go."""
@@ -309,7 +308,7 @@ class Collector:
             return
         await asyncio.sleep(self._api.lag[1])  # those who write its status hear of it first
         for dependent in self._graph.dependents(uid):
-            release(self._api, dependent.resource, dependent.meta, (uid,))
+            release(self._api, dependent.resource, dependent.metadata, (uid,))
         await asyncio.sleep(self._slowness())
         self._drop_finalizer(item, ORPHAN)
 
@@ -317,12 +316,12 @@ class Collector:
         return self._draws.between(*FINISHING) * self._api.lag[1]
 
     def _drop_finalizer(self, item: Item, finalizer: str) -> None:
-        live = self._live(item.resource, item.meta.namespace, item.meta.name)
-        if live is None or live["uid"] != item.meta.uid or finalizer not in live.get("finalizers", ()):
+        live = self._live(item.resource, item.metadata.namespace, item.metadata.name)
+        if live is None or live["uid"] != item.metadata.uid or finalizer not in live.get("finalizers", ()):
             return
         left = [each for each in live["finalizers"] if each != finalizer]
         guarded = {"resourceVersion": live["resourceVersion"], "finalizers": left}
-        self._api.merge(item.resource, item.meta.namespace, item.meta.name, {"metadata": guarded})
+        self._api.merge(item.resource, item.metadata.namespace, item.metadata.name, {"metadata": guarded})
 
     def _live(self, resource: Resource, namespace: str, name: str) -> Tree | None:
         """The metadata of an object as it is now."""
@@ -333,10 +332,6 @@ class Collector:
                 return None
             raise
         return metadata
-
-
-def _read(version: Version) -> Owned:
-    return Owned(version.head)
 
 
 def _says_the_same(old: Head, new: Head) -> bool:

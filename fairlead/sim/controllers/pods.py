@@ -22,7 +22,7 @@ class PodAnnotations(NarrowAnnotations, frozen=True, gc=False):
     deletion_cost: str = field(name=DELETION_COST, default="")
 
 
-class PodMeta(NarrowMeta, frozen=True, rename="camel"):
+class PodMeta(NarrowMeta, frozen=True, rename="camel", gc=False):
     annotations: PodAnnotations = PodAnnotations()
     creation_timestamp: datetime | None = None
 
@@ -37,12 +37,12 @@ class Sidecar(Struct, frozen=True, rename="camel", gc=False):
     restart_policy: str = ""
 
 
-class PodSpec(Struct, frozen=True, rename="camel"):
+class PodSpec(Struct, frozen=True, rename="camel", gc=False):
     node_name: str = ""
     init_containers: tuple[Sidecar, ...] = ()
 
 
-class PodStatus(NarrowStatus, frozen=True, rename="camel"):
+class PodStatus(NarrowStatus, frozen=True, rename="camel", gc=False):
     """Of the conditions only whether it is ready, because a cluster may have many pods."""
 
     container_statuses: tuple[Restarts, ...] = ()  # type: ignore[assignment]  # other fields of the same thing
@@ -59,7 +59,7 @@ def _shared(condition: Condition) -> Condition:
     return condition
 
 
-class Pod(NarrowPod, frozen=True):
+class Pod(NarrowPod, frozen=True, gc=False):
     metadata: PodMeta
     status: PodStatus = PodStatus()
     spec: PodSpec = PodSpec()

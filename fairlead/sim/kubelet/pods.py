@@ -22,7 +22,7 @@ SCHEDULER = "default-scheduler"
 _NONE: dict[str, str] = {}
 
 
-class PodMeta(Meta, frozen=True, rename="camel"):
+class PodMeta(Meta, frozen=True, rename="camel", gc=False):
     annotations: dict[str, str] = {}
 
 
@@ -36,7 +36,7 @@ class Gate(Struct, frozen=True, gc=False):
     name: str = ""
 
 
-class PodSpec(Struct, frozen=True, rename="camel"):
+class PodSpec(Struct, frozen=True, rename="camel", gc=False):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     node_name: str = ""
@@ -73,7 +73,7 @@ class PodStatus(Struct, frozen=True, rename={"pod_ip": "podIP", "container_statu
     container_statuses: tuple[ContainerStatus, ...] = ()
 
 
-class Pod(Struct, frozen=True):
+class Pod(Struct, frozen=True, gc=False):
     metadata: PodMeta
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
