@@ -118,13 +118,14 @@ class Watcher:
 
         None at the loop time `until`, and when the watcher was closed.
         """
-        event = await self.next(until)
-        if event is None:
-            return []
-        queue = self._queue
-        if not queue:
-            return [event]
-        events, now = [event], clock.monotonic()
+        queue, now = self._queue, clock.monotonic()
+        events: list[Event] = []
+        if not queue or queue[0][0] > now:
+            event = await self.next(until)
+            if event is None:
+                return events
+            events.append(event)
+            now = clock.monotonic()
         while queue and queue[0][0] <= now and len(events) != most:
             events.append(queue.popleft()[1])
         self.revision = max(self.revision, events[-1].revision)
