@@ -28,7 +28,7 @@ lint: setup ## style, types, import rules, duplicates
 	@$(BIN)/pylint fairlead
 
 bench: setup control-plane ## measure against the bound and an ideal; prints a table for bench/RESULTS.md
-	@code=0; for each in zones admission conversion environments; do $(BIN)/python -m bench.$$each || code=1; done; exit $$code
+	@code=0; for each in zones admission conversion environments sim; do $(BIN)/python -m bench.$$each || code=1; done; exit $$code
 
 control-plane: setup ## build etcd, kube-apiserver, kube-controller-manager, helm and kubectl once, into the user's cache
 	@$(BIN)/python -m fairlead.plane.build >/dev/null || true
@@ -38,8 +38,8 @@ control-plane: setup ## build etcd, kube-apiserver, kube-controller-manager, hel
 prometheus: setup ## build Prometheus once, into the user's cache; tests of health checks use it
 	@$(BIN)/python -m fairlead.plane.prometheus >/dev/null || true
 
-record: setup control-plane ## record the real API server's answers to the cases of tests/exchanges, and tell what changed
-	@$(BIN)/python -m tools.exchanges
+record: setup control-plane ## record anew all that is kept of the real cluster and its sources, and tell what changed
+	@$(BIN)/python -m tools.record
 
 soak: setup control-plane prometheus ## long runs: fuzzing against the real server, kubectl's own suite
 	@code=0; $(BIN)/python -m tests.fuzz --steps 50000 || code=1; $(BIN)/python -m tools.kubectl_suite || code=1; exit $$code

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import difflib
 import json
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -24,6 +23,7 @@ from tests.e2e import answers
 from tests.e2e.clusters import Site, played
 from tests.e2e.history import Tree
 from tests.sim import costs, expressions
+from tools import keeping
 
 Ask = Callable[[Site], Awaitable[Tree]]
 
@@ -100,11 +100,7 @@ def _plain(value: object) -> str:
 
 def saved(path: Path, found: Tree) -> Iterable[str]:
     """Writes the answers, and tells how they differ from those that were there."""
-    before = path.read_text(encoding="utf-8") if path.exists() else ""
-    after = printed(found) + "\n"
-    path.write_text(after, encoding="utf-8")
-    yield from difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm="", n=2)
-    yield f"{path}: {'as before' if before == after else 'changed'}"
+    return keeping.saved(path, printed(found) + "\n")
 
 
 if __name__ == "__main__":

@@ -13,12 +13,13 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from fairlead.plane.build import Unavailable
 from fairlead.plane.launch import Plane
+from tools.keeping import keep, without_options
 from tools.schemas import reader
 
 Tree = dict[str, Any]
@@ -37,16 +38,16 @@ PATIENCE, LOOK_EVERY = 30.0, 1.0
 _OF_ONE_CLUSTER = ("uid", "resourceVersion", "creationTimestamp", "managedFields")
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Writes the file; answers with 1 when there is no control plane to ask, or it does not come to rest."""
+    without_options("bootstrap", __doc__, arguments)
     try:
         with Plane() as plane:
             objects = settled(reader(plane))
     except Unavailable as problem:
         sys.stderr.write(f"{problem}\n")
         return 1
-    TARGET.write_text(printed(objects), encoding="utf-8")
-    sys.stdout.write(f"{TARGET}: {len(objects)} objects\n")
+    keep(TARGET, printed(objects))
     return 0
 
 

@@ -16,11 +16,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from fairlead.plane.build import KUBERNETES
+from tools.keeping import keep, without_options
 
 TARGET = Path(__file__).parent.parent / "fairlead" / "sim" / "data" / "wire.json"
 Fields = dict[str, list[str]]
@@ -82,16 +83,15 @@ class Unavailable(Exception):
     """The sources are not there."""
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Writes the file; answers with 1 when there are no sources to read."""
+    without_options("protos", __doc__, arguments)
     try:
         folders = sources()
     except Unavailable as problem:
         sys.stderr.write(f"{problem}\n")
         return 1
-    document = collected(folders)
-    TARGET.write_text(printed(document), encoding="utf-8")
-    sys.stdout.write(f"{TARGET}: {len(document['kinds'])} versions, {len(document['types'])} types\n")
+    keep(TARGET, printed(collected(folders)))
     return 0
 
 

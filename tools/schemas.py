@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import ssl
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from http.client import HTTPSConnection
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from typing import Any
 from fairlead.plane.build import Unavailable
 from fairlead.plane.launch import Plane
 from tools.go_types import Sources
+from tools.keeping import keep, without_options
 
 Tree = dict[str, Any]
 
@@ -72,16 +73,16 @@ _KEPT = (
 _FORMATS = ("date-time", "int-or-string")
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Writes the file; answers with 1 when there is no control plane to ask."""
+    without_options("schemas", __doc__, arguments)
     try:
         with Plane() as plane:
             document = collected(reader(plane))
     except Unavailable as problem:
         sys.stderr.write(f"{problem}\n")
         return 1
-    TARGET.write_text(printed(document), encoding="utf-8")
-    sys.stdout.write(f"{TARGET}: {len(document['kinds'])} kinds, {len(document['types'])} types\n")
+    keep(TARGET, printed(document))
     return 0
 
 

@@ -13,6 +13,7 @@ of the control plane changes, or when a scenario does.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import subprocess
 import sys
@@ -37,6 +38,7 @@ from tests.sim.controllers.acting import Scenario
 from tests.sim.controllers.scenarios import SCENARIOS
 from tests.sim.controllers.scenes import Scene
 from tests.sim.controllers.telling import Line, about, lives, others
+from tools.keeping import told
 
 FOLDER = Path(__file__).parent.parent / "tests" / "sim" / "controllers"
 RUNS = 4
@@ -146,7 +148,7 @@ def _joined(pattern: list[str], run: list[str]) -> list[str]:
 
 
 def written(module: str, recordings: dict[str, list[str]]) -> None:
-    """As a module that the formatter is content with."""
+    """As a module that the formatter is content with; prints how it differs from the one that was there."""
     text = [
         f'"""What kube-controller-manager 1.36.4 made of the scenarios of `{module}`: per scenario and step its lines.',
         "",
@@ -162,8 +164,11 @@ def written(module: str, recordings: dict[str, list[str]]) -> None:
         text += (f'        """{step}""",' for step in (each.replace("\n", "\n        ") for each in steps))
         text.append("    ),")
     path = FOLDER / f"{module}.py"
-    path.write_text("\n".join((*text, "}", "")))
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    path.write_text("\n".join((*text, "}", "")), encoding="utf-8")
     subprocess.run([Path(sys.executable).parent / "ruff", "format", "-q", path], check=True)
+    for line in told(path, before, path.read_text(encoding="utf-8")):
+        print(line)
 
 
 async def record(plane: Plane, modules: Sequence[str], *, anew: bool) -> bool:
@@ -192,7 +197,6 @@ async def record(plane: Plane, modules: Sequence[str], *, anew: bool) -> bool:
                 print(f"{module}, {name}: {problem}", file=sys.stderr)
                 sound = False
         written(module, {name: recordings[name] for name in SCENARIOS[module] if name in recordings})
-        print(f"{module}: {len(recordings)} scenarios")
     return sound
 
 
@@ -210,13 +214,17 @@ def known(module: str) -> dict[str, list[str]]:
     return {name: ["\n".join(map(str.strip, step.split("\n"))) for step in steps] for name, steps in recorded.items()}
 
 
-def main() -> int:
-    anew = "--anew" in sys.argv
-    wanted = [word for word in sys.argv[1:] if word != "--anew"]
-    modules = [module for module in SCENARIOS if not wanted or module.removeprefix("recorded_") in wanted]
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Answers with 1 when runs of a scenario differ, or when there is no control plane to record."""
+    names = [module.removeprefix("recorded_") for module in SCENARIOS]
+    parser = argparse.ArgumentParser(prog="python -m tools.traces", description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", choices=[[], *names], help=", ".join(names))
+    parser.add_argument("--anew", action="store_true", help="as if nothing had been recorded before")
+    wishes = parser.parse_args(arguments)
+    modules = [f"recorded_{name}" for name in names if not wishes.names or name in wishes.names]
     try:
         with Plane() as plane:
-            return 0 if asyncio.run(record(plane, modules, anew=anew)) else 1
+            return 0 if asyncio.run(record(plane, modules, anew=wishes.anew)) else 1
     except Unavailable as problem:
         print(problem, file=sys.stderr)
         return 1

@@ -47,7 +47,14 @@ class Found(Struct, frozen=True):
 
 def found_in(names: Iterable[str]) -> list[Found]:
     """The objects of files and of all manifests in folders, in order; raises Unreadable."""
-    return [found for name in names for file in _files(name) for found in _objects(file)]
+    return [found for name in names for found in _found(name)]
+
+
+def _found(name: str) -> list[Found]:
+    found = [each for file in _files(name) for each in _objects(file)]
+    if not found:
+        raise Unreadable(f"{shown(name)} holds no objects: leave it out, or put some into it")
+    return found
 
 
 def _files(name: str) -> list[str]:
@@ -64,11 +71,18 @@ def _objects(name: str) -> list[Found]:
     for number, tree in enumerate(objects_in(name), start=1):
         place = f"object {number} of {shown(name)}"
         match tree:
-            case {"apiVersion": str(), "kind": str(), "metadata": {"name": str()}}:
+            case {"apiVersion": str(), "kind": str(), "metadata": {"name": str() as called, **rest}}:
+                if not _is_name(called) or not _is_name(rest.get("namespace") or "default"):
+                    raise Unreadable(f"{place} has a name or namespace that cannot be one: see its metadata")
                 found.append(Found(place, cast("Tree", tree)))
             case _:
                 raise Unreadable(f"{place} is no Kubernetes object: it needs apiVersion, kind and metadata.name")
     return found
+
+
+def _is_name(value: object) -> bool:
+    """Whether a path can name it; which names a kind takes is up to the cluster."""
+    return isinstance(value, str) and value not in ("", ".", "..") and "/" not in value and "%" not in value
 
 
 async def apply_all(client: Client, objects: Iterable[Found]) -> int:
@@ -90,12 +104,17 @@ async def _apply(client: Client, found: Found) -> Ref:
     served = {each.resource.version: each.resource for each in await discover(client, group, tree["kind"])}
     resource = served.get(version)
     if resource is None:
-        known = f"; there is {', '.join(served)}" if served else "; give its definition with -f too"
+        known = f"; there is {', '.join(served)}" if served else _unknown(group)
         raise Refused(f"{found.place}: the cluster serves no {tree['kind']} in {tree['apiVersion']}{known}")
     namespace = (tree["metadata"].get("namespace") or "default") if resource.namespaced else ""
     ref = Ref(resource, namespace, tree["metadata"]["name"])
     await client.call(request.apply(ref, msgspec.json.encode(tree), MANAGER, force=True))
     return ref
+
+
+def _unknown(group: str) -> str:
+    """What would help with a kind that no version of a group has."""
+    return "; give its definition with -f too" if "." in group else ": check the spelling of both"
 
 
 class _Status(Struct, frozen=True):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import itertools
 import os
 import secrets
+import socket
 import ssl
+import sys
 import tempfile
-from base64 import b64encode
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from base64 import b64decode, b64encode
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -28,6 +32,8 @@ GONE_AFTER = 0.4
 SERVICE = "fairlead"
 """By which the cluster finds the operator's webhook."""
 SAVE_EVERY = 30.0
+ANSWERS_WITHIN = 2.0
+"""Seconds; a loopback takes a thousandth of one, a process that stands still for a moment more."""
 POD_NETWORK = 10
 """First number of pods' addresses; those of the loopback are refused in endpoints."""
 
@@ -35,8 +41,23 @@ POD_NETWORK = 10
 CONTEXT = "fairlead-up"
 
 
-class NotOurs(Exception):
-    """The kubeconfig would overwrite somebody else's; the text is a sentence that says what would help."""
+class Unhostable(Exception):
+    """The cluster cannot be where it is wanted; the text is a sentence that says what would help."""
+
+
+@contextmanager
+def own_log(folder: Path) -> Iterator[TextIO]:
+    """An empty file for the operator's log, which no other cluster writes to."""
+    for number in itertools.count(1):
+        path = folder / ("operator.log" if number == 1 else f"operator-{number}.log")
+        with _writing(path, "XDG_CACHE_HOME"):
+            folder.mkdir(parents=True, exist_ok=True)
+            file = path.open("a", buffering=1)
+        with file:
+            if _locked(file.fileno()):
+                file.truncate(0)
+                yield file
+                return
 
 
 @dataclass(frozen=True)
@@ -44,7 +65,7 @@ class Place:
     """Where the cluster's parts are to be found."""
 
     kubeconfig: Path
-    log: Path
+    log: TextIO
     port: int = 0
     saved: Path | None = None
     """The folder that keeps its state."""
@@ -83,10 +104,17 @@ async def running(place: Place, state: Saved | None) -> AsyncIterator[Client]:
     client = Client(cluster.transport("admin"))
     async with AsyncExitStack() as stack:
         stack.push_async_callback(caller.close)
-        log = stack.enter_context(place.log.open("w", buffering=1))
+        if place.saved is not None:
+            stack.enter_context(_held(place.saved))
         serving = serve(cluster, port=place.port, tls=_tls(authority), tokens={token: "admin"})
-        server = await stack.enter_async_context(serving)
-        _write_kubeconfig(place.kubeconfig, server.url, authority.certificate, token)
+        try:
+            server = await stack.enter_async_context(serving)
+        except OSError as error:
+            raise Unhostable(
+                f"port {place.port} cannot be listened on ({_why(error)}): choose another --port"
+            ) from error
+        with _writing(place.kubeconfig, "--kubeconfig-out"):
+            _write_kubeconfig(place.kubeconfig, server.url, authority.certificate, token)
         async with asyncio.TaskGroup() as tasks:
             node = Client(cluster.transport(insider("kubelet")))
             kubelet = Kubelet(
@@ -100,7 +128,7 @@ async def running(place: Place, state: Saved | None) -> AsyncIterator[Client]:
             )
             # Read by another thread, so that the cluster answers meanwhile.
             await asyncio.to_thread(import_module, "fairlead.control.run")
-            manager = await _operator(cluster, network, log)
+            manager = await _operator(cluster, network, place.log)
             work = [cluster.run(), kubelet.run(), manager.run()]
             if place.saved is not None:
                 work.append(_saving(cluster, place.saved))
@@ -114,15 +142,63 @@ async def running(place: Place, state: Saved | None) -> AsyncIterator[Client]:
 
 
 async def _saving(cluster: Cluster, folder: Path) -> None:
-    """Now and then, and at the end."""
+    """Now and then, and at the end; what fails in between is tried again."""
     from fairlead.sim.saving import save
 
+    with _writing(folder, "--save"):
+        save(cluster, folder)
     try:
         while True:
-            save(cluster, folder)
             await asyncio.sleep(SAVE_EVERY)
+            try:
+                save(cluster, folder)
+            except OSError as error:
+                print(f"fairlead: {folder} cannot be written ({_why(error)}): it is tried again", file=sys.stderr)
     finally:
-        save(cluster, folder)
+        try:
+            save(cluster, folder)
+        except OSError as error:
+            raise Unhostable(
+                f"{folder} cannot be written ({_why(error)}): the cluster's last changes are lost"
+            ) from error
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Nobody else saves there meanwhile."""
+    with _writing(folder, "--save"):
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY)
+    try:
+        if not _locked(handle):
+            raise Unhostable(f"another `fairlead up` saves to {folder}: end it, or choose another --save")
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _writing(path: Path, option: str) -> Iterator[None]:
+    """Names the path that the user has given, and how to give another."""
+    try:
+        yield
+    except OSError as error:
+        raise Unhostable(f"{path} cannot be written ({_why(error)}): choose another {option}") from error
+
+
+def _why(error: OSError) -> str:
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        return "a file is in the way"
+    return (os.strerror(error.errno) if error.errno else str(error)).lower()
+
+
+def _locked(handle: int) -> bool:
+    """Whether it is this process's until it is closed."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 async def _operator(cluster: Cluster, network: Network, log: TextIO) -> Manager:
@@ -175,23 +251,49 @@ def _write_kubeconfig(path: Path, address: str, authority: bytes, token: str) ->
         "users": [{"name": "admin", "user": {"token": token}}],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and not _is_ours(path):
-        raise NotOurs(f"{path} is a kubeconfig of other clusters, or none at all: choose another --kubeconfig-out")
+    if path.exists():
+        _give_way(path)
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.touch(mode=0o600)
     fresh.write_text(yaml.safe_dump(content, sort_keys=False))
     fresh.replace(path)
 
 
-def _is_ours(path: Path) -> bool:
-    """Whether nothing is lost when the file is written anew."""
+def _give_way(path: Path) -> None:
+    """Leaves a file that is somebody else's, or of a cluster that is up, as it is."""
     import yaml
 
     try:
         content = yaml.safe_load(path.read_text())
     except (yaml.YAMLError, UnicodeDecodeError):
+        content = "no YAML"
+    match content:
+        case None:
+            return
+        case {
+            "contexts": [{"name": name}],
+            "clusters": [{"cluster": {"server": str(server), "certificate-authority-data": str(authority)}}],
+            "users": [_],
+        } if name == CONTEXT:
+            if _is_up(server, authority):
+                raise Unhostable(
+                    f"{path} is of another `fairlead up`, at {server}: end that one, or choose another --kubeconfig-out"
+                )
+        case _:
+            raise Unhostable(
+                f"{path} is a kubeconfig of other clusters, or none at all: choose another --kubeconfig-out"
+            )
+
+
+def _is_up(server: str, authority: str) -> bool:
+    """Whether the very cluster answers, not somebody who has its port by now."""
+    host, _, port = server.removeprefix("https://").rpartition(":")
+    try:
+        trust = ssl.create_default_context(cadata=b64decode(authority).decode())
+        with (
+            socket.create_connection((host, int(port)), timeout=ANSWERS_WITHIN) as plain,
+            trust.wrap_socket(plain, server_hostname=host),
+        ):
+            return True
+    except (OSError, ValueError):
         return False
-    if not content:
-        return True
-    contexts = content.get("contexts") if isinstance(content, dict) else None
-    return contexts is not None and [each.get("name") for each in contexts] == [CONTEXT]

@@ -51,6 +51,7 @@ class Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    _give_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without these characters shows a mark, not a traceback
@@ -66,6 +67,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return exits.INTERRUPTED
     except BrokenPipeError:
         return _reader_left()
+
+
+def _give_streams() -> None:
+    """A process whose output was closed before it began writes to nobody."""
+    import os
+    from pathlib import Path
+
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  for as long as it runs
 
 
 def _dispatch(words: list[str]) -> int:

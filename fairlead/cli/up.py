@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import shlex
 import shutil
 import signal
 import sys
@@ -26,28 +27,50 @@ if TYPE_CHECKING:
     from fairlead.sim.saving import Saved
 
 FASTEST = 100.0
-"""Beyond that the operator's lease, of fifteen seconds, is over before a busy machine has renewed it."""
+"""Beyond that time-outs of seconds are over before a busy machine has answered."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--demo", metavar="NAME", default="", help="play a rollout: zones or environments")
+    parser.add_argument("--demo", type=_some, metavar="NAME", help="play a rollout: zones or environments")
     parser.add_argument("--until-done", action="store_true", help="leave when the demo's rollout is complete")
     parser.add_argument(
         "-f",
         "--filename",
+        type=_some,
         metavar="FILE",
         action="append",
         default=[],
-        help="apply its objects at the start; - is standard input",
+        help="apply the objects of a file or a folder at the start; - is standard input; repeatable",
     )
     parser.add_argument(
-        "--speed", type=float, default=1.0, metavar="N", help="how many times as fast as real time it runs"
+        "--speed",
+        type=_speed,
+        default=1.0,
+        metavar="N",
+        help=f"how many times as fast as real time it runs, at most {FASTEST:.0f}",
     )
-    parser.add_argument("--save", metavar="DIR", default="", help="keep the state of the cluster in this folder")
-    parser.add_argument("--load", metavar="DIR", default="", help="begin with the state that this folder keeps")
-    parser.add_argument("--kubeconfig-out", metavar="FILE", default="", help="where to write the cluster's kubeconfig")
+    parser.add_argument("--save", type=_some, metavar="DIR", help="keep the state of the cluster in this folder")
+    parser.add_argument("--load", type=_some, metavar="DIR", help="begin with the state that this folder keeps")
+    parser.add_argument("--kubeconfig-out", type=_some, metavar="FILE", help="where to write the cluster's kubeconfig")
     parser.add_argument("--port", type=int, default=0, help="port of the cluster on 127.0.0.1; default any free one")
     parser.add_argument("--no-color", action="store_true", help="show no colours; so does the variable NO_COLOR")
+
+
+def _some(text: str) -> str:
+    """Not what is left of a variable that is not set."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
+
+
+def _speed(text: str) -> float:
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = 0.0
+    if not 0 < speed <= FASTEST:
+        raise argparse.ArgumentTypeError(f"it must be a number above 0 and at most {FASTEST:.0f}, not {text}")
+    return speed
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -58,8 +81,6 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--until-done needs --demo: without a rollout nothing is ever done")
     if not 0 <= arguments.port <= 65535:
         raise UsageError(f"--port is {arguments.port}: set it to a port from 0 to 65535")
-    if not 0 < arguments.speed <= FASTEST:
-        raise UsageError(f"--speed must be more than 0 and at most {FASTEST:.0f}")
     return _attempt(arguments, demo)
 
 
@@ -77,30 +98,33 @@ def _attempt(arguments: argparse.Namespace, demo: Demo | None) -> int:
     """Runs it; what a user can mend is said in a sentence."""
     from fairlead.cli.applying import Refused, found_in
     from fairlead.cli.connect import fail
-    from fairlead.cli.hosting import NotOurs
+    from fairlead.cli.hosting import Unhostable
     from fairlead.cli.inputs import Unreadable
     from fairlead.sim.pace import PacedLoop
     from fairlead.sim.saving import Unusable, read
 
     try:
         state = read(Path(arguments.load)) if arguments.load else None
+        _keep(arguments.save, arguments.load)
         objects = found_in(arguments.filename)
         start = max(datetime.now(UTC), state.heading.now) if state is not None else None
         with asyncio.Runner(loop_factory=lambda: PacedLoop(start=start)) as runner:
             return runner.run(_up(arguments, demo, state, objects))
-    except (Unusable, Unreadable, NotOurs, OSError, ExceptionGroup) as problem:
-        mendable, other = _sorted(problem, (Unusable, Unreadable, NotOurs, Refused, OSError))
+    except (Unusable, Unreadable, Unhostable, OSError, ExceptionGroup) as problem:
+        mendable, other = _sorted(problem, (Unusable, Unreadable, Unhostable, Refused, OSError))
         if other is not None or mendable is None:
             raise
-        return fail(_remedy(mendable) if isinstance(mendable, OSError) else str(mendable))
+        if isinstance(mendable, BrokenPipeError):
+            raise mendable from None
+        return fail(f"the cluster cannot go on: {mendable}" if isinstance(mendable, OSError) else str(mendable))
 
 
-def _remedy(error: OSError) -> str:
-    """A busy port, or a place that cannot be written to."""
-    if error.filename is None:
-        return f"the cluster cannot run: {error}; choose another --port"
-    why = (error.strerror or str(error)).lower()
-    return f"{error.filename} cannot be written ({why}): choose another --kubeconfig-out, --save or XDG_CACHE_HOME"
+def _keep(save: str | None, load: str | None) -> None:
+    """Raises Unusable where a saved cluster would be lost."""
+    from fairlead.sim.saving import FILE, Unusable
+
+    if save and (Path(save) / FILE).exists() and not (load and Path(load).samefile(save)):
+        raise Unusable(f"{save} keeps a cluster already: go on from it with --load {save}, or choose another --save")
 
 
 def _sorted(problem: Exception, kinds: tuple[type[Exception], ...]) -> tuple[Exception | None, Exception | None]:
@@ -115,35 +139,56 @@ def _sorted(problem: Exception, kinds: tuple[type[Exception], ...]) -> tuple[Exc
 
 async def _up(arguments: argparse.Namespace, demo: Demo | None, state: Saved | None, objects: list[Found]) -> int:
     from fairlead.cli.applying import apply_all
-    from fairlead.cli.hosting import Place, running
-    from fairlead.plane.build import cache
+    from fairlead.cli.hosting import Place, own_log, running
 
-    folder = cache() / "up"
-    folder.mkdir(parents=True, exist_ok=True)
-    kubeconfig = Path(arguments.kubeconfig_out) if arguments.kubeconfig_out else folder / "kubeconfig"
+    folder = _folder()
+    kubeconfig = folder / "kubeconfig" if arguments.kubeconfig_out is None else _absolute(arguments.kubeconfig_out)
     saved = Path(arguments.save) if arguments.save else None
-    place = Place(kubeconfig, folder / "operator.log", arguments.port, saved)
+    offered = False
     stays = demo is None or (sys.stdout.isatty() and not arguments.until_done)
     _end_on_signals()
     try:
-        async with running(place, state) as client:
-            _hurry(arguments.speed)
-            await apply_all(client, objects)
-            if demo is not None:
-                await _play(demo, client, color=not arguments.no_color)
-            print(_farewell(demo, place, stays=stays), flush=True)
-            if stays:
-                await asyncio.Event().wait()
-    except asyncio.CancelledError:  # Ctrl-C, the way out that was offered
+        with own_log(folder) as log:
+            place = Place(kubeconfig, log, arguments.port, saved)
+            async with running(place, state) as client:
+                _hurry(arguments.speed)
+                if objects:
+                    print(f"Applied from files: {await apply_all(client, objects)}", flush=True)
+                if demo is not None:
+                    await _play(demo, client, color=not arguments.no_color)
+                print(_farewell(demo, place, stays=stays), flush=True)
+                if stays:
+                    offered = True
+                    await asyncio.Event().wait()
+    except asyncio.CancelledError:
         print()
+        return exits.OK if offered else exits.INTERRUPTED
     return exits.OK
 
 
+def _folder() -> Path:
+    """Where things are that nobody has given a place."""
+    from fairlead.cli.hosting import Unhostable
+    from fairlead.plane.build import cache
+
+    try:
+        return cache().absolute() / "up"
+    except RuntimeError as error:
+        raise Unhostable("nobody knows where your home folder is: set HOME, or XDG_CACHE_HOME") from error
+
+
+def _absolute(name: str) -> Path:
+    """As another terminal needs it."""
+    return Path(name).absolute()
+
+
 def _end_on_signals() -> None:
-    """Whatever asks for the end gets the orderly one of Ctrl-C, which saves the state."""
+    """Whatever asks for the end, and however often, gets the orderly one, which saves the state."""
     task = asyncio.current_task()
     assert task is not None  # noqa: S101  a coroutine that runs has a task
-    for each in (signal.SIGTERM, signal.SIGHUP):
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(each) is signal.SIG_IGN:
+            continue  # whoever started it wants it so, as nohup does
         asyncio.get_running_loop().add_signal_handler(each, task.cancel)
 
 
@@ -157,14 +202,20 @@ def _hurry(speed: float) -> None:
 
 
 async def _play(demo: Demo, client: Client, *, color: bool) -> None:
+    from fairlead.cli.applying import Refused
     from fairlead.cli.connect import Cluster
     from fairlead.cli.screens import screen
     from fairlead.cli.watch import Wanted, follow
     from fairlead.cli.witness import Witness
+    from fairlead.kube.errors import ApiError
 
     cluster = Cluster(client, (demo.namespace,))
     print(f"{demo.story}\n", flush=True)
-    await demo.create(client)
+    try:
+        await demo.create(client)
+    except ApiError as error:
+        remedy = "leave out --demo, or the --load or -f that made it so"
+        raise Refused(f"the demo cannot be played on this cluster ({error}): {remedy}") from error
     with screen(color=color) as shown:
         await follow(cluster, Wanted(demo.rollout), shown)
         await demo.change(client)
@@ -190,14 +241,18 @@ def _farewell(demo: Demo | None, place: Place, *, stays: bool) -> str:
             f"{fairlead} explain {demo.rollout} {where}",
             f"{fairlead} watch {where} --forever",
         ]
-    lines = "\n".join(f"  {command}" for command in (f"export KUBECONFIG={place.kubeconfig}", *commands))
-    then = "Press Ctrl-C to end it." if stays else "The cluster ends now; in a terminal it stays until Ctrl-C."
+    lines = "\n".join(
+        f"  {command}" for command in (f"export KUBECONFIG={shlex.quote(str(place.kubeconfig))}", *commands)
+    )
+    kept = f"The cluster is kept in {place.saved}; --load {place.saved} goes on from it.\n" if place.saved else ""
+    log = f"{kept}The operator's log: {place.log.name}"
+    if stays:
+        return f"\nTry next, in another terminal:\n{lines}\n\n{log}\nPress Ctrl-C to end it."
     return f"""
-Try next, in another terminal:
+The cluster ends now. In a terminal, without --until-done, it stays for these commands in another one:
 {lines}
 
-The operator's log: {place.log}
-{then}"""
+{log}"""
 
 
 def _program() -> str:

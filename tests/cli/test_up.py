@@ -7,6 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,7 @@ def test_the_demo_rolls_every_pod_and_ends_by_itself_where_nobody_watches(tmp_pa
     assert "12 of 12 pods are new and ready; at the worst moment 2 of them were out, in 1 zone." in done.stdout
     commands = [line.split(maxsplit=1)[1] for line in done.stdout.splitlines() if line.startswith("  ")]
     assert [command.split()[0] for command in commands[1:]] == ["get", "explain", "watch"]
+    assert "The cluster ends now." in done.stdout
     assert "\x1b" not in done.stdout
 
 
@@ -97,9 +100,11 @@ def test_other_commands_reach_the_cluster_by_its_kubeconfig_until_ctrl_c(tmp_pat
         (["--demo", "nonsense"], 'no demo is named "nonsense": there is zones, environments'),
         (["--until-done"], "--until-done needs --demo"),
         (["--port", "99999"], "--port is 99999"),
-        (["--speed", "0"], "--speed must be more than 0"),
+        (["--speed", "0"], "--speed: it must be a number above 0 and at most 100, not 0"),
+        (["--speed", "fast"], "--speed: it must be a number above 0 and at most 100, not fast"),
+        (["--save", ""], "--save: it is empty"),
     ],
-    ids=["unknown demo", "nothing to be done", "no port", "no speed"],
+    ids=["unknown demo", "nothing to be done", "no port", "no speed", "no number", "a variable that is not set"],
 )
 def test_a_wrong_command_line_is_answered_with_one_sentence(
     words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
@@ -122,9 +127,23 @@ WIDGET = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\n"
         ("just words", "object 1 of {file} is no Kubernetes object"),
         ("a: [", "{file} is neither YAML nor JSON"),
         (MAP + "---\n" + WIDGET, "object 2 of {file}: the cluster serves no Widget in example.com/v1"),
+        (WIDGET.replace("example.com/", ""), "the cluster serves no Widget in v1: check the spelling"),
         (MAP + "data: {'not ok': x}", "object 1 of {file}, ConfigMap settings, was refused: "),
+        ("# nothing", "{file} holds no objects"),
+        (MAP.replace("settings", "a/b"), "object 1 of {file} has a name or namespace that cannot be one"),
+        (MAP.replace("}", ", namespace: 3}"), "object 1 of {file} has a name or namespace that cannot be one"),
     ],
-    ids=["no file", "no object", "no YAML", "no kind", "no valid object"],
+    ids=[
+        "no file",
+        "no object",
+        "no YAML",
+        "no kind",
+        "no built-in kind",
+        "no valid object",
+        "nothing at all",
+        "no name",
+        "no namespace",
+    ],
 )
 def test_files_that_cannot_be_applied_are_told_in_one_sentence(
     content: str | None,
@@ -145,12 +164,35 @@ def test_files_that_cannot_be_applied_are_told_in_one_sentence(
     assert code == 1
 
 
+def test_a_demo_whose_namespace_is_taken_is_told_in_one_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "demo.yaml"
+    file.write_text("apiVersion: v1\nkind: Namespace\nmetadata: {name: demo}\n")
+
+    tried = _tried(tmp_path, "-f", str(file), "--demo", "zones")
+
+    (line,) = tried.stderr.splitlines()
+    assert 'namespaces "demo" already exists): leave out --demo, or the --load or -f that made it so' in line
+    assert tried.returncode == 1
+
+
 def test_a_folder_without_state_is_told_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = main(["up", "--load", str(tmp_path)])
 
     (line,) = capsys.readouterr().err.splitlines()
     assert "name a folder that --save has written to" in line
     assert code == 1
+
+
+def test_a_saved_cluster_is_not_lost_to_one_that_does_not_go_on_from_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "cluster.jsonl").write_text("precious")
+
+    code = main(["up", "--save", str(tmp_path)])
+
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"go on from it with --load {tmp_path}" in line
+    assert (code, (tmp_path / "cluster.jsonl").read_text()) == (1, "precious")
 
 
 def test_what_was_applied_and_became_of_it_is_there_after_another_start(tmp_path: Path) -> None:
@@ -178,30 +220,67 @@ spec:
 
 def _up_until_ready(home: Path, *words: str, end: int = signal.SIGINT) -> None:
     """Ends it once it has said how."""
+    with _up(home, *words, ends=(end,)):
+        pass
+
+
+@contextmanager
+def _up(home: Path, *words: str, ends: tuple[int, ...] = (signal.SIGINT,)) -> Iterator[list[str]]:
+    """Yields what it says, and ends it."""
+    with _started(home, *FAIRLEAD, "up", *words) as (up, said):
+        yield said
+        for each in ends:
+            up.send_signal(each)
+        assert up.wait(30) == 0
+
+
+@contextmanager
+def _started(
+    home: Path, *command: str, until: str = "Press Ctrl-C"
+) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+    """Yields the process, and what it says until it is ready."""
     up = subprocess.Popen(
-        [*FAIRLEAD, "up", *words],
+        command,
         env=environment(home),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
     )
     try:
         assert up.stdout is not None
-        while "Press Ctrl-C" not in (line := up.stdout.readline()):
-            assert line, "it ended before it was ready"
-        up.send_signal(end)
-        assert up.wait(30) == 0
+        said: list[str] = []
+        while not said or until not in said[-1]:
+            said.append(up.stdout.readline())
+            assert said[-1], "it ended before it was ready"
+        yield up, said
     finally:
         up.kill()
         up.communicate()
 
 
+def _tried(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*FAIRLEAD, "up", *words], env=environment(home), capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "contexts: [{name: prod, context: {cluster: prod, user: me}}]\n",
+        "contexts: [{name: fairlead-up}]\nclusters: [{name: prod}, {name: fairlead-up}]\n",
+        "contexts: [3]\n",
+        "contexts: 3\n",
+        "my diary",
+    ],
+)
 def test_a_kubeconfig_of_other_clusters_is_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     config = tmp_path / "config"
-    config.write_text(before := "contexts: [{name: prod, context: {cluster: prod, user: me}}]\n")
+    config.write_text(before)
 
     code = main(["up", "--kubeconfig-out", str(config)])
 
@@ -233,4 +312,135 @@ def test_a_busy_port_is_answered_with_one_sentence(
 
     (line,) = capsys.readouterr().err.splitlines()
     assert "choose another --port" in line
+    assert code == 1
+
+
+def test_folders_that_cannot_be_written_to_are_told_with_the_option_that_named_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (file := tmp_path / "file").touch()
+
+    for option in ("--save", "--kubeconfig-out"):
+        code = main(["up", option, str(file / "x")])
+
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line == f"fairlead: {file / 'x'} cannot be written (a file is in the way): choose another {option}"
+        assert code == 1
+
+
+def test_of_two_at_once_the_second_leaves_the_first_alone(tmp_path: Path) -> None:
+    """Neither its kubeconfig, nor its saved state, nor its log is touched."""
+    first, config = tmp_path / "first", tmp_path / "config"
+    with _up(tmp_path, "--kubeconfig-out", str(first), "--save", str(tmp_path / "kept")) as said:
+        before = first.read_text()
+        same = _tried(tmp_path, "--kubeconfig-out", str(first))
+        saving = _tried(tmp_path, "--kubeconfig-out", str(config), "--load", str(tmp_path / "kept"),
+                        "--save", str(tmp_path / "kept"))  # fmt: skip
+        with _up(tmp_path, "--kubeconfig-out", str(config)) as other:
+            pass
+
+    assert (same.returncode, saving.returncode) == (1, 1)
+    assert "is of another `fairlead up`, at https://127.0.0.1:" in same.stderr
+    assert "another `fairlead up` saves to" in saving.stderr
+    assert first.read_text() == before
+    assert said[-3] == f"The cluster is kept in {tmp_path}/kept; --load {tmp_path}/kept goes on from it.\n"
+    assert said[-2] == f"The operator's log: {tmp_path}/cache/fairlead/up/operator.log\n"
+    assert other[-2] == f"The operator's log: {tmp_path}/cache/fairlead/up/operator-2.log\n"
+
+
+def test_a_kubeconfig_of_a_cluster_that_ended_is_written_anew(tmp_path: Path) -> None:
+    for _ in range(2):
+        _up_until_ready(tmp_path)
+
+
+def test_nobody_need_read_what_it_says(tmp_path: Path) -> None:
+    """A reader that leaves ends it without a word; output that was closed from the start does not matter."""
+    gone = subprocess.Popen(
+        [*FAIRLEAD, "up"], env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert gone.stdout is not None
+    gone.stdout.close()
+    _, said = gone.communicate(timeout=60)
+    closed = subprocess.run(
+        ["/bin/sh", "-c", '"$@" >&-', "sh", *FAIRLEAD, "up", "--demo", "zones", "--speed", "50"],
+        env=environment(tmp_path),
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert (gone.returncode, said) == (0, "")
+    assert (closed.returncode, closed.stderr) == (0, "")
+
+
+def test_it_saves_however_often_it_is_asked_to_end(tmp_path: Path) -> None:
+    kept = tmp_path / "kept" / "cluster.jsonl"
+    with _up(tmp_path, "--save", str(kept.parent), ends=(signal.SIGINT, signal.SIGINT, signal.SIGTERM)):
+        before = kept.stat().st_ino
+
+    assert kept.stat().st_ino != before
+
+
+def test_it_outlives_its_terminal_under_nohup(tmp_path: Path) -> None:
+    with _started(tmp_path, "nohup", *FAIRLEAD, "up") as (up, _):
+        up.send_signal(signal.SIGHUP)
+
+        with pytest.raises(subprocess.TimeoutExpired):
+            up.wait(0.5)
+
+
+def test_a_demo_that_is_interrupted_is_not_done(tmp_path: Path) -> None:
+    with _started(tmp_path, *FAIRLEAD, "up", "--demo", "zones", until="zones") as (up, _):
+        up.send_signal(signal.SIGINT)
+
+        assert up.wait(30) == 130
+
+
+def test_a_folder_that_cannot_be_written_to_for_a_while_is_told_and_tried_again(tmp_path: Path) -> None:
+    """Saving is due twice a minute, here of the cluster's."""
+    kept = tmp_path / "kept"
+    with _started(tmp_path, *FAIRLEAD, "up", "--save", str(kept), "--speed", "100") as (up, _):
+        assert up.stderr is not None
+        kept.rename(tmp_path / "elsewhere")
+        kept.touch()
+        told = up.stderr.readline()
+        kept.unlink()
+        up.send_signal(signal.SIGTERM)
+
+        assert told == f"fairlead: {kept} cannot be written (a file is in the way): it is tried again\n"
+        assert up.wait(30) == 0
+        assert (kept / "cluster.jsonl").exists()
+
+
+def test_changes_that_could_not_be_saved_at_the_end_are_told(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    with _started(tmp_path, *FAIRLEAD, "up", "--save", str(kept)) as (up, _):
+        kept.rename(tmp_path / "elsewhere")
+        kept.touch()
+        up.send_signal(signal.SIGTERM)
+        _, told = up.communicate(timeout=30)
+
+        assert (
+            told == f"fairlead: {kept} cannot be written (a file is in the way): the cluster's last changes are lost\n"
+        )
+        assert up.returncode == 1
+
+
+def test_without_a_home_it_says_what_to_set(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in a container whose user nobody knows."""
+
+    def unknown() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", unknown)
+
+    code = main(["up"])
+
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "set HOME, or XDG_CACHE_HOME" in line
     assert code == 1

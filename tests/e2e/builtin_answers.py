@@ -1,14 +1,10 @@
 """What a cluster answers to the objects and changes of this folder, without what is different each time.
 
-    python -m tests.e2e.builtin_answers
-
-asks a control plane of its own and records the answers, for tests that have none.
+`python -m tools.builtins` records the answers of a control plane, for tests that have none.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -121,7 +117,8 @@ async def make_namespace(transport: Transport, namespace: str, *, account: bool)
         await transport.send(Request("POST", path_of(SERVICE_ACCOUNTS, namespace), (), body, JSON))
 
 
-async def _recorded() -> dict[str, Answers]:
+async def recorded() -> dict[str, Answers]:
+    """The answers of control planes of its own; raises Unavailable."""
     answers: dict[str, Answers] = {}
     for name, ask, accounts in (("objects", of_objects, True), ("changes", of_changes, False)):
         with Plane(controllers=False, accounts=accounts) as plane:
@@ -132,15 +129,3 @@ async def _recorded() -> dict[str, Answers]:
             finally:
                 await transport.close()
     return answers
-
-
-def main() -> None:
-    parts = []
-    for name, answers in asyncio.run(_recorded()).items():
-        lines = (f"{json.dumps(key)}: {json.dumps(value, sort_keys=True)}" for key, value in answers.items())
-        parts.append(f'"{name}": {{\n' + ",\n".join(lines) + "\n}")
-    RECORD.write_text("{\n" + ",\n".join(parts) + "\n}\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -84,6 +84,34 @@ def test_a_watch_from_before_has_to_list_again(tmp_path: Path) -> None:
     in_time(scenario)
 
 
+A_LINE = b'{"resource":{"group":"","version":"v1","plural":"pods","kind":"Pod","namespaced":true},"object":{"a":1}}\n'
+
+
+def a_heading(objects: int) -> bytes:
+    text = f'{{"format":"fairlead-cluster/1","revision":1,"now":"2030-01-01T00:00:00Z","objects":{objects}}}'
+    return text.encode() + b"\n"
+
+
+def test_objects_that_no_cluster_has_stored_are_told(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        with pytest.raises(Unusable, match="holds what no cluster has stored"):
+            load(Cluster(), saved)
+
+    (tmp_path / FILE).write_bytes(a_heading(1) + A_LINE)
+    saved = read(tmp_path)
+
+    in_time(scenario)
+
+
+def test_only_its_owner_reads_the_file(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        save(Cluster(), tmp_path)
+
+    in_time(scenario)
+
+    assert (tmp_path / FILE).stat().st_mode & 0o077 == 0
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [
@@ -91,7 +119,10 @@ def test_a_watch_from_before_has_to_list_again(tmp_path: Path) -> None:
         (b"", "holds no saved cluster"),
         (b"hello", "holds no saved cluster"),
         (b'{"format":"fairlead-cluster/0","revision":1,"now":"2030-01-01T00:00:00Z"}\n', "another release"),
-        (b'{"format":"fairlead-cluster/1","revision":1,"now":"2030-01-01T00:00:00Z"}\n{"resource":1}', "holds no"),
+        (b'{"format":"fairlead-cluster/1","revision":1,"now":"2030-01-01T00:00:00Z"}\n', "holds no saved cluster"),
+        (a_heading(1) + b'{"resource":1}', "holds no saved cluster"),
+        (a_heading(0).replace(b"00Z", b"00"), "holds no saved cluster"),
+        (a_heading(2) + A_LINE, "has 1 of the 2 objects"),
     ],
 )
 def test_what_holds_no_state_is_told(tmp_path: Path, content: bytes | None, why: str) -> None:
