@@ -97,7 +97,7 @@ async def test_a_node_is_cordoned_tainted_and_drained_within_a_budget(site: Site
         ("taint nodes sim-node-0 key=value:NoSchedule", "node/sim-node-0 tainted"),
         ("taint nodes sim-node-0 key-", "node/sim-node-0 untainted"),
         ("cordon sim-node-0", "node/sim-node-0 cordoned"),
-        ("get node sim-node-0", r"sim-node-0 +Ready,SchedulingDisabled"),
+        ("get node sim-node-0", r"sim-node-0 +Ready,SchedulingDisabled .* v1\.36\.4"),
     )
     await kubectl("drain sim-node-0 --ignore-daemonsets --timeout=90s", "evicting pod .*web-", "sim-node-0 drained")
     await kubectl.all(

@@ -49,6 +49,7 @@ from fairlead.sim.kubelet.programs import Hosted, Programs
 from fairlead.sim.kubelet.telling import Telling
 from fairlead.sim.pods.behaviour import Behaviour, Defaults, Run, Shape, Wish, behaviour_of, turned, wanted
 from fairlead.sim.pods.scheduling import Node, Wishes
+from fairlead.sim.published.discovery import RELEASE
 
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 
@@ -394,6 +395,20 @@ def _failed(uid: str, error: Exception) -> None:
         raise error
 
 
+_SYSTEM = {
+    "kubeletVersion": f"{RELEASE}+fairlead",
+    "kubeProxyVersion": "",
+    "containerRuntimeVersion": "sim://1",
+    "operatingSystem": "linux",
+    "architecture": "amd64",
+    "osImage": "simulated",
+    "kernelVersion": "none",
+    "machineID": "",
+    "systemUUID": "",
+    "bootID": "",
+}
+
+
 def _node(name: str, now: str) -> dict[str, object]:
     ready = {
         "type": "Ready",
@@ -413,6 +428,7 @@ def _node(name: str, now: str) -> dict[str, object]:
             "allocatable": room,
             "conditions": [ready],
             "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}, {"type": "Hostname", "address": name}],
+            "nodeInfo": _SYSTEM,
         },
     }
 
