@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
+from contextvars import Context, copy_context
 from typing import Protocol
 
 from fairlead.kube import clock
@@ -40,6 +41,11 @@ class Watcher:
         self._queue: deque[tuple[float, Event]] = deque()
         self._latest_due = 0.0
         self._wake: asyncio.Future[None] | None = None
+        """Of whoever waits for the next event."""
+        self._timer: asyncio.TimerHandle | None = None
+        """Wakes them."""
+        self._context: Context | None = None
+        """Theirs, so that the lots of their timers are their own."""
         self._closed = False
         self.floor = 0
         """Nothing up to here is handed out."""
@@ -67,8 +73,8 @@ class Watcher:
             else:
                 self._latest_due = due
         self._queue.append((due, seen))
-        if self._wake is not None:
-            self._notify()
+        if self._wake is not None and len(self._queue) == 1:  # else they wait for an earlier one
+            self._wake_at(due)
 
     def _is_behind(self) -> bool:
         """Whether it is ended; the backlog, which is mostly older than the history, does not count."""
@@ -95,6 +101,16 @@ class Watcher:
                 return event
             return Event("DELETED", event.revision, restamped(event.old, event.revision), event.old)
         return None
+
+    def _wake_at(self, moment: float) -> None:
+        """At the latest."""
+        if not moment:
+            self._notify()
+        elif self._timer is None or moment < self._timer.when():
+            if self._timer is not None:
+                self._timer.cancel()
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_at(moment, self._notify, context=self._context)
 
     def _notify(self) -> None:
         if self._wake is not None and not self._wake.done():
@@ -132,15 +148,18 @@ class Watcher:
         return events
 
     async def _sleep(self, until: float | None) -> None:
-        loop = asyncio.get_running_loop()
-        self._wake = loop.create_future()
-        timer = None if until is None else loop.call_at(until, self._notify)
+        self._wake = asyncio.get_running_loop().create_future()
+        if self._context is None:
+            self._context = copy_context()
+        if until is not None:
+            self._wake_at(until)
         try:
             await self._wake
         finally:
             self._wake = None
-            if timer is not None:
-                timer.cancel()
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         while (event := await self.next()) is not None:
