@@ -24,6 +24,7 @@ from fairlead.sim.typed.types import Typed
 from fairlead.sim.versions import Author, Tree, Version
 from fairlead.sim.watchers import Watcher
 from fairlead.sim.writes import deletion, subresources
+from fairlead.sim.writes.blanks import Blanks
 from fairlead.sim.writes.storing import Writes
 
 
@@ -36,8 +37,9 @@ class Verbs:
         self.store = store
         self.registry = registry or Registry()
         self.lag = lag
-        self.writes = Writes(store, self.registry)
-        self._inside = Writes(store, self.registry, inside=True)
+        blanks = Blanks()
+        self.writes = Writes(store, self.registry, blanks)
+        self._inside = Writes(store, self.registry, blanks, inside=True)
         self._judging = Judging(store, self.registry)
         self.births = Births(self._inside, self._judging)
         self.views: dict[tuple[Resource, type], Any] = {}

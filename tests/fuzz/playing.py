@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from fairlead.plane.launch import Plane
 from tests.exchanges import recordings
-from tests.exchanges.case import STRATEGIC, Case, Step, delete, get, post, unordered
+from tests.exchanges.case import JSON_PATCH, STRATEGIC, Case, Step, delete, get, post, unordered
 from tests.exchanges.recordings import Answers
 from tests.exchanges.running import Play, mask_of
 from tests.exchanges.worlds import Answer, InProcess, OverHttp, World, handlers_served
@@ -28,8 +28,14 @@ REREADS = 4
 """How often a read that differs is tried again on the real server, whose caches lag behind its store."""
 BROKEN, FAILED = 0, 599
 """In place of a status, where there is none."""
+EARLIEST = "1"
+"""The version before any object; whether a watch can begin there depends on how long a cluster has been running."""
 _PAUSE = 0.25
 _UNDECLARED = "field not declared in schema"
+_WITHIN = re.compile(r"\S+\.metadata: (?=Invalid value: \{)")
+_WRONG = re.compile(r"(?<=json: cannot unmarshal ).*|(?<=strict decoding error: ).*|(?<='Kind' is missing in ).*")
+_PATCH = re.compile(r"(?<=patch: Invalid value: )\"map\[.*\](?=\": )|^Invalid value: \"map\[.*\](?=\": )")
+_KINDLESS = re.compile(r"(?<=Object 'Kind' is missing in ).*")
 _SEEN = re.compile(r"<<(version|continue|uid)(\d*)>>")
 
 
@@ -98,7 +104,7 @@ def _told(value: Any, word: str) -> Iterator[str]:
             yield from _told(each, word)
     elif isinstance(value, dict):
         found = value.get("metadata")
-        if isinstance(found, dict) and isinstance(found.get(_FIELDS[word]), str):
+        if isinstance(found, dict) and isinstance(found.get(_FIELDS[word]), str) and found[_FIELDS[word]] != EARLIEST:
             yield found[_FIELDS[word]]
         yield from _told(value.get("items") or [], word)
 
@@ -175,6 +181,11 @@ def _differences(step: Step, ours: Tree, theirs: Tree) -> str:
     if step.content_type == STRATEGIC and {ours.get("status"), theirs.get("status")} <= {400, 500}:
         return ""  # the real server goes through a patch in any order: which mistake it meets first is chance
     wanted, found = ([_comparable(each)] for each in (theirs, ours))
+    if step.content_type == JSON_PATCH:
+        unread = _WRONG if _moves(step.body) else _KINDLESS
+        wanted, found = ([_in_any_order(_without(unread, one))] for [one] in (wanted, found))
+    if step.content_type == STRATEGIC:  # the real server tells what its merging has made of the patch itself
+        wanted, found = (_without(_PATCH, each) for each in (wanted, found))
     answers: tuple[Answers, Answers] = wanted, found
     return recordings.differences(*answers, names=("real", "embedded"))
 
@@ -189,12 +200,37 @@ def _comparable(shown: Tree) -> Tree:
     message = str(body.get("message")) if isinstance(body, dict) else ""
     if _UNDECLARED in message:  # where the real server stops looking for more, having looked at fields in any order
         made["body"] = body | {"message": _UNDECLARED}
+    elif _WITHIN.search(message):  # likewise: of several objects within one it tells of any
+        made["body"] = body | {"message": _WITHIN.sub("metadata: ", message)}
     elif "errors:\n  " in message:
         head, *errors = message.split("\n  ")
         made["body"] = body | {"message": "\n  ".join([head, *sorted(errors)])}
     if isinstance(body, dict) and len((body.get("details") or {}).get("causes") or ()) > 1:
         made["body"] = body | {"message": body["message"].partition("[")[0]}
     return made
+
+
+def _moves(steps: object) -> bool:
+    """Whether a JSON patch takes something from one place to another."""
+    return isinstance(steps, list) and any(isinstance(each, dict) and "from" in each for each in steps)
+
+
+def _in_any_order(shown: Tree) -> Tree:
+    """Without the order of what a JSON patch brings in that is unknown.
+
+    The real server reads what the patch sets in the order in which the patch says it, and what it moves in that in
+    which the server writes its own structs.
+    """
+    return shown | {"warnings": sorted(shown["warnings"])} if "warnings" in shown else shown
+
+
+def _without(found: re.Pattern[str], value: Any) -> Any:
+    """The value without that in all its texts."""
+    if isinstance(value, dict):
+        return {key: _without(found, each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_without(found, each) for each in value]
+    return found.sub("", value) if isinstance(value, str) else value
 
 
 @asynccontextmanager

@@ -87,6 +87,24 @@ def test_times_and_fractions_are_made_of_what_json_has() -> None:
     assert cel_schema.bound(a_node(a=NUMBER), value) is value, "nothing is copied where nothing is to be made"
 
 
+def test_an_expression_fails_where_it_uses_what_is_of_another_type() -> None:
+    node = a_node(a=NUMBER, list={"type": "array", "items": NUMBER})
+    seen = cel_schema.bound(node, {"a": 1.0, "list": [1, 2.0]})
+    rules = {
+        each: cel.compiled(each, {"self": known(node)})
+        for each in ("self.a != 2", "self.list.all(x, x < 3)", "has(self.a) && (self.a == 1 || self.list[0] == 1)")
+    }
+
+    def outcome(rule: str) -> object:
+        try:
+            return rules[rule].evaluate({"self": seen})
+        except cel.Failed as failure:
+            return str(failure)
+
+    broken = "invalid data, expected int, got float64"
+    assert [outcome(rule) for rule in rules] == [broken, broken, True]
+
+
 @pytest.mark.parametrize(
     ("name", "escaped"),
     [

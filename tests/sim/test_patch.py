@@ -244,6 +244,21 @@ def test_strategic_merge_refuses_in_the_words_of_the_server(patch: Tree, why: st
     assert (caught.value.code, caught.value.message) == (500, why)
 
 
+def test_plain_values_have_no_order_of_objects() -> None:
+    """The server fails so badly that it breaks off; an answer there is at least none that says that all went well."""
+    with pytest.raises(StatusError) as caught:
+        strategic({"metadata": {"finalizers": ["a"]}}, {"metadata": {"$setElementOrder/finalizers": [{}]}}, BUDGET)
+
+    assert caught.value.code == 500
+
+
+def test_what_has_no_place_in_an_order_comes_after_what_it_is_compared_with() -> None:
+    live = {"metadata": {"finalizers": ["1", "2"]}}
+    patch = {"metadata": {"finalizers": ["3"], "$setElementOrder/finalizers": []}}
+
+    assert strategic(live, patch, BUDGET) == {"metadata": {"finalizers": ["1", "2", "3"]}}
+
+
 def test_a_merge_patch_sets_no_nulls() -> None:
     made = patched(MERGE_PATCH, {"was": 1}, {"was": {"a": None, "b": [{"c": None, "d": 1}, None]}, "new": {"e": None}})
 

@@ -8,8 +8,9 @@ from typing import Any
 from msgspec import Struct
 
 from fairlead.kube.request import Request
-from fairlead.sim.bodies import yaml_text
+from fairlead.sim.bodies import yaml_scalars, yaml_text
 from fairlead.sim.bodies.yaml_text import said_twice
+from fairlead.sim.definitions import numbers
 from fairlead.sim.errors import Cause, bad_request, invalid_options, not_allowed, required, wrong
 from fairlead.sim.versions import Tree
 from fairlead.sim.writes.patch import APPLY_PATCH
@@ -86,7 +87,7 @@ def configuration_of(body: bytes) -> tuple[Tree, list[str]]:
         return made
 
     try:
-        tree = json.loads(body, object_pairs_hook=pairs)
+        tree = json.loads(body, object_pairs_hook=pairs, parse_float=_float)
     except (ValueError, RecursionError):
         try:
             tree, twice = yaml_text.read(body)
@@ -96,7 +97,12 @@ def configuration_of(body: bytes) -> tuple[Tree, list[str]]:
         kind = {list: "array", str: "string", bool: "bool"}.get(type(tree), "number")
         why = f"error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into Go value of type"
         raise bad_request(f"error decoding YAML: {why} map[string]interface {{}}")
-    return tree or {}, twice
+    return (numbers.read(tree) if numbers.are_unusual(body) else tree) or {}, twice
+
+
+def _float(text: str) -> float:
+    """A number with a fraction or an exponent, of which there is nothing left if it is whole: all bodies are YAML."""
+    return yaml_scalars.number(float(text))
 
 
 def complain(request: Request, twice: list[str], warnings: list[str]) -> None:

@@ -89,8 +89,10 @@ def applied(
     last = known.get(name)
     mine = fieldsets.without(comparing.fields_of(place, config), scope.ignored(scope.version))
     known[name] = replace(me, version=scope.version, fields=mine, time=None if last is None else last.time)
-    # Who says again all that was said the last time takes nothing away.
-    if last is not None and (last.version != scope.version or not last.fields <= mine):
+    # Who says again all that was said the last time takes nothing away, unless it is lost on the way to a version that
+    # somebody else uses.
+    is_alone = all(owner.version == scope.version for owner in known.values())
+    if last is not None and not (is_alone and last.version == scope.version and last.fields <= mine):
         new = yield from _pruned(scope, new, known, last)
     left, _ = yield from _settled(scope, live, new, known, name, force=force)
     if name in left:

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.sim.apply import owners, places
+from fairlead.sim.apply import owners, places, typecheck
 from fairlead.sim.apply.fieldsets import NOTHING, Fields, Unreadable, field
 from fairlead.sim.apply.managers import Manager
 from fairlead.sim.apply.owners import UPDATE, Owner, Owners, identity
@@ -56,6 +56,14 @@ class Subject(Struct, frozen=True):
     def is_tracked(self) -> bool:
         """Every kind is that has a schema."""
         return self.kind.custom is not None or self.place(self.version) is not None
+
+    def can_be_read(self, tree: Tree) -> bool:
+        """Whether a tree has the types of its schema; lists may have got in where it demands a text with a format."""
+        custom = self.kind.custom
+        if custom is None or not custom.root.formatted:
+            return True
+        place = self.place(self.version)
+        return place is None or typecheck.fits(place, bare(tree))
 
     def scope(self) -> Scope:
         return Scope(self.version, self.place, self._convert, self._ignored)
@@ -175,6 +183,8 @@ def written_by(name: str, subject: Subject, before: Tree, after: Tree) -> None:
 
 
 def _tracked(manager: Manager, subject: Subject, live: Tree, new: Tree, known: Owners) -> Converting[Entries]:
+    if not subject.can_be_read(new):
+        return []
     try:
         found = yield from came_to_own(manager.name, subject, live, new, known)
     except StatusError:  # the server rather forgets who owns what than refuse an update

@@ -14,7 +14,13 @@ from fairlead.sim.apply.places import LIST, MAP, Place
 from fairlead.sim.errors import quoted
 from fairlead.sim.versions import Tree
 
+_REPEATED = "duplicate entries for key"
 _TYPES = {bool: "bool", float: "float64", int: "int64", str: "string", dict: "map[string]interface {}"}
+
+
+def fits(place: Place, tree: Tree) -> bool:
+    """Whether an object has the types of its schema; items of its lists may be the same."""
+    return all(_REPEATED in each for each in _problems(place, tree, ""))
 
 
 def problem(place: Place, tree: Tree) -> str:
@@ -64,7 +70,7 @@ def _in_list(place: Place, value: list[Any], path: str) -> Iterator[str]:
             word = comparing.word(place, each)
             name = fieldsets.printed((word,))
             if word in seen:
-                yield _said(path, f"duplicate entries for key {name}")
+                yield _said(path, f"{_REPEATED} {name}")
             seen.add(word)
         yield from _problems(place.items, each, path + name)
 

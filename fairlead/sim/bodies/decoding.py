@@ -20,6 +20,7 @@ from fairlead.sim.bodies import go_json, wire, yaml_text
 from fairlead.sim.errors import (
     StatusError,
     bad_request,
+    internal_error,
     invalid_kind,
     invalid_patch,
     invalid_version,
@@ -27,7 +28,7 @@ from fairlead.sim.errors import (
     unknown_format,
 )
 from fairlead.sim.typed.faults import Undecodable
-from fairlead.sim.typed.types import is_typed, type_named, type_of
+from fairlead.sim.typed.types import is_typed, metadata_problem, type_of
 from fairlead.sim.versions import Tree
 
 LARGEST = 3 * 1024 * 1024
@@ -95,6 +96,8 @@ def settled(tree: Tree, expected: Expected, *, strategic: bool) -> Tree:
     A strategic merge patch cannot: the server knows the type of what it makes.
     """
     resource = expected.resource
+    if expected.custom and resource.kind != _SCALE:
+        _is_typed(tree)
     said = tree.get("kind") or resource.kind, tree.get("apiVersion") or resource.api_version
     if said == (resource.kind, resource.api_version):
         if expected.custom and resource.kind != _SCALE and (why := _metadata_problem(tree)):
@@ -110,13 +113,18 @@ def settled(tree: Tree, expected: Expected, *, strategic: bool) -> Tree:
     raise invalid_kind(resource, kind, _name(tree))
 
 
+def _is_typed(tree: Tree) -> None:
+    """Refuses a custom resource that a patch has left without its type."""
+    if not tree.get("kind"):
+        text = msgspec.json.encode(tree, order="sorted").decode()
+        raise invalid_patch(text, f"Object 'Kind' is missing in '{text}'")
+    if not tree.get("apiVersion"):
+        raise internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+
+
 def _metadata_problem(tree: Tree) -> str:
     """What is wrong with the one part of a custom resource whose type the server knows."""
-    try:
-        type_named("meta.v1.ObjectMeta").read({} if tree.get("metadata") is None else tree["metadata"])
-    except Undecodable as error:
-        return str(error)
-    return ""
+    return metadata_problem({} if tree.get("metadata") is None else tree["metadata"])
 
 
 def _name(tree: Tree) -> str:

@@ -23,7 +23,7 @@ from fairlead.sim.errors import StatusError, bad_request, invalid, invalid_optio
 from fairlead.sim.kinds.registry import Kind
 from fairlead.sim.typed.faults import Undecodable
 from fairlead.sim.typed.repeats import operations_problems, repeated, repeating, says_twice
-from fairlead.sim.typed.types import type_of
+from fairlead.sim.typed.types import metadata_read, type_of
 from fairlead.sim.versions import Tree
 from fairlead.sim.writes.patch import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from fairlead.sim.writes.strategic import Patched
@@ -43,11 +43,47 @@ _SENT = {
 }
 """What is sent to a subresource, where it is not the object itself."""
 
+_NEVER: tuple[set[str], set[str]] = set(), set()
+_OWNER = {"apiVersion", "kind", "name", "uid"}
+_ENTRIES = {
+    "managedFields": (
+        set[str](),
+        {"apiVersion", "fieldsType", "fieldsV1", "manager", "operation", "subresource", "time"},
+    ),
+    "ownerReferences": (_OWNER, _OWNER | {"blockOwnerDeletion", "controller"}),
+}
+"""The fields that items of lists in the metadata always have, and those that they may have."""
+
 Examine = Callable[[Tree], Tree]
 """Looks at a tree that a request sends, or makes by a patch; adds to warnings, or raises.
 
 The answer is the tree to go on with.
 """
+
+
+def _all_but_type(tree: Tree) -> list[str]:
+    return [f'unknown field "{key}"' for key in sorted(tree) if key not in ("apiVersion", "kind")]
+
+
+def _coerced(tree: Tree) -> tuple[Tree, list[str]]:
+    """A custom resource with metadata as their type has them, and what is unknown within lists and maps there."""
+    metadata = tree.get("metadata")
+    if not isinstance(metadata, dict) or not any(_is_uneven(*each) for each in metadata.items()):
+        return tree, []
+    made, strict = metadata_read(metadata)
+    prefix = 'unknown field "'
+    return tree | {"metadata": made}, [f"{prefix}metadata.{each.removeprefix(prefix)}" for each in strict]
+
+
+def _is_uneven(field: str, value: object) -> bool:
+    """Whether a field of the metadata has nulls within it, or other fields than it is written with."""
+    if isinstance(value, dict):
+        return None in value.values()
+    if not isinstance(value, list):
+        return False
+    least, most = _ENTRIES.get(field, _NEVER)
+    inner = [each for each in value if isinstance(each, dict)]
+    return None in value or any(None in each.values() or not least <= each.keys() <= most for each in inner)
 
 
 def examiner(request: Request, kind: Kind, subresource: str, warnings: list[str]) -> Examine:
@@ -82,9 +118,11 @@ class _Examiner(Struct, frozen=True):
             tree = numbers.read(tree)
         if self.definition is not None and (why := embedded.problem(tree, self.definition.root)):
             raise self._refusal(tree, why)
+        made, strange = _coerced(tree)
         if self.wish != "Ignore" and self.definition is not None:
-            self._tell(tree, self._body_problems() + [f'unknown field "{path}"' for path in self._unknown(tree)])
-        return tree
+            unknown = [f'unknown field "{path}"' for path in self._unknown(made)]
+            self._tell(tree, self._body_problems() + sorted(strange + unknown))
+        return made
 
     def _unknown(self, tree: Tree) -> list[str]:
         """Fields that the schema of the tree's own version does not have; of a version that is none, all but a few."""
@@ -114,6 +152,9 @@ class _Examiner(Struct, frozen=True):
         try:
             if self.content == STRATEGIC_PATCH:
                 made, unknown = kind.restore(tree)
+            elif self.request.method == "PATCH" and not tree.get("apiVersion"):
+                # Of no version, it is read as what the server has inside, where fields have other names.
+                made, unknown = kind.read({})[0], _all_but_type(tree)
             else:
                 made, unknown = kind.read(tree, is_patched=self.request.method == "PATCH")
         except Undecodable as error:
@@ -121,7 +162,7 @@ class _Examiner(Struct, frozen=True):
         self._tell(tree, problems + unknown)
         heard = wordings.listen(shown.kind)
         if heard is not None:
-            made.wording = heard(self.request, tree)
+            made.wording = heard(self.request, tree, made)
         return made
 
     def _body_problems(self) -> list[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -32,29 +31,20 @@ from fairlead.sim.writes.patch import STRATEGIC_PATCH
 _COMPARED = (NETWORK_POLICIES.kind, MUTATING_WEBHOOKS.kind, VALIDATING_WEBHOOKS.kind)
 _REVISION = CONTROLLER_REVISIONS.kind
 _JSON = ("", "application/json")
-_MAPS = ("matchLabels",)
 
 
 class _Data(Struct):
     data: msgspec.Raw = msgspec.Raw()
 
 
-def listen(kind: str) -> Callable[[Request, Tree], Wording] | None:
+def listen(kind: str) -> Callable[[Request, Tree, Typed], Wording] | None:
     """How the bodies of a kind are to be heard, None where decoding says it all."""
     if kind in _COMPARED:
-        return lambda _request, tree: Wording(has_blanks=_has_blanks(tree))
+        return lambda _request, _tree, made: Wording(has_blanks=any("metadata" not in words for words in made.empty))
     return _revision if kind == _REVISION else None
 
 
-def _has_blanks(value: Any) -> bool:
-    """Whether there is a list or a map without anything in it, outside of the metadata."""
-    if isinstance(value, dict):
-        inner = [(key, each) for key, each in value.items() if key != "metadata"]
-        return any((key in _MAPS and each == {}) or _has_blanks(each) for key, each in inner)
-    return isinstance(value, list) and (not value or any(_has_blanks(each) for each in value))
-
-
-def _revision(request: Request, tree: Tree) -> Wording:
+def _revision(request: Request, tree: Tree, _made: Typed) -> Wording:
     content = request.content_type.partition(";")[0].strip()
     if request.method != "PATCH" and content in _JSON:
         return Wording(data=_text_in(request.body))

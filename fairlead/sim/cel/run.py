@@ -11,7 +11,7 @@ from functools import cmp_to_key
 from typing import Any, Protocol
 
 from fairlead.sim.cel.syntax import Call, Expr, Ident, Literal, Loop, MakeList, MakeMap, Select
-from fairlead.sim.cel.values import NONE, Failed, NoOverload, Optional, compared, optional, type_name
+from fairlead.sim.cel.values import NONE, Broken, Failed, NoOverload, Optional, compared, optional, type_name
 
 Frame = dict[str, Any]
 Step = Callable[[Frame], Any]
@@ -55,9 +55,12 @@ def built(expression: Expr, functions: Functions) -> Step:
 def _variable(name: str) -> Step:
     def variable(frame: Frame) -> Any:
         try:
-            return frame[name]
+            value = frame[name]
         except KeyError:
             raise Failed(f"no such attribute(s): {name}") from None
+        if type(value) is Broken:
+            raise Failed(value.why)
+        return value
 
     return variable
 
@@ -72,9 +75,12 @@ def _select(expression: Select, functions: Functions) -> Step:
     def selected(frame: Frame) -> Any:
         value = operand(frame)
         try:
-            return value[field]
+            found = value[field]
         except (KeyError, TypeError, IndexError):
             return _otherwise(value, field)
+        if type(found) is Broken:
+            raise Failed(found.why)
+        return found
 
     return selected
 

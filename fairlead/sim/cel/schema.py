@@ -1,6 +1,6 @@
 """What rules see of a schema: the types of its values, under names that an expression can say.
 
-Times, lengths of time, bytes and numbers with a fraction have other values in expressions than in JSON; where a schema
+Times, lengths of time, bytes and numbers have other values in expressions than in JSON, or none at all; where a schema
 has none of them, values are given to rules as they are.
 """
 
@@ -9,8 +9,9 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
+from operator import is_
 from typing import Any
 
 from fairlead.sim.cel.types import (
@@ -27,7 +28,7 @@ from fairlead.sim.cel.types import (
     list_of,
     map_of,
 )
-from fairlead.sim.cel.values import Failed, date, moment, period
+from fairlead.sim.cel.values import Broken, Failed, date, moment, period
 from fairlead.sim.definitions.schema import Node
 
 Convert = Callable[[Any], Any]
@@ -96,6 +97,8 @@ def _conversion(node: Node) -> Convert | None:
     """What makes a value of JSON one of expressions; None where it is one already."""
     if node.types == ("number",):
         return lambda value: float(value) if type(value) is int else value
+    if node.types == ("integer",):
+        return lambda value: Broken("int", "float64") if type(value) is float else value
     if node.types == ("string",):
         return _of_text(node.format)
     if node.items is not None:
@@ -109,17 +112,26 @@ def _conversion(node: Node) -> Convert | None:
 
 
 def _each(convert: Convert, value: Any) -> Any:
-    return [convert(item) for item in value] if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    made = [convert(item) for item in value]
+    return value if all(map(is_, made, value)) else made
 
 
 def _every(convert: Convert, value: Any) -> Any:
-    return {key: convert(item) for key, item in value.items()} if isinstance(value, dict) else value
+    return _changed(value, ((key, convert) for key in value)) if isinstance(value, dict) else value
 
 
 def _some(fields: dict[str, Convert], value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    return {key: fields[key](item) if key in fields else item for key, item in value.items()}
+    return _changed(value, ((key, convert) for key, convert in fields.items() if key in value))
+
+
+def _changed(value: dict[str, Any], converts: Iterable[tuple[str, Convert]]) -> dict[str, Any]:
+    """A copy only where something is another value in expressions."""
+    made = {key: convert(value[key]) for key, convert in converts}
+    return value if all(each is value[key] for key, each in made.items()) else value | made
 
 
 def _of_text(name: str) -> Convert | None:
@@ -130,7 +142,7 @@ def _of_text(name: str) -> Convert | None:
 def _made(maker: Convert, value: Any) -> Any:
     """The schema has its own rule for text of the wrong form."""
     if not isinstance(value, str):
-        return value
+        return Broken("string", "[]interface {}") if isinstance(value, list) else value
     try:
         return maker(value)
     except Failed:

@@ -58,6 +58,13 @@ class Opaque:
     type_name = ""
 
 
+class Broken:
+    """What is not of the type that its schema says; nothing comes of an expression that uses it."""
+
+    def __init__(self, expected: str, found: str) -> None:
+        self.why = f"invalid data, expected {expected}, got {found}"
+
+
 _NAMES: dict[type, str] = {
     bool: "bool",
     int: "int",

@@ -55,6 +55,11 @@ class Checker:
         self.causes: list[Cause] = []
         self._prefix = prefix
 
+    @property
+    def different(self) -> list[Cause]:
+        """The causes, each once: what a schema and an alternative in it both say is told by the server once."""
+        return list(dict.fromkeys(self.causes))
+
     def _field(self, path: str) -> str:
         path = path.removeprefix(".")
         if self._prefix:
@@ -133,7 +138,7 @@ class Checker:
         for node in nodes:
             attempt = Checker(self._prefix)
             attempt.check(value, node, path)
-            attempts.append(attempt.causes)
+            attempts.append(attempt.different)
         fewest = min(len(causes) for causes in attempts)
         self.causes += next(causes for causes in attempts if len(causes) == fewest)
 

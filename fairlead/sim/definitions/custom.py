@@ -35,6 +35,7 @@ _TYPES = {
     int: "int64",
     list: "[]interface {}",
     str: "string",
+    type(None): "<nil>",
 }
 
 
@@ -86,7 +87,7 @@ class Custom(Struct, frozen=True, eq=False):
         """Broken rules of a new object."""
         checker = conform.Checker()
         checker.check(tree, self.root)
-        causes = checker.causes + self._scale_causes(tree, spec=True)
+        causes = checker.different + self._scale_causes(tree, spec=True)
         causes += embedded.causes_of(tree, self.root) + conform.list_causes(tree, self.root)
         return causes + self._rule_causes(tree, UNSET, causes)
 
@@ -97,7 +98,7 @@ class Custom(Struct, frozen=True, eq=False):
         else:
             checker = conform.Checker()
             checker.check(new, self.root, "", old)
-            causes = checker.causes + self._scale_causes(new, spec=True)
+            causes = checker.different + self._scale_causes(new, spec=True)
             causes += embedded.causes_of(new, self.root)
         repeated = conform.list_causes(new, self.root)
         if repeated and not conform.list_causes(old, self.root):
@@ -118,7 +119,7 @@ class Custom(Struct, frozen=True, eq=False):
             return []
         checker = conform.Checker("status")
         checker.check(new["status"], node, "", old.get("status"))
-        return checker.causes
+        return checker.different
 
     def _scale_causes(self, tree: Tree, *, spec: bool) -> list[Cause]:
         if self.scale is None:
@@ -126,8 +127,8 @@ class Custom(Struct, frozen=True, eq=False):
         causes = _replica_causes(tree, self.scale.spec) if spec else []
         causes += _replica_causes(tree, self.scale.status)
         if self.scale.selector:
-            value = _lookup(tree, self.scale.selector)
-            if value is not None and not isinstance(value, str):
+            value = _found(tree, self.scale.selector)
+            if value is not UNSET and not isinstance(value, str):
                 causes.append(wrong(self.scale.selector, "", _mistaken(self.scale.selector, value, "string")))
         return causes
 
@@ -156,9 +157,15 @@ class Custom(Struct, frozen=True, eq=False):
 
 
 def _lookup(tree: Tree, path: str) -> Any:
+    value = _found(tree, path)
+    return None if value is UNSET else value
+
+
+def _found(tree: Tree, path: str) -> Any:
+    """What lies at a path; UNSET where there is nothing, not even null."""
     value: Any = tree
     for part in path_of(path):
-        value = value.get(part) if isinstance(value, dict) else None
+        value = value.get(part, UNSET) if isinstance(value, dict) else UNSET
     return value
 
 
@@ -178,8 +185,8 @@ def go_text(value: object) -> str:
 
 
 def _replica_causes(tree: Tree, path: str) -> list[Cause]:
-    value = _lookup(tree, path)
-    if value is None:
+    value = _found(tree, path)
+    if value is UNSET:
         return []
     if not isinstance(value, int) or isinstance(value, bool):
         return [wrong(path, 0, _mistaken(path, value, "int64"))]

@@ -8,6 +8,7 @@ import ipaddress
 import re
 from collections.abc import Callable
 from datetime import date
+from unicodedata import category
 
 from fairlead.sim.definitions.schema import Node
 
@@ -31,8 +32,10 @@ def _is_duration(text: str) -> bool:
 
 
 def _is_host_name(text: str) -> bool:
+    """Signs such as `=` are taken like digits, as the server's pattern has it."""
+    plain = "".join("0" if category(sign)[0] == "S" else sign for sign in text)
     return (
-        _HOST_NAME.fullmatch(text) is not None
+        _HOST_NAME.fullmatch(plain) is not None
         and len(text.encode()) <= _LONGEST_HOST_NAME
         and all(len(part.encode()) <= _LONGEST_LABEL for part in text.split("."))
     )
@@ -43,7 +46,34 @@ def _is_uri(text: str) -> bool:
 
 
 def _is_base64(text: str) -> bool:
-    return _parses(lambda: base64.b64decode(text, validate=True))
+    return text != "" and _parses(lambda: base64.b64decode(text, validate=True))
+
+
+def _is_isbn10(text: str) -> bool:
+    digits = re.sub(r"[\s-]+", "", text)
+    values = (
+        [10 if digit == "X" else int(digit) for digit in digits] if re.fullmatch(r"[0-9]{9}[0-9X]", digits) else [1]
+    )
+    return sum(place * value for place, value in enumerate(values, 1)) % 11 == 0
+
+
+def _is_isbn13(text: str) -> bool:
+    digits = re.sub(r"[\s-]+", "", text)
+    odd, even = (sum(map(int, digits[start::2])) if digits.isdecimal() else 1 for start in (0, 1))
+    return re.fullmatch(r"[0-9]{13}", digits) is not None and (odd + 3 * even) % 10 == 0
+
+
+def _is_credit_card(text: str) -> bool:
+    """Of an issuer whose numbers are known, with the right last digit; signs between the digits do not count."""
+    digits = re.sub(r"[^0-9]+", "", text)
+    own, doubled = digits[::-2], (str(2 * int(digit)) for digit in digits[-2::-2])
+    return _CARD.fullmatch(digits) is not None and sum(map(int, own + "".join(doubled))) % 10 == 0
+
+
+def _is_mac(text: str) -> bool:
+    """Hexadecimal digits of 6, 8 or 20 bytes: in pairs, in fours, or all together."""
+    form = r"(?i)[0-9a-f]{2}(?:([:-])[0-9a-f]{2}(?:\1[0-9a-f]{2})*)|[0-9a-f]{4}(?:\.[0-9a-f]{4})+|[0-9a-f]+"
+    return re.fullmatch(form, text) is not None and len(re.sub(r"[:.-]", "", text)) in (12, 16, 40)
 
 
 def _parses(reader: Callable[[], object]) -> bool:
@@ -64,6 +94,10 @@ _HOST_NAME = re.compile(
     rf"{_LETTER}(?:-?{_LETTER}{{0,62}})?|(?:{_LETTER}(?:(?:{_LETTER}|-){{0,61}}{_LETTER})?\.)+[^\W\d_]{{2,63}}"
 )
 _LONGEST_HOST_NAME, _LONGEST_LABEL = 255, 63
+_CARD = re.compile(
+    r"4[0-9]{12}([0-9]{3})?|5[1-5][0-9]{14}|6(011|5[0-9]{2})[0-9]{12}|3[47][0-9]{13}|3(0[0-5]|[68][0-9])[0-9]{11}|"
+    r"(2131|1800|35[0-9]{3})[0-9]{11}"
+)
 _NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _COLOUR = r"\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*"
 
@@ -93,7 +127,11 @@ _FORMATS: dict[str, Callable[[str], bool]] = {
     "email": lambda text: _EMAIL.fullmatch(text) is not None,
     "hostname": _is_host_name,
     "uri": _is_uri,
-    "mac": _like(r"(?i)[0-9a-f]{2}([:-][0-9a-f]{2}){5}|(?i:[0-9a-f]{4}(\.[0-9a-f]{4}){2})"),
+    "mac": _is_mac,
+    "isbn": lambda text: _is_isbn10(text) or _is_isbn13(text),
+    "isbn10": _is_isbn10,
+    "isbn13": _is_isbn13,
+    "creditcard": _is_credit_card,
     "bsonobjectid": _like(r"[0-9a-fA-F]{24}"),
     "ssn": _like(r"\d{3}[- ]?\d{2}[- ]?\d{4}"),
     "hexcolor": _like(r"#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})"),

@@ -76,6 +76,8 @@ class Node(Struct, frozen=True, eq=False, weakref=True):
     """Properties that have a default themselves."""
     fills: bool = False
     """There is a default somewhere below."""
+    formatted: bool = False
+    """There is a text with a format here or below."""
     source: Mapping[str, Any] = {}
     """As the definition has it."""
 
@@ -128,6 +130,8 @@ def compile_schema(schema: Tree) -> Node:
         list_keys=tuple(schema.get("x-kubernetes-list-map-keys") or ()),
         defaulted=defaulted,
         fills=any(isinstance(each, Node) and (each.fills or each.default is not UNSET) for each in below),
+        formatted=bool(schema.get("format") and schema.get("type") == "string")
+        or any(isinstance(each, Node) and each.formatted for each in below),
         source=schema,
     )
 
@@ -164,7 +168,9 @@ def prune_value(value: Any, node: Node) -> list[str]:
 
 def _prune_metadata(metadata: Tree, path: str, unknown: list[str]) -> None:
     gone = [key for key, value in metadata.items() if key not in OBJECT_META or value is None]
-    unknown += [f"{path}.{key}" for key in gone if metadata.pop(key) is not None]
+    for key in gone:
+        del metadata[key]
+    unknown += [f"{path}.{key}" for key in gone if key not in OBJECT_META]
 
 
 def _prune(value: Any, node: Node | None, path: str, unknown: list[str]) -> None:

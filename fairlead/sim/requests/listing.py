@@ -90,7 +90,7 @@ def select(store: Store, kind: Kind, query: Query) -> Listed:
     """The page that the query asks for."""
     if causes := _list_causes(query):
         raise invalid_options("ListOptions", causes)
-    revision, after = _position(store, query)
+    revision, after = _position(store, kind, query)
     is_everywhere = kind.resource.namespaced and not query.namespace
     pick = _picker(kind, query, is_everywhere=is_everywhere)
     table = store.table(kind.storage)
@@ -135,7 +135,7 @@ def _last(table: Table, kind: Kind, query: Query, at: int, found: list[Version])
     The server fills pages while it goes through all objects there are: until it has come to the last, it does not know
     whether another one will match. One that is asked for by name it takes directly.
     """
-    if is_unselective(query.labels, query.fields) or names_one(kind, query.namespace, query.fields):
+    if is_unselective(query.labels, query.fields) or _is_taken_directly(kind, query):
         return found[-1] if found else None
     whole = Query(namespace=query.namespace)
     is_everywhere = kind.resource.namespaced and not query.namespace
@@ -151,7 +151,12 @@ def _name(version: Version) -> str:
     return version.key[1]
 
 
-def _position(store: Store, query: Query) -> tuple[int | None, str]:
+def _is_taken_directly(kind: Kind, query: Query) -> bool:
+    """Whether the server takes the one object that is meant without looking for others."""
+    return not query.continue_token and names_one(kind, query.namespace, query.fields)
+
+
+def _position(store: Store, kind: Kind, query: Query) -> tuple[int | None, str]:
     """The revision to list at (None: the newest) and where the page starts."""
     if query.continue_token:
         token = _decoded(query.continue_token)
@@ -161,8 +166,8 @@ def _position(store: Store, query: Query) -> tuple[int | None, str]:
     wanted = _number(query.resource_version)
     if wanted > store.revision:
         raise too_large_version(wanted, store.revision)
-    # Without a word on how to match, a paged list means exactly that version.
-    exact = query.match == EXACT or (not query.match and query.limit > 0)
+    # Without a word on how to match, a paged list means exactly that version; one by name has no pages.
+    exact = query.match == EXACT or (not query.match and query.limit > 0 and not _is_taken_directly(kind, query))
     return (wanted if wanted and exact else None), ""
 
 

@@ -334,8 +334,9 @@ def matcher(kind: Kind, namespace: str, labels: str, fields: str) -> Match | Non
 
 def names_one(kind: Kind, namespace: str, fields: str) -> bool:
     """Whether a field selector means a single object, in a place that is known."""
-    is_placed = bool(namespace) or not kind.resource.namespaced
-    return is_placed and any(path == "metadata.name" and equal for path, equal, _ in parse_fields(fields, kind))
+    wanted = {path for path, equal, _ in parse_fields(fields, kind) if equal}
+    is_placed = bool(namespace) or not kind.resource.namespaced or "metadata.namespace" in wanted
+    return is_placed and "metadata.name" in wanted
 
 
 def is_unselective(labels: str, fields: str) -> bool:

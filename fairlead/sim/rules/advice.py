@@ -10,7 +10,8 @@ from typing import Any
 
 from fairlead.sim.definitions.formats import is_known
 from fairlead.sim.errors import quoted
-from fairlead.sim.rules.values import quantity
+from fairlead.sim.rules.metadata import STANDARD_FINALIZERS
+from fairlead.sim.rules.values import qualified, quantity
 from fairlead.sim.versions import Tree
 
 _HINTS = "service.kubernetes.io/topology-aware-hints"
@@ -31,6 +32,22 @@ def on_update(old: Tree, new: Tree) -> list[str]:
     """Of a changed object."""
     found = _CHANGED.get(new["kind"])
     return [] if found is None else list(found(old, new))
+
+
+def on_custom(old: Tree | None, new: Tree) -> list[str]:
+    """Of a custom resource: names of new finalizers that somebody else may use too."""
+    found, known = ((tree or {}).get("metadata", {}).get("finalizers") or [] for tree in (new, old))
+    return [
+        f"metadata.finalizers: {quoted(name)}: {why}" for name in sorted({*found} - {*known}) for why in _unsafe(name)
+    ]
+
+
+def _unsafe(finalizer: str) -> Advice:
+    yield from qualified(finalizer)
+    if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS:
+        path = " including a path (/)" if "." in finalizer else ""
+        others = "to avoid accidental conflicts with other finalizer writers"
+        yield f"prefer a domain-qualified finalizer name{path} {others}"
 
 
 def _service(tree: Tree) -> Advice:

@@ -49,10 +49,11 @@ def select_own(tree: Tree) -> None:
     found.setdefault("matchLabels", {}).setdefault(_UID_LABELS[1], metadata["uid"])
 
 
-def new_job(tree: Tree) -> Iterator[Cause]:
+def new_job(tree: Tree, *, prefixed: bool = True) -> Iterator[Cause]:
+    """Without `prefixed` the labels are those of a Job that lacks the ones with a prefix."""
     spec, metadata = tree["spec"], tree["metadata"]
     if not spec.get("manualSelector") and spec.get("selector") is not None:
-        yield from _generated(spec, metadata)
+        yield from _generated(spec, metadata, prefixed=prefixed)
     yield from job(tree)
     number = spec.get("completions") or 0
     if spec.get("completionMode") == "Indexed" and number > 0:
@@ -62,14 +63,19 @@ def new_job(tree: Tree) -> Iterator[Cause]:
             yield wrong("metadata.name", metadata.get("name") or "", text)
 
 
-def _generated(spec: Tree, metadata: Tree) -> Iterator[Cause]:
+def _generated(spec: Tree, metadata: Tree, *, prefixed: bool) -> Iterator[Cause]:
     """A selector that is generated selects by what the template was given."""
     labels = spec["template"]["metadata"].get("labels") or {}
     uid, name = str(metadata["uid"]), str(metadata.get("name") or "")
-    expected = dict.fromkeys(_UID_LABELS, uid) | dict.fromkeys(_NAME_LABELS, name)
-    for key in (_UID_LABELS[0], _NAME_LABELS[0], _UID_LABELS[1], _NAME_LABELS[1]):
-        if labels.get(key) != expected[key]:
-            yield wrong("spec.template.metadata.labels", labels, f"must be '{expected[key]}'")
+    expected = {_UID_LABELS[0]: uid, _NAME_LABELS[0]: name}
+    if prefixed:
+        expected |= {_UID_LABELS[1]: uid, _NAME_LABELS[1]: name}
+    for key, value in expected.items():
+        place, must = f"spec.template.metadata.labels[{key}]", f"must be '{value}'"
+        if key not in labels:
+            yield required(place, must)
+        elif labels[key] != value:
+            yield wrong(place, in_order(labels), must)
     found = spec["selector"]
     if is_sound(found) and not selects(found, expected):
         yield wrong("spec.selector", selector_in_order(found), "`selector` not auto-generated")
@@ -177,9 +183,10 @@ def changed_job(old: Tree, new: Tree) -> Iterator[Cause]:
 
     The server checks the whole twice.
     """
-    yield from new_job(new)
-    yield from job(new)
     before, after = old["spec"], new["spec"]
+    known = before["template"]["metadata"].get("labels") or {}
+    yield from new_job(new, prefixed=_UID_LABELS[1] in known and _NAME_LABELS[1] in known)
+    yield from job(new)
     if after.get("completionMode") != "Indexed":
         yield from fixed(before, after, ("completions",), "spec")
     elif before.get("completions") != after.get("completions") and after.get("completions") != after.get("parallelism"):

@@ -26,7 +26,7 @@ _FREE_FINALIZERS = (
     "ValidatingAdmissionPolicyBinding",
 )
 """Kinds that do not mind finalizers without a domain."""
-_STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
+STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _CHECKED_AGAIN = (
     "ConfigMap",
     "Endpoints",
@@ -129,7 +129,7 @@ def _owner(owner: Tree) -> Iterator[Cause]:
 
 def _finalizers(found: list[str]) -> Iterator[Cause]:
     for index, name in enumerate(found):
-        if "/" not in name and name not in _STANDARD_FINALIZERS:
+        if "/" not in name and name not in STANDARD_FINALIZERS:
             text = "name is neither a standard finalizer name nor is it fully qualified"
             yield wrong(f"metadata.finalizers[{index}]", name, text)
 

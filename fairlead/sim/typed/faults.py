@@ -13,6 +13,7 @@ from fairlead.sim.errors import quoted
 
 Path = tuple[Any, Any] | None
 """Where a value stands: the path of what it is in, and the field, index or key there; None for the whole."""
+Words = tuple[str | int, ...]
 MOST_STRICT = 100
 _WORDS = {bool: "bool", dict: "object", float: "number", int: "number", list: "array", str: "string"}
 _KINDS = {bool: "bool", dict: "map", float: "float64", int: "int64", list: "slice", str: "string"}
@@ -63,7 +64,7 @@ BOUNDARY = object()
 class Faults:
     """What has been found so far while one tree is decoded."""
 
-    __slots__ = ("first", "is_json", "is_ordered", "strict")
+    __slots__ = ("empty", "first", "is_json", "is_ordered", "strict")
 
     def __init__(self, *, is_json: bool = True, is_ordered: bool = False) -> None:
         self.is_json = is_json
@@ -72,6 +73,9 @@ class Faults:
         self.first: str | None = None
         self.strict: list[str] = []
         """What a strict server refuses: unknown fields, and fields that are said twice."""
+        self.empty: list[Path] = []
+        """Lists and maps without anything in them, and bytes that are null: written as if they were not there, or
+        there without anything."""
 
     def unknown(self, path: Path, key: str) -> None:
         self._strict("unknown", path, key)
@@ -147,6 +151,15 @@ def unmarshalled(said: str, path: Path, go_type: str) -> str:
         return f"json: cannot unmarshal {said} into Go value of type {go_type}"
     place = ".".join(reversed(stack))
     return f"json: cannot unmarshal {said} into Go struct field {struct}.{place} of type {go_type}"
+
+
+def words_of(path: Path) -> Words:
+    """A path from the whole to the value, as the keys and indices that lead there."""
+    words: list[str | int] = []
+    while path is not None:
+        path, word = path
+        words.append(word.name if isinstance(word, Spot) else word)
+    return tuple(reversed(words))
 
 
 def printed(path: Path) -> str:

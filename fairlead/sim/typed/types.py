@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from fairlead.sim.typed.faults import BOUNDARY, Again, Faults, Path, Spot, Undecodable
+from fairlead.sim.typed.faults import BOUNDARY, Again, Faults, Path, Spot, Undecodable, Words, words_of
 from fairlead.sim.typed.gates import DROPPED, TOLD_EMPTY
 from fairlead.sim.typed.values import BYTES, OWN, QUANTITY_IN_MILLIS, Shape, Walk, scalar
 from fairlead.sim.versions import Tree
@@ -26,6 +26,12 @@ _SCALARS = ("bool", "float64", "int", "int32", "int64", "string")
 _RESOURCES = "core.v1.ResourceList"
 _METADATA = "meta.v1.ObjectMeta"
 _SCHEMA = "apis.apiextensions.v1.JSONSchemaProps"
+_NOTED: dict[Words, Callable[[], Any]] = {
+    ("metadata", "managedFields"): list,
+    ("spec", "template", "metadata", "labels"): dict,
+}
+"""What counts although it is empty, and is never stored so: no entries mean to forget all owners, no labels of pods are
+refused in other words than labels that are not there."""
 
 
 class Wording(msgspec.Struct, frozen=True):
@@ -42,6 +48,9 @@ class Typed(dict[str, Any]):
 
     wording: Wording | None = None
     """Of kinds for which it counts."""
+    empty: tuple[Words, ...] = ()
+    """Where there are lists and maps without anything in them, or bytes that are null: they count, though nothing is
+    written of them."""
 
 
 class Type:
@@ -79,13 +88,26 @@ class Type:
         return made
 
     def _walked(self, tree: Tree, faults: Faults) -> tuple[Typed, list[str]]:
-        made = self._shape.walk(tree, None, faults)
+        made: Tree = self._shape.walk(tree, None, faults)
         if faults.first is not None:
             raise Undecodable(faults.first)
-        metadata = tree.get("metadata")
-        if isinstance(metadata, dict) and metadata.get("managedFields") == []:  # which means to forget all owners
-            made["metadata"]["managedFields"] = []
-        return Typed(made), faults.strict
+        typed = Typed(made)
+        if faults.empty:
+            typed.empty = tuple(map(words_of, faults.empty))
+            for words, blank in _NOTED.items():
+                if words in typed.empty:
+                    inside(made, words)[words[-1]] = blank()
+        return typed, faults.strict
+
+
+def inside(tree: Any, words: Words) -> Any:
+    """What the value at the end of a path is in; an empty map where the path leads nowhere."""
+    try:
+        for word in words[:-1]:
+            tree = tree[word]
+    except (IndexError, KeyError, TypeError):  # a field of a feature that is off is gone
+        return {}
+    return tree
 
 
 def _sorted(value: Any) -> Any:
@@ -300,6 +322,7 @@ def _slice(go: str, item: Shape) -> Shape:
             faults.mistyped(value, path, "slice", go)
             return None
         if not value:
+            faults.empty.append(path)
             return None
         if plain is not None:
             for each in value:
@@ -322,6 +345,7 @@ def _map(go: str, item: Shape) -> Shape:
             faults.mistyped(value, path, "map", go)
             return None
         if not value:
+            faults.empty.append(path)
             return None
         if plain is not None and type(value) is dict:
             for each in value.values():
@@ -333,8 +357,12 @@ def _map(go: str, item: Shape) -> Shape:
         for key, each in value.items():
             if type(key) is Again:
                 faults.repeated(path, str.__str__(key))
+            elif each is None:
+                made[key] = item.zero()
+                if item is BYTES:
+                    faults.empty.append((path, key))
             else:
-                made[key] = item.zero() if each is None else item.walk(each, (path, key), faults)
+                made[key] = item.walk(each, (path, key), faults)
         return made
 
     return Shape("map", go, walk, lambda: None)
@@ -372,8 +400,21 @@ def type_named(name: str) -> Type:
     return Type(_types().named(name))
 
 
-def metadata_problem(metadata: object) -> str:
+def metadata_read(metadata: Any) -> tuple[Tree, list[str]]:
+    """The metadata of an object whose other fields have no type, and what a strict server would refuse.
+
+    The server writes them as JSON before it reads them, so their fields come by name.
+    """
+    return type_named(_METADATA).read(_sorted(metadata))
+
+
+def metadata_problem(metadata: Any) -> str:
     """Why something cannot be the metadata of an object; empty when it can."""
-    faults = Faults()
-    _types().named(_METADATA).walk(metadata, None, faults)
-    return "" if faults.first is None else str(faults.first)
+    try:
+        type_named(_METADATA).read(metadata)
+    except Undecodable:
+        try:
+            metadata_read(metadata)
+        except Undecodable as error:
+            return str(error)
+    return ""

@@ -17,7 +17,15 @@ from msgspec import UNSET, Struct, UnsetType
 from fairlead.sim.bodies import go_json
 from fairlead.sim.bodies.equality import same
 from fairlead.sim.definitions import numbers
-from fairlead.sim.errors import StatusError, bad_request, too_large, unknown_format, unprocessable, unsupported_patch
+from fairlead.sim.errors import (
+    StatusError,
+    bad_request,
+    invalid_patch,
+    too_large,
+    unknown_format,
+    unprocessable,
+    unsupported_patch,
+)
 from fairlead.sim.versions import Tree
 from fairlead.sim.writes import strategic as merging
 
@@ -142,6 +150,10 @@ def _json_patch(body: bytes) -> Patch:
                     raise _Impossible
         except _Impossible:
             raise unprocessable() from None
+        last = operations[-1] if operations else Operation()
+        if (last.op, last.path) == ("replace", "") and isinstance(last.value, list):
+            why = f"couldn't get version/kind; json parse error: {go_json.not_an_object(last.value)}"
+            raise invalid_patch(msgspec.json.encode(last.value).decode(), why)
         return document
 
     return apply
@@ -174,9 +186,9 @@ def _mistyped(value: object, what: str) -> StatusError:
 def _step(document: Tree, operation: Operation) -> int:
     """Carries out one operation and tells how many bytes it copied; what a map lacks is null in it."""
     value = None if operation.value is UNSET else copy.deepcopy(operation.value)
-    if operation.op == "replace" and not operation.path and isinstance(value, dict):
+    if operation.op == "replace" and not operation.path and isinstance(value, dict | list):
         document.clear()
-        document.update(value)
+        document.update(value if isinstance(value, dict) else {})  # no step finds anything in a list by its name
         return 0
     node, key = _place(document, operation.path)
     match operation.op:

@@ -10,6 +10,7 @@ from fairlead.sim.apply.tracking import Entries, Subject
 from fairlead.sim.bodies.equality import identical
 from fairlead.sim.defaults import filling as defaults
 from fairlead.sim.definitions.converting import Converting, copied
+from fairlead.sim.typed.types import Typed, inside
 from fairlead.sim.versions import Tree, Version
 from fairlead.sim.writes.parts import Part
 
@@ -22,7 +23,7 @@ def first_entries(part: Part, sent: Tree, new: Tree, manager: Manager, *, applie
     subject = Subject(part.kind)
     if applied:
         return (yield from applying.applied_new(manager, subject, sent))
-    return (yield from tracking.created(manager, subject, _decoded(part, new), _said(part, sent)))
+    return (yield from tracking.created(manager, subject, _decoded(part, sent, new), _said(part, sent)))
 
 
 def proposed(
@@ -43,7 +44,7 @@ def proposed(
     is_owned = bool(entries or said)
     if manager is None or not is_owned:
         return sent, new, entries
-    decoded = part.complete(sent) if part.subresource == "scale" else _decoded(part, new)
+    decoded = part.complete(sent) if part.subresource == "scale" else _decoded(part, sent, new)
     return sent, new, (yield from tracking.changed(manager, subject, before, (seen, decoded), said))
 
 
@@ -53,8 +54,16 @@ def _said(part: Part, sent: Tree) -> object:
     return None if part.kind.custom is not None and said == [] else said
 
 
-def _decoded(part: Part, new: Tree) -> Tree:
-    """What clients would see of a tree that was taken in, before anything is decided about it."""
+def _decoded(part: Part, sent: Tree, new: Tree) -> Tree:
+    """What clients would see of a tree that was taken in, before anything is decided about it.
+
+    A list that was sent empty is not yet the same as one that was not sent.
+    """
     tree = copied(new)
     defaults.fill(tree)
-    return part.seen(tree)
+    tree = part.seen(tree)
+    for words in sent.empty if isinstance(sent, Typed) else ():
+        parent, last = inside(tree, words), words[-1]
+        if isinstance(parent, dict) and last in parent and parent[last] is None:
+            parent[last] = []
+    return tree

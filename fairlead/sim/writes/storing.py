@@ -45,8 +45,9 @@ from fairlead.sim.rules import advice, pod_warnings, validate
 from fairlead.sim.store import Store, Table
 from fairlead.sim.typed.types import Typed, type_of
 from fairlead.sim.versions import Author, Tree, Version, timestamp
-from fairlead.sim.writes import deletion, patch, subresources
+from fairlead.sim.writes import blanks, deletion, patch, subresources
 from fairlead.sim.writes.asking import MUTATING, VALIDATING, Question, Questions, Write, about, reviewed
+from fairlead.sim.writes.blanks import Blanks
 from fairlead.sim.writes.parts import NewPart, Part, part_of, same_name, taken
 from fairlead.sim.writes.proposals import Change, first_entries, proposed
 from fairlead.sim.writes.removals import Removals
@@ -73,10 +74,11 @@ class _Wish(Struct, frozen=True):
 class Writes:
     """Every refusal is a StatusError."""
 
-    def __init__(self, store: Store, registry: Registry, *, inside: bool = False) -> None:
+    def __init__(self, store: Store, registry: Registry, known: Blanks, *, inside: bool = False) -> None:
         self.store = store
         self.registry = registry
         self.removals = Removals(store, registry, inside=inside)
+        self._blanks = known
         self.kind = registry.kept if inside else registry.kind
         """The kind of a resource; within the cluster nobody asks webhooks to convert."""
 
@@ -126,15 +128,19 @@ class Writes:
             new = taken(kind, namespace, answer)
             tracking.own(new, tracking.admitted(manager, entries, answer))
         yield from self._named(part, new, question, manager)
-        return part.seen(new if dry_run else (yield from self._born(kind, tree, new, Author(user, "create"))))
+        if dry_run:
+            return part.seen(new)
+        blank = blanks.are_stored(kind, "", tree, applied=applied)
+        return part.seen((yield from self._born(kind, tree, new, Author(user, "create"), blank=blank)))
 
-    def _born(self, kind: Kind, sent: Tree, new: Tree, author: Author) -> Converting[Tree]:
+    def _born(self, kind: Kind, sent: Tree, new: Tree, author: Author, *, blank: bool) -> Converting[Tree]:
         """Stores a new object; answers with it as it is read."""
         stored, live = (yield from kept(kind, new)), self._table(kind).live
         name = new["metadata"]["name"]
         if (new["metadata"].get("namespace", ""), name) in live:  # since it was looked up
             raise already_exists(kind.resource, name)
         version = self._table(kind).write(wordings.born(kind, sent, stored), None, author)
+        self._blanks.note(None, version, blank=blank)
         return new if stored is new else (yield from shown(kind, version))
 
     def _named(self, part: Part, new: Tree, question: Question, manager: Manager | None) -> Questions:
@@ -145,8 +151,10 @@ class Writes:
             if base:
                 metadata["name"] = base[:_LONGEST_BASE] + self._suffix()
             self._complete(part.kind, new, dry_run=question.dry_run)
-            if manager is not None and part.kind.custom is None:
-                manager.warnings.extend(pod_warnings.on_create(new) + advice.on_create(new))
+            if manager is not None:
+                is_custom = part.kind.custom is not None
+                told = advice.on_custom(None, new) if is_custom else pod_warnings.on_create(new) + advice.on_create(new)
+                manager.warnings.extend(told)
             yield replace(question, phase=VALIDATING, name=part.name or metadata["name"], object=part.seen(new))
             found = live.get((metadata.get("namespace", ""), metadata["name"]))
             if found is None:
@@ -326,14 +334,18 @@ class Writes:
             after = self._prepared(part.kind, old, before, new, author)
             wordings.check(part.kind, old, sent, after, is_request=manager is not None)
             tracking.own(after, entries)
-            tracking.settled(before, after)
-            if manager is not None and part.kind.custom is None and part.subresource != "status":
+            blank = blanks.are_stored(part.kind, part.subresource, sent, applied=isinstance(change, dict))
+            if not blank:
+                tracking.settled(before, after)
+            if manager is not None and part.kind.custom is not None:
+                manager.warnings.extend(advice.on_custom(before, after))
+            elif manager is not None and part.subresource != "status":
                 manager.warnings.extend(pod_warnings.on_update(before, after) + advice.on_update(before, after))
             yield replace(question, phase=VALIDATING, object=part.seen(after))
             if dry_run:
                 return part.seen(after)
             stored = yield from kept(part.kind, after)
-            if self._stored(part.kind, old, before, stored, author):
+            if self._stored(part.kind, old, before, stored, author, blank=blank):
                 return part.seen((yield from self._reread(part.kind, after, stored)))
         raise conflict(part.kind.resource, part.name, CHANGED)
 
@@ -354,20 +366,21 @@ class Writes:
             numbers.settle(after)
         return after
 
-    def _stored(self, kind: Kind, old: Version, before: Tree, after: Tree, author: Author) -> bool:
+    def _stored(self, kind: Kind, old: Version, before: Tree, after: Tree, author: Author, *, blank: bool) -> bool:
         """Writes `after` over `old`; False when that is not the newest version. What changes nothing is not written.
 
-        To be stored in another version is a change.
+        To be stored in another version is a change, and so are `blanks`.
         """
         ends = deletion.ends_with(old, after)
-        if identical(after, before if kind.custom is None else old.tree()) and not ends:
+        is_same = not blank and identical(after, before if kind.custom is None else old.tree())
+        if is_same and not ends and not self._blanks.has(old):
             return True
         if self._table(kind).live.get(old.key) is not old:
             return False
         if ends:
             self.removals.remove(kind, old, author)
             return True
-        self._table(kind).write(wordings.kept(kind, old, after), old, author)
+        self._blanks.note(old, self._table(kind).write(wordings.kept(kind, old, after), old, author), blank=blank)
         return True
 
     def _reread(self, kind: Kind, after: Tree, stored: Tree) -> Converting[Tree]:

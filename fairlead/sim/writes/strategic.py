@@ -174,6 +174,8 @@ def _order_list(merged: Tree, patch: Tree, key: str, struct: str) -> None:
     if _element_type(current or [], given or []) is dict:
         for items in (found, order, current or []):
             _check_keys(items, field.key)
+    elif any(isinstance(each, dict | list) for each in order):  # the server breaks off
+        raise internal("an order of plain values has others in it")
     merged[name] = _woven(found, order, current or [], field.key)
     patch.pop(name, None)
 
@@ -293,13 +295,28 @@ def _woven(items: list[Any], wanted: Sequence[Any], live: Sequence[Any], key: st
     def place(item: Any) -> int:
         return places_.index(name(item)) if name(item) in places_ else -1
 
-    right = sorted((item for item in items if name(item) in names), key=lambda item: names.index(name(item)))
-    left = sorted((item for item in items if name(item) not in names), key=place)
+    right = _arranged([item for item in items if name(item) in names], lambda item: names.index(name(item)))
+    left = _arranged([item for item in items if name(item) not in names], place)
     woven: list[Any] = []
     while left and right:
         before = 0 <= place(left[0]) < place(right[0])
         woven.append((left if before else right).pop(0))
     return woven + left + right
+
+
+def _arranged(items: list[Any], place: Callable[[Any], int]) -> list[Any]:
+    """The items by their places. One without a place (-1) comes after those that it is compared with.
+
+    That is no order, so what comes of it depends on who is compared with whom: each item goes forward as far as it is
+    before its neighbour.
+    """
+    made: list[Any] = []
+    for item in items:
+        at = len(made)
+        while at and (place(item) < place(made[at - 1]) or -1 in (place(item), place(made[at - 1]))):
+            at -= 1
+        made.insert(at, item)
+    return made
 
 
 # Refusals

@@ -265,6 +265,14 @@ _VERSIONS = (
         applied(f"{_GADGETS_V2}/one", _gadget("v2", paint={"colour": "blue"}), "second"),
         applied(f"{_GADGETS_V2}/one", _gadget("v2", paint={"colour": "red"}), "second"),
     ),
+    _converted(
+        "what another version cannot hold",
+        "convert",
+        applied(f"{_GADGETS_V2}/one", _gadget("v2", paint={"colour": "blue", "finish": "matt"})),
+        applied(f"{_GADGETS}/one", _gadget(), "second", force="true"),
+        patch(f"{_GADGETS_V2}/one", {"spec": {"size": 2, "paint": {"colour": "red"}}}),
+        applied(f"{_GADGETS_V2}/one", _gadget("v2", paint={"colour": "red", "finish": "matt"})),
+    ),
     *map(
         _reading,
         (
@@ -297,6 +305,7 @@ def _changing(name: str, schema: dict[str, Any], first: dict[str, Any], *others:
 
 _LIMITED = {"type": "array", "maxItems": 10, "items": TEXT | {"maxLength": 20}}
 _RULES = (
+    _ruling("a whole number with a fraction", with_rules("self.a != 2", a=NUMBER), {"a": 1.0}, {"a": 1}, {"a": 2}),
     _ruling(
         "a rule",
         with_rules("self.least <= self.most", least=NUMBER, most=NUMBER),
