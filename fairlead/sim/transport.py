@@ -101,7 +101,8 @@ async def _giving_way(stream: Watch | Follow) -> AsyncGenerator[bytes, None]:
         async for batch in batches:
             for line in batch:
                 yield line
-            await asyncio.sleep(0)
+            if not isinstance(stream, Watch) or stream.has_more():  # else waiting for the next gives way just as well
+                await asyncio.sleep(0)
 
 
 async def _one_by_one(stream: Follow) -> AsyncGenerator[list[bytes], None]:

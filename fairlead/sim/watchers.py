@@ -169,6 +169,10 @@ class Watcher:
         """How many events wait to be handed out."""
         return len(self._queue)
 
+    def has_more(self) -> bool:
+        """Whether something has arrived and was not handed out."""
+        return bool(self._queue) and self._queue[0][0] <= clock.monotonic()
+
     @property
     def closed(self) -> bool:
         return self._closed

@@ -132,6 +132,7 @@ async def serving(
         with suppress(TimeoutError):
             async with asyncio.timeout(terms.ending):
                 await server.shutdown(terms.ending)
+        server.is_over = True
         await server.shutdown(CUT_SECONDS)  # aiohttp gives the time twice to whoever needs it
 
 
@@ -166,10 +167,11 @@ async def _on(host: str, port: int, listen: _Listen) -> int:
 class _Connection(RequestHandler):
     """Cut when a request has begun to come in and is not there in time."""
 
-    __slots__ = ("_begun", "_in_work", "_reading", "_seconds")
+    __slots__ = ("_begun", "_in_work", "_reading", "_seconds", "_server")
 
-    def __init__(self, manager: web.Server, *, loop: asyncio.AbstractEventLoop, seconds: float, **rest: Any) -> None:
+    def __init__(self, manager: _Server, *, loop: asyncio.AbstractEventLoop, seconds: float, **rest: Any) -> None:
         super().__init__(manager, loop=loop, **rest)
+        self._server = manager
         self._seconds = seconds
         self._reading: asyncio.TimerHandle | None = None
         self._in_work = False
@@ -178,7 +180,10 @@ class _Connection(RequestHandler):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self._expect()
+        if self._server.is_over:
+            self.cut()  # its handshake took until nobody was there to answer
+        else:
+            self._expect()
 
     def data_received(self, data: bytes) -> None:
         if self._in_work:
@@ -226,6 +231,8 @@ class _Server(web.Server):
             handler, access_log=None, logger=_QUIET, keepalive_timeout=IDLE_SECONDS, lingering_time=LINGER_SECONDS
         )
         self._seconds = seconds
+        self.is_over = False
+        """Whether all connections have been closed."""
 
     def __call__(self) -> RequestHandler:
         return _Connection(self, loop=self._loop, seconds=self._seconds, **self._kwargs)

@@ -212,6 +212,25 @@ def test_a_client_that_begins_no_handshake_loses_its_connection() -> None:
     asyncio.run(scenario())
 
 
+def test_a_client_whose_handshake_outlasts_the_server_is_not_kept_waiting() -> None:
+    async def scenario() -> bytes:
+        trust, context = certificate()
+        async with staged(Terms(timeout=3 * LONG, tls=context.context)) as stage:
+            reader, writer = await asyncio.open_connection("127.0.0.1", stage.port)
+            async with connected(stage, trust):
+                pass  # whoever came before has been accepted by now
+        try:
+            async with asyncio.timeout(LONG):
+                with suppress(ConnectionError):
+                    await writer.start_tls(trust, server_hostname="localhost")
+                    return await reader.read()
+                return b""
+        finally:
+            writer.transport.abort()
+
+    assert asyncio.run(scenario()) == b""
+
+
 def test_a_client_that_does_not_take_its_answer_loses_its_connection() -> None:
     size = 16 * 1024 * 1024
     ended = asyncio.Event()

@@ -201,7 +201,7 @@ class View(Generic[P]):
                 while events := await watcher.arrived():
                     for event in events:
                         self._apply(event)
-                    if len(watcher):  # others may act before the next ones, even if those are there already
+                    if watcher.has_more():  # others may act before the next ones, even if those are there already
                         await asyncio.sleep(0)
             finally:
                 watcher.close()

@@ -162,6 +162,10 @@ class Watch:
         if self._watcher is not None:
             self._watcher.is_bounded = True
 
+    def has_more(self) -> bool:
+        """Whether there are lines already that come after the last."""
+        return self._watcher is not None and self._watcher.has_more()
+
     def close(self) -> None:
         if self._watcher is not None:
             self._watcher.close()
