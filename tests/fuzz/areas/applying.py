@@ -38,7 +38,7 @@ def a_scenario(draw: random.Random) -> Scenario:
     drawn = [_step(steps.first(resource, NAME))]
     while len(drawn) < LENGTH:
         if draw.random() < 0.2:
-            drawn.append(_other(draw, resource, path))
+            drawn.append(_other(draw, resource, path, is_second=len(drawn) == 1))
         else:
             drawn.append(_step(steps.next(resource, NAME, {"metadata": {"resourceVersion": "<<version>>"}})))
     drawn.append(get(path))
@@ -73,7 +73,7 @@ def _varied(draw: random.Random, step: Step) -> Step:
     return replace(step, query=query)
 
 
-def _other(draw: random.Random, resource: Resource, path: str) -> Step:
+def _other(draw: random.Random, resource: Resource, path: str, *, is_second: bool) -> Step:
     """What is rarely done to an object that somebody applies."""
     entries: list[Any] = [[{}], [], None]
     match draw.randrange(7):
@@ -86,7 +86,9 @@ def _other(draw: random.Random, resource: Resource, path: str) -> Step:
             operation = {"op": draw.choice(("add", "replace")), "path": "/metadata/managedFields", "value": value}
             return patch(path, [operation], JSON_PATCH, fieldManager=draw.choice(MANAGERS))
         case 3:
-            return patch(path, [{"op": "remove", "path": "/metadata/managedFields/0"}], JSON_PATCH, fieldManager="m1")
+            # Of several entries it depends on the second in which they were made which one is the first.
+            entry = f"/metadata/managedFields/{0 if is_second else 9}"
+            return patch(path, [{"op": "remove", "path": entry}], JSON_PATCH, fieldManager="m1")
         case 4:  # gives up everything
             tree = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": NAME}}
             return applied(path, tree, draw.choice(MANAGERS), force="true")
