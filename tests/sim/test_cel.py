@@ -105,6 +105,15 @@ def test_an_expression_fails_where_it_uses_what_is_of_another_type() -> None:
     assert [outcome(rule) for rule in rules] == [broken, broken, True]
 
 
+@pytest.mark.parametrize("form", ["hostname", "date-time"])
+def test_an_expression_fails_where_a_list_stands_in_place_of_a_text_with_a_format(form: str) -> None:
+    node = a_node(a={"type": "string", "format": form})
+    rule = cel.compiled("string(self.a).size() < 3", {"self": known(node)})
+
+    with pytest.raises(cel.Failed, match=r"^invalid data, expected string, got \[\]interface \{\}$"):
+        rule.evaluate({"self": cel_schema.bound(node, {"a": [None]})})
+
+
 @pytest.mark.parametrize(
     ("name", "escaped"),
     [

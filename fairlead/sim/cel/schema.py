@@ -135,8 +135,9 @@ def _changed(value: dict[str, Any], converts: Iterable[tuple[str, Convert]]) -> 
 
 
 def _of_text(name: str) -> Convert | None:
-    maker: Convert | None = {"byte": _decoded, "date": date, "date-time": moment, "duration": period}.get(name)
-    return None if maker is None else partial(_made, maker)
+    """Of one with a format, in whose place the server lets lists stand."""
+    makers: dict[str, Convert] = {"byte": _decoded, "date": date, "date-time": moment, "duration": period}
+    return partial(_made, makers.get(name, str)) if name else None
 
 
 def _made(maker: Convert, value: Any) -> Any:
