@@ -84,7 +84,7 @@ async def running(place: Place, state: Saved | None) -> AsyncIterator[Client]:
     from fairlead.sim.kubelet.pods import SCHEDULER
     from fairlead.sim.kubelet.programs import Programs
     from fairlead.sim.network import Network
-    from fairlead.sim.saving import load
+    from fairlead.sim.saving import load, save
     from fairlead.sim.server import serve
     from fairlead.sim.standins.environmentd import Environments
 
@@ -104,8 +104,11 @@ async def running(place: Place, state: Saved | None) -> AsyncIterator[Client]:
     client = Client(cluster.transport("admin"))
     async with AsyncExitStack() as stack:
         stack.push_async_callback(caller.close)
-        if place.saved is not None:
-            stack.enter_context(_held(place.saved))
+        with _writing(place.kubeconfig, "--kubeconfig-out"):
+            await asyncio.to_thread(_give_way, place.kubeconfig)
+        is_up = False
+        # When nobody is answered any longer, so that nothing is lost that somebody was told is stored.
+        stack.callback(lambda: _save_the_last(cluster, place.saved) if is_up and place.saved is not None else None)
         serving = serve(cluster, port=place.port, tls=_tls(authority), tokens={token: "admin"})
         try:
             server = await stack.enter_async_context(serving)
@@ -115,6 +118,10 @@ async def running(place: Place, state: Saved | None) -> AsyncIterator[Client]:
             ) from error
         with _writing(place.kubeconfig, "--kubeconfig-out"):
             _write_kubeconfig(place.kubeconfig, server.url, authority.certificate, token)
+        if place.saved is not None:
+            with _writing(place.saved, "--save"):
+                save(cluster, place.saved)
+        is_up = True
         async with asyncio.TaskGroup() as tasks:
             node = Client(cluster.transport(insider("kubelet")))
             kubelet = Kubelet(
@@ -142,30 +149,29 @@ async def running(place: Place, state: Saved | None) -> AsyncIterator[Client]:
 
 
 async def _saving(cluster: Cluster, folder: Path) -> None:
-    """Now and then, and at the end; what fails in between is tried again."""
+    """Now and then; what fails is tried again."""
     from fairlead.sim.saving import save
 
-    with _writing(folder, "--save"):
-        save(cluster, folder)
-    try:
-        while True:
-            await asyncio.sleep(SAVE_EVERY)
-            try:
-                save(cluster, folder)
-            except OSError as error:
-                print(f"fairlead: {folder} cannot be written ({_why(error)}): it is tried again", file=sys.stderr)
-    finally:
+    while True:
+        await asyncio.sleep(SAVE_EVERY)
         try:
             save(cluster, folder)
         except OSError as error:
-            raise Unhostable(
-                f"{folder} cannot be written ({_why(error)}): the cluster's last changes are lost"
-            ) from error
+            print(f"fairlead: {folder} cannot be written ({_why(error)}): it is tried again", file=sys.stderr)
+
+
+def _save_the_last(cluster: Cluster, folder: Path) -> None:
+    from fairlead.sim.saving import save
+
+    try:
+        save(cluster, folder)
+    except OSError as error:
+        raise Unhostable(f"{folder} cannot be written ({_why(error)}): the cluster's last changes are lost") from error
 
 
 @contextmanager
-def _held(folder: Path) -> Iterator[None]:
-    """Nobody else saves there meanwhile."""
+def held(folder: Path) -> Iterator[None]:
+    """Nobody else saves there meanwhile; to be taken before what is there is looked at."""
     with _writing(folder, "--save"):
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)
@@ -251,8 +257,6 @@ def _write_kubeconfig(path: Path, address: str, authority: bytes, token: str) ->
         "users": [{"name": "admin", "user": {"token": token}}],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists():
-        _give_way(path)
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.touch(mode=0o600)
     fresh.write_text(yaml.safe_dump(content, sort_keys=False))
@@ -263,6 +267,8 @@ def _give_way(path: Path) -> None:
     """Leaves a file that is somebody else's, or of a cluster that is up, as it is."""
     import yaml
 
+    if not path.exists():
+        return
     try:
         content = yaml.safe_load(path.read_text())
     except (yaml.YAMLError, UnicodeDecodeError):

@@ -13,6 +13,7 @@ import shlex
 import shutil
 import signal
 import sys
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,18 +99,19 @@ def _attempt(arguments: argparse.Namespace, demo: Demo | None) -> int:
     """Runs it; what a user can mend is said in a sentence."""
     from fairlead.cli.applying import Refused, found_in
     from fairlead.cli.connect import fail
-    from fairlead.cli.hosting import Unhostable
+    from fairlead.cli.hosting import Unhostable, held
     from fairlead.cli.inputs import Unreadable
     from fairlead.sim.pace import PacedLoop
     from fairlead.sim.saving import Unusable, read
 
     try:
-        state = read(Path(arguments.load)) if arguments.load else None
-        _keep(arguments.save, arguments.load)
-        objects = found_in(arguments.filename)
-        start = max(datetime.now(UTC), state.heading.now) if state is not None else None
-        with asyncio.Runner(loop_factory=lambda: PacedLoop(start=start)) as runner:
-            return runner.run(_up(arguments, demo, state, objects))
+        with held(Path(arguments.save)) if arguments.save else nullcontext():
+            state = read(Path(arguments.load)) if arguments.load else None
+            _keep(arguments.save, arguments.load)
+            objects = found_in(arguments.filename)
+            start = max(datetime.now(UTC), state.heading.now) if state is not None else None
+            with asyncio.Runner(loop_factory=lambda: PacedLoop(start=start)) as runner:
+                return runner.run(_up(arguments, demo, state, objects))
     except (Unusable, Unreadable, Unhostable, OSError, ExceptionGroup) as problem:
         mendable, other = _sorted(problem, (Unusable, Unreadable, Unhostable, Refused, OSError))
         if other is not None or mendable is None:

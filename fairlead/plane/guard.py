@@ -78,8 +78,10 @@ def _announce(name: str, process: subprocess.Popen[bytes]) -> None:
     _tell(name=name, pid=process.pid)
     # A signal that this thread took would not wake the one that waits for orders, and be heard of much later.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-    threading.Thread(target=lambda: _tell(name=name, ended=process.wait()), daemon=True).start()
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    try:
+        threading.Thread(target=lambda: _tell(name=name, ended=process.wait()), daemon=True).start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _tell(**what: str | int) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -13,7 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.cli.hosting import Place, held, running
 from fairlead.cli.main import main
+from fairlead.sim import saving
+from fairlead.sim.cluster import Cluster
 
 FAIRLEAD = (sys.executable, "-m", "fairlead.cli.main")
 
@@ -327,6 +332,36 @@ def test_folders_that_cannot_be_written_to_are_told_with_the_option_that_named_t
         (line,) = capsys.readouterr().err.splitlines()
         assert line == f"fairlead: {file / 'x'} cannot be written (a file is in the way): choose another {option}"
         assert code == 1
+
+
+def test_a_folder_is_taken_before_anything_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Else what another one saves there meanwhile would be overwritten by what was read before."""
+    with held(tmp_path):
+        code = main(["up", "--save", str(tmp_path), "-f", str(tmp_path / "missing.yaml")])
+
+    assert code == 1
+    assert "another `fairlead up` saves to" in capsys.readouterr().err
+
+
+def test_the_last_save_comes_after_the_last_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answering: list[bool] = []
+    config = tmp_path / "config"
+
+    def noted(cluster: Cluster, folder: Path) -> None:
+        server = re.search(r"https://127\.0\.0\.1:(\d+)", config.read_text())
+        assert server is not None
+        with socket.socket() as probe:
+            answering.append(probe.connect_ex(("127.0.0.1", int(server[1]))) == 0)
+
+    async def scenario() -> None:
+        with (tmp_path / "log").open("w") as log:
+            async with running(Place(config, log, saved=tmp_path / "kept"), None):
+                pass
+
+    monkeypatch.setattr(saving, "save", noted)
+    asyncio.run(scenario())
+
+    assert answering == [True, False]
 
 
 def test_of_two_at_once_the_second_leaves_the_first_alone(tmp_path: Path) -> None:

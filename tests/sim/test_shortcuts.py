@@ -21,13 +21,17 @@ READY = {"type": "Ready", "status": "True", "lastTransitionTime": "2030-01-01T00
 RUNNING = {"phase": "Running", "conditions": [READY], "podIPs": [{"ip": "10.0.0.1"}], "podIP": "10.0.0.1"}
 
 
+CONDITION = {"conditions": [{"type": "example.org/seen", "status": "True"}]}
+
+
 def status(change: Tree, uid: str = "") -> Request:
     metadata = {"metadata": {"uid": uid}} if uid else {}
     return Request("PATCH", f"{POD}/status", body=msgspec.json.encode(metadata | {"status": change}))
 
 
-def binding(node: str = "node-0", uid: str = "", name: str = "web-0") -> Request:
-    body = {"metadata": {"name": name} | ({"uid": uid} if uid else {}), "target": {"kind": "Node", "name": node}}
+def binding(node: str = "node-0", uid: str = "", name: str = "web-0", **typed: str) -> Request:
+    metadata = {"name": name} | ({"uid": uid} if uid else {})
+    body = {"metadata": metadata, "target": {"kind": "Node", "name": node}} | typed
     return Request("POST", f"{POD}/binding", body=msgspec.json.encode(body))
 
 
@@ -55,6 +59,15 @@ CASES: dict[str, list[Request]] = {
     "a deletion is tried out": [binding(), deletion(dryRun=["All"])],
     "a deletion waits for dependents": [binding(), deletion(propagationPolicy="Foreground")],
     "a deleted pod has a status": [binding(), deletion(), status(RUNNING)],
+    "conditions are told twice": [binding(), status(CONDITION), status(CONDITION)],
+    "conditions are no list": [binding(), status({"conditions": "x"})],
+    "conditions are no objects": [binding(), status({"conditions": ["x"]})],
+    "there are no conditions any more": [binding(), status({"conditions": []})],
+    "a Binding is of another kind": [binding(kind="Pod", apiVersion="v1")],
+    "a deletion is of another kind": [deletion(kind="Pod")],
+    "a deletion has a word for its grace": [binding(), deletion(gracePeriodSeconds="5")],
+    "a deletion is no object": [binding(), Request("DELETE", POD, body=b"[]")],
+    "a deletion is no JSON": [binding(), Request("DELETE", POD, body=b"{")],
 }
 
 

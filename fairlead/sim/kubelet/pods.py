@@ -196,6 +196,6 @@ def _container(pod: Pod, container: Container, state: Tree, ready: bool) -> Tree
 
 def _init_container(pod: Pod, container: Container, now: str) -> Tree:
     """Done, or for a sidecar running, by the time the containers start."""
-    if container.restart_policy == "Always":
-        return _container(pod, container, {"running": {"startedAt": now}}, ready=True)
-    return _container(pod, container, _terminated(0, "Completed", now), ready=True)
+    is_sidecar = container.restart_policy == "Always"
+    state: Tree = {"running": {"startedAt": now}} if is_sidecar else _terminated(0, "Completed", now)
+    return _container(pod, container, state, ready=True) | {"lastState": {}}

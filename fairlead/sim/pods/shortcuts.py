@@ -2,7 +2,8 @@
 
 They do what `writes.storing`, `pods.requests` and `writes.removals` do, and answer the same, without decoding and
 encoding a whole pod several times. They are taken only where nobody has to be asked and nothing is unusual; otherwise
-the answer is None and nothing has happened, so that the long way is taken.
+the answer is None and nothing has happened, so that the long way is taken. Who takes them is part of the cluster: its
+statuses have the types of their fields, which are not looked at.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from fairlead.sim.writes import deletion, subresources
 from fairlead.sim.writes.patch import merged
 
 _HEADERS = {"content-type": JSON}
+_OPTIONS = "DeleteOptions"
+_UNTIMED: Tree = {"lastProbeTime": None, "lastTransitionTime": None}
+"""Which Go writes of a condition even where there is none."""
 _USUAL = (("user-agent", ""), ("accept", JSON))
 """Headers that change nothing, with the only value that may be; empty for any."""
 _PLACE = ["", "api", "v1", "namespaces"]
@@ -65,6 +69,20 @@ _SCHEDULED = msgspec.json.encode(
 )
 
 
+def _options(body: bytes) -> Tree | None:
+    """What a deletion asks for; None where that has to be looked at in full."""
+    try:
+        tree = _tree.decode(body)
+    except msgspec.DecodeError:
+        return None
+    is_usual = tree.get("kind", _OPTIONS) == _OPTIONS and isinstance(tree.get("gracePeriodSeconds", 0), int)
+    return tree if is_usual else None
+
+
+def _are_objects(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
+
+
 class Shortcuts:
     """For the pods of one cluster; a refusal is a StatusError, as on the long way."""
 
@@ -95,7 +113,10 @@ class Shortcuts:
         if asked == ("POST", "binding", JSON):
             return self._bound(found, request.body, user)
         if asked == ("DELETE", "", JSON) and request.body:
-            options, dry_run = deletion.options_of(_tree.decode(request.body))
+            asked_for = _options(request.body)
+            if asked_for is None:
+                return None
+            options, dry_run = deletion.options_of(asked_for)
             return None if dry_run else self._answered(self.deleted(found, options, user))
         return None
 
@@ -120,15 +141,15 @@ class Shortcuts:
         if old.head.deletion_timestamp is not None or change.metadata.uid not in ("", old.head.uid):
             return None
         found = splicing.pieces(old)
-        if found is None:
+        if found is None or not _are_objects(change.status.get("conditions", [_UNTIMED])):
             return None
         before = found.thin["status"]
         if b"null" in body or any(isinstance(value, dict) for value in change.status.values()):
             status = merged(before, change.status)
         else:
             status = before | change.status
-        for condition in status.get("conditions", ()):
-            condition.setdefault("lastProbeTime", None)  # which Go writes even where there is none
+        if "conditions" in status:
+            status["conditions"] = [_UNTIMED | each for each in status["conditions"]]
         if before.get("qosClass") and not status.get("qosClass"):
             status["qosClass"] = before["qosClass"]
         if status == before:
@@ -149,7 +170,8 @@ class Shortcuts:
         named = binding.metadata
         found = splicing.pieces(old)
         is_node = binding.target.name and binding.target.kind in ("", "Node")
-        is_usual = is_node and named.name == old.head.name and named.uid in ("", old.head.uid)
+        is_typed = (binding.kind, binding.api_version) in (("", ""), ("Binding", "v1"))
+        is_usual = is_node and is_typed and named.name == old.head.name and named.uid in ("", old.head.uid)
         if found is None or not is_usual or "nodeName" in found.thin["spec"]:
             return None
         subresources.bound(found.thin, named.name, {"target": {"name": binding.target.name}})

@@ -18,6 +18,7 @@ _RULES = {"StatefulSet": stateful_set_status}
 """Of kinds whose status is looked at alone, and which keep nothing else that a status write may change."""
 _START = b'{"kind":"Pod","apiVersion":"v1","metadata":{' + STAMP
 _METADATA, _SPEC, _STATUS = b',"metadata":', b',"spec":', b',"status":'
+_NO_NODE = b'"nodeName":null'
 
 
 class _PodSpec(Struct):
@@ -31,7 +32,7 @@ class _PodSpec(Struct):
 
 class _Pod(Struct):
     metadata: Raw
-    spec: _PodSpec
+    spec: Raw
     status: Raw
 
 
@@ -43,6 +44,7 @@ class _Ending(Struct):
 
 
 _pod = msgspec.json.Decoder(_Pod)
+_pod_spec = msgspec.json.Decoder(_PodSpec)
 _ending = msgspec.json.Decoder(_Ending)
 _tree = msgspec.json.Decoder(Tree)
 _encode = msgspec.json.Encoder().encode
@@ -57,6 +59,8 @@ class Spec(Struct, frozen=True):
     """What follows the name of the pod, cut likewise; nothing where the name does not occur."""
     known: Tree = {}
     """As much of the tree as decides how a pod may change."""
+    is_shared: bool = True
+    """Whether other pods have it too."""
 
     def __contains__(self, text: bytes) -> bool:
         """Whether one of its parts has this text."""
@@ -95,7 +99,8 @@ class Body(Struct, frozen=True, gc=False):
         return text in self.status or text in self.metadata or text in self.spec
 
     def __len__(self) -> int:
-        return len(self.metadata) + len(self.status)
+        shared = 0 if self.spec.is_shared else len(self.spec.before[0])
+        return len(self.metadata) + len(self.status) + shared
 
 
 class Pieces:
@@ -147,13 +152,19 @@ def pieces(version: Version, *, metadata: bool = False) -> Pieces | None:
 
 def _cut(body: bytes) -> Body | None:
     """The parts of a body in one piece; None when it has other parts."""
-    pod = _pod.decode(body)
+    try:
+        pod = _pod.decode(body)
+        known = _known(_pod_spec.decode(pod.spec))
+    except msgspec.DecodeError:
+        return None
     at = body.index(_METADATA) + len(_METADATA) + len(pod.metadata)
-    end = len(body) - len(pod.status) - len(_STATUS) - 1
-    if not (body.startswith(_START) and body.startswith(_SPEC, at) and body.startswith(_STATUS, end)):
+    begin, end = at + len(_SPEC), at + len(_SPEC) + len(pod.spec)
+    is_usual = body.startswith(_START) and body.startswith(_SPEC, at) and body.startswith(_STATUS, end)
+    if not is_usual or end + len(_STATUS) + len(pod.status) + 1 != len(body) or _NO_NODE in body[begin:end]:
         return None
     stamp = body.index(b'",', len(_START)) + 2
-    return Body(body[stamp:at], Spec((body[at + len(_SPEC) : end - 1],), known=_known(pod.spec)), bytes(pod.status))
+    spec = Spec((body[begin : end - 1],), known=known, is_shared=False)
+    return Body(body[stamp:at], spec, bytes(pod.status))
 
 
 def _known(spec: _PodSpec) -> Tree:

@@ -112,14 +112,18 @@ def _update_strategy(strategy: Tree) -> Iterator[Cause]:
                 shown = as_struct({"partition": 0} | rolling, "Partition", "MaxUnavailable")
                 yield wrong("spec.updateStrategy.rollingUpdate", shown, text)
         case _:
-            shown = _strategy_struct(strategy, "Partition", "MaxUnavailable")
+            shown = _strategy_struct(strategy, Partition=0, MaxUnavailable=None)
             yield wrong("spec.updateStrategy", shown, "must be 'RollingUpdate' or 'OnDelete'")
 
 
-def _strategy_struct(strategy: Tree, *fields: str) -> Tree:
+def _strategy_struct(strategy: Tree, **zeros: int | None) -> Tree:
+    """As the server shows it: fields of a rolling update that are not there have their zeros."""
     rolling = strategy.get("rollingUpdate")
     made = as_struct(strategy, "Type", "RollingUpdate")
-    return made if rolling is None else made | {"RollingUpdate": as_struct(rolling, *fields)}
+    if rolling is None:
+        return made
+    found = {key: value for key, value in as_struct(rolling, *zeros).items() if value is not None}
+    return made | {"RollingUpdate": zeros | found}
 
 
 def deployment(tree: Tree) -> Iterator[Cause]:
@@ -150,7 +154,7 @@ def _deployment_strategy(strategy: Tree) -> Iterator[Cause]:
                 yield wrong(f"{at}.maxUnavailable", numbers.get("maxUnavailable", 0), text)
             yield from part_of_all(numbers.get("maxUnavailable", 0), f"{at}.maxUnavailable")
         case _:
-            shown = _strategy_struct(strategy, "MaxUnavailable", "MaxSurge")
+            shown = _strategy_struct(strategy, MaxUnavailable=0, MaxSurge=0)
             yield unsupported("spec.strategy", shown, ("Recreate", "RollingUpdate"))
 
 
@@ -232,7 +236,7 @@ def _daemon_strategy(strategy: Tree) -> Iterator[Cause]:
             elif not down and not up:
                 yield required(f"{at}.maxUnavailable", "cannot be 0 when maxSurge is 0")
         case _:
-            shown = _strategy_struct(strategy, "MaxUnavailable", "MaxSurge")
+            shown = _strategy_struct(strategy, MaxUnavailable=0, MaxSurge=0)
             yield unsupported("spec.updateStrategy", shown, ("RollingUpdate", "OnDelete"))
 
 

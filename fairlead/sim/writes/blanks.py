@@ -14,6 +14,7 @@ from fairlead.sim.versions import Tree, Version
 
 _LOST = ("annotations", "finalizers", "generateName", "labels", "ownerReferences")
 _DATA = ("binaryData", "data")
+_MOST = 10_000
 
 
 def are_stored(kind: Kind, subresource: str, sent: Tree, *, applied: bool) -> bool:
@@ -27,10 +28,10 @@ def are_stored(kind: Kind, subresource: str, sent: Tree, *, applied: bool) -> bo
 
 
 class Blanks:
-    """Remembers which versions have been stored so."""
+    """Remembers which versions have been stored so, the latest of them."""
 
     def __init__(self) -> None:
-        self._revisions: set[int] = set()
+        self._revisions: dict[int, None] = {}
 
     def has(self, version: Version) -> bool:
         return version.revision in self._revisions
@@ -38,6 +39,8 @@ class Blanks:
     def note(self, old: Version | None, new: Version, *, blank: bool) -> None:
         """A version was stored in place of another."""
         if old is not None:
-            self._revisions.discard(old.revision)
+            self._revisions.pop(old.revision, None)
         if blank:
-            self._revisions.add(new.revision)
+            self._revisions[new.revision] = None
+            if len(self._revisions) > _MOST:  # some are of objects that are gone
+                del self._revisions[next(iter(self._revisions))]
