@@ -17,7 +17,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
@@ -35,6 +35,8 @@ EVERYWHERE = "::"
 IDLE_SECONDS = 180.0
 END_SECONDS = 1.0
 """For the polite end of a TLS connection."""
+PART_SECONDS = 0.5
+"""For what the other sides of TLS connections have to say to that, when the server ends."""
 CUT_SECONDS = 0.01
 """For connections that are still there when the time for them is over."""
 PIECE = 256 * 1024
@@ -134,6 +136,7 @@ async def serving(
                 await server.shutdown(terms.ending)
         server.is_over = True
         await server.shutdown(CUT_SECONDS)  # aiohttp gives the time twice to whoever needs it
+        await server.part()
 
 
 class _Listen(Protocol):
@@ -180,6 +183,7 @@ class _Connection(RequestHandler):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        self._server.connected[self] = cast("asyncio.Transport", transport)
         if self._server.is_over:
             self.cut()  # its handshake took until nobody was there to answer
         else:
@@ -194,6 +198,7 @@ class _Connection(RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._expect_nothing()
+        self._server.left(self)
         super().connection_lost(exc)
 
     def headers_read(self) -> None:
@@ -233,6 +238,25 @@ class _Server(web.Server):
         self._seconds = seconds
         self.is_over = False
         """Whether all connections have been closed."""
+        self.connected: dict[_Connection, asyncio.Transport] = {}
+        """Those that have not ended, closed or not: the other side of TLS has a word in that."""
+        self._is_empty = asyncio.Event()
+
+    def left(self, connection: _Connection) -> None:
+        self.connected.pop(connection, None)
+        if not self.connected:
+            self._is_empty.set()
+
+    async def part(self) -> None:
+        """Waits for the last words of those whose connections are closed; who has none in time is left without."""
+        if self.connected:
+            self._is_empty.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PART_SECONDS):
+                    await self._is_empty.wait()
+        for transport in self.connected.values():
+            transport.abort()
+        await asyncio.sleep(0)  # in which they end
 
     def __call__(self) -> RequestHandler:
         return _Connection(self, loop=self._loop, seconds=self._seconds, **self._kwargs)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import socket
 import ssl
+import warnings
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from io import BytesIO
@@ -229,6 +232,31 @@ def test_a_client_whose_handshake_outlasts_the_server_is_not_kept_waiting() -> N
             writer.transport.abort()
 
     assert asyncio.run(scenario()) == b""
+
+
+def test_a_client_that_stays_does_not_keep_its_connection_beyond_the_server() -> None:
+    """Though it says nothing to the end of TLS, nothing of it is left when the loop is closed."""
+    trust, context = certificate()
+    clients: list[ssl.SSLSocket] = []
+
+    async def scenario() -> None:
+        async with staged(Terms(tls=context.context)) as stage:
+
+            def connect() -> None:
+                plain = socket.create_connection(("127.0.0.1", stage.port), timeout=LONG)
+                clients.append(trust.wrap_socket(plain, server_hostname="localhost"))
+                clients[0].sendall(b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx")
+                clients[0].recv(1)
+
+            await asyncio.to_thread(connect)
+
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        asyncio.run(scenario())
+        gc.collect()
+    clients[0].close()
+
+    assert [str(each.message) for each in warned if each.category is ResourceWarning] == []
 
 
 def test_a_client_that_does_not_take_its_answer_loses_its_connection() -> None:
