@@ -41,8 +41,8 @@ def selector(found: Tree | None, at: str) -> list[Cause]:
     return causes
 
 
-def requirement(expression: Tree, at: str, *, checks_values: bool = True) -> Iterator[Cause]:
-    """Broken rules of one expression of a selector."""
+def requirement(expression: Tree, at: str, *, checks_values: bool = True, compares: bool = False) -> Iterator[Cause]:
+    """Broken rules of one expression of a selector; that of nodes also compares numbers."""
     values: Sequence[str] = expression.get("values") or []
     match expression.get("operator") or "":
         case "In" | "NotIn":
@@ -52,6 +52,9 @@ def requirement(expression: Tree, at: str, *, checks_values: bool = True) -> Ite
             if values:
                 text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
                 yield not_allowed(f"{at}.values", text)
+        case "Gt" | "Lt" if compares:
+            if len(values) != 1:
+                yield required(f"{at}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
         case operator:
             yield wrong(f"{at}.operator", operator, "not a valid selector operator")
     yield from each(qualified, expression.get("key") or "", f"{at}.key")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairlead.sim.errors import Cause, not_allowed, required, unsupported, wrong
-from fairlead.sim.rules.labels import selector
+from fairlead.sim.rules.labels import requirement, selector
 from fairlead.sim.rules.values import chosen, duplicate, each, label, label_value, positive, qualified, subdomain
 from fairlead.sim.versions import Tree
 
@@ -51,31 +51,10 @@ def node_selector(found: Tree, at: str) -> Iterator[Cause]:
 
 def _node_term(term: Tree, at: str, *, checks_values: bool = True) -> Iterator[Cause]:
     for index, expression in enumerate(term.get("matchExpressions") or []):
-        yield from _node_expression(expression, f"{at}.matchExpressions[{index}]", checks_values)
+        place = f"{at}.matchExpressions[{index}]"
+        yield from requirement(expression, place, checks_values=checks_values, compares=True)
     for index, expression in enumerate(term.get("matchFields") or []):
         yield from _node_field(expression, f"{at}.matchFields[{index}]")
-
-
-def _node_expression(expression: Tree, at: str, checks_values: bool) -> Iterator[Cause]:
-    values = expression.get("values") or []
-    match expression.get("operator") or "":
-        case "In" | "NotIn":
-            if not values:
-                yield required(f"{at}.values", "must be specified when `operator` is 'In' or 'NotIn'")
-        case "Exists" | "DoesNotExist":
-            if values:
-                text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                yield not_allowed(f"{at}.values", text)
-        case "Gt" | "Lt":
-            if len(values) != 1:
-                text = "must be specified single value when `operator` is 'Lt' or 'Gt'"
-                yield required(f"{at}.values", text)
-        case operator:
-            yield wrong(f"{at}.operator", operator, "not a valid selector operator")
-    yield from each(qualified, expression.get("key") or "", f"{at}.key")
-    if checks_values:
-        for index, value in enumerate(values):
-            yield from each(label_value, value, f"{at}.values[{index}]")
 
 
 def _node_field(expression: Tree, at: str) -> Iterator[Cause]:
