@@ -129,14 +129,16 @@ async def serving(
     finally:
         for each in listening:
             each.close()
-        await asyncio.sleep(0)  # requests that have come in are begun before idle connections are closed
-        server.pre_shutdown()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(terms.ending):
-                await server.shutdown(terms.ending)
-        server.is_over = True
-        await server.shutdown(CUT_SECONDS)  # aiohttp gives the time twice to whoever needs it
-        await server.part()
+        try:
+            await asyncio.sleep(0)  # requests that have come in are begun before idle connections are closed
+            server.pre_shutdown()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(terms.ending):
+                    await server.shutdown(terms.ending)
+        finally:  # also of who is cancelled while requests are waited for
+            server.is_over = True
+            await server.shutdown(CUT_SECONDS)  # aiohttp gives the time twice to whoever needs it
+            await server.part()
 
 
 class _Listen(Protocol):

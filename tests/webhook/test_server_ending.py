@@ -12,8 +12,9 @@ from contextlib import suppress
 import aiohttp
 
 from fairlead.kube.calls import Call, Reply
-from fairlead.webhook.server import Terms
-from tests.webhook.test_server import LONG, certificate, connected, staged
+from fairlead.webhook.server import Terms, serving
+from tests.control.world import Log
+from tests.webhook.test_server import LONG, Counts, certificate, connected, staged
 
 
 def test_a_request_under_way_is_answered_before_the_server_ends() -> None:
@@ -77,3 +78,44 @@ def test_a_client_that_stays_does_not_keep_its_connection_beyond_the_server() ->
     clients[0].close()
 
     assert [str(each.message) for each in warned if each.category is ResourceWarning] == []
+
+
+def test_who_is_cancelled_while_requests_are_waited_for_leaves_no_connection_either() -> None:
+    async def scenario() -> bytes:
+        begun = asyncio.Event()
+
+        async def endless(_: Call) -> Reply:
+            begun.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        ready, end = asyncio.Event(), asyncio.Event()
+        ports: list[int] = []
+
+        async def serve() -> None:
+            terms = Terms(timeout=3 * LONG, ending=3 * LONG)
+            async with serving(0, {"/endless": endless}, Counts(), Log().logger(), terms) as port:
+                ports.append(port)
+                ready.set()
+                await end.wait()
+
+        server = asyncio.create_task(serve())
+        async with asyncio.timeout(LONG):
+            await ready.wait()
+            reader, writer = await asyncio.open_connection("127.0.0.1", ports[0])
+            try:
+                writer.write(b"POST /endless HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+                await begun.wait()
+                end.set()
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+                server.cancel()
+                with suppress(asyncio.CancelledError):
+                    await server
+                with suppress(ConnectionError):
+                    return await reader.read()
+                return b""
+            finally:
+                writer.transport.abort()
+
+    assert asyncio.run(scenario()) == b""
