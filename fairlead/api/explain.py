@@ -20,6 +20,10 @@ class Block(Struct, frozen=True, rename="camel"):
     clears: str
     since: datetime | None = None
     since_exact: bool = False
+    kind: str = "waiting"
+    """Who can end it: `waiting`, `held`, `blocked`, `invalid` or `failed`."""
+    advice: tuple[str, ...] = ()
+    """What a person can do now, the first first: sentences, or commands that can be copied."""
 
 
 class Cell(Struct, frozen=True, rename="camel"):
@@ -31,6 +35,8 @@ class Cell(Struct, frozen=True, rename="camel"):
     """`ready`, `notReady`, `terminating`, `missing` or `stuck`."""
     revision: str
     """`new`, `old`, or `none` for a pod that is missing."""
+    restarts: int = 0
+    """Of the container that was restarted most often."""
 
 
 class Lane(Struct, frozen=True, rename="camel"):
@@ -45,6 +51,9 @@ class Lane(Struct, frozen=True, rename="camel"):
     budget: int = 0
     cells: tuple[Cell, ...] = ()
     waits: tuple[Block, ...] = ()
+    from_images: tuple[str, ...] = ()
+    """Of the containers whose image differs from one revision to the other; empty where that is not known."""
+    to_images: tuple[str, ...] = ()
 
 
 class Stands(Struct, frozen=True, rename="camel"):
