@@ -58,18 +58,17 @@ def convert(tree: object, desired: str) -> Tree:
         return tree
     metadata, spec, status = (_object(tree, part) for part in ("metadata", "spec", "status"))
     made = {**tree, "apiVersion": desired, "metadata": metadata or {}}
-    annotations = _texts((metadata or {}).get("annotations"))
     try:
         if source == OLD:
-            return made | _newer(spec, status, annotations)
+            return made | _newer(spec, status, metadata or {})
         if desired == OLD:
-            return made | _older(spec, status, annotations)
+            return made | _older(spec, status, metadata or {})
     except RecursionError as error:
         raise Unconvertible(TOO_DEEP) from error
     return made
 
 
-def _newer(spec: Tree | None, status: Tree | None, annotations: Mapping[str, str]) -> Tree:
+def _newer(spec: Tree | None, status: Tree | None, metadata: Tree) -> Tree:
     """Spec and status, where there are any, from v1alpha1 on."""
     made: Tree = {}
     to_spec = {} if spec is None else _newer_spec(spec)
@@ -81,11 +80,12 @@ def _newer(spec: Tree | None, status: Tree | None, annotations: Mapping[str, str
     made["status"] = to
     if not _is_complete(spec, status, _NEEDED_OLD_STATUS):
         return made
-    lacks_last = status.get("lastCompletedRolloutHash") is None and _has_completed(spec, status)
+    completed = _has_completed(spec, status) and _is_observed(status, metadata)
+    lacks_last = status.get("lastCompletedRolloutHash") is None and completed
     # A promotion under way is of a spec that may have been edited since: its hash cannot be known.
     lacks_requested = status.get("requestedRolloutHash") is None and not _is_promoting(status)
     if lacks_last or lacks_requested:
-        rolled = rollout_hash(to_spec, annotations)
+        rolled = rollout_hash(to_spec, _annotations(metadata))
         to |= {"lastCompletedRolloutHash": rolled} if lacks_last else {}
         to |= {"requestedRolloutHash": rolled} if lacks_requested else {}
     return made
@@ -103,7 +103,7 @@ def _newer_spec(spec: Tree) -> Tree:
     return made
 
 
-def _older(spec: Tree | None, status: Tree | None, annotations: Mapping[str, str]) -> Tree:
+def _older(spec: Tree | None, status: Tree | None, metadata: Tree) -> Tree:
     """Spec and status, where there are any, back to v1alpha1.
 
     The derived requests let clients of that version see whether all is done, by comparing the two, and let the last
@@ -113,7 +113,8 @@ def _older(spec: Tree | None, status: Tree | None, annotations: Mapping[str, str
     is_complete = _is_complete(spec, status, _NEEDED_STATUS)
     if spec is not None:
         to_spec = {key: value for key, value in spec.items() if key not in _RETIRED}
-        made["spec"] = to_spec | ({"requestRollout": uuid5(rollout_hash(spec, annotations))} if is_complete else {})
+        asked = {"requestRollout": uuid5(rollout_hash(spec, _annotations(metadata)))} if is_complete else {}
+        made["spec"] = to_spec | asked
     if status is not None:
         made["status"] = status
     if status is not None and is_complete:
@@ -138,11 +139,24 @@ def _has_completed(spec: Tree | None, status: Tree) -> bool:
     return completed not in (None, NIL) and spec is not None and parse(spec.get("requestRollout")) == completed
 
 
+def _is_observed(status: Tree, metadata: Tree) -> bool:
+    """Whether the operator that wrote the conditions had seen this spec, as far as both sides count generations.
+
+    A spec that was edited since is not the one that was completed, although its request may be the same: it would be
+    taken for deployed, and never be.
+    """
+    generation = metadata.get("generation")
+    observed = [each.get("observedGeneration") for each in _conditions(status)]
+    return not isinstance(generation, int) or all(each >= generation for each in observed if isinstance(each, int))
+
+
 def _is_promoting(status: Tree) -> bool:
+    return any(each.get("reason") == PROMOTING for each in _conditions(status))
+
+
+def _conditions(status: Tree) -> list[Tree]:
     conditions = status["conditions"]
-    return isinstance(conditions, list) and any(
-        isinstance(each, dict) and each.get("reason") == PROMOTING for each in conditions
-    )
+    return [each for each in conditions if isinstance(each, dict)] if isinstance(conditions, list) else []
 
 
 def _object(tree: Tree, part: str) -> Tree | None:
@@ -152,7 +166,8 @@ def _object(tree: Tree, part: str) -> Tree | None:
     return value
 
 
-def _texts(annotations: object) -> Mapping[str, str]:
+def _annotations(metadata: Tree) -> Mapping[str, str]:
+    annotations = metadata.get("annotations")
     return annotations if isinstance(annotations, dict) else {}
 
 

@@ -23,6 +23,7 @@ from tests.decide.environments.trees import (
     V,
     W,
     X,
+    a_condition,
     a_status,
     an_object,
     an_old_object,
@@ -76,6 +77,56 @@ def test_hashes_of_an_object_that_was_written_in_v1alpha1(case: str, version: st
     assert made["apiVersion"] == version
     assert made["spec"] == trip.spec
     assert made["status"] == a_status(trip.reason, **{k: v for k, v in expected.items() if v != ABSENT})
+
+
+class Sight(NamedTuple):
+    """The generation of an old object, those that its conditions have observed, and whether L is known then."""
+
+    generation: object
+    observed: tuple[object, ...]
+    known: bool
+
+
+SIGHTS = {
+    "the spec was seen": Sight(3, (3,), True),
+    "the spec was edited since": Sight(4, (3,), False),
+    "a later spec was seen, as after a restore": Sight(3, (4,), True),
+    "one of two conditions is behind": Sight(4, (4, 3), False),
+    "the other of two conditions is behind": Sight(4, (3, 4), False),
+    "a condition counts nothing": Sight(4, (None,), True),
+    "a condition counts nothing and another one is behind": Sight(4, (None, 3), False),
+    "there is no condition": Sight(4, (), True),
+    "the object counts nothing": Sight(None, (3,), True),
+    "the object counts what is no number": Sight("4", (3,), True),
+    "a condition counts what is no number": Sight(4, ("3",), True),
+}
+
+
+@pytest.mark.parametrize("case", SIGHTS)
+def test_a_spec_that_nobody_looked_at_is_not_the_one_that_was_completed(case: str) -> None:
+    """An edit under the request of before would else be called applied, and never be deployed."""
+    sight = SIGHTS[case]
+    conditions = [a_condition("Applied") | {"observedGeneration": each} for each in sight.observed]
+    status = an_old_status(conditions=conditions)
+
+    made = convert(an_old_object(W | {"requestRollout": U1}, status, generation=sight.generation), V1ALPHA2)
+
+    hashes = {"requestedRolloutHash": HW} | ({"lastCompletedRolloutHash": HW} if sight.known else {})
+    assert made["status"] == a_status(conditions=conditions, **hashes)
+
+
+def test_what_is_stored_of_an_edit_that_nobody_saw_stays_so_through_v1alpha1() -> None:
+    """L is not worked out again from the derived requests, and what was known of it once is kept whatever is edited."""
+    edited: Tree = convert(an_old_object(W | {"requestRollout": U1}, an_old_status(), generation=4), V1ALPHA2)
+    known: Tree = convert(an_old_object(V | {"requestRollout": U1}, an_old_status()), V1ALPHA2)
+
+    again: Tree = convert(convert(edited, V1ALPHA1), V1ALPHA2)
+    back: Tree = convert(known, V1ALPHA1)
+    later = an_old_object(W | {"requestRollout": U1}, back["status"], generation=4)
+
+    assert again == edited
+    assert "lastCompletedRolloutHash" not in again["status"]
+    assert convert(later, V1ALPHA2)["status"] == a_status(lastCompletedRolloutHash=HV, requestedRolloutHash=HV)
 
 
 def test_an_object_without_status_gets_none() -> None:
