@@ -2,6 +2,10 @@
 
 Best effort: whatever fails is a warning and is tried again later, and nothing waits for it. It writes, so it runs on
 the replica that leads; one that has lost its lease leaves the rest to the next.
+
+It begins at once, because what is stored in the old version is worked out anew with every read. An API server that has
+not heard of the storage version may store an object in the old one even after that, so every object is written once
+more before the old version is forgotten.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ from fairlead.decide.apiversions.migrate import (
     prune,
 )
 from fairlead.decide.apiversions.register import DEFINITIONS
-from fairlead.kube import request
+from fairlead.kube import clock, request
 from fairlead.kube.client import Client
 from fairlead.kube.errors import ApiError, Conflict, Gone, KubeError, NotLeader
 from fairlead.kube.request import MERGE_PATCH
@@ -44,7 +48,7 @@ MOST_NAMED = 10
 class Pace(Struct, frozen=True):
     page: int = 500
     settling: float = 10.0
-    """Seconds before the first page: an API server that has not heard of the storage version writes the old one."""
+    """Seconds after which every API server has heard of the storage version."""
     first_delay: float = 5.0
     longest_delay: float = 300.0
     """Between two runs, doubling."""
@@ -129,14 +133,21 @@ class Migrating:
             case Changed(text):
                 return text
             case Plan() as plan:
-                await asyncio.sleep(self._pace.settling)
-        self._log.info("storage migration begins", stored=plan.stored, storage=plan.resource.version)
+                self._log.info("storage migration begins", stored=plan.stored, storage=plan.resource.version)
+        heard_by_all = clock.monotonic() + self._pace.settling
+        await self._rewrite_all(plan, progress)
+        if not progress.failed:
+            await asyncio.sleep(heard_by_all - clock.monotonic())
+            progress.stored = 0
+            await self._rewrite_all(plan, progress)
+        return await self._prune(plan, progress)
+
+    async def _rewrite_all(self, plan: Plan, progress: Progress) -> None:
         token: str | None = ""
         while token is not None:
             items, token = await self._page(plan, token)
             for item in items:
                 await self._rewrite(plan, item, progress)
-        return await self._prune(plan, progress)
 
     async def _page(self, plan: Plan, token: str) -> tuple[list[Raw], str | None]:
         """The objects behind the token, and the token of those behind them; None behind the last."""
