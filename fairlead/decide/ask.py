@@ -72,6 +72,11 @@ class Http(Struct, frozen=True):
     """A session that the call needs; when it cannot be opened the call is not sent and is answered Bad("sign-in")."""
     verified: bool = True
     """Whether the certificate of the other side must be trusted."""
+    follows: bool = False
+    """Whether a redirect is followed, without credentials to another origin; else it is a failure like any other.
+
+    Not for what has an effect or signs in: whoever is meant is asked, and nobody else.
+    """
 
 
 class Recall(Struct, frozen=True):

@@ -48,6 +48,7 @@ from fairlead.kube.errors import (
     Unauthorized,
 )
 from fairlead.kube.record import Outdated, Records, TooLarge
+from fairlead.kube.redirects import told
 
 JSON_CALL = (("Content-Type", "application/json"),)
 WRONG_CLUSTER = 511
@@ -205,6 +206,7 @@ async def _called(call: Http, question: Ask, outside: Outside, deadline: float |
             body=call.body,
             timeout=client.timeout,
             verified=call.verified,
+            follows=call.follows,
         )
         return await _sent(sent, call, question, outside, client)
 
@@ -230,11 +232,11 @@ async def _sent(sent: Call, call: Http, question: Ask, outside: Outside, client:
         return await caller(message)
 
     if call.sign_in is None:
-        return _of(await gated(sent))
+        return _of(sent, await gated(sent))
     if outside.sessions is None:
         raise TypeError("a decision asks for a call in a session where none are kept")
     try:
-        return _of(await outside.sessions.call(sent, call.sign_in, gated, client))
+        return _of(sent, await outside.sessions.call(sent, call.sign_in, gated, client))
     except SignInFailed as error:
         return Bad("sign-in", str(error))
 
@@ -256,12 +258,12 @@ def wrong_cluster(reply: Reply) -> WrongCluster | None:
         return None
 
 
-def _of(reply: Reply) -> Answer:
+def _of(sent: Call, reply: Reply) -> Answer:
     if 200 <= reply.status < 300:
         return Good(reply.body)
     if (wrong := wrong_cluster(reply)) is not None:
         return Bad("failed", f"it rejected the request: {wrong.cluster_validation_error_message}", reply.status)
-    return Bad("failed", f"it answered with status {reply.status}", reply.status)
+    return Bad("failed", told(sent, reply), reply.status)
 
 
 async def _written(write: AnyWrite, outside: Outside, deadline: float | None) -> Answer:

@@ -12,11 +12,13 @@ from http.cookies import CookieError, SimpleCookie
 import msgspec
 from msgspec import Struct, structs
 
+from fairlead.api.urls import origin_of, shown_url
 from fairlead.decide.ask import SignIn
 from fairlead.kube import request
 from fairlead.kube.calls import Call, Caller, NoReply, Reply
 from fairlead.kube.client import Client
 from fairlead.kube.errors import KubeError
+from fairlead.kube.redirects import told
 
 REFUSED = (401, 403)
 MOST = 1024
@@ -56,6 +58,10 @@ class Sessions:
 
         Raises SignInFailed, and NoReply when the call itself is not answered.
         """
+        if not _same_origin(sent.url, sign_in.url):
+            raise SignInFailed(f"{sent.shown}: a session of {shown_url(sign_in.url)} holds for that server alone")
+        # Whoever signs in means this server: neither the password nor the session follows a redirect.
+        sent = structs.replace(sent, follows=False)
         password, version = await self._password(sign_in, client)
         if password is None:
             return await caller(sent)
@@ -87,13 +93,19 @@ class Sessions:
 async def _signed_in(sign_in: SignIn, password: str, sent: Call, caller: Caller) -> str:
     """The cookies of a new session, as a header has them."""
     body = msgspec.json.encode({"username": sign_in.username, "password": password})
-    message = structs.replace(sent, method="POST", url=sign_in.url, body=body)
+    message = structs.replace(sent, method="POST", url=sign_in.url, body=body, follows=False)
     try:
         reply = await caller(message)
     except NoReply as error:
         raise SignInFailed(str(error)) from error
     if not 200 <= reply.status < 300:
-        raise SignInFailed(f"{message.shown}: it answered with status {reply.status}")
+        raise SignInFailed(f"{message.shown}: {told(message, reply)}")
+    return _cookies(sign_in.url, reply)
+
+
+def _cookies(url: str, reply: Reply) -> str:
+    """What the reply sets, as a header has it; without what must not be sent back over the connection it came by."""
+    is_open = origin_of(url).scheme != "https"
     jar: SimpleCookie = SimpleCookie()
     for name, value in reply.headers:
         if name.lower() == "set-cookie":
@@ -101,8 +113,16 @@ async def _signed_in(sign_in: SignIn, password: str, sent: Call, caller: Caller)
                 jar.load(value)
             except CookieError:
                 continue  # one that cannot be read cannot be sent back either
-    return "; ".join(f"{name}={morsel.coded_value}" for name, morsel in jar.items())
+    kept = ((name, morsel) for name, morsel in jar.items() if not (is_open and morsel["secure"]))
+    return "; ".join(f"{name}={morsel.coded_value}" for name, morsel in kept)
 
 
 def _within(sent: Call, session: _Session) -> Call:
     return structs.replace(sent, headers=(*sent.headers, ("Cookie", session.cookies))) if session.cookies else sent
+
+
+def _same_origin(one: str, other: str) -> bool:
+    try:
+        return origin_of(one) == origin_of(other)
+    except ValueError:
+        return False

@@ -27,6 +27,8 @@ class Call(Struct, frozen=True, kw_only=True):
     """PEM of the certificate authorities to trust instead of the machine's."""
     verified: bool = True
     """Whether the certificate of the other side must be trusted."""
+    follows: bool = False
+    """Whether a redirect is followed; else it is the reply."""
     is_awaited: Callable[[], bool] = lambda: True
     """Asked by a handler: whether the other side still waits for the reply, as far as its connection shows."""
 

@@ -26,6 +26,7 @@ from yarl import URL
 from fairlead.kube.auth import Credential, auth_of, basic
 from fairlead.kube.errors import ConfigError, TransportError
 from fairlead.kube.kubeconfig import ClusterConfig
+from fairlead.kube.redirects import shown_target
 from fairlead.kube.request import Request, Response, Stream
 
 CONNECT_SECONDS = 10.0
@@ -121,7 +122,7 @@ class HttpTransport:
                 response.release()
                 response = await self._request(request, await self._auth.credential(), limits)
             if response.status in (301, 302, 303, 307, 308):
-                elsewhere = response.headers.get("Location", "elsewhere")
+                elsewhere = shown_target(response.headers.get("Location", "")) or "elsewhere"
                 raise TransportError(
                     f"{self._config.server} redirects to {elsewhere}: the kubeconfig must name the API server itself"
                 )

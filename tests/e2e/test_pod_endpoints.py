@@ -119,18 +119,21 @@ async def test_slow_answer_in_time_counts(site: Site) -> None:
 
 
 @everywhere(controllers=False)
-@pytest.mark.parametrize("status", [307, 308])
-async def test_redirect_that_keeps_the_method_is_followed(site: Site, status: int) -> None:
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_redirect_is_not_followed(site: Site, status: int) -> None:
+    """What stands behind it may be any pod, or none; and a POST must not become a GET (H-16)."""
     _, pods = await delayed(site, wanted=3)
     pods.age(a_3=70)
     pods.answer("a-4", "POST", Answer(status, headers=ELSEWHERE))
-    pods.answer("a-4", "POST /elsewhere", timestamp(int(clock.now().timestamp()) - 70 * 60))
+    for method in ("GET", "POST"):
+        pods.answer("a-4", f"{method} /elsewhere", timestamp(int(clock.now().timestamp()) - 70 * 60))
 
     play = await begin(site)
     await play.rest()
 
-    assert play.scalings == ["a: 5 to 3"]
-    assert {heard.method for heard in pods.heard if heard.path == "/elsewhere"} == {"POST"}
+    assert play.scalings == []
+    assert [heard for heard in pods.heard if heard.path == "/elsewhere"] == []
+    assert f"status {status}, a redirect to http://" in play.operator.warnings("downscale not prepared")[0].keys["text"]
 
 
 @everywhere(controllers=False)

@@ -342,9 +342,9 @@ async def test_h15_undoing_has_its_own_time_and_goes_on_after_the_denial(site: S
 
 
 @everywhere(controllers=False)
-@pytest.mark.parametrize("status", [301, 302, 303])
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_h16_pod_that_redirects_has_not_prepared(site: Site, status: int) -> None:
-    """Followed, the POST would become a GET that prepares nothing."""
+    """Followed, the POST would become a GET that prepares nothing, or would prepare whom it points to."""
     _, pods = await five_pods(site)
     place = f"http://{PREFIX}a-0.ingester.{site.namespace}.svc.cluster.local.:8080/elsewhere"
     pods.answer("a-4", "POST", Answer(status, headers=(("Location", place),)))

@@ -1,86 +1,16 @@
-"""The Caller over real sockets: servers on the loopback that are slow, hang, redirect, break off or are not trusted."""
+"""The Caller over real sockets: servers on the loopback that are slow, hang, break off or are not trusted."""
 
 from __future__ import annotations
 
 import asyncio
-import ssl
-import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from functools import cache
-from pathlib import Path
 
 import pytest
 from aiohttp import web
 
 from fairlead.kube import calling
-from fairlead.kube.calling import HttpCaller
 from fairlead.kube.calls import Call, NoReply, Reply
-from fairlead.kube.redirects import next_call
 from fairlead.plane.pki import Authority
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-@cache
-def authority() -> Authority:
-    return Authority()
-
-
-def server_context(*names: str) -> ssl.SSLContext:
-    pair = authority().server(names)
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "server.pem")
-        path.write_bytes(pair.certificate + pair.key)
-        context.load_cert_chain(path)
-    return context
-
-
-@asynccontextmanager
-async def serving(handler: Handler, context: ssl.SSLContext | None = None) -> AsyncIterator[str]:
-    application = web.Application(client_max_size=2**26)
-    application.router.add_route("*", "/{path:.*}", handler)
-    runner = web.AppRunner(application, shutdown_timeout=0.1, handler_cancellation=True, access_log=None)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
-        yield f"{'https' if context else 'http'}://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
-
-
-@asynccontextmanager
-async def a_caller() -> AsyncIterator[HttpCaller]:
-    caller = HttpCaller()
-    try:
-        yield caller
-    finally:
-        await caller.close()
-
-
-async def echo(request: web.Request) -> web.Response:
-    text = f"{request.method} {request.raw_path} {(await request.read()).decode()}"
-    headers = [("X-Twice", "1"), ("X-Twice", "2"), ("X-Seen", request.headers.get("X-Sent", ""))]
-    answer = web.Response(status=418, text=text)
-    answer.headers.extend(headers)
-    return answer
-
-
-def called(handler: Handler, path: str = "/", context: ssl.SSLContext | None = None, **more: object) -> Reply:
-    """One call to a server of this handler."""
-
-    async def script() -> Reply:
-        async with serving(handler, context) as address, a_caller() as caller:
-            return await caller(Call(**{"method": "GET", "url": address + path, "timeout": 20.0} | more))  # type: ignore[arg-type]
-
-    return asyncio.run(script())
-
-
-def refused(handler: Handler, path: str = "/", context: ssl.SSLContext | None = None, **more: object) -> str:
-    with pytest.raises(NoReply) as caught:
-        called(handler, path, context, **more)
-    return str(caught.value)
+from tests.kube.called import a_caller, authority, called, echo, refused, server_context, serving
 
 
 def test_any_status_is_a_reply_with_body_and_all_headers() -> None:
@@ -152,69 +82,6 @@ def test_a_body_past_the_limit_is_not_read(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_the_limit_of_a_body() -> None:
     assert calling.LARGEST_BODY == 16 * 1024 * 1024
-
-
-@pytest.mark.parametrize("status", [307, 308])
-def test_a_redirect_that_keeps_the_method_is_followed_with_the_body(status: int) -> None:
-    async def moved(request: web.Request) -> web.Response:
-        if request.path == "/":
-            return web.Response(status=status, headers={"Location": "/new?x=1"})
-        return await echo(request)
-
-    assert called(moved, method="POST", body=b"body").body == b"POST /new?x=1 body"
-
-
-@pytest.mark.parametrize("status", [301, 302, 303])
-def test_other_redirects_are_followed_for_reading_only(status: int) -> None:
-    async def moved(request: web.Request) -> web.Response:
-        if request.path == "/":
-            return web.Response(status=status, headers={"Location": "/new"})
-        return await echo(request)
-
-    assert called(moved).body.strip() == b"GET /new"
-    assert called(moved, method="POST", body=b"body").status == status
-    assert called(moved, method="DELETE").status == status
-
-
-def test_redirects_without_end_are_given_up() -> None:
-    visits: list[str] = []
-
-    async def moved(request: web.Request) -> web.Response:
-        visits.append(request.path)
-        return web.Response(status=307, headers={"Location": "/again"})
-
-    assert "redirected more than 10 times" in refused(moved)
-    assert len(visits) == 11
-
-
-def test_a_redirect_to_nowhere_is_a_reply() -> None:
-    async def moved(_request: web.Request) -> web.Response:
-        return web.Response(status=308)
-
-    assert called(moved).status == 308
-
-
-@pytest.mark.parametrize("location", ["http://[::1", "//[", "http://me:s3cret@[x"])
-def test_a_redirect_to_what_is_no_address_is_no_reply(location: str) -> None:
-    async def moved(_request: web.Request) -> web.Response:
-        return web.Response(status=307, headers={"Location": location})
-
-    text = refused(moved)
-
-    assert "redirected to what is no address" in text
-    assert "s3cret" not in text
-
-
-def test_credentials_do_not_follow_to_another_host() -> None:
-    call = Call(method="GET", url="http://one/", headers=(("Authorization", "Bearer x"), ("Accept", "*/*")))
-
-    near = next_call(call, Reply(307, b"", (("location", "/two"),)))
-    far = next_call(call, Reply(307, b"", (("Location", "http://two/"),)))
-
-    assert near is not None
-    assert far is not None
-    assert (near.url, near.headers) == ("http://one/two", call.headers)
-    assert (far.url, far.headers) == ("http://two/", (("Accept", "*/*"),))
 
 
 def test_the_authority_of_the_call_is_trusted_and_no_other() -> None:

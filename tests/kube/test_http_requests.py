@@ -78,9 +78,12 @@ def test_compression_is_used_unless_it_is_turned_off() -> None:
 
 def test_a_redirect_is_not_followed() -> None:
     async def away(_request: web.Request) -> web.Response:
-        raise web.HTTPFound("https://login.test/")
+        raise web.HTTPFound("https://me:s3cret@login.test/?token=s3cret")
 
-    assert "redirects to https://login.test/: the kubeconfig must name the API server itself" in refused(HERE, away)
+    text = refused(HERE, away)
+
+    assert "redirects to https://login.test/: the kubeconfig must name the API server itself" in text
+    assert "s3cret" not in text
 
 
 def test_connections_are_used_again() -> None:

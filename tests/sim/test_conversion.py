@@ -28,7 +28,7 @@ from fairlead.sim.kinds.registry import CONFIG_MAPS, DEFINITIONS, NAMESPACES
 from fairlead.sim.store import Store
 from fairlead.sim.time import run
 from fairlead.sim.writes.asking import Write, driven, unreviewed
-from tests.kube.test_calling import a_caller, authority, server_context, serving
+from tests.kube.called import a_caller, authority, server_context, serving
 from tests.sim.hooks import a_hook, a_rule, answering, configure, patching
 from tests.sim.trees import Tree, a_map
 

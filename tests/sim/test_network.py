@@ -146,7 +146,7 @@ def test_redirects_are_followed_as_over_real_sockets() -> None:
     network.serve("old.ns.svc", handler)
     network.serve("new.ns.svc", new)
 
-    reply = run(network.call(Call(method="POST", url="http://old.ns.svc/", body=b"body")))
+    reply = run(network.call(Call(method="POST", url="http://old.ns.svc/", body=b"body", follows=True)))
 
     assert reply.status == 200
     assert seen == [("POST", "old.ns.svc", b"body"), ("POST", "new.ns.svc", b"body")]

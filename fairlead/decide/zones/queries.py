@@ -81,7 +81,7 @@ def judgement(check: Check, of: HealthCheck, current: Number, baseline: Number |
 
 def _asked(query: str, check: Check, of: HealthCheck, at: datetime) -> Ask:
     parameters = urlencode({"query": query, "time": format_rfc3339(at)})
-    call = Http("GET", f"{of.url}{QUERY_PATH}?{parameters}", subject=f"{of.uid}@{of.generation}")
+    call = Http("GET", f"{of.url}{QUERY_PATH}?{parameters}", subject=f"{of.uid}@{of.generation}", follows=True)
     return Ask(msgspec.structs.replace(call, tries=check.retries + 1), timeout=check.timeout)
 
 

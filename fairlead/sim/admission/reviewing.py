@@ -101,6 +101,7 @@ async def ask(invocation: Invocation, question: Question, asker: Asker, uid: str
         body=msgspec.json.encode(body),
         timeout=float(hook.timeout_seconds),
         authority=hook.client_config.authority,
+        follows=True,
     )
     try:
         reply = await caller(call)

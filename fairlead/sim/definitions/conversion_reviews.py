@@ -103,6 +103,7 @@ class Converter:
                 body=body,
                 timeout=until - clock.monotonic(),
                 authority=webhook.client.authority,
+                follows=True,
             )
             try:
                 reply = await self._caller(call)

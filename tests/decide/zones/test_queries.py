@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from fairlead.decide.ask import Answer, Bad, Good
+from fairlead.decide.ask import Answer, Bad, Good, Http
 from fairlead.decide.zones.groups import group_of
 from fairlead.decide.zones.healthcheck import outdated, updated
-from fairlead.decide.zones.queries import Failed, Measured, NoData, Number, is_one, matchers, measured
+from fairlead.decide.zones.queries import Failed, Measured, NoData, Number, is_one, matchers, measured, measurement
 from tests.builders import NOW, a_pod, a_zone, pods_of, seen
-from tests.decide.zones.checking import scalar, value, vector
+from tests.decide.zones.checking import a_check, scalar, value, vector
 
 A, B = a_zone("a"), a_zone("b")
 
@@ -33,6 +33,15 @@ def test_no_pods_give_no_matchers() -> None:
     group = group_of(seen(A, pods_of(A)), NOW)
 
     assert matchers("test", group.zones, updated) == ""
+
+
+def test_a_query_may_be_answered_where_prometheus_points_to() -> None:
+    of = a_check()
+
+    asked = measurement(of.checks[0], of, 'pod="a"', "5m", NOW)
+
+    assert isinstance(asked.to, Http)
+    assert (asked.to.method, asked.to.follows, asked.to.sign_in, asked.effect) == ("GET", True, None, False)
 
 
 def reply(kind: str, result: object) -> Answer:
