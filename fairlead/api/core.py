@@ -23,6 +23,7 @@ READY_TIME = "grafana.com/ready-time"
 
 class ContainerWaiting(Struct, frozen=True, gc=False):
     reason: str = ""
+    message: str = ""
 
 
 class ContainerRunning(Struct, frozen=True, gc=False):
@@ -31,6 +32,10 @@ class ContainerRunning(Struct, frozen=True, gc=False):
 
 class ContainerTerminated(Struct, frozen=True, rename="camel", gc=False):
     finished_at: datetime | None = None
+    started_at: datetime | None = None
+    exit_code: int = 0
+    reason: str = ""
+    """`Error`, `Completed`, `OOMKilled` and others."""
 
 
 class ContainerState(Struct, frozen=True, gc=False):
@@ -45,6 +50,7 @@ class ContainerStatus(Struct, frozen=True, rename="camel", gc=False):
     state: ContainerState = ContainerState()
     last_state: ContainerState = ContainerState()
     """How its predecessor ended; empty until it is restarted."""
+    restart_count: int = 0
 
 
 class PodStatus(Struct, frozen=True, rename="camel"):
@@ -62,8 +68,24 @@ class PodAnnotations(Struct, frozen=True, gc=False):
 
 class PodMeta(Meta, frozen=True, rename="camel"):
     annotations: PodAnnotations = PodAnnotations()
+    creation_timestamp: datetime | None = None
+
+
+class Container(Struct, frozen=True, gc=False):
+    name: str
+    image: str = ""
+
+
+class PodSpec(Struct, frozen=True, rename="camel"):
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+
+    @property
+    def all_containers(self) -> tuple[Container, ...]:
+        return (*self.init_containers, *self.containers)
 
 
 class Pod(Struct, frozen=True):
     metadata: PodMeta
     status: PodStatus = PodStatus()
+    spec: PodSpec = PodSpec()

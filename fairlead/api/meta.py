@@ -57,6 +57,7 @@ class Condition(Struct, frozen=True, rename="camel", gc=False):
     type: str
     status: str
     last_transition_time: datetime | None = None
+    message: str = ""
 
 
 class Meta(Struct, frozen=True, rename="camel"):

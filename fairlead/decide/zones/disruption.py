@@ -13,8 +13,8 @@ from msgspec import Struct
 from fairlead.api.apps import STATEFULSETS, StatefulSet
 from fairlead.api.core import Pod
 from fairlead.decide.ask import Answer, Ask, Listing, Recall, Remember
+from fairlead.decide.pod_readiness import is_ready, is_terminating
 from fairlead.decide.zones.evicted import Marks, is_marked
-from fairlead.decide.zones.health import is_ready, is_terminating
 from fairlead.decide.zones.lists import pods_in
 from fairlead.decide.zones.zpdb import Guard
 

@@ -14,10 +14,11 @@ from fairlead.api.explain import Block, Cell, Explain, Lane, Stands
 from fairlead.api.ordinals import natural_key, ordinal_of
 from fairlead.decide.act import Delete, Does, Patch, Replace
 from fairlead.decide.decision import Aside, Decision, Hold, Move, Verdict
+from fairlead.decide.pod_readiness import is_ready, is_terminating
 from fairlead.decide.reason import Kind, Reason
 from fairlead.decide.zones.course import Course, course_of
 from fairlead.decide.zones.groups import Group, Zone, group_of
-from fairlead.decide.zones.health import is_ready, is_stuck, is_terminating
+from fairlead.decide.zones.health import is_stuck
 from fairlead.decide.zones.roll import Done, Finish, Terminate, Wait, step_of
 from fairlead.decide.zones.scaling import SCALE
 from fairlead.decide.zones.seen import Snapshot

@@ -13,8 +13,9 @@ from fairlead.api.core import PODS, Pod
 from fairlead.api.meta import Ref
 from fairlead.api.ordinals import natural_key, ordinal_of
 from fairlead.api.zones import NAME_LABEL, PAUSED, ROTATE
+from fairlead.decide.pod_readiness import is_ready
 from fairlead.decide.zones.budgets import Budget, max_unavailable
-from fairlead.decide.zones.health import available_at, counted_ready, is_ready, is_unripe, says_ready
+from fairlead.decide.zones.health import available_at, counted_ready, is_unripe, says_ready
 from fairlead.decide.zones.live import newest, ref_of
 from fairlead.decide.zones.seen import Snapshot
 

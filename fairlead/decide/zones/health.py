@@ -1,4 +1,4 @@
-"""Rules 9 and 10: when a pod and a zone are ready, from container states, not from pod conditions."""
+"""Rule 10: when a zone is ready; rule 9, when a pod is, is in `decide.pod_readiness`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from fairlead.api.apps import StatefulSet
 from fairlead.api.core import Pod
+from fairlead.decide.pod_readiness import is_ready
 
 STUCK = frozenset(
     {
@@ -18,20 +19,6 @@ STUCK = frozenset(
     }
 )
 """Why a container waits when only another pod template can help it."""
-
-
-def is_ready(pod: Pod) -> bool:
-    """Rule 9: Running, not terminating, every container ready and running; no containers listed counts as ready."""
-    if pod.status.phase != "Running" or pod.metadata.deletion_timestamp is not None:
-        return False
-    for container in pod.status.container_statuses:
-        if not container.ready or container.state.running is None:
-            return False
-    return True
-
-
-def is_terminating(pod: Pod) -> bool:
-    return pod.metadata.deletion_timestamp is not None
 
 
 def is_stuck(pod: Pod) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from fairlead.api.apps import STATEFULSETS, StatefulSet
 from fairlead.api.zones import GROUP_LABEL
 from fairlead.decide.ask import Answer, Ask, Bad, Listing
+from fairlead.decide.pod_readiness import is_ready
 from fairlead.decide.zones import lists
-from fairlead.decide.zones.health import is_ready
 from fairlead.decide.zones.membership import group_name
 
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from fairlead.api.apps import StatefulSet
 from fairlead.api.core import Pod
 from fairlead.decide.ask import Anew, Answers, Bad, Good, Need, Question
+from fairlead.decide.pod_readiness import is_ready, is_terminating
 from fairlead.decide.zones import evicted
 from fairlead.decide.zones.disruption import (
     LEAST_ZONES,
@@ -28,7 +29,6 @@ from fairlead.decide.zones.disruption import (
 )
 from fairlead.decide.zones.eviction import with_own
 from fairlead.decide.zones.groups import Group, Zone
-from fairlead.decide.zones.health import is_ready, is_terminating
 from fairlead.decide.zones.lists import pods_question, zones_in
 from fairlead.decide.zones.zpdb import Guard
 

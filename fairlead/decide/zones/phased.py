@@ -20,9 +20,10 @@ from fairlead.api.meta import Ref
 from fairlead.api.zones import GATE, RESUME, REVISION
 from fairlead.decide.act import Does, Patch, PatchKind, Tell
 from fairlead.decide.decision import Decision, Hold, Move
+from fairlead.decide.pod_readiness import is_ready
 from fairlead.decide.reason import Reason
 from fairlead.decide.zones.gates import BLOCKED, PASSED, Gate, Mark, gate_of, is_phased, mark_of
-from fairlead.decide.zones.health import is_ready, ready_since
+from fairlead.decide.zones.health import ready_since
 
 ROLLED_OUT = "NewReplicaSetAvailable"
 """Reason of the condition Progressing from the moment at which a rollout is complete until the next one begins."""

@@ -15,9 +15,9 @@ from fairlead.api.core import READY_TIME, Pod
 from fairlead.api.times import format_rfc3339
 from fairlead.decide.act import Does, Patch, PatchKind
 from fairlead.decide.decision import Decision, Hold, Move
+from fairlead.decide.pod_readiness import is_ready
 from fairlead.decide.reason import Reason
 from fairlead.decide.zones.groups import pod_ref
-from fairlead.decide.zones.health import is_ready
 from fairlead.decide.zones.zpdb import Guard
 
 

@@ -7,9 +7,10 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from fairlead.api.core import Pod
+from fairlead.decide.pod_readiness import is_terminating
 from fairlead.decide.reason import Reason
 from fairlead.decide.zones.groups import Zone
-from fairlead.decide.zones.health import is_stuck, is_terminating
+from fairlead.decide.zones.health import is_stuck
 
 
 class Terminate(Struct, frozen=True):

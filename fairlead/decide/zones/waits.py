@@ -11,10 +11,11 @@ from fairlead.api.core import Pod
 from fairlead.api.ordinals import natural_key
 from fairlead.api.times import format_rfc3339
 from fairlead.decide.ask import Bad
+from fairlead.decide.pod_readiness import is_ready, is_terminating
 from fairlead.decide.reason import Reason
 from fairlead.decide.zones.course import course_of
 from fairlead.decide.zones.groups import ON_DELETE, Group, Zone
-from fairlead.decide.zones.health import available_at, counted_ready, is_ready, is_terminating, ready_since, waiting_for
+from fairlead.decide.zones.health import available_at, counted_ready, ready_since, waiting_for
 from fairlead.decide.zones.live import question
 from fairlead.decide.zones.starting import Start
 from fairlead.decide.zones.words import REASONS

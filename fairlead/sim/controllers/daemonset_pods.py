@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import msgspec
 from msgspec import Struct
 
 from fairlead.api.apps import REVISION_LABEL
 from fairlead.api.core import Pod as NarrowPod
-from fairlead.api.core import PodMeta as NarrowMeta
-from fairlead.api.core import PodStatus
 from fairlead.api.meta import LabelSelector, Meta
 from fairlead.sim.controllers.replicas import owner_reference
 from fairlead.sim.kinds.registry import DAEMON_SETS
@@ -28,14 +24,8 @@ _NETWORK = "node.kubernetes.io/network-unavailable"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-class PodMeta(NarrowMeta, frozen=True, rename="camel"):
-    creation_timestamp: datetime | None = None
-
-
 class Pod(NarrowPod, frozen=True):
-    metadata: PodMeta
-    status: PodStatus = PodStatus()
-    spec: Wishes = Wishes()
+    spec: Wishes = Wishes()  # type: ignore[assignment]  # other fields of the same thing
 
     @property
     def is_terminal(self) -> bool:

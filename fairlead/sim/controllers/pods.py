@@ -62,7 +62,7 @@ def _shared(condition: Condition) -> Condition:
 class Pod(NarrowPod, frozen=True, gc=False):
     metadata: PodMeta
     status: PodStatus = PodStatus()
-    spec: PodSpec = PodSpec()
+    spec: PodSpec = PodSpec()  # type: ignore[assignment]  # other fields of the same thing
 
     @property
     def is_terminal(self) -> bool:

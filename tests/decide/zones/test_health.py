@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.core import ContainerState, ContainerStatus, Pod
-from fairlead.decide.zones.health import STUCK, is_ready, is_stuck
+from fairlead.decide.pod_readiness import is_ready
+from fairlead.decide.zones.health import STUCK, is_stuck
 from tests.builders import RUNNING, STARTING, a_pod, a_zone, waiting
 
 ZONE = a_zone()

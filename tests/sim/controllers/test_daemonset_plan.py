@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from fairlead.api.apps import REVISION_LABEL
-from fairlead.api.core import PodStatus
+from fairlead.api.core import PodMeta, PodStatus
 from fairlead.api.meta import Condition, LabelSelector, Meta
 from fairlead.sim.controllers.daemonset_plan import Plan, Seen, duty, manage, roll, status_of
 from fairlead.sim.controllers.daemonset_pods import (
     DaemonSet,
     Pod,
-    PodMeta,
     RollingUpdate,
     SetMeta,
     Spec,
