@@ -1,13 +1,21 @@
 """The explain document: what is rolling, where it stands, what comes next and what it waits for.
 
-The command line, the dashboard, Events and logs are views of this one document.
+The command line, the dashboard, Events and logs are views of this one document. Programs read it as JSON: what is here
+is only added to within one API version, and `docs/explain.schema.json` is its schema.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated, Literal
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+Version = Literal["fairlead.dev/v1alpha1"]
+API_VERSION: Version = "fairlead.dev/v1alpha1"
+KINDS = ("waiting", "held", "blocked", "invalid", "failed")
+STATES = ("ready", "notReady", "terminating", "missing", "stuck")
+REVISIONS = ("new", "old", "none")
 
 
 class Block(Struct, frozen=True, rename="camel"):
@@ -20,7 +28,7 @@ class Block(Struct, frozen=True, rename="camel"):
     clears: str
     since: datetime | None = None
     since_exact: bool = False
-    kind: str = "waiting"
+    kind: Annotated[str, Meta(extra_json_schema={"enum": list(KINDS)})] = "waiting"
     """Who can end it: `waiting`, `held`, `blocked`, `invalid` or `failed`."""
     advice: tuple[str, ...] = ()
     """What a person can do now, the first first: sentences, or commands that can be copied."""
@@ -31,9 +39,9 @@ class Cell(Struct, frozen=True, rename="camel"):
 
     name: str
     ordinal: int
-    state: str
+    state: Annotated[str, Meta(extra_json_schema={"enum": list(STATES)})]
     """`ready`, `notReady`, `terminating`, `missing` or `stuck`."""
-    revision: str
+    revision: Annotated[str, Meta(extra_json_schema={"enum": list(REVISIONS)})]
     """`new`, `old`, or `none` for a pod that is missing."""
     restarts: int = 0
     """Of the container that was restarted most often."""
@@ -73,7 +81,23 @@ class End(Struct, frozen=True, rename="camel"):
     """Empty where it is not known."""
 
 
-class Explain(Struct, frozen=True, rename="camel"):
+class Source(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Whose word a document is."""
+
+    by: Literal["operator", "command"]
+    name: str = ""
+    """Of the operator that was asked."""
+    decided_at: datetime | None = None
+    """When the operator made the decision that the document tells."""
+    observed: dict[str, int] = {}
+    """By object, `metadata.generation` of the spec that it is about."""
+    why: str = ""
+    """Of a command: why the operator's word is not shown."""
+
+
+class Explain(Struct, frozen=True, rename="camel", kw_only=True):
+    api_version: Version = API_VERSION
+    kind: Literal["Rollout"] = "Rollout"
     part: str
     namespace: str
     rollout: str
@@ -81,5 +105,25 @@ class Explain(Struct, frozen=True, rename="camel"):
     next: tuple[str, ...] = ()
     blocked_by: tuple[Block, ...] = ()
     again: datetime | None = None
+    """When the operator looks at it without being woken; only the operator knows."""
     leaves: End | UnsetType = field(default=UNSET, name="from")
     goes_to: End | UnsetType = field(default=UNSET, name="to")
+    source: Source | UnsetType = UNSET
+
+
+class RolloutList(Struct, frozen=True, rename="camel", kw_only=True):
+    api_version: Version = API_VERSION
+    kind: Literal["RolloutList"] = "RolloutList"
+    items: tuple[Explain, ...] = ()
+
+
+class OperatorReport(Struct, frozen=True, rename="camel", kw_only=True):
+    """What an operator answers when it is asked about its rollouts."""
+
+    api_version: Version = API_VERSION
+    kind: Literal["OperatorReport"] = "OperatorReport"
+    process: str
+    version: str
+    leads: bool
+    """Only who leads decides; of another replica there is nothing to tell."""
+    items: tuple[Explain, ...] = ()

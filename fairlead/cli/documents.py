@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from fairlead.api.explain import Explain
+from fairlead.api.explain import Explain, RolloutList
 
 
-def written(shown: Explain | Sequence[Explain], form: str) -> str:
-    """As `json` or `yaml`, ending in a newline."""
+def written(found: Explain | Sequence[Explain], form: str) -> str:
+    """As `json` or `yaml`, ending in a newline; several as a list."""
+    shown = found if isinstance(found, Explain) else RolloutList(items=tuple(found))
     if form == "json":
         return msgspec.json.format(msgspec.json.encode(shown), indent=2).decode() + "\n"
     import yaml

@@ -73,12 +73,19 @@ def test_json_and_yaml_hold_the_same_documents_in_the_order_of_the_fields(
         as_yaml = yaml.safe_load(capsys.readouterr().out)
 
     assert as_json == as_yaml
-    assert list(as_json[0]) == ["part", "namespace", "rollout", "stands", "next", "blockedBy", "again"]
-    assert as_json[0]["stands"]["lanes"][1]["cells"][0] == {
+    assert list(as_json) == ["apiVersion", "kind", "items"]
+    assert (as_json["apiVersion"], as_json["kind"]) == ("fairlead.dev/v1alpha1", "RolloutList")
+    (document,) = as_json["items"]
+    assert list(document)[:2] == ["apiVersion", "kind"]
+    assert document["kind"] == "Rollout"
+    fields = ["part", "namespace", "rollout", "stands", "next", "blockedBy", "again"]
+    assert list(document)[2:9] == fields
+    assert document["stands"]["lanes"][1]["cells"][0] == {
         "name": "ingester-zone-b-0",
         "ordinal": 0,
         "state": "notReady",
         "revision": "new",
+        "restarts": 0,
     }
 
 
@@ -86,7 +93,7 @@ def test_nothing_found_is_an_empty_list_for_programs(tmp_path: Path, capsys: pyt
     with served(World(), tmp_path) as server:
         main(["get", "-o", "json", "--kubeconfig", server.kubeconfig])
 
-    assert json.loads(capsys.readouterr().out) == []
+    assert json.loads(capsys.readouterr().out)["items"] == []
 
 
 def test_as_is_sent_as_impersonation(tmp_path: Path) -> None:

@@ -38,7 +38,8 @@ def a_block(*, seconds: int | None = 12, exact: bool = False) -> Block:
 def a_rollout(*lanes: Lane, name: str = "ingester", phase: str = "Waiting", blocks: tuple[Block, ...] = ()) -> Explain:
     done, total = sum(lane.done for lane in lanes), sum(lane.total for lane in lanes)
     following = ("delete ingester-zone-b-3", "then zone ingester-zone-c") if phase != "Current" else ()
-    return Explain("zones", "test", name, Stands(phase, done, total, "pods", lanes), following, blocks)
+    stands = Stands(phase, done, total, "pods", lanes)
+    return Explain(part="zones", namespace="test", rollout=name, stands=stands, next=following, blocked_by=blocks)
 
 
 def three_zones(total: int = 10, block: Block | None = None) -> Explain:

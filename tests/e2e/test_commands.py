@@ -41,7 +41,7 @@ async def test_commands_tell_what_a_rollout_waits_for_and_watch_ends_with_it(sit
     listed = await finished("fairlead", "get", "-n", site.namespace, "-o", "json", kubeconfig=config)
 
     assert (listed.code, listed.err) == (0, "")
-    (rollout,) = msgspec.json.decode(listed.out)
+    (rollout,) = msgspec.json.decode(listed.out)["items"]
     assert (rollout["rollout"], rollout["stands"]["phase"], rollout["stands"]["done"]) == ("ingester", "Current", 9)
 
 
