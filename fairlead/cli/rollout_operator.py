@@ -38,8 +38,15 @@ API_URL = Flag("kubernetes.api-url", STRING, "", "URL of the Kubernetes API serv
 CONFIG_FILE = Flag("kubernetes.config-file", STRING, "", "Path of a kubeconfig file; empty in a cluster.")
 NAMESPACE = Flag("kubernetes.namespace", STRING, "", "The namespace whose StatefulSets are rolled. Required.")
 CLIENT_TIMEOUT = Flag("kubernetes.client-timeout", DURATION, 300.0, "Time-out of calls to the Kubernetes API.")
-CLIENT_QPS = Flag("kubernetes.client-qps", FLOAT, 5.0, "Calls per second to each API group; 0 for no limit.")
-CLIENT_BURST = Flag("kubernetes.client-burst", INT, 10, "Calls to an API group that may exceed the rate at once.")
+CLIENT_QPS = Flag(
+    "kubernetes.client-qps",
+    FLOAT,
+    5.0,
+    "Calls per second to each API group, live reads and Events not counted; no limit when 0 or not given.",
+)
+CLIENT_BURST = Flag(
+    "kubernetes.client-burst", INT, 10, "Calls to an API group that may exceed the rate of client-qps at once."
+)
 CLUSTER_DOMAIN = Flag("kubernetes.cluster-domain", STRING, "cluster.local.", "Domain of the cluster's DNS names.")
 INTERVAL = Flag(
     "reconcile.interval",
@@ -171,7 +178,7 @@ def options_of(given: Parsed) -> OperatorOptions:
         by_contract=True,
         interval=max(given[INTERVAL], 0.0) if given.has(INTERVAL) else None,
         client_timeout=timeout if timeout > 0 else NO_TIMEOUT,
-        qps=max(given[CLIENT_QPS], 0.0),
+        qps=max(given[CLIENT_QPS], 0.0) if given.has(CLIENT_QPS) else 0.0,
         burst=given[CLIENT_BURST],
         lease=None,
         identity=identity(),
@@ -291,9 +298,11 @@ def _self_signed_problems(given: Parsed) -> Iterator[str]:
 
 
 def warnings(given: Parsed) -> Iterator[str]:
-    """One sentence for words that are not read."""
+    """One sentence for each word and each flag that is not used."""
     if given.rest:
         yield f'"{given.rest[0]}" is no flag: it and everything after it is ignored; write booleans as -flag=true'
+    if given.has(CLIENT_BURST) and not given.has(CLIENT_QPS):
+        yield f"-{CLIENT_BURST.name} is given without -{CLIENT_QPS.name}: nothing is limited; give both for a limit"
 
 
 def _one_of(words: Sequence[str]) -> str:

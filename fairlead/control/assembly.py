@@ -119,7 +119,7 @@ def put_together(
     unlimited = Client(transport, user_agent=agent_of(options), headers=headers, observe=metrics.observe_call)
     election = _elections(options, home, unlimited, log)
     client = limited(election.gate if election is not None else None)
-    recorder = Recorder(client, options.process, options.identity)
+    recorder = Recorder(client.uncounted(), options.process, options.identity)
     converting = _converting(options, client, metrics, log, recorder)
     parts = _parts(options, client, metrics, log, converting)
     outside = Outside(
@@ -144,7 +144,7 @@ def put_together(
         rejoins=options.rejoins,
         leads=metrics.environments.leads if options.environments is not None else lambda _: None,
     )
-    return manager, lambda: _preflight(client, parts, options, log)
+    return manager, lambda: _preflight(unlimited, parts, options, log)
 
 
 def _converting(

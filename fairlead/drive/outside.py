@@ -115,7 +115,9 @@ async def _asked(question: Ask, outside: Outside, deadline: float | None) -> Ans
             outside.kept.overtaken(question.to)
         answer = await _called(question.to, question, outside, deadline)
     else:
-        answer = await _timed(lambda client: _put(question, outside, client), outside, question.timeout, deadline)
+        answer = await _timed(
+            lambda client: _put(question, outside, client.uncounted()), outside, question.timeout, deadline
+        )
     if outside.kept is not None:
         _keep(outside.kept, question, answer, deadline)
     return answer
@@ -208,7 +210,7 @@ async def _called(call: Http, question: Ask, outside: Outside, deadline: float |
             verified=call.verified,
             follows=call.follows,
         )
-        return await _sent(sent, call, question, outside, client)
+        return await _sent(sent, call, question, outside, client.uncounted())
 
     answer = await _timed(once, outside, question.timeout, deadline)
     for _ in range(call.tries - 1):

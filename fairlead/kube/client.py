@@ -68,7 +68,7 @@ class Client:
         self._transport = transport
         self._is_prompt: Callable[[], bool] = getattr(transport, "is_prompt", lambda: False)
         """Whether an answer takes no time, so that there is nothing to wait for."""
-        self._limiter = limiter
+        self.limiter = limiter
         self._gate = gate
         self._headers = (("User-Agent", user_agent), ("Accept", "application/json"), *headers)
         self._observe = observe
@@ -79,7 +79,7 @@ class Client:
         reads = request.method == "GET"
         lost = 0
         while True:
-            if self._limiter is not None or self._gate is not None:
+            if self.limiter is not None or self._gate is not None:
                 await self._admit(outgoing, deadline)
             try:
                 response = await self._send(outgoing, deadline)
@@ -137,6 +137,12 @@ class Client:
         hurried.timeout = min(self.timeout, seconds)
         return hurried
 
+    def uncounted(self) -> Client:
+        """The same client, with its gate, for calls that neither wait for the rate limit nor use it up."""
+        free = copy(self)
+        free.limiter = None
+        return free
+
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
         """An open watch; raises ApiError at once for a failure status. The deadline covers the opening only."""
         return self._stream(request)
@@ -179,8 +185,8 @@ class Client:
 
     async def _admit(self, request: Request, deadline: float) -> None:
         """Waits for the rate limit, then asks the gate: nothing may be awaited between the gate and the sending."""
-        if self._limiter is not None:
-            await self._limiter.take(request, deadline)
+        if self.limiter is not None:
+            await self.limiter.take(request, deadline)
         if self._gate is not None and request.method != "GET":
             self._gate()
 

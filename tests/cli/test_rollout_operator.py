@@ -72,7 +72,7 @@ def test_without_flags_but_the_namespace_it_runs_as_the_contract_says() -> None:
 
     assert made.namespaces == ("test",)
     assert (made.log_level, made.log_format, made.server_port) == ("debug", "logfmt", 8001)
-    assert (made.qps, made.burst, made.client_timeout) == (5.0, 10, 300.0)
+    assert (made.qps, made.client_timeout) == (0.0, 300.0)
     assert made.lease is None
     assert made.process == "rollout-operator"
 
@@ -82,6 +82,22 @@ def test_the_interval_paces_passes_only_when_it_is_given() -> None:
     assert options("-reconcile.interval=5s").interval == 5.0
     assert options("-reconcile.interval=0").interval == 0.0
     assert options("-reconcile.interval=-1s").interval == 0.0
+
+
+def test_calls_are_limited_only_when_the_rate_is_given() -> None:
+    assert options("-kubernetes.client-burst=20").qps == 0
+    given = options("-kubernetes.client-qps=5")
+    assert (given.qps, given.burst) == (5.0, 10)
+
+
+def test_a_burst_without_a_rate_is_said_to_limit_nothing() -> None:
+    alone = parse(PROCESS, FLAGS, ["-kubernetes.client-burst=20"])
+    both = parse(PROCESS, FLAGS, ["-kubernetes.client-burst=20", "-kubernetes.client-qps=5"])
+
+    assert list(warnings(alone)) == [
+        "-kubernetes.client-burst is given without -kubernetes.client-qps: nothing is limited; give both for a limit"
+    ]
+    assert list(warnings(both)) == []
 
 
 def test_no_limit_is_asked_for_with_zero_or_less() -> None:

@@ -10,11 +10,12 @@ import pytest
 
 from fairlead.api.apps import STATEFULSETS
 from fairlead.api.core import LEASES
-from fairlead.api.meta import Resource
+from fairlead.api.meta import Ref, Resource
 from fairlead.control.calling import measured
 from fairlead.control.manager import Manager
 from fairlead.control.metrics import Metrics
 from fairlead.control.part import Key
+from fairlead.decide.act import Does, Patch, PatchKind
 from fairlead.decide.ask import Ask, Bad, Good, Http, Recall, Remember
 from fairlead.drive.outside import asker
 from fairlead.kube.calls import Call, Handler, NoReply, Reply
@@ -112,22 +113,49 @@ def reads(world: World) -> int:
     return sum(sent.method == "GET" and sent.path.endswith("/statefulsets/a") for sent in world.requests)
 
 
+def test_live_reads_do_not_count_against_the_limit() -> None:
+    async def scenario(world: World) -> None:
+        await world.zone("a", "group")
+        manager = await world.operator(qps=0.001, burst=1)
+
+        answers = [await judged(manager.webhooks.handler, scale(3, 2)) for _ in range(5)]
+
+        assert not any("warnings" in answer for answer in answers)
+        assert reads(world) == 5
+
+    play(scenario)
+
+
 def test_a_component_that_has_used_up_its_share_leaves_the_others_theirs() -> None:
     async def scenario(world: World) -> None:
         await world.zone("a", "group")
         manager = await world.operator(qps=0.001, burst=3)
-        handler = manager.webhooks.handler
+        write = Patch(does=Does.STAMP_DOWNSCALE, ref=Ref(STATEFULSETS, "test", "a"), kind=PatchKind.MERGE, body=b"{}")
 
-        answers = [await judged(handler, scale(3, 2)) for _ in range(5)]
-        assert ["warnings" in answer for answer in answers] == [False, False, False, True, True]
-        assert "client-side limit" in answers[-1]["warnings"][0]
-        assert reads(world) == 3
+        async def written(path: str) -> str:
+            answer = await asker(manager.webhooks.routes[path]._outside)(write)  # type: ignore[attr-defined]
+            return "" if isinstance(answer, Good) else answer.kind
 
-        other = await judged(handler, at("/admission/prepare-downscale", scale(3, 2)))
-        assert "warnings" not in other
-        assert reads(world) == 4
+        assert [await written("/admission/no-downscale") for _ in range(5)] == ["", "", "", "limited", "limited"]
+        assert await written("/admission/prepare-downscale") == ""
         sample = "rollout_operator_kubernetes_api_client_rate_limited_requests_total"
         assert world.metrics.registry.get_sample_value(sample, {"api_group": "apps"}) == 2
+
+    play(scenario)
+
+
+def test_events_do_not_count_against_the_limit() -> None:
+    async def scenario(world: World) -> None:
+        manager = await world.operator(qps=1 / 3600, burst=1)
+        recording = asyncio.create_task(manager._recorder.run())
+        for number in range(5):
+            manager._recorder.tell(Ref(STATEFULSETS, "test", f"zone-{number}"), False, "PodTerminated", "deleted one")
+        await asyncio.sleep(1)
+        recording.cancel()
+
+        told = [sent for sent in world.requests if sent.method == "POST" and sent.path.endswith("/events")]
+        assert len(told) == 5
+        assert manager._recorder.dropped == 0
 
     play(scenario)
 

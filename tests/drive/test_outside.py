@@ -170,13 +170,30 @@ def test_a_token_that_would_come_after_the_deadline_is_not_waited_for() -> None:
         client = Client(server, limiter=Limiter(0.1, 1))
         begun = clock.monotonic()
         ask = asker(Outside(client), deadline=begun + 5)
-        await ask(Ask(Listing(PODS, "ns")))
-        return await ask(Ask(Listing(PODS, "other"))), clock.monotonic() - begun
+        await ask(PATCH)
+        return await ask(PATCH), clock.monotonic() - begun
 
     answer, took = run(scenario())
 
     assert isinstance(answer, Bad)
     assert (answer.kind, took, len(server.requests)) == ("limited", 0, 1)
+
+
+def test_live_reads_neither_wait_for_the_limit_nor_use_it_up() -> None:
+    server = Scripted()
+
+    async def scenario() -> list[str]:
+        ask = asker(Outside(Client(server, limiter=Limiter(0.1, 1))), deadline=clock.monotonic() + 5)
+        for _ in range(3):
+            await ask(Ask(Listing(PODS, "ns")))
+            await ask(Ask(Read(Ref(PODS, "ns", "a"))))
+        first, second = await ask(PATCH), await ask(PATCH)
+        return [answer.kind if isinstance(answer, Bad) else "" for answer in (first, second)]
+
+    kinds = run(scenario())
+
+    assert (kinds[0] == "limited", kinds[1]) == (False, "limited")
+    assert len(server.asked("GET")) == 6
 
 
 def test_failures_of_the_api_server_become_words_to_decide_by() -> None:
