@@ -1,8 +1,8 @@
 """`python -m tests`: lint and every test; the last line counts them: `N passed, N failed, N skipped`.
 
-Each lint command counts as one test. With arguments, which go to pytest, lint is left out.
-Tests run in processes of their own, so that even one that brings the interpreter down is counted. Those on the real
-control plane mostly wait for it, so they run beside the others, in two halves; what they print is shown at the end.
+Each lint command counts as one test. Tests run in shards, each in a process of its own, so that all cores are busy and
+even a test that brings the interpreter down is counted. What a shard prints is shown when it has ended, unless all of
+it passed. With arguments, which go to pytest, there is one process and lint is left out.
 """
 
 from __future__ import annotations
@@ -11,124 +11,129 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
-from xml.etree import ElementTree as ET
+
+import msgspec
+
+from tests.jobs import Ended, Job, work_off
+from tests.outcome import Count, read
+from tests.shards import Case, Shard, shards
 
 ROOT = Path(__file__).parent.parent
 LINT = (
+    ("mypy",),
+    ("pylint", "fairlead"),
+    ("lint-imports",),
     ("ruff", "check", "."),
     ("ruff", "format", "--check", "."),
-    ("mypy",),
-    ("lint-imports",),
-    ("pylint", "fairlead"),
 )
-
-
-BESIDE = tuple(
-    ("-m", "real", "-k", which)
-    for which in ("test_zones or test_environment", "not test_zones and not test_environment")
-)
-"""Each with control planes of its own; together they are all tests on one."""
-
-
-class Count(NamedTuple):
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
-
-    def plus(self, other: Count) -> Count:
-        return Count(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
-
-    def __str__(self) -> str:
-        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
-
-
-def lint() -> Count:
-    """Only what a failing command says is shown."""
-    total = Count()
-    for command in LINT:
-        started = time.monotonic()
-        program = Path(sys.executable).with_name(command[0])
-        done = subprocess.run(
-            [program, *command[1:]], check=False, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-        )
-        fine = done.returncode == 0
-        _say(f"{'ok    ' if fine else 'FAILED'} {' '.join(command)} ({time.monotonic() - started:.1f} s)")
-        if not fine:
-            _say(done.stdout.rstrip())
-        total = total.plus(Count(passed=1) if fine else Count(failed=1))
-    return total
+COLLECTION = "collection of all tests"
 
 
 def tests(arguments: Sequence[str]) -> Count:
     """Runs pytest, whose output is shown as it comes."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        return _counted(report, subprocess.run(_pytest(report, arguments), check=False).returncode)
+        code = subprocess.run(_pytest(report, arguments), check=False).returncode
+        count, problem = counted(report, code)
+        if problem:
+            _say(problem)
+        return count
 
 
-def tests_side_by_side(arguments: Sequence[str]) -> Count:
-    """All tests: those on the real control plane, in halves, beside the others."""
+def everything() -> Count:
+    """Lint and all tests, side by side."""
+    started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        halves = [_Beside(Path(folder) / str(number), (*half, *arguments)) for number, half in enumerate(BESIDE)]
-        try:
-            total = tests(("-m", "not real", *arguments))
-        except BaseException:
-            for half in halves:
-                half.process.terminate()
-            raise
-        finally:
-            codes = [half.process.wait() for half in halves]
-        for half, code in zip(halves, codes, strict=True):
-            _say("On the real control plane:")
-            _say(half.output.read_text(errors="replace").rstrip())
-            total = total.plus(_counted(half.report, code))
-        return total
+        run = Run(Path(folder))
+        work_off(run.first_jobs(), run.ended, ROOT)
+    _say(f"{time.monotonic() - started:.0f} s, {run.cpu_seconds:.0f} s of CPU")
+    return run.total
 
 
-class _Beside:
-    """Tests that run in the background, their output kept."""
+class Run:
+    """Lint commands and the collection of all tests, then the shards that follow from it."""
 
-    def __init__(self, folder: Path, arguments: Sequence[str]) -> None:
-        folder.mkdir()
-        self.report, self.output = folder / "report.xml", folder / "output.txt"
-        with self.output.open("wb") as stream:
-            command = _pytest(self.report, arguments)
-            self.process = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT)
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._shards: dict[str, tuple[Shard, Path]] = {}
+        """By name, each with its report."""
+        self.total = Count()
+        self.cpu_seconds = 0.0
+
+    def first_jobs(self) -> list[Job]:
+        collect = ("--collect-only", "-q", "-q", f"--tell-tests={self._told}")
+        return [
+            Job(COLLECTION, _picking(collect), seconds=1000.0),
+            *(Job(" ".join(command), _lint(command), seconds=100.0) for command in LINT),
+        ]
+
+    @property
+    def _told(self) -> Path:
+        return self._folder / "tests.json"
+
+    def ended(self, ended: Ended) -> Iterable[Job]:
+        """Shows and counts what has ended; answers with what can run now."""
+        self.cpu_seconds += ended.cpu_seconds
+        name = ended.job.name
+        if name == COLLECTION:
+            return self._collected(ended)
+        if name in self._shards:
+            shard, report = self._shards[name]
+            self._count(ended, *counted(report, ended.code, len(shard.tests)))
+        else:
+            self._count(ended, Count(passed=1) if ended.code == 0 else Count(failed=1))
+        return ()
+
+    def _collected(self, ended: Ended) -> Iterable[Job]:
+        """Files that cannot be imported fail here, and the others run nevertheless."""
+        told = msgspec.json.decode(self._told.read_bytes(), type=list[Case]) if self._told.exists() else []
+        self._count(ended, Count(failed=0 if ended.code == 0 and told else 1), "" if told else "there are no tests")
+        return [self._job(shard, number) for number, shard in enumerate(shards(told))]
+
+    def _job(self, shard: Shard, number: int) -> Job:
+        report, picked = self._folder / f"{number}.xml", self._folder / f"{number}.json"
+        picked.write_bytes(msgspec.json.encode([test.name for test in shard.tests]))
+        self._shards[shard.name] = (shard, report)
+        command = _picking((f"--pick-tests={picked}", f"--junitxml={report}", "-rfEs", *shard.files))
+        return Job(shard.name, command, shard.seconds, waits=shard.real)
+
+    def _count(self, ended: Ended, count: Count, problem: str = "") -> None:
+        self.total = self.total.plus(count)
+        word = "FAILED" if count.failed else "ok    "
+        spent = f"{ended.seconds:.0f} s, {ended.cpu_seconds:.0f} s of CPU"
+        _say(f"{word} {ended.job.name}: {count} ({spent})")
+        if count.failed or count.skipped:
+            _say(ended.output)
+        if problem:
+            _say(problem)
+
+
+def counted(report: Path, code: int, expected: int = 1) -> tuple[Count, str]:
+    """The tests of a report, and what is wrong with it; fewer than expected are a failure."""
+    count = read(report)
+    if count.all >= expected and (count.failed or code == 0):
+        return count, ""
+    # A crash leaves no report, whatever the code; an interrupted or empty run has nobody to blame.
+    problem = f"pytest ended with code {code} and told the outcome of {count.all} tests of {expected}, "
+    return count.plus(Count(failed=1)), problem + "which counts as one failed"
 
 
 def _pytest(report: Path, arguments: Sequence[str]) -> list[str]:
     return [sys.executable, "-m", "pytest", f"--junitxml={report}", "-rfEs", *arguments]
 
 
-def _counted(report: Path, code: int) -> Count:
-    count = read(report)
-    if count.failed or (code == 0 and count.passed + count.skipped):
-        return count
-    # A crash leaves no report, whatever the code; an interrupted or empty run has nobody to blame.
-    _say(f"pytest ended with code {code} and names no failed test; that counts as one")
-    return count.plus(Count(failed=1))
+def _picking(arguments: Sequence[str]) -> list[str]:
+    return [sys.executable, "-m", "pytest", "-p", "tests.picking", *arguments]
 
 
-def read(report: Path) -> Count:
-    """Counts the tests of a JUnit report, errors as failures, each test once even if its clean-up failed too."""
-    try:
-        cases = list(ET.parse(report).iter("testcase"))  # noqa: S314  our own file
-    except (OSError, ET.ParseError):
-        return Count()
-    outcomes: dict[tuple[str, str], set[str]] = {}
-    for case in cases:
-        name = (case.get("classname", ""), case.get("name", ""))
-        outcomes.setdefault(name, set()).update(child.tag for child in case)
-    failed = sum(1 for tags in outcomes.values() if tags & {"failure", "error"})
-    skipped = sum(1 for tags in outcomes.values() if "skipped" in tags and not tags & {"failure", "error"})
-    return Count(len(outcomes) - failed - skipped, failed, skipped)
+def _lint(command: Sequence[str]) -> list[str]:
+    return [str(Path(sys.executable).with_name(command[0])), *command[1:]]
 
 
 def main(arguments: Sequence[str]) -> int:
-    total = tests(arguments) if arguments else lint().plus(tests_side_by_side(()))
+    total = tests(arguments) if arguments else everything()
     _say(str(total))
     return 1 if total.failed else 0
 

@@ -1,0 +1,99 @@
+"""A queue of commands, each in a process of its own, worked off with as many at once as the machine has room for.
+
+Jobs that compute get a core each. Jobs that mostly wait for programs of their own run beside them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+CORES = len(os.sched_getaffinity(0))
+_LOOK_EVERY = 0.05
+
+
+class Job(NamedTuple):
+    name: str
+    command: Sequence[str | Path]
+    seconds: float = 0.0
+    """How long it takes, about: what takes longest comes first."""
+    waits: bool = False
+    """Whether it mostly waits for others."""
+
+
+class Ended(NamedTuple):
+    job: Job
+    code: int
+    seconds: float
+    cpu_seconds: float
+    """Of its process and of those that it started and saw end."""
+    output: str
+
+
+def work_off(jobs: Iterable[Job], ended: Callable[[Ended], Iterable[Job]], folder: Path) -> None:
+    """Runs all jobs in the folder and those that follow from their ends; leaves no process behind, even when it fails.
+
+    `ended` is called with each that ended, in that order.
+    """
+    queue, running = sorted(jobs, key=_longest_first), list[_Running]()
+    with tempfile.TemporaryDirectory() as outputs:
+        try:
+            while queue or running:
+                for job in startable(queue, [each.job for each in running], CORES):
+                    queue.remove(job)
+                    running.append(_Running(job, folder, Path(outputs)))
+                for each in [each for each in running if each.has_ended()]:
+                    running.remove(each)
+                    queue = sorted((*queue, *ended(each.result())), key=_longest_first)
+                time.sleep(_LOOK_EVERY)
+        finally:
+            for each in running:
+                each.end()
+
+
+def startable(queue: Sequence[Job], running: Sequence[Job], cores: int) -> list[Job]:
+    """What may start now: as many that wait as there are cores, and one more job than cores in all."""
+    chosen: list[Job] = []
+    for job in queue:
+        alike = sum(each.waits == job.waits for each in (*running, *chosen))
+        if alike < cores and len(running) + len(chosen) <= cores:
+            chosen.append(job)
+    return chosen
+
+
+def _longest_first(job: Job) -> tuple[bool, float]:
+    return (not job.waits, -job.seconds)
+
+
+class _Running:
+    """A job that runs; its output goes to a file."""
+
+    def __init__(self, job: Job, folder: Path, outputs: Path) -> None:
+        self.job = job
+        self._output = outputs / f"{time.monotonic_ns()}.txt"
+        self._started = time.monotonic()
+        self._result: tuple[int, float, float] | None = None
+        with self._output.open("wb") as stream:
+            self._process = subprocess.Popen(job.command, cwd=folder, stdout=stream, stderr=subprocess.STDOUT)
+
+    def has_ended(self) -> bool:
+        # Not Popen.poll: only wait4 tells what this one child has used.
+        pid, status, used = os.wait4(self._process.pid, os.WNOHANG)
+        if not pid:
+            return False
+        self._process.returncode = os.waitstatus_to_exitcode(status)
+        self._result = (self._process.returncode, time.monotonic() - self._started, used.ru_utime + used.ru_stime)
+        return True
+
+    def result(self) -> Ended:
+        assert self._result is not None, "it still runs"
+        return Ended(self.job, *self._result, self._output.read_text(errors="replace").rstrip())
+
+    def end(self) -> None:
+        self._process.terminate()
+        self._process.wait()

@@ -1,0 +1,87 @@
+"""Which tests run together in one process.
+
+Tests of one file are neighbours, as are those of one folder. Those on the real control plane have shards of their own.
+Files that take long are spread over several shards. Each test is in exactly one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+
+class Case(NamedTuple):
+    name: str
+    """With its file, as pytest takes it on its command line."""
+    real: bool
+    """Whether it needs the real control plane."""
+
+    @property
+    def file(self) -> str:
+        return self.name.partition("::")[0]
+
+
+class Shard(NamedTuple):
+    tests: tuple[Case, ...]
+    seconds: float
+    part: str = ""
+    """Which part of its file, where it has not all of it."""
+
+    @property
+    def real(self) -> bool:
+        return self.tests[0].real
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(test.file for test in self.tests))
+
+    @property
+    def name(self) -> str:
+        first, last = self.files[0], self.files[-1]
+        span = first if first == last else f"{first} to {last}"
+        return span + self.part + (", real control plane" if self.real else "")
+
+
+LENGTH = {False: 45.0, True: 90.0}
+"""Seconds of a shard; those on a real control plane start one first, so they are longer."""
+USUAL = {False: 0.04, True: 1.0}
+"""Seconds of a test."""
+SECONDS: dict[tuple[str, bool], float] = {}
+"""Of files that take longer than their number of tests would say; `make test` prints what shards take."""
+
+
+def shards(tests: Iterable[Case]) -> list[Shard]:
+    """All tests, each in one shard, in the order of their files."""
+    ordered = sorted(tests, key=lambda test: (test.real, test.file))
+    found: list[Shard] = []
+    gathered: list[Shard] = []
+    for (_, real), group in groupby(ordered, key=lambda test: (test.file, test.real)):
+        of_file = tuple(group)
+        seconds = SECONDS.get((of_file[0].file, real), len(of_file) * USUAL[real])
+        if gathered and (gathered[0].real != real or _length(gathered) + seconds > LENGTH[real]):
+            found.append(_joined(gathered))
+            gathered = []
+        if seconds > LENGTH[real]:
+            found.extend(_parts(of_file, seconds))
+        else:
+            gathered.append(Shard(of_file, seconds))
+    return [*found, _joined(gathered)] if gathered else found
+
+
+def _length(shards: Iterable[Shard]) -> float:
+    return sum(shard.seconds for shard in shards)
+
+
+def _joined(shards: Sequence[Shard]) -> Shard:
+    return Shard(tuple(test for shard in shards for test in shard.tests), _length(shards))
+
+
+def _parts(tests: Sequence[Case], seconds: float) -> list[Shard]:
+    """Every so-manieth test in each: neighbours are alike, so parts are about as long."""
+    count = min(math.ceil(seconds / LENGTH[tests[0].real]), len(tests))
+    return [
+        Shard(tuple(tests[number::count]), seconds / count, f" ({number + 1} of {count})" if count > 1 else "")
+        for number in range(count)
+    ]

@@ -1,0 +1,124 @@
+"""Shards and the queue that they are worked off in: every test runs once, with all cores busy."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import jobs
+from tests import shards as shards_module
+from tests.jobs import Ended, Job, startable, work_off
+from tests.shards import LENGTH, SECONDS, USUAL, Case, shards
+
+FILES = [f"tests/{folder}/test_{name}.py" for folder in ("api", "sim", "e2e") for name in ("pods", "sets")]
+DURATIONS = st.dictionaries(st.tuples(st.sampled_from(FILES), st.booleans()), st.floats(0, 900))
+CASES = st.builds(Case, st.builds("{}::test_{}".format, st.sampled_from(FILES), st.integers(0, 3000)), st.booleans())
+
+
+@given(
+    st.sets(CASES, max_size=60), st.dictionaries(st.tuples(st.sampled_from(FILES), st.booleans()), st.floats(0, 900))
+)
+def test_every_test_is_in_exactly_one_shard(tests: set[Case], seconds: dict[tuple[str, bool], float]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shards_module, "SECONDS", seconds)
+
+        made = shards(tests)
+
+    assert Counter(test for shard in made for test in shard.tests) == Counter(tests)
+    assert all(shard.tests for shard in made)
+    assert all(len({test.real for test in shard.tests}) == 1 for shard in made)
+    assert len({shard.name for shard in made}) == len(made)
+
+
+def test_a_file_that_takes_long_is_spread_over_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards_module, "SECONDS", {("tests/a.py", False): 2.5 * LENGTH[False]})
+    tests = [Case(f"tests/a.py::test_{number}", real=False) for number in range(7)]
+
+    made = shards([*tests, Case("tests/b.py::test_it", real=False)])
+
+    assert [len(shard.tests) for shard in made] == [3, 2, 2, 1]
+    assert [shard.name for shard in made] == [
+        *(f"tests/a.py ({number} of 3)" for number in (1, 2, 3)),
+        "tests/b.py",
+    ]
+
+
+def test_short_files_share_a_shard_but_for_those_on_the_real_control_plane() -> None:
+    tests = [Case(f"tests/{file}.py::test_it[{real}]", real) for file in "abc" for real in (False, True)]
+
+    made = shards(tests)
+
+    assert [shard.name for shard in made] == [
+        "tests/a.py to tests/c.py",
+        "tests/a.py to tests/c.py, real control plane",
+    ]
+    assert [shard.seconds for shard in made] == pytest.approx([3 * USUAL[False], 3 * USUAL[True]])
+
+
+def test_known_durations_are_of_files_that_are_there() -> None:
+    root = Path(__file__).parent.parent
+
+    assert [file for file, _ in SECONDS if not (root / file).is_file()] == []
+
+
+def test_jobs_that_wait_run_beside_those_that_compute() -> None:
+    computing, waiting = [_job(f"c{n}") for n in range(4)], [_job(f"w{n}", waits=True) for n in range(4)]
+
+    assert startable([*waiting, *computing], [], cores=2) == [*waiting[:2], computing[0]]
+    assert startable(computing, [], cores=2) == computing[:2]
+    assert startable(waiting, [], cores=2) == waiting[:2]
+    assert startable(computing[1:], [waiting[0], computing[0]], cores=2) == [computing[1]]
+    assert startable(computing[1:], [*waiting[:2], computing[0]], cores=2) == []
+
+
+def test_the_longest_job_starts_first_and_jobs_may_lead_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "CORES", 1)
+    seen: list[str] = []
+
+    def ended(one: Ended) -> list[Job]:
+        seen.append(f"{one.job.name}: {one.output} {one.code}")
+        later = _job("later", "print('so long'); raise SystemExit(3)", seconds=9.0)
+        return [later] if one.job.name == "long" else []
+
+    work_off([_job("short", "print(1)", seconds=1.0), _job("long", "print(2)", seconds=2.0)], ended, tmp_path)
+
+    assert seen == ["long: 2 0", "later: so long 3", "short: 1 0"]
+
+
+def test_the_time_of_a_job_includes_what_it_started(tmp_path: Path) -> None:
+    burn = "import time; [0 for _ in iter(lambda: time.process_time() < 0.3, False)]"
+    nested = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}])"
+    used: list[float] = []
+
+    def ended(one: Ended) -> list[Job]:
+        used.append(one.cpu_seconds)
+        return []
+
+    work_off([_job("burns", nested)], ended, tmp_path)
+
+    assert used[0] >= 0.3
+
+
+def test_no_process_is_left_behind_by_a_failure(tmp_path: Path) -> None:
+    waiting = "import pathlib, time, os; pathlib.Path('pid').write_text(str(os.getpid())); time.sleep(600)"
+
+    def ended(one: Ended) -> list[Job]:
+        raise LookupError(one.job.name)
+
+    look = "import pathlib, time\nwhile not pathlib.Path('pid').exists(): time.sleep(0.01)"
+    with pytest.raises(LookupError, match="short"):
+        work_off([_job("long", waiting, seconds=1.0, waits=True), _job("short", look)], ended, tmp_path)
+
+    pid = int((tmp_path / "pid").read_text())
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def _job(name: str, code: str = "", *, seconds: float = 0.0, waits: bool = False) -> Job:
+    return Job(name, (sys.executable, "-c", code), seconds, waits)
