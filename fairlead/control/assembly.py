@@ -173,7 +173,8 @@ def _parts(
     if options.environments is not None and "environments" in options.parts:
         from fairlead.control.environments import environments  # noqa: PLC0415  (a process loads what it runs)
 
-        first, *others = environments(client, options.environments.settings, metrics.environments, log)
+        mixed = (lambda: False) if converting is None else (lambda: converting.is_mixed)
+        first, *others = environments(client, options.environments.settings, metrics.environments, log, mixed)
         if converting is not None:
             first = structs.replace(
                 first,

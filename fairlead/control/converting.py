@@ -46,6 +46,8 @@ class Converting:
         tell: Callable[[Ref, bool, str, str], None],
     ) -> None:
         self.options = options
+        self.is_mixed = False
+        """Whether environments may be stored in several versions, as the definition was seen last."""
         self._metrics = metrics
         self._log = log
         webhook = Webhook(
@@ -77,7 +79,10 @@ class Converting:
         }
 
     def _heed(self, name: str, definition: Tree) -> None:
-        if name == name_of(materializes()) and is_mixed(definition):
+        if name != name_of(materializes()):
+            return
+        self.is_mixed = is_mixed(definition)
+        if self.is_mixed:
             self.migrating.wake()
 
     def _converted(self, reviewed: Reviewed) -> None:

@@ -52,7 +52,7 @@ BACK_OFF = BackOff(2.0, 256.0, jitter=0.5)
 class _Watched:
     """The informers of the part, shared by its three kinds of rounds."""
 
-    def __init__(self, client: Client, log: FilteringBoundLogger) -> None:
+    def __init__(self, client: Client, log: FilteringBoundLogger, is_mixed: Callable[[], bool]) -> None:
         def informer(resource: Resource, into: type[N], indexes: Mapping[str, Index[N]], labels: str) -> Informer[N]:
             troubles = Troubles(resource, "", log)
             return Informer(
@@ -65,6 +65,7 @@ class _Watched:
                 restored=troubles.restored,
             )
 
+        self._is_mixed = is_mixed
         self.environments = informer(MATERIALIZES, Materialize, gathering.ENVIRONMENT_INDEXES, "")
         self.balancers = informer(BALANCERS, Balancer, gathering.COMPANION_INDEXES, "")
         self.consoles = informer(CONSOLES, Console, gathering.COMPANION_INDEXES, "")
@@ -103,6 +104,7 @@ class _Watched:
             deployments=self.deployments.store,
             children=children | ({CERTIFICATES: self.certificates.store} if served else {}),
             has_certificates=served,
+            may_be_old=self._is_mixed(),
         )
 
     def informers(self) -> Mapping[Resource, Informer[Named]]:
@@ -132,10 +134,17 @@ class _Kind(Struct, frozen=True):
 
 
 def environments(
-    client: Client, settings: Settings, metrics: EnvironmentMetrics, log: FilteringBoundLogger
+    client: Client,
+    settings: Settings,
+    metrics: EnvironmentMetrics,
+    log: FilteringBoundLogger,
+    is_mixed: Callable[[], bool],
 ) -> tuple[Part[Any], ...]:
-    """Its three kinds of rounds, on one set of informers; the first is that of environments."""
-    watched = _Watched(client, log)
+    """Its three kinds of rounds, on one set of informers; the first is that of environments.
+
+    `is_mixed` says whether environments may be stored in several versions.
+    """
+    watched = _Watched(client, log, is_mixed)
     if not settings.license_keys and not settings.disable_license_key_checks:
         log.warning("signatures of license keys are not checked", help="name those who sign: --license-key-public-key")
     if settings.create_console and not settings.create_balancers:

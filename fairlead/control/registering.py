@@ -254,7 +254,6 @@ class Registering:
         if change.new is not None:
             name = change.new.metadata.name
             self._note(name, change.new.tree)
-            self._heed(name, change.new.tree)
             self._queue.add(name)
         elif change.old is not None:
             name = change.old.metadata.name
@@ -266,6 +265,8 @@ class Registering:
             self._queue.add(name)
 
     def _note(self, name: str, live: Tree | None) -> None:
+        if live is not None:
+            self._heed(name, live)
         if is_converted(self._definitions[name]):
             self._publication.saw(name, authority_of(live))
 

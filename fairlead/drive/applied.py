@@ -1,4 +1,4 @@
-"""Remembers what was applied, so that what is applied on every pass is sent only where it differs.
+"""Remembers what was written as a whole, so that what is applied on every pass is sent only where it differs.
 
 It is a memory of this process and no fact: it says nothing of an object that the cache shows otherwise than the apply
 left it, and it is forgotten after a while and with the process. Applying once more then changes nothing.

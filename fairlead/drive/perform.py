@@ -43,7 +43,7 @@ class Effects(Struct, frozen=True):
     timeout: float
     """Seconds until a write is given up; under a lease, so few that none outlives it."""
     applied: Applied | None = None
-    """Told of every successful Apply."""
+    """Told of every successful Apply and Replace."""
 
 
 class Round(Struct, frozen=True):
@@ -141,7 +141,7 @@ async def _send(write: AnyWrite, scope: str, effects: Effects) -> tuple[str, str
         effects.ledger.deleted(scope, ref)
     else:
         effects.ledger.wrote(scope, structs.replace(ref, uid=written.uid or ref.uid), written.resource_version)
-        if isinstance(write, Apply) and effects.applied is not None:
+        if isinstance(write, Apply | Replace) and effects.applied is not None:
             effects.applied.note(scope, ref, write.body, mark_of(written))
     return "ok", written.resource_version
 

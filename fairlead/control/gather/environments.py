@@ -67,6 +67,8 @@ class Stores(Struct, frozen=True):
     children: Mapping[Resource, Readable[Child]]
     """By kind; certificates are among them where they are served."""
     has_certificates: bool = True
+    may_be_old: bool = False
+    """Whether environments may be stored in another version than the storage version."""
 
 
 def snapshot(
@@ -94,6 +96,7 @@ def snapshot(
         settings=settings,
         answers=answers,
         since=since,
+        may_be_old=stores.may_be_old,
     )
 
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from hashlib import blake2b
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fairlead.api.core import SECRETS
 from fairlead.api.environments import (
@@ -85,6 +85,22 @@ def begun(seen: Snapshot, now: datetime) -> Verdict | None:
     return Move(Reason.IDENTIFYING, (written(environment, status),))
 
 
+def stored(seen: Snapshot, now: datetime) -> Verdict | None:
+    """What conversion has worked out is stored before anything else: an edit through v1alpha1 would replace it.
+
+    A write that says the same changes nothing but the version that the object is stored in. Where it is refused the
+    pass goes on, since the migration of all objects tries it as well.
+    """
+    environment = seen.environment
+    if not seen.may_be_old or seen.applied is None or environment.status is None:
+        return None
+    own = environment.metadata
+    write = structs.replace(written(environment, environment.status), refusable=True)
+    if Ref(MATERIALIZES, own.namespace, own.name) in seen.applied or write in seen.answers.known:
+        return None
+    return Move(Reason.IDENTIFYING, (write,))
+
+
 def readable(seen: Snapshot, now: datetime) -> Verdict | None:
     """What the schema lets pass can be read; an object stored before the schema was may not be."""
     trouble = spec_trouble(seen)
@@ -118,6 +134,7 @@ RULES: tuple[Rule[Snapshot], ...] = (
     Rule("leaving", leaving),
     Rule("claimed", claimed),
     Rule("begun", begun),
+    Rule("stored", stored),
     Rule("readable", readable),
     Rule("identified", identified),
     Rule("unique", unique),

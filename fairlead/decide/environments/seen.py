@@ -16,8 +16,8 @@ from fairlead.decide.ask import Answers
 Applied = Mapping[Ref, str]
 """By object (without UID): the digest of the body that was applied last, as long as the cache shows it unchanged since.
 
-It lives in memory: after a restart everything that is applied on every pass is applied once more, which changes nothing
-where nothing differs.
+The status of the object itself is among them. It lives in memory: after a restart everything that is applied on every
+pass is applied once more, which changes nothing where nothing differs.
 """
 
 C = TypeVar("C", Balancer, Console)
@@ -46,6 +46,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     answers: Answers = Answers()
     since: Mapping[str, datetime] = {}
     """By wait: when it was first seen by this process, for explanations."""
+    may_be_old: bool = False
+    """Whether the object may be stored as v1alpha1, which has no hashes: they are worked out with every read then."""
 
 
 class CompanionSnapshot(Struct, Generic[C], frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ import asyncio
 import msgspec
 import pytest
 
+from fairlead.api.environments import FINALIZER
 from fairlead.api.meta import Ref
 from fairlead.kube import request
 from fairlead.manifests.environments.definitions import materializes
@@ -32,16 +33,20 @@ def only_old() -> Tree:
     return {**tree, "spec": {**tree["spec"], "versions": [{**version, "storage": True}]}}
 
 
-async def stored_in_the_old_version(world: EnvironmentWorld) -> None:
+async def stored_in_the_old_version(
+    world: EnvironmentWorld, names: tuple[str, ...] = tuple(LEGACY), condition: Tree | None = None
+) -> None:
+    """Environments of LEGACY, with these fields in their condition instead of the usual ones."""
     world.make_secret()
     await accepted(world, request.create(DEFINITIONS, "", msgspec.json.encode(only_old())))
     assert await world.until(world.is_defined, 30.0)
     await asyncio.sleep(1)
-    for name, (requested, completed, reason) in LEGACY.items():
+    for name in names:
+        requested, completed, reason = LEGACY[name]
         tree: Tree = {
             "apiVersion": OLD.api_version,
             "kind": OLD.kind,
-            "metadata": {"name": name},
+            "metadata": {"name": name, "finalizers": [FINALIZER]},
             "spec": {
                 "environmentdImageRef": f"materialize/environmentd:{IMAGES[0]}",
                 "backendSecretName": "backend",
@@ -64,6 +69,7 @@ async def stored_in_the_old_version(world: EnvironmentWorld) -> None:
                     "message": reason,
                     "lastTransitionTime": "2029-12-31T23:59:00Z",
                     "observedGeneration": 1,
+                    **(condition or {}),
                 }
             ],
         }
