@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import msgspec
 
 from fairlead.api.explain import Explain, RolloutList
+from fairlead.api.sealed import recordable
 
 
 def written(found: Explain | Sequence[Explain], form: str) -> str:
     """As `json` or `yaml`, ending in a newline; several as a list."""
     shown = found if isinstance(found, Explain) else RolloutList(items=tuple(found))
     if form == "json":
-        return msgspec.json.format(msgspec.json.encode(shown), indent=2).decode() + "\n"
+        return msgspec.json.format(msgspec.json.encode(shown, enc_hook=recordable), indent=2).decode() + "\n"
     import yaml
 
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    text: str = yaml.dump(
-        msgspec.to_builtins(shown), Dumper=dumper, sort_keys=False, allow_unicode=True, default_flow_style=False
-    )
+    tree = msgspec.to_builtins(shown, enc_hook=recordable)
+    text: str = yaml.dump(tree, Dumper=dumper, sort_keys=False, allow_unicode=True, default_flow_style=False)
     return text

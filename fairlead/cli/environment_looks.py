@@ -12,13 +12,13 @@ from functools import partial
 
 from msgspec import Struct
 
-from fairlead.api.core import SECRETS, Pod
+from fairlead.api.core import Pod
 from fairlead.api.environments import Settings
 from fairlead.api.explain import Explain
 from fairlead.cli.sightings import Sightings
 from fairlead.control.gather.environments import Stores, key_of, snapshot
 from fairlead.control.part import Key
-from fairlead.decide.ask import Answer, Answers, Ask, Bad, Question, Read
+from fairlead.decide.ask import Answer, Answers, Ask, Bad, Question, Read, ReadSecret
 from fairlead.decide.decision import Decision
 from fairlead.decide.environments import decide
 from fairlead.decide.environments.explain import explain
@@ -82,10 +82,10 @@ def _looking(ask: Asker) -> Asker:
     secrets: dict[Question, tuple[float, Answer]] = {}
 
     async def look(question: Question) -> Answer:
-        if not isinstance(question, Ask) or not isinstance(question.to, Read):
-            return Bad("not-sent")
-        if question.to.ref.resource != SECRETS:
+        if isinstance(question, Ask) and isinstance(question.to, Read):
             return await ask(question)
+        if not isinstance(question, Ask) or not isinstance(question.to, ReadSecret):
+            return Bad("not-sent")
         until, answer = secrets.get(question, (0.0, Bad("not-sent")))
         if clock.monotonic() >= until:
             answer = await ask(question)

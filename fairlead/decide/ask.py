@@ -14,6 +14,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from fairlead.api.meta import Ref, Resource
+from fairlead.api.sealed import Sealed
 from fairlead.decide.act import AnyWrite
 
 
@@ -27,6 +28,12 @@ class Read(Struct, frozen=True):
 
     It makes reading again another question.
     """
+
+
+class ReadSecret(Struct, frozen=True):
+    """A live read of a Secret; answered with what it holds, sealed, and with nothing else of it."""
+
+    ref: Ref
 
 
 class Listing(Struct, frozen=True):
@@ -97,7 +104,7 @@ class Awaited(Struct, frozen=True):
     """Whether whoever asked for a review still waits for its answer; Bad("unreachable") when nobody does."""
 
 
-To: TypeAlias = Read | Listing | Discover | Http | Recall | Remember | Awaited
+To: TypeAlias = Read | ReadSecret | Listing | Discover | Http | Recall | Remember | Awaited
 
 
 class Ask(Struct, frozen=True):
@@ -124,6 +131,8 @@ class Good(Struct, frozen=True):
     value: bytes = b""
     version: str = ""
     """Of a record."""
+    sealed: Mapping[str, Sealed] = {}
+    """What a Secret holds, by key."""
 
 
 class Bad(Struct, frozen=True):

@@ -13,6 +13,8 @@ from typing import assert_never
 import msgspec
 from msgspec import Raw, Struct, structs
 
+from fairlead.api.core import SECRETS
+from fairlead.api.meta import Resource
 from fairlead.decide.act import AnyWrite, Apply, Create, Delete, Patch, Replace
 from fairlead.decide.ask import (
     Answer,
@@ -25,12 +27,14 @@ from fairlead.decide.ask import (
     Listing,
     Question,
     Read,
+    ReadSecret,
     Recall,
     Remember,
 )
 from fairlead.drive.answers import Kept
 from fairlead.drive.perform import request_for
 from fairlead.drive.round import Asker
+from fairlead.drive.secrets import entries_of
 from fairlead.drive.sessions import Sessions, SignInFailed
 from fairlead.kube import clock, request
 from fairlead.kube.calls import Call, Caller, NoReply, Reply
@@ -160,8 +164,12 @@ async def _timed(
 async def _put(question: Ask, outside: Outside, client: Client) -> Answer:
     match question.to:
         case Read(ref, subresource):
+            _refuse_secrets(ref.resource)
             return Good((await client.call(request.get(ref, subresource))).body)
+        case ReadSecret(ref):
+            return Good(sealed=(await entries_of(ref, client)).sealed)
         case Listing(resource, namespace, labels):
+            _refuse_secrets(resource)
             listed = await client.list(resource, Raw, namespace=namespace, labels=labels)
             return Good(msgspec.json.encode({"items": listed.items}))
         case Discover(group, kind):
@@ -183,6 +191,11 @@ async def _put(question: Ask, outside: Outside, client: Client) -> Answer:
             raise TypeError("calls are not put to the API server")
         case _:
             assert_never(question.to)
+
+
+def _refuse_secrets(resource: Resource) -> None:
+    if resource == SECRETS:
+        raise TypeError("a Secret is asked for with ReadSecret, which seals it")
 
 
 def _pass(outside: Outside) -> None:

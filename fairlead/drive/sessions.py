@@ -5,20 +5,20 @@ A session is opened when a call first needs it and serves all calls until the se
 
 from __future__ import annotations
 
-from base64 import b64decode
-from binascii import Error as NotBase64
 from http.cookies import CookieError, SimpleCookie
 
 import msgspec
 from msgspec import Struct, structs
 
+from fairlead.api.sealed import Sealed
 from fairlead.api.urls import origin_of, shown_url
 from fairlead.decide.ask import SignIn
-from fairlead.kube import request
+from fairlead.drive.secrets import entries_of
 from fairlead.kube.calls import Call, Caller, NoReply, Reply
 from fairlead.kube.client import Client
 from fairlead.kube.errors import KubeError
 from fairlead.kube.redirects import told
+from fairlead.kube.sealing import seal
 
 REFUSED = (401, 403)
 MOST = 1024
@@ -29,22 +29,11 @@ class SignInFailed(Exception):
     """No session can be had; the text says why, without what is secret."""
 
 
-class _Meta(Struct, frozen=True, rename="camel"):
-    resource_version: str = ""
-
-
-class _Secret(Struct, frozen=True):
-    metadata: _Meta = _Meta()
-    data: dict[str, str] = {}
-
-
 class _Session(Struct, frozen=True):
     version: str
     """Of the Secret that it was opened with."""
-    cookies: str
-
-
-_SECRET = msgspec.json.Decoder(_Secret)
+    cookies: Sealed
+    """As a header has them."""
 
 
 class Sessions:
@@ -77,25 +66,20 @@ class Sessions:
             del self._open[next(iter(self._open))]
         return await caller(_within(sent, session))
 
-    async def _password(self, sign_in: SignIn, client: Client) -> tuple[str | None, str]:
+    async def _password(self, sign_in: SignIn, client: Client) -> tuple[Sealed | None, str]:
         """The password, None where the Secret has none, and the version of the Secret."""
         try:
-            found = _SECRET.decode((await client.call(request.get(sign_in.secret))).body)
-            encoded = found.data.get(sign_in.key)
-            password = None if encoded is None else b64decode(encoded, validate=True).decode()
+            found = await entries_of(sign_in.secret, client)
         except KubeError as error:
             raise SignInFailed(f"{sign_in.secret} cannot be read: {error}") from error
-        except (msgspec.DecodeError, NotBase64, UnicodeDecodeError):
-            raise SignInFailed(f"{sign_in.key} of {sign_in.secret} is no text: write it as UTF-8") from None
-        return password, found.metadata.resource_version
+        return found.sealed.get(sign_in.key), found.version
 
 
-async def _signed_in(sign_in: SignIn, password: str, sent: Call, caller: Caller) -> str:
-    """The cookies of a new session, as a header has them."""
-    body = msgspec.json.encode({"username": sign_in.username, "password": password})
-    message = structs.replace(sent, method="POST", url=sign_in.url, body=body, follows=False)
+async def _signed_in(sign_in: SignIn, password: Sealed, sent: Call, caller: Caller) -> Sealed:
+    """The cookies of a new session."""
+    message = structs.replace(sent, method="POST", url=sign_in.url)
     try:
-        reply = await caller(message)
+        reply = await caller(structs.replace(message, body=_body(sign_in, password)))
     except NoReply as error:
         raise SignInFailed(str(error)) from error
     if not 200 <= reply.status < 300:
@@ -103,8 +87,15 @@ async def _signed_in(sign_in: SignIn, password: str, sent: Call, caller: Caller)
     return _cookies(sign_in.url, reply)
 
 
-def _cookies(url: str, reply: Reply) -> str:
-    """What the reply sets, as a header has it; without what must not be sent back over the connection it came by."""
+def _body(sign_in: SignIn, password: Sealed) -> bytes:
+    try:
+        return msgspec.json.encode({"username": sign_in.username, "password": password.open().decode()})
+    except UnicodeDecodeError:
+        raise SignInFailed(f"{sign_in.key} of {sign_in.secret} is no text: write it as UTF-8") from None
+
+
+def _cookies(url: str, reply: Reply) -> Sealed:
+    """What the reply sets; without what must not be sent back over the connection it came by."""
     is_open = origin_of(url).scheme != "https"
     jar: SimpleCookie = SimpleCookie()
     for name, value in reply.headers:
@@ -114,11 +105,12 @@ def _cookies(url: str, reply: Reply) -> str:
             except CookieError:
                 continue  # one that cannot be read cannot be sent back either
     kept = ((name, morsel) for name, morsel in jar.items() if not (is_open and morsel["secure"]))
-    return "; ".join(f"{name}={morsel.coded_value}" for name, morsel in kept)
+    return seal("; ".join(f"{name}={morsel.coded_value}" for name, morsel in kept).encode(errors="surrogateescape"))
 
 
 def _within(sent: Call, session: _Session) -> Call:
-    return structs.replace(sent, headers=(*sent.headers, ("Cookie", session.cookies))) if session.cookies else sent
+    cookies = session.cookies.open().decode(errors="surrogateescape")
+    return structs.replace(sent, headers=(*sent.headers, ("Cookie", cookies))) if cookies else sent
 
 
 def _same_origin(one: str, other: str) -> bool:

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Protocol
 
 import msgspec
-from msgspec import Struct
 
+from fairlead.api.sealed import Unshown
 from fairlead.kube.clock import monotonic, now
 from fairlead.kube.errors import ConfigError
 from fairlead.kube.kubeconfig import ClusterConfig, ExecPlugin
@@ -29,16 +29,12 @@ LONGEST_MARGIN = timedelta(seconds=30)
 """A printed credential is replaced this long before it expires, sooner for one that lives less than five minutes."""
 
 
-class Credential(Struct, frozen=True):
+class Credential(Unshown, frozen=True):
     """What proves who we are: an Authorization header, a client certificate with its key, both or nothing."""
 
     authorization: str = ""
     certificate: bytes = b""
     key: bytes = b""
-
-    def __repr__(self) -> str:
-        """Shows no secrets."""
-        return "Credential(…)"
 
 
 class Auth(Protocol):
@@ -138,14 +134,14 @@ class Files:
         return f"Bearer {token}" if token else self._fixed.authorization
 
 
-class _Status(Struct, rename="camel"):
+class _Status(Unshown, frozen=True, rename="camel"):
     token: str = ""
     client_certificate_data: str = ""
     client_key_data: str = ""
     expiration_timestamp: datetime | None = None
 
 
-class _Printed(Struct, rename="camel"):
+class _Printed(Unshown, frozen=True, rename="camel"):
     api_version: str
     status: _Status | None = None
 

@@ -36,6 +36,10 @@ class Call(Struct, frozen=True, kw_only=True):
         """All values of a header, in order."""
         return [value for key, value in self.headers if key.lower() == name.lower()]
 
+    def __repr__(self) -> str:
+        """Without what may be secret: a body may hold a password, headers a session."""
+        return f"Call({self.shown}, {len(self.body)} bytes)"
+
     @property
     def shown(self) -> str:
         """Method and address for people, without what may be secret."""
@@ -46,6 +50,10 @@ class Reply(Struct, frozen=True):
     status: int
     body: bytes = b""
     headers: tuple[tuple[str, str], ...] = ()
+
+    def __repr__(self) -> str:
+        """Without what may be secret: headers may open a session."""
+        return f"Reply({self.status}, {self.body!r})"
 
 
 class NoReply(Exception):

@@ -2,6 +2,7 @@
 
 KubeError
 ├── TransportError        no answer: connection, TLS, time-out; the request may or may not have been carried out
+│   └── Garbled           an answer that nobody can read: a proxy's page, half a body, bytes that are no text
 ├── ConfigError           kubeconfig or in-cluster configuration cannot be used
 ├── NotLeader             the write gate is closed: the lease is not held, nothing was sent
 ├── RateLimited           the client-side limit would outlast the deadline; nothing was sent
@@ -33,6 +34,10 @@ class KubeError(Exception):
 
 
 class TransportError(KubeError):
+    pass
+
+
+class Garbled(TransportError):
     pass
 
 

@@ -16,6 +16,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct, field
 
+from fairlead.api.sealed import Unshown
 from fairlead.kube.errors import ConfigError
 
 T = TypeVar("T")
@@ -26,7 +27,7 @@ EXEC_EXTENSION = "client.authentication.k8s.io/exec"
 INTERACTIVE_MODES = ("Never", "IfAvailable", "Always")
 
 
-class ExecPlugin(Struct, frozen=True):
+class ExecPlugin(Unshown, frozen=True):
     """A program that prints credentials."""
 
     api_version: str
@@ -92,7 +93,7 @@ class _Cluster(Struct, rename="kebab"):
     extensions: list[_Extension] | None = None
 
 
-class _EnvVar(Struct):
+class _EnvVar(Unshown, frozen=True):
     name: str
     value: str = ""
 
@@ -107,7 +108,7 @@ class _Exec(Struct, rename="camel"):
     interactive_mode: str = ""
 
 
-class _User(Struct, rename="kebab"):
+class _User(Unshown, frozen=True, rename="kebab"):
     client_certificate: str = ""
     client_certificate_data: str = ""
     client_key: str = ""

@@ -37,6 +37,10 @@ class Request(Struct, frozen=True):
     """Whether a server that asks to come back later is asked again; what rests on a decision must be decided anew."""
     headers: tuple[tuple[str, str], ...] = ()
 
+    def __repr__(self) -> str:
+        """Without what may be secret."""
+        return f"Request({self.method} {self.target}, {len(self.body)} bytes)"
+
     @property
     def target(self) -> str:
         """Path and query as sent."""
@@ -92,6 +96,10 @@ class Response(Struct, frozen=True):
     body: bytes
     headers: Mapping[str, str] = {}
     """Names in lower case."""
+
+    def __repr__(self) -> str:
+        """Without what may be secret: the body may be that of a Secret."""
+        return f"Response({self.status}, {len(self.body)} bytes)"
 
 
 class Transport(Protocol):

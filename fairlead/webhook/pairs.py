@@ -28,6 +28,7 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from msgspec import Struct
 
+from fairlead.api.sealed import Unshown
 from fairlead.decide.zones.certificate import KEYS, Facts
 
 KEY_SIZE = 4096
@@ -46,7 +47,7 @@ class Wanted(Struct, frozen=True):
     lifetime: timedelta
 
 
-class Pair(Struct, frozen=True):
+class Pair(Unshown, frozen=True):
     """PEM of the certificate served, of its key, and of the authorities that its clients are to trust."""
 
     certificate: bytes

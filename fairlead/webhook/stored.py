@@ -11,11 +11,12 @@ from collections.abc import Callable
 from datetime import datetime
 
 import msgspec
-from msgspec import Raw, Struct, structs
+from msgspec import Raw, structs
 from structlog.types import FilteringBoundLogger
 
 from fairlead.api.core import SECRETS
 from fairlead.api.meta import Ref
+from fairlead.api.sealed import Unshown
 from fairlead.api.zones import OWN_LABELS
 from fairlead.decide.zones.certificate import Broken, Facts, Make, Use, fate_of
 from fairlead.kube import clock, request
@@ -31,7 +32,7 @@ class CertificateTrouble(Exception):
     """There is no certificate to serve; the text says what to do."""
 
 
-class _Stored(Struct, frozen=True):
+class _Stored(Unshown, frozen=True):
     """The Secret as read: everything that is not the certificate stays as it came."""
 
     fields: dict[str, Raw]

@@ -13,6 +13,7 @@ import pytest
 from fairlead.kube.auth import Auth, Credential, auth_of
 from fairlead.kube.errors import ConfigError
 from fairlead.kube.kubeconfig import ClusterConfig, ExecPlugin
+from fairlead.kube.request import Request, Response
 from fairlead.sim.time import run
 
 T = TypeVar("T")
@@ -349,3 +350,19 @@ def test_a_program_that_must_ask_a_person_needs_a_terminal(tmp_path: Path, monke
 
     with pytest.raises(ConfigError, match="the standard input is not a terminal"):
         using(plugin, once)
+
+
+def test_nothing_that_holds_credentials_shows_them() -> None:
+    plugin = ExecPlugin(api_version="v1", command="login", env=(("TOKEN", "s3cret"),))
+    config = ClusterConfig(server="https://here", token="s3cret", password="s3cret", key=b"s3cret", exec=plugin)
+
+    shown = [repr(each) for each in (plugin, config, Credential("Bearer s3cret", b"", b"s3cret"))]
+
+    assert "s3cret" not in "".join(shown)
+
+
+def test_what_goes_over_the_wire_is_shown_without_its_content() -> None:
+    sent = Request("PUT", "/api/v1/namespaces/ns/secrets/a", body=b"s3cret", headers=(("Authorization", "s3cret"),))
+
+    assert repr(sent) == "Request(PUT /api/v1/namespaces/ns/secrets/a, 6 bytes)"
+    assert repr(Response(200, b"s3cret", {"set-cookie": "s3cret"})) == "Response(200, 6 bytes)"

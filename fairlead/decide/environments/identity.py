@@ -7,11 +7,9 @@ that has begun goes on, because the generation before it does not serve any more
 from __future__ import annotations
 
 import re
-from base64 import b64decode
 from datetime import datetime
 from hashlib import blake2b
 
-import msgspec
 from msgspec import Struct, structs
 
 from fairlead.api.core import SECRETS
@@ -25,7 +23,7 @@ from fairlead.api.environments import (
 from fairlead.api.meta import Meta, Ref
 from fairlead.api.uuids import parse, uuid5
 from fairlead.decide.act import Does, Patch, PatchKind
-from fairlead.decide.ask import Ask, Bad, Good, Need, Read
+from fairlead.decide.ask import Ask, Bad, Need, ReadSecret
 from fairlead.decide.decision import Hold, Move, Rule, Verdict
 from fairlead.decide.environments.images import at_least
 from fairlead.decide.environments.license import LicenseWrong, environment_of
@@ -148,15 +146,11 @@ class Licence(Struct, frozen=True):
     """E: the environment it is for, nil for any; None where there is no key and none is needed."""
 
 
-class _Secret(Struct, frozen=True):
-    data: dict[str, str] | None = None
-
-
 def secret_question(seen: Snapshot) -> Ask:
     """The backend Secret, live: what is in it is nowhere kept."""
     environment = seen.environment
     name = environment.wish.backend_secret_name
-    return Ask(Read(Ref(SECRETS, environment.metadata.namespace, name)))
+    return Ask(ReadSecret(Ref(SECRETS, environment.metadata.namespace, name)))
 
 
 def license_of(seen: Snapshot) -> Licence | Hold | Need:
@@ -173,25 +167,16 @@ def license_of(seen: Snapshot) -> Licence | Hold | Need:
         if answer.kind == "absent":
             return _failed(seen, Reason.SECRET_MISSING, "backendSecretName names no Secret in the namespace", about)
         return _failed(seen, Reason.READ_FAILED, answer.text or answer.kind, about)
-    key = _license_key(answer)
+    key = answer.sealed.get(LICENSE_KEY)
     if key is None:
         if at_least(seen.environment.wish.environmentd_image_ref, LICENSED_FROM):
             detail = f"it has no {LICENSE_KEY}, which images from v{LICENSED_FROM} on need"
             return _failed(seen, Reason.LICENSE_INVALID, detail, about)
         return Licence(None)
-    found = environment_of(key, seen.settings.license_keys)
+    found = environment_of(key.open(), seen.settings.license_keys)
     if isinstance(found, LicenseWrong):
         return _failed(seen, Reason.LICENSE_INVALID, found.text, about)
     return Licence(found)
-
-
-def _license_key(answer: Good) -> bytes | None:
-    """What is no Secret, or not encoded as one, is taken as a key that is no key."""
-    try:
-        data = msgspec.json.decode(answer.value, type=_Secret).data or {}
-        return b64decode(data[LICENSE_KEY], validate=True) if LICENSE_KEY in data else None
-    except (msgspec.DecodeError, UnicodeDecodeError, ValueError):
-        return b""
 
 
 def _filled(seen: Snapshot, known: str | None) -> Patch:

@@ -7,7 +7,7 @@ import pytest
 
 from fairlead.api.environments import CertificateSpec, DefaultCertificates, IssuerRef, Ports, Settings
 from fairlead.decide.act import AnyWrite, Create, Delete, Does
-from fairlead.decide.ask import Ask, Bad, Http, Read
+from fairlead.decide.ask import Ask, Bad, Http, Read, ReadSecret
 from fairlead.decide.decision import Hold
 from fairlead.decide.reason import Reason
 from tests.decide.environments.world import NEXT, OLD, Crashed, World, a_license, a_spec, promoted
@@ -403,7 +403,7 @@ def _signs_in(ask: Ask) -> bool:
 
 def test_what_only_looks_says_that_the_operator_asks() -> None:
     world = World()
-    world.answers = lambda ask: Bad("not-sent") if not isinstance(ask.to, Read) else None
+    world.answers = lambda ask: Bad("not-sent") if not isinstance(ask.to, Read | ReadSecret) else None
     decision = world.play()
     assert decision.verdict.reason is Reason.NEEDS_ANSWER
     assert world.says[1] == "Applying"

@@ -12,7 +12,7 @@ from fairlead.api.core import Pod, PodMeta, PodStatus
 from fairlead.api.explain import Explain
 from fairlead.api.meta import Condition
 from fairlead.cli.choosing import is_blocked, is_complete, named, several
-from fairlead.decide.ask import Answer, Ask, Bad, Need, Question, Read
+from fairlead.decide.ask import Answer, Ask, Bad, Need, Question, Read, ReadSecret
 from fairlead.decide.decision import Decision
 from fairlead.decide.environments import decide
 from fairlead.decide.environments.explain import explain
@@ -49,7 +49,7 @@ def decided(world: World) -> tuple[Snapshot, Decision]:
         assert isinstance(outcome, Need)
         for question in outcome.stages[0]:
             assert isinstance(question, Ask)
-            known[question] = world._answer(question) if isinstance(question.to, Read) else Bad("not-sent")
+            known[question] = world._answer(question) if isinstance(question.to, Read | ReadSecret) else Bad("not-sent")
 
 
 def a_pod(world: World, generation: int, *, ready: bool) -> Pod:

@@ -7,11 +7,10 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from fairlead.api.core import SECRETS
 from fairlead.api.environments import BALANCERS, Materialize, Settings
 from fairlead.api.meta import Ref
 from fairlead.decide.act import Create
-from fairlead.decide.ask import Bad, Read
+from fairlead.decide.ask import Bad, ReadSecret
 from fairlead.decide.reason import Reason
 from tests.decide.environments.world import NAME_OF_IT, NAMESPACE, NEXT, World, a_license, promoted
 
@@ -40,9 +39,7 @@ def with_a_license_that_is_none(world: World) -> None:
 
 
 def without_an_answer(world: World) -> None:
-    world.answers = lambda ask: (
-        Bad("timeout", "no answer") if isinstance(ask.to, Read) and ask.to.ref.resource == SECRETS else None
-    )
+    world.answers = lambda ask: Bad("timeout", "no answer") if isinstance(ask.to, ReadSecret) else None
 
 
 def with_a_twin(world: World) -> None:

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import structs
 
 from fairlead.api.apps import STATEFULSETS, StatefulSet
-from fairlead.api.core import CONFIGMAPS, SECRETS, SERVICES
+from fairlead.api.core import CONFIGMAPS, SERVICES
 from fairlead.api.environments import (
     BALANCERS,
     CONSOLES,
@@ -33,12 +33,13 @@ from fairlead.api.environments import (
 from fairlead.api.meta import Ref
 from fairlead.api.uuids import parse
 from fairlead.decide.act import AnyWrite, Apply, Create, Delete, Patch, Replace, Tell
-from fairlead.decide.ask import REFUSAL_HOLDS, Answer, Answers, Ask, Bad, Good, Http, Need, Question, Read
+from fairlead.decide.ask import REFUSAL_HOLDS, Answer, Answers, Ask, Bad, Good, Http, Need, Question, Read, ReadSecret
 from fairlead.decide.decision import Decision, Hold, Move
 from fairlead.decide.environments import decide
 from fairlead.decide.environments.hash import rollout_hash
 from fairlead.decide.environments.objects.wanted import Wanted
 from fairlead.decide.environments.seen import Snapshot
+from fairlead.kube.sealing import seal
 from tests.builders import NOW
 from tests.decide.environments import holding
 from tests.decide.environments.things import Thing, Tree
@@ -322,11 +323,10 @@ class World:
         if given is not None:
             return given
         match question.to:
-            case Read(ref) if ref.resource == SECRETS:
+            case ReadSecret():
                 if self.secret is None:
                     return Bad("absent", "not found", 404)
-                data = {key: b64encode(value.encode()).decode() for key, value in self.secret.items()}
-                return Good(msgspec.json.encode({"metadata": {"name": ref.name}, "data": data}))
+                return Good(sealed={key: seal(value.encode()) for key, value in self.secret.items()})
             case Read(ref):
                 thing = self.things.get(structs.replace(ref, uid=""))
                 return Bad("absent", "not found", 404) if thing is None else Good(msgspec.json.encode(thing.tree))
