@@ -117,6 +117,16 @@ class RolloutList(Struct, frozen=True, rename="camel", kw_only=True):
     items: tuple[Explain, ...] = ()
 
 
+class Undecided(Struct, frozen=True, rename="camel"):
+    """A rollout about which the operator has not come to a decision."""
+
+    part: str
+    namespace: str
+    rollout: str
+    failure: str = ""
+    """Why its last pass failed; empty when there was none yet."""
+
+
 class OperatorReport(Struct, frozen=True, rename="camel", kw_only=True):
     """What an operator answers when it is asked about its rollouts."""
 
@@ -127,3 +137,4 @@ class OperatorReport(Struct, frozen=True, rename="camel", kw_only=True):
     leads: bool
     """Only who leads decides; of another replica there is nothing to tell."""
     items: tuple[Explain, ...] = ()
+    undecided: tuple[Undecided, ...] = ()

@@ -23,6 +23,7 @@ from fairlead.api.environments import (
     Materialize,
     Settings,
 )
+from fairlead.api.explain import Explain
 from fairlead.api.meta import Ref, Resource
 from fairlead.control.environment_metrics import EnvironmentMetrics, Standing
 from fairlead.control.gather import environments as gathering
@@ -33,6 +34,7 @@ from fairlead.decide.ask import Answers
 from fairlead.decide.decision import Decision, Hold
 from fairlead.decide.environments import decide, decide_balancer, decide_console
 from fairlead.decide.environments.companions import NOT_TOGETHER
+from fairlead.decide.environments.explain import explain
 from fairlead.decide.environments.objects.owner import BALANCERD, CONSOLE
 from fairlead.decide.environments.rollout import needs_update
 from fairlead.decide.environments.seen import CompanionSnapshot, Snapshot
@@ -131,6 +133,8 @@ class _Kind(Struct, frozen=True):
     decide: Callable[..., Any]
     subscribe: Callable[[Wake], None]
     observe: Callable[[Key, Any, Decision, datetime], None]
+    explain: Callable[[Any, Decision, datetime], Explain] | None = None
+    observed: Callable[[Any], Mapping[str, int]] = lambda _: {}
 
 
 def environments(
@@ -166,6 +170,8 @@ def environments(
             decide,
             lambda wake: _wake_environments(watched, wake),
             observe,
+            explain,
+            gathering.observed,
         ),
         _Kind(
             "balancer",
@@ -224,6 +230,8 @@ def _part(kind: _Kind, watched: _Watched, settings: Settings, metrics: Environme
         say=_say,
         done={does: Saying(words.level, words.message) for does, words in WRITES.items()},
         observe=kind.observe,
+        explain=kind.explain,
+        observed=kind.observed,
         optional=(watched.certificates,),
         kind="" if kind.name == "materialize" else kind.name,
         watcher=metrics.of(kind.name),

@@ -14,7 +14,9 @@ from typing import Any
 from msgspec import Struct
 from structlog.types import FilteringBoundLogger
 
+from fairlead.api.explain import OperatorReport
 from fairlead.control.converting import Converting
+from fairlead.control.explaining import Told, reported, silent
 from fairlead.control.part import BackOff, Key, Part
 from fairlead.control.rounds import PassFailed, Rounds, Terms
 from fairlead.control.traces import Trace, untraced
@@ -179,8 +181,16 @@ class Manager:
         """
         for lane in self._lanes:
             lane.rounds.listed_since = clock.monotonic()
+            lane.rounds.accounts.clear()
         self._ask_for_lists()
         await self._lead()
+
+    async def report(self, process: str, namespaces: Sequence[str]) -> OperatorReport:
+        """What this replica, started under that name, says of the rollouts in these namespaces, or in all."""
+        if not self.leading.is_set():
+            return silent(process)
+        told = (Told(lane.part, lane.rounds.accounts, lane.queue.due, lane.rounds.behind) for lane in self._lanes)
+        return await reported(told, process, namespaces)
 
     def stop(self) -> None:
         """Ends `run` once the rounds under way are over."""

@@ -13,6 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
+from fairlead.api.explain import Explain
 from fairlead.api.meta import Resource
 from fairlead.decide.act import Does
 from fairlead.decide.ask import Answers, Bad
@@ -108,6 +109,10 @@ class Part(Struct, Generic[S], frozen=True):
     done: Mapping[Does, Saying]
     observe: Callable[[Key, S, Decision, datetime], None] | None = None
     """Told what each pass saw in the end, what came of it, and when; for metrics."""
+    explain: Callable[[S, Decision, datetime], Explain] | None = None
+    """The document of a decision that was made at that time; None for rounds that are no rollout's."""
+    observed: Callable[[S], Mapping[str, int]] = lambda _: {}
+    """The generation of each object whose spec a Snapshot shows."""
     endpoints: tuple[Endpoint[Any], ...] = ()
     """Its webhooks."""
     optional: tuple[OptionalInformer[Any], ...] = ()

@@ -19,6 +19,7 @@ from structlog.types import FilteringBoundLogger
 
 from fairlead.api.audit import Line
 from fairlead.api.meta import Resource
+from fairlead.control.accounts import Accounts
 from fairlead.control.part import Key, Part, Saying
 from fairlead.decide.act import AnyWrite, Does, Tell
 from fairlead.decide.ask import REFUSAL_HOLDS, Answer, Answers, Bad, Good, Question
@@ -105,6 +106,8 @@ class Rounds(Generic[S]):
     ) -> None:
         self.listed_since = -inf
         """Loop time; a round reads only caches whose last list began then or later."""
+        self.accounts: Accounts[S] = Accounts()
+        """What came of the rounds, for whoever asks."""
         self._part = part
         self._ledger = ledger = Ledger(terms.patience)
         self._log = log
@@ -119,8 +122,10 @@ class Rounds(Generic[S]):
         """Refusable writes of late, and what became of them."""
         self._scopes: dict[Key, tuple[str, ...]] = {}
         """What a rollout was last seen to decide about, to forget what was applied to it when it is gone."""
-        self._behind: dict[Key, float] = {}
-        """Loop time since when the caches of a rollout are behind; infinite once that was told."""
+        self._behind_since: dict[Key, float] = {}
+        """Loop time since when the caches of a rollout are behind."""
+        self._told_behind: set[Key] = set()
+        """Of which rollouts that was told."""
         self._held: dict[Key, float] = {}
         """Loop time until which the server asked to be spared a rollout."""
         self._numbers = count(1)
@@ -142,11 +147,17 @@ class Rounds(Generic[S]):
         try:
             again = await self._pass(key, seen, given, now)
             failed = False
+            if not isinstance(again, NotBegun):
+                self.accounts.succeeded(key)
         except (Vanished, Overtaken, Outpaced):
             failed = False
             return NotBegun(LOOK_AGAIN)
-        except ApiError as error:
-            if error.retry_after is not None:
+        except PassFailed:
+            self.accounts.succeeded(key)  # the decision tells why
+            raise
+        except Exception as error:
+            self.accounts.failed(key, error, clock.now())
+            if isinstance(error, ApiError) and error.retry_after is not None:
                 self._hold(key, error.retry_after)
             raise
         finally:
@@ -174,6 +185,7 @@ class Rounds(Generic[S]):
                     return 0.0
                 seen = None if self._is_behind(key) else self._part.gather(key, Answers(given))
                 if seen is None:
+                    self.accounts.failed(key, refusal.error, now)
                     return NotBegun(LOOK_AGAIN)
                 first = seen
             except PassFailed:
@@ -210,6 +222,8 @@ class Rounds(Generic[S]):
         if not isinstance(decision, Decision):
             raise TypeError(f"a round of {key} ended with a question, which only a look may")
         self._announce(key, seen, decision, now)
+        if self._part.explain is not None:
+            self.accounts.decided(key, seen, decision, now)
         if self._part.observe is not None:
             self._part.observe(key, seen, decision, now)
         verdict = decision.verdict
@@ -271,14 +285,23 @@ class Rounds(Generic[S]):
             self._tell_behind(key, lacking)
             return True
         self._wrote.pop(key, None)
-        self._behind.pop(key, None)
+        self._caught_up(key)
         return False
+
+    def _caught_up(self, key: Key) -> None:
+        self._behind_since.pop(key, None)
+        self._told_behind.discard(key)
+
+    def behind(self, key: Key) -> float:
+        """Seconds for which the rollout has been waiting for its caches."""
+        since = self._behind_since.get(key)
+        return 0.0 if since is None else clock.monotonic() - since
 
     def _tell_behind(self, key: Key, lacking: Iterable[Resource]) -> None:
         """A rollout that does not go on because of its caches must not be silent about it."""
         now = clock.monotonic()
-        if now - self._behind.setdefault(key, now) > LONG_BEHIND:
-            self._behind[key] = inf
+        if now - self._behind_since.setdefault(key, now) > LONG_BEHIND and key not in self._told_behind:
+            self._told_behind.add(key)
             kinds = ",".join(dict.fromkeys(resource.plural for resource in lacking))
             self._log.warning("waiting for the caches", rollout=self._part.title(key), resources=kinds)
 
@@ -314,7 +337,8 @@ class Rounds(Generic[S]):
     def _forget(self, key: Key) -> None:
         self._said.pop(key, None)
         self._tried.pop(key, None)
-        self._behind.pop(key, None)
+        self._caught_up(key)
+        self.accounts.forget(key)
         for scope in self._scopes.pop(key, ()):
             if self._part.applied is not None:
                 self._part.applied.forget(scope)

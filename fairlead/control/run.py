@@ -9,7 +9,7 @@ import asyncio
 import gc
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -19,8 +19,11 @@ from msgspec import Struct
 from structlog.types import FilteringBoundLogger
 
 from fairlead import __version__
+from fairlead.api.explain import OperatorReport
 from fairlead.control.assembly import START_TIMEOUT, assemble, put_together
 from fairlead.control.converting import LARGEST
+from fairlead.control.explaining import PATH as EXPLAIN
+from fairlead.control.explaining import handling, silent
 from fairlead.control.logs import configure
 from fairlead.control.manager import Manager
 from fairlead.control.metrics import Metrics
@@ -116,7 +119,12 @@ async def _process(options: OperatorOptions, log: FilteringBoundLogger) -> None:
     def is_ready() -> bool:
         return manager is not None and manager.ready.is_set()
 
-    async with probes(options.server_port, metrics, is_ready, log, options.cluster, options.server_host) as port:
+    async def report(namespaces: Sequence[str]) -> OperatorReport:
+        known = manager
+        return silent(options.process) if known is None else await known.report(options.process, namespaces)
+
+    told = {EXPLAIN: handling(report)}
+    async with probes(options.server_port, metrics, is_ready, log, options.cluster, options.server_host, told) as port:
         log.info("starting", process=options.process, version=__version__, port=port)
         config = config_of(options)
         with _tracing(options, log) as trace:

@@ -1,14 +1,14 @@
-"""The plain HTTP server: `/ready` and `/metrics`, measured by the contract's request metrics."""
+"""The plain HTTP server: `/ready`, `/metrics` and what is told of rollouts, measured by the contract's metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
 from structlog.types import FilteringBoundLogger
 
 from fairlead.control.metrics import Metrics
-from fairlead.kube.calls import Call, Reply
+from fairlead.kube.calls import Call, Handler, Reply
 from fairlead.webhook.cluster_label import ClusterLabel
 from fairlead.webhook.server import EVERYWHERE, PortBusy, Terms, serving
 
@@ -24,6 +24,7 @@ def probes(
     log: FilteringBoundLogger,
     cluster: ClusterLabel | None = None,
     host: str = EVERYWHERE,
+    more: Mapping[str, Handler] = {},
 ) -> AbstractAsyncContextManager[int]:
     """Serves there while the context lasts; yields the port (useful when 0 was given)."""
 
@@ -33,4 +34,5 @@ def probes(
     async def exposition(_: Call) -> Reply:
         return Reply(200, metrics.exposition(), EXPOSITION)
 
-    return serving(port, {"/ready": ready, "/metrics": exposition}, metrics, log, Terms(cluster=cluster), host=host)
+    routes = {"/ready": ready, "/metrics": exposition, **more}
+    return serving(port, routes, metrics, log, Terms(cluster=cluster), host=host)

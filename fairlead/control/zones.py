@@ -25,6 +25,7 @@ from fairlead.decide.ask import Answers
 from fairlead.decide.decision import Aside, Decision, Hold
 from fairlead.decide.zones import decide
 from fairlead.decide.zones.course import moved_first
+from fairlead.decide.zones.explain import explain
 from fairlead.decide.zones.groups import group_of
 from fairlead.decide.zones.seen import Snapshot
 from fairlead.decide.zones.spacing import rests_on_label
@@ -112,6 +113,8 @@ def zones(
         say=_say,
         done={does: Saying(words.level, words.message) for does, words in WRITES.items()},
         observe=observe,
+        explain=explain,
+        observed=gathering.observed,
         watcher=GroupSeries(metrics),
         endpoints=endpoints(settings, _caches(watched), metrics),
         optional=tuple(one for each in watched.values() for one in (each.budgets.informer, each.checks.informer)),

@@ -107,6 +107,13 @@ class Queue(Generic[K]):
         """The next retry starts with the first delay."""
         self._failures.pop(key, None)
 
+    def due(self, key: K) -> float | None:
+        """Seconds until the key runs; 0 when it is ready or runs, None when nobody has asked for it."""
+        if key in self._live or key in self._initial or key in self._working:
+            return 0.0
+        when = self._delayed.get(key)
+        return None if when is None else max(when - clock.monotonic(), 0.0)
+
     async def get(self) -> K:
         """The next key, to be given back with `done`; raises Closed after `close`."""
         loop = asyncio.get_running_loop()

@@ -1,6 +1,7 @@
 """Cluster validation (B-10): requests that were meant for another cluster are refused, or only counted and logged.
 
-Requests say where they belong in one header. Probes and scrapes never do, nor do calls of the API server to webhooks.
+Requests say where they belong in one header. Probes and scrapes never do, nor do calls of the API server to webhooks,
+nor what it passes on from people who ask about rollouts.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from fairlead.kube.calls import Call, Reply
 
 HEADER = "X-Cluster"
 STATUS = 511
-NEVER_CHECKED = ("metrics", "ready", "debug/pprof")
+NEVER_CHECKED = ("metrics", "ready", "debug/pprof", "fairlead/explain")
 
 
 class ClusterLabel(Struct, frozen=True):

@@ -444,3 +444,25 @@ def test_the_part_of_a_back_off_that_is_left_to_chance_only_shortens_it() -> Non
         assert len({round(wait / most, 3) for (wait,), most in zip(waits, longest, strict=True)}) > 6
 
     play(scenario)
+
+
+def test_when_a_key_is_due_is_known_while_somebody_has_asked_for_it() -> None:
+    async def scenario() -> None:
+        queue: Queue[str] = Queue(first_delay=2.0, longest_delay=4.0)
+        assert queue.due("a") is None
+
+        queue.add_after("a", 10.0)
+        await asyncio.sleep(4)
+        assert queue.due("a") == pytest.approx(6.0)
+
+        queue.add("a")
+        assert queue.due("a") == 0.0
+        await queue.get()
+        assert queue.due("a") == 0.0
+
+        queue.retry("a")
+        queue.done("a")
+        assert queue.due("a") == pytest.approx(2.0)
+        assert queue.due("b") is None
+
+    play(scenario)

@@ -152,6 +152,15 @@ def versions(seen: Snapshot) -> Iterator[str]:
     return _versions(shown)
 
 
+def observed(seen: Snapshot) -> dict[str, int]:
+    """The generation of the environment."""
+    return generation_of(seen.environment)
+
+
+def generation_of(environment: Materialize) -> dict[str, int]:
+    return {f"materialize/{environment.metadata.name}": environment.metadata.generation}
+
+
 def companion_versions(seen: CompanionSnapshot[Balancer] | CompanionSnapshot[Console]) -> Iterator[str]:
     return _versions((seen.own, seen.deployment, *seen.children.values()))
 

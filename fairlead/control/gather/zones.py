@@ -112,9 +112,23 @@ def versions(seen: Snapshot) -> Iterator[str]:
     yield from (f"{check.uid}@{check.generation}" for check in seen.checks)
 
 
+def observed(seen: Snapshot) -> dict[str, int]:
+    """The generation of each StatefulSet of the group."""
+    return generations(seen.statefulsets)
+
+
+def generations(zones: Iterable[StatefulSet]) -> dict[str, int]:
+    return {f"statefulset/{zone.metadata.name}": zone.metadata.generation for zone in zones}
+
+
+def members(key: Key, zones: Readable[StatefulSet]) -> tuple[StatefulSet, ...]:
+    """The StatefulSets that are in the group at present."""
+    return tuple(zones.by(_GROUP, _in(key.namespace, key.name)))
+
+
 def scopes(key: Key, zones: Readable[StatefulSet]) -> Iterator[str]:
     """The UIDs of the StatefulSets that are in the group at present."""
-    return (zone.metadata.uid for zone in zones.by(_GROUP, _in(key.namespace, key.name)))
+    return (zone.metadata.uid for zone in members(key, zones))
 
 
 def group_of(zone: StatefulSet) -> Iterator[Key]:
