@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic
+from typing import TYPE_CHECKING, Generic
 
 from msgspec import Struct
-from structlog.types import FilteringBoundLogger
 
 from fairlead.api.configurations import HEALTH_CHECKS, ZPDBS, Configuration
 from fairlead.api.meta import Resource
@@ -18,6 +17,9 @@ from fairlead.decide.zones.zpdb import Guard
 from fairlead.kube.client import Client
 from fairlead.kube.informer import Change
 from fairlead.kube.optional import OptionalInformer
+
+if TYPE_CHECKING:
+    from structlog.types import FilteringBoundLogger  # takes as long to import as all that `get` needs of ours
 
 Counted = Callable[[str], None]
 """Hears the result of each observation."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 from math import inf
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -22,7 +22,9 @@ from fairlead.drive.applied import Applied
 from fairlead.kube.informer import Informer
 from fairlead.kube.optional import OptionalInformer
 from fairlead.kube.store import Named
-from fairlead.webhook.admission import Endpoint
+
+if TYPE_CHECKING:
+    from fairlead.webhook.admission import Endpoint  # commands that only look need no webhooks
 
 S = TypeVar("S")
 

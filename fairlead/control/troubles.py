@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from structlog.types import FilteringBoundLogger
+from typing import TYPE_CHECKING
 
 from fairlead.api.meta import Resource
 from fairlead.kube.errors import Forbidden, NotFound
 from fairlead.kube.watch import Unreadable
+
+if TYPE_CHECKING:
+    from structlog.types import FilteringBoundLogger
 
 
 class Troubles:

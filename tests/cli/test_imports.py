@@ -1,0 +1,45 @@
+"""What commands import: a person waits for every module."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.builders import a_zone, pods_of
+from tests.cli.worlds import World, served
+
+RUNS = "import sys; from fairlead.cli.main import main; code = main(sys.argv[1:])"
+TELLS = "print(*sys.modules, file=sys.stderr); sys.exit(code)"
+NEEDLESS = {
+    "cryptography",
+    "fairlead.sim",
+    "fairlead.webhook",
+    "prometheus_client",
+    "pygments",
+    "re2",
+    "rich",
+    "structlog",
+}
+"""Each takes longer than all questions to the cluster."""
+
+
+@pytest.mark.parametrize("words", [("get",), ("get", "-o", "json"), ("explain", "ingester")])
+def test_a_command_that_asks_once_imports_only_what_asking_needs(words: tuple[str, ...], tmp_path: Path) -> None:
+    zone = a_zone("a", ready=2)
+    with served(World(zone, pods_of(zone, "old", _0="notReady new")), tmp_path) as server:
+        done = subprocess.run(
+            [sys.executable, "-c", f"{RUNS}\n{TELLS}", *words, "--kubeconfig", server.kubeconfig],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    imported = set(done.stderr.split())
+    assert done.returncode == 0
+    assert "ingester" in done.stdout
+    assert "aiohttp" in imported
+    assert imported & NEEDLESS == set()
