@@ -24,9 +24,9 @@ from fairlead.control.metrics import Metrics
 from fairlead.control.options import OperatorOptions
 from fairlead.control.part import Part
 from fairlead.control.phased import with_phased
+from fairlead.control.telling import telling
 from fairlead.control.webhooks import Webhooks
 from fairlead.control.zones import zones
-from fairlead.decide.act import Tell
 from fairlead.drive.answers import Kept
 from fairlead.drive.outside import Outside
 from fairlead.drive.sessions import Sessions
@@ -211,11 +211,7 @@ def _webhooks(
     log: FilteringBoundLogger,
 ) -> Webhooks:
     """Whatever is shared with rounds is shared without their gate: reviews are answered by every replica."""
-
-    def tell(told: Tell) -> None:
-        recorder.tell(told.about, told.warning, told.reason, told.text)
-
-    bench = Bench(timeout, Afterwards(log), log, tell)
+    bench = Bench(timeout, Afterwards(log), log, telling(recorder))
     endpoints = tuple(endpoint for part in parts for endpoint in part.endpoints)
     return Webhooks(endpoints, structs.replace(outside, gate=None), client, bench)
 

@@ -19,9 +19,9 @@ from fairlead.control.converting import Converting
 from fairlead.control.explaining import Told, reported, silent
 from fairlead.control.part import BackOff, Key, Part
 from fairlead.control.rounds import PassFailed, Rounds, Terms
+from fairlead.control.telling import telling
 from fairlead.control.traces import Trace, untraced
 from fairlead.control.webhooks import Webhooks
-from fairlead.decide.act import Tell
 from fairlead.drive.outside import Outside
 from fairlead.kube import clock
 from fairlead.kube.election import LostLease
@@ -132,7 +132,7 @@ class Manager:
                 self._add(lesser, outside, terms, pace.queue(LESSER_BACK_OFF), workers=1)
 
     def _add(self, part: Part[Any], outside: Outside, terms: Terms, queue: Queue[Key], workers: int) -> None:
-        rounds: Rounds[Any] = Rounds(part, outside, terms, self._log, self._tell)
+        rounds: Rounds[Any] = Rounds(part, outside, terms, self._log, telling(self._recorder))
         self._lanes.append(_Lane(part, rounds, queue, workers))
 
     async def run(self) -> None:
@@ -203,6 +203,7 @@ class Manager:
             await self._prepare()
             self.leading.set()
             await self._work()
+            await self._recorder.flush()  # while the Lease is still held
         finally:
             self.leading.clear()
             self._leads(False)
@@ -252,9 +253,6 @@ class Manager:
     def _ask_for_lists(self) -> None:
         for informer in self._watched():
             informer.ask_for_list()
-
-    def _tell(self, tell: Tell) -> None:
-        self._recorder.tell(tell.about, tell.warning, tell.reason, tell.text)
 
     def _failed(self, key: Key, error: Exception, part: Part[Any], lesser: bool) -> None:
         if lesser and isinstance(error, KubeError):

@@ -58,6 +58,10 @@ class Tell(Struct, frozen=True):
     text: str
     repeated: bool = False
     """Whether every pass that comes to it tells it, and not only the first of several: an Event counts how often."""
+    item: str = ""
+    """Names what it speaks of where that is one of many of which the same is told."""
+    several: str = ""
+    """What is said of several items in one Event, with `{count}` and `{items}` in it."""
 
 
 class Write(Struct, frozen=True, kw_only=True):

@@ -1,14 +1,19 @@
 """Kubernetes Events for people who watch: told without waiting, written when there is time, never in the way.
 
 What repeats within ten minutes is one Event with a count, written again at most every SPACING seconds. Different texts
-for the same reason about the same object that come closer together than that are gathered into one Event, so that a
-rollout of many pods does not become as many writes. What cannot be written is dropped and counted; nothing that happens
-here stops or fails the caller.
+for the same reason about the same object that come closer together than that are gathered into one Event. Things of
+which there are many, such as deleted pods, are gathered for longer: first for a moment, so that a batch is one Event,
+then by the minute. What was gathered about an object is told before anything else about it, so that Events read in the
+order of what happened, and when the process ends in order. What cannot be written is dropped and counted; nothing that
+happens here stops or fails the caller.
+
+A process that is killed takes with it what it had gathered, of a minute at most; its log has every single effect.
 """
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from datetime import datetime
 
 import msgspec
@@ -20,6 +25,7 @@ from fairlead.kube import clock, request
 from fairlead.kube.client import Client
 from fairlead.kube.election import micro_time
 from fairlead.kube.errors import AlreadyExists, Forbidden, KubeError, NotFound
+from fairlead.kube.gathered import Gathered, Thing
 from fairlead.kube.queue import Queue
 from fairlead.kube.request import MERGE_PATCH, Request
 
@@ -27,10 +33,14 @@ CORE_EVENTS = Resource("", "v1", "events", "Event")
 SERIES_SECONDS = 600.0
 """A repetition after a longer silence is a new Event."""
 SPACING = 10.0
+MOMENT = 0.5
+"""Seconds that the first of several things waits for the others of its batch."""
+GATHERING_SECONDS = 60.0
+"""For how long things of which there are many are gathered after one of them was told."""
 MOST_REMEMBERED = 1000
-MOST_GATHERED = 50
 LONGEST_NOTE, LONGEST_REASON, LONGEST_NAME = 1024, 128, 253
 TIMEOUT = 5.0
+FLUSH_SECONDS = 3.0
 
 
 class _Key(Struct, frozen=True):
@@ -47,7 +57,7 @@ class _Topic(Struct, frozen=True):
 
 
 class _Series(Struct):
-    """One Event; `written` is the count on the server, 0 before it was created."""
+    """One Event; `written` is the count that was sent last, or given up, 0 before the first time."""
 
     name: str
     first: datetime
@@ -69,36 +79,63 @@ class Recorder:
         self._series: dict[_Key, _Series] = {}
         """What was told lately, the least recent first; at most MOST_REMEMBERED."""
         self._queue: Queue[_Key] = Queue(spacing=SPACING)
-        self._gathering: dict[_Topic, dict[str, None]] = {}
-        """Topics of which an Event was told less than SPACING ago, and the texts that have come since."""
+        self._gathering: dict[_Topic, Gathered] = {}
+        """Topics of which an Event was told lately, and what has come since."""
+        self._writing = asyncio.Lock()
         self._resource = EVENTS
         self._last_stamp = 0
 
-    def tell(self, about: Ref, warning: bool, reason: str, text: str) -> None:
-        """The Event will be written soon, alone or with others, or counted if it repeats one; returns at once."""
+    def tell(self, about: Ref, warning: bool, reason: str, text: str, thing: Thing | None = None) -> None:
+        """The Event will be written soon, alone or with others, or counted if it repeats one; returns at once.
+
+        `thing` is given where it is one of many of which the same is said.
+        """
         topic = _Topic(about, warning, reason[:LONGEST_REASON])
-        if topic in self._gathering and _Key(about, warning, topic.reason, _shortened(text)) not in self._series:
-            self._add(text, self._gathering[topic])
-            return
-        self._tell(topic, text)
-        if topic not in self._gathering:
-            self._gather(topic)
-
-    def _add(self, text: str, gathered: dict[str, None]) -> None:
-        if text not in gathered and len(gathered) >= MOST_GATHERED:
-            self.dropped += 1
+        if topic in self._gathering and self._is_new(topic, text):
+            self._gathering[topic].add(text, thing)
+        elif topic not in self._gathering and thing is not None:
+            self._gather(topic, MOMENT).add(text, thing)
         else:
-            gathered[text] = None
+            self._tell_earlier(about)
+            self._tell(topic, text)
+            if topic not in self._gathering:
+                self._gather(topic, SPACING)
 
-    def _gather(self, topic: _Topic) -> None:
-        self._gathering[topic] = {}
-        asyncio.get_running_loop().call_later(SPACING, self._tell_gathered, topic)
+    async def flush(self) -> None:
+        """Writes what is left to be told, as far as that takes no longer than FLUSH_SECONDS."""
+        for topic in list(self._gathering):
+            self._tell_gathered(topic)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FLUSH_SECONDS):
+                for key in list(self._series):
+                    await self._written(key)
+
+    def _is_new(self, topic: _Topic, text: str) -> bool:
+        return _Key(topic.about, topic.warning, topic.reason, _shortened(text)) not in self._series
+
+    def _gather(self, topic: _Topic, seconds: float) -> Gathered:
+        self._gathering[topic] = gathered = Gathered()
+        asyncio.get_running_loop().call_later(seconds, self._end_gathering, topic, seconds)
+        return gathered
+
+    def _end_gathering(self, topic: _Topic, seconds: float) -> None:
+        """Where something came, more is gathered: things of which there are many for longer."""
+        if self._gathering[topic]:
+            self._tell_gathered(topic)
+            self._gather(topic, SPACING if seconds == SPACING else GATHERING_SECONDS)
+        else:
+            del self._gathering[topic]
+
+    def _tell_earlier(self, about: Ref) -> None:
+        for topic in [topic for topic in self._gathering if topic.about == about]:
+            self._tell_gathered(topic)
 
     def _tell_gathered(self, topic: _Topic) -> None:
-        texts = self._gathering.pop(topic)
-        if texts:
-            self._tell(topic, "; ".join(texts))
-            self._gather(topic)
+        gathered = self._gathering[topic]
+        if gathered:
+            self._gathering[topic] = Gathered()
+            self._tell(topic, gathered.text())
+            self.dropped += gathered.dropped
 
     def _tell(self, topic: _Topic, text: str) -> None:
         about = topic.about
@@ -120,13 +157,21 @@ class Recorder:
         while True:
             key = await self._queue.get()
             try:
-                series = self._series.get(key)
-                if series is not None and series.count > series.written:
-                    await self._write(key, series)
-            except KubeError:
-                self.dropped += 1
+                await self._written(key)
             finally:
                 self._queue.done(key)
+
+    async def _written(self, key: _Key) -> None:
+        async with self._writing:
+            series = self._series.get(key)
+            if series is None or series.count == series.written:
+                return
+            count = series.count
+            try:
+                await self._write(key, series)
+            except KubeError:
+                self.dropped += 1
+            series.written = count
 
     def _make_room(self, moment: float) -> None:
         while self._series:
@@ -148,7 +193,6 @@ class Recorder:
             self._resource = CORE_EVENTS
 
     async def _write_as(self, resource: Resource, key: _Key, series: _Series) -> None:
-        count = series.count
         if series.written:
             try:
                 await self._send(self._as_patch(resource, key, series))
@@ -160,7 +204,6 @@ class Recorder:
             except AlreadyExists:  # another component has told of the object at the same moment
                 series.name = self._name(key.about, series.first)
                 await self._send(self._as_creation(resource, key, series))
-        series.written = count
 
     async def _send(self, message: Request) -> None:
         await self._client.call(msgspec.structs.replace(message, timeout=TIMEOUT))

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from fairlead.api.core import EVENTS
 from fairlead.kube.faults import Fault
 from fairlead.kube.request import Request, Response
 from tests.control.world import World, play
@@ -191,5 +192,28 @@ def test_a_lost_lease_is_stood_for_again_where_that_is_wanted() -> None:
         assert len(world.log.of("lease lost")) == 1
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("lease", [None, "fairlead"])
+def test_an_operator_that_ends_in_order_tells_of_all_that_it_did(lease: str | None) -> None:
+    """Of a pod deleted in its last moment, too, and while it still holds its Lease."""
+
+    async def scenario(world: World) -> None:
+        await world.zone("a", "group")
+        manager = await world.operator(lease=lease)
+        running = asyncio.create_task(manager.run())
+        await manager.leading.wait()
+        await world.roll("a")
+        await world.until(lambda: len(world.deletes) == 2)
+
+        manager.stop()
+        await running
+
+        names = set(world.deleted())
+        events = (await world.client.list(EVENTS, dict, namespace="test")).items
+        notes = [event["note"] for event in events if event["reason"] == "PodTerminated"]
+        assert {name for name in names if any(name in note for note in notes)} == names
 
     play(scenario)

@@ -60,7 +60,7 @@ async def test_group_of_one_zone_rolls_to_its_end(site: Site) -> None:
 
 @everywhere(controllers=False)
 async def test_every_event_is_told_once(site: Site) -> None:
-    """Each pod, each completion and the annotation, however many passes see them; the second pod may be told late."""
+    """Each pod, each completion and the annotation, however many passes see them."""
     zone = await a_zone(site, "a", 2, max_unavailable="abc")
     play = await begin(site)
     for ordinal in range(2):
@@ -80,7 +80,22 @@ async def test_every_event_is_told_once(site: Site) -> None:
     ]
     assert all(event.get("series") is None for event in events)
     assert [event["note"] for event in events if event["reason"] == "PodTerminated"] == [
-        f"Deleted pod {zone.name}-{ordinal} of revision old to have it made anew" for ordinal in range(2)
+        f"Deleted pod {zone.name}-{ordinal} of revision old; the StatefulSet creates it again" for ordinal in range(2)
+    ]
+
+
+@everywhere(controllers=False)
+async def test_a_batch_is_told_in_one_event_that_names_its_pods(site: Site) -> None:
+    zone = await a_zone(site, "a", 3, max_unavailable="3")
+    play = await begin(site)
+    await play.rest()
+
+    await told(site, "PodTerminated")
+
+    events = [event for event in site.history.objects(EVENTS).values() if event["reason"] == "PodTerminated"]
+    names = ", ".join(f"{zone.name}-{ordinal}" for ordinal in range(3))
+    assert [event["note"] for event in events] == [
+        f"Deleted 3 pods of revision old: {names}; the StatefulSet creates them again"
     ]
 
 

@@ -12,7 +12,8 @@ from fairlead.api.core import PODS
 from fairlead.api.meta import Ref, Resource
 from fairlead.kube import clock
 from fairlead.kube.errors import NotLeader, TransportError
-from fairlead.kube.events import MOST_GATHERED, MOST_REMEMBERED, SPACING, Recorder
+from fairlead.kube.events import MOST_REMEMBERED, SPACING, Recorder
+from fairlead.kube.gathered import MOST_GATHERED
 from fairlead.kube.request import Request, Response
 from fairlead.sim.time import run
 from tests.kube.scripted import Scripted, Tree, failure, pod_ref

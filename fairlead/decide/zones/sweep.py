@@ -28,7 +28,7 @@ from fairlead.decide.zones.seen import Snapshot
 from fairlead.decide.zones.tells import tells_of, told_beside
 from fairlead.decide.zones.waits import MOST_WAITS
 from fairlead.decide.zones.wishes import ignored, warned
-from fairlead.decide.zones.words import WRITES
+from fairlead.decide.zones.words import SEVERAL_TERMINATED, WRITES
 
 
 def strategy(group: Group, now: datetime) -> Verdict | None:
@@ -155,12 +155,14 @@ def terminated(pod: Pod, zone: Zone) -> Delete:
     """The deletion of exactly this incarnation of the pod (H-2)."""
     words = WRITES[Does.TERMINATE_POD]
     old = pod.metadata.labels.get(REVISION_LABEL, "")
-    text = words.text.format(object=pod.metadata.name, detail=old or "unknown")
+    name, detail = pod.metadata.name, old or "unknown"
+    text = words.text.format(object=name, detail=detail)
+    several = SEVERAL_TERMINATED.replace("{detail}", detail)
     return Delete(
         ref=pod_ref(pod),
         does=Does.TERMINATE_POD,
         scope=zone.ref.uid,
         change_from=old,
         change_to=zone.statefulset.status.update_revision,
-        tell=Tell(zone.ref, False, words.event, text),
+        tell=Tell(zone.ref, False, words.event, text, item=name, several=several),
     )

@@ -149,7 +149,7 @@ WRITES: dict[Does, Words] = {
     Does.TERMINATE_POD: Words(
         "info",
         "pod terminated",
-        "Deleted pod {object} of revision {detail} to have it made anew",
+        "Deleted pod {object} of revision {detail}; the StatefulSet creates it again",
         "PodTerminated",
     ),
     Does.COMPLETE_REVISION: Words(
@@ -162,6 +162,9 @@ WRITES: dict[Does, Words] = {
     Does.REPORT_REPLICAS: Words("info", "reference status updated", "{object} was told of {count} replicas"),
 }
 """Told once the write has succeeded."""
+
+SEVERAL_TERMINATED = "Deleted {count} pods of revision {detail}: {items}; the StatefulSet creates them again"
+"""Instead of the text for one, where several are told together."""
 
 INVALID_BUDGET = Words(
     "warn",

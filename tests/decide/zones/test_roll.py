@@ -124,6 +124,10 @@ def test_a_deletion_is_bound_to_the_incarnation_that_was_seen_and_told_on_the_st
         "PodTerminated",
     )
     assert "ingester-zone-a-0" in delete.tell.text
+    assert (delete.tell.item, delete.tell.several) == (
+        "ingester-zone-a-0",
+        "Deleted {count} pods of revision old: {items}; the StatefulSet creates them again",
+    )
 
 
 def test_a_zone_without_replicas_is_complete_but_for_its_record() -> None:
