@@ -56,6 +56,10 @@ class Case(Struct, frozen=True):
         return self.groups * self.zones * self.pods
 
     @property
+    def all_sets(self) -> int:
+        return self.groups * self.zones
+
+    @property
     def title(self) -> str:
         groups = f"{self.groups} groups of " if self.groups > 1 else ""
         return f"{groups}{self.zones} zones of {self.pods} pods, {self.budget} at a time"

@@ -1,4 +1,4 @@
-"""Who is measured: the ideal deleter, fairlead, and the upstream operator where its program is given."""
+"""Who is measured: the ideal deleter, fairlead under both of its names, the upstream operator where it is given."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Subject(Struct, frozen=True):
     @property
     def program(self) -> str:
         """Of an operator that goes by the contract's flags."""
-        return str(Path(sys.executable).with_name("rollout-operator")) if self.name == "fairlead" else os.environ[PEER]
+        return os.environ[PEER] if self is UPSTREAM else str(Path(sys.executable).with_name("rollout-operator"))
 
     def arguments(self, kubeconfig: Path, server: str, namespace: str, port: int) -> list[str]:
         """The command that runs it; `port` is for its own server."""
@@ -44,7 +44,7 @@ class Subject(Struct, frozen=True):
                 return [program, "operator", "-n", namespace, "--kubeconfig", str(kubeconfig), *options]
             case _:
                 return [
-                    os.environ[PEER],
+                    self.program,
                     f"-kubernetes.namespace={namespace}",
                     f"-kubernetes.config-file={kubeconfig}",
                     f"-kubernetes.api-url={server}",
@@ -54,12 +54,15 @@ class Subject(Struct, frozen=True):
 
 IDEAL = Subject("ideal", "ideal deleter", records=False)
 FAIRLEAD = Subject("fairlead", "fairlead")
+BY_CONTRACT = Subject("rollout-operator", "fairlead as rollout-operator")
+"""With the contract's defaults, as the upstream operator."""
 UPSTREAM = Subject("upstream", "upstream operator", patience=10.0)
+OURS = (FAIRLEAD, BY_CONTRACT)
 
 
 def subjects() -> list[Subject]:
     """Those that can be measured here, the ideal first."""
-    return [IDEAL, FAIRLEAD, *([UPSTREAM] if os.environ.get(PEER) else [])]
+    return [IDEAL, *OURS, *([UPSTREAM] if os.environ.get(PEER) else [])]
 
 
 def port_for(subject: Subject) -> int:

@@ -17,7 +17,7 @@ from bench.cases import ONE_GROUP, QUICK, THIRTY_GROUPS, Case
 from bench.ground import Ground
 from bench.processes import Ended
 from bench.rollout import Figures, Stuck, measure
-from bench.subjects import FAIRLEAD, IDEAL, UPSTREAM, Subject, subjects
+from bench.subjects import FAIRLEAD, IDEAL, OURS, UPSTREAM, Subject, subjects
 from bench.table import Result, checks, report
 from fairlead.plane.build import Unavailable
 from fairlead.plane.launch import Plane
@@ -69,14 +69,14 @@ def main() -> int:
     parser.add_argument("--case", choices=("a", "b"), action="append", help="only this case; may be repeated")
     parser.add_argument(
         "--subject",
-        choices=("ideal", "fairlead", "upstream"),
+        choices=[subject.name for subject in (IDEAL, *OURS, UPSTREAM)],
         action="append",
-        help="only this one; may be repeated. Budgets need ideal and fairlead",
+        help="only this one; may be repeated. Budgets need the ideal one and both names of fairlead",
     )
     arguments = parser.parse_args()
     every = [QUICK] if arguments.quick else [ONE_GROUP, THIRTY_GROUPS]
     cases = [case for case in every if arguments.quick or case.key in (arguments.case or ("a", "b"))]
-    names = arguments.subject or [subject.name for subject in (IDEAL, FAIRLEAD, UPSTREAM)]
+    names = arguments.subject or [subject.name for subject in (IDEAL, *OURS, UPSTREAM)]
     chosen = [subject for subject in subjects() if subject.name in names]
     started = startup.measure(5 if arguments.quick else startup.RUNS)
     try:

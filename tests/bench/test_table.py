@@ -10,7 +10,7 @@ from bench.idle import Idle
 from bench.replay import Verdict
 from bench.rollout import Figures, Load
 from bench.startup import Startup
-from bench.subjects import FAIRLEAD, IDEAL, UPSTREAM
+from bench.subjects import BY_CONTRACT, FAIRLEAD, IDEAL, UPSTREAM
 from bench.table import Result, checks, machine, markdown, report
 
 QUICK_START = Startup(help=80, python=20)
@@ -23,7 +23,7 @@ def figures(**changed: object) -> Figures:
 
 
 def a_result(case: Case = ONE_GROUP, **changed: object) -> Result:
-    return Result(case, [figures(subject=IDEAL, seconds=18.5), figures(**changed)])
+    return Result(case, [figures(subject=IDEAL, seconds=18.5), figures(**changed), figures(subject=BY_CONTRACT)])
 
 
 def over(result: Result, startup: Startup = QUICK_START) -> list[str]:
@@ -37,17 +37,34 @@ def test_within_all_budgets_nothing_is_over() -> None:
 
 def test_one_group_is_held_against_the_bound() -> None:
     assert over(a_result(seconds=19.7)) == []
-    assert over(a_result(seconds=19.9)) == ["(a) time against the bound"]
+    assert over(a_result(seconds=19.9)) == ["(a) time of fairlead against the bound"]
 
 
 def test_many_groups_are_held_against_the_ideal() -> None:
     assert over(a_result(THIRTY_GROUPS, seconds=22.1)) == []
-    assert over(a_result(THIRTY_GROUPS, seconds=22.3)) == ["(b) time against the ideal"]
+    assert over(a_result(THIRTY_GROUPS, seconds=22.3)) == ["(b) time of fairlead against the ideal"]
+
+
+def test_both_names_are_held_against_the_same_budgets() -> None:
+    slow = Result(ONE_GROUP, [figures(subject=IDEAL), figures(), figures(subject=BY_CONTRACT, seconds=20.5)])
+    missing = Result(ONE_GROUP, [figures(subject=IDEAL), figures()])
+
+    assert over(slow) == ["(a) time of fairlead as rollout-operator against the bound"]
+    assert over(missing) == ["(a) measured"]
+
+
+def test_events_have_a_budget_by_zone_where_there_are_many_groups() -> None:
+    """900 deletions, 90 zones recorded, the rest are Events."""
+    few, many = Requests(writes=900 + 90 + 360), Requests(writes=900 + 90 + 801)
+    verdict = Verdict(deletions=900)
+
+    assert over(a_result(THIRTY_GROUPS, requests=few, verdict=verdict)) == []
+    assert over(a_result(THIRTY_GROUPS, requests=many, verdict=verdict)) == ["(b) Events of fairlead"]
 
 
 def test_cpu_has_a_budget_where_there_are_many_groups() -> None:
     assert over(a_result(load=Load(subject=6.1))) == []
-    assert over(a_result(THIRTY_GROUPS, load=Load(subject=6.1))) == ["(b) CPU"]
+    assert over(a_result(THIRTY_GROUPS, load=Load(subject=6.1))) == ["(b) CPU of fairlead"]
 
 
 def test_a_single_violation_is_over() -> None:
@@ -57,16 +74,18 @@ def test_a_single_violation_is_over() -> None:
 def test_an_ideal_that_is_not_safe_is_no_measure() -> None:
     unsafe = figures(subject=IDEAL, verdict=Verdict(deletions=30, over_budget=1))
 
-    assert over(Result(ONE_GROUP, [unsafe, figures()])) == ["(a) violations by ideal deleter"]
+    assert over(Result(ONE_GROUP, [unsafe, figures(), figures(subject=BY_CONTRACT)])) == [
+        "(a) violations by ideal deleter"
+    ]
 
 
 def test_memory_and_start_have_budgets() -> None:
-    assert over(a_result(megabytes=80.1)) == ["(a) memory"]
+    assert over(a_result(megabytes=80.1)) == ["(a) memory of fairlead"]
     assert over(a_result(), Startup(help=151, python=20)) == ["`fairlead --help`"]
 
 
 def test_a_rollout_that_did_not_end_is_over() -> None:
-    assert "(a) finished" in over(a_result(finished=False))
+    assert "(a) fairlead finished" in over(a_result(finished=False))
 
 
 def test_an_idle_operator_may_renew_its_lease_and_write_nothing_else() -> None:
