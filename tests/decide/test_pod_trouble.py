@@ -30,11 +30,13 @@ RUNNING = ContainerState(running=ContainerRunning())
 IMAGE = "registry.example/app:2"
 
 
-def ended(
-    ago: timedelta, *, ran: timedelta = timedelta(seconds=3), reason: str = "Error", code: int = 1
-) -> ContainerState:
+BRIEFLY = timedelta(seconds=3)
+NEVER = ContainerState()
+
+
+def ended(ago: timedelta, *, ran: timedelta = BRIEFLY, reason: str = "Error", code: int = 1) -> ContainerState:
     finished = NOW - ago
-    return ContainerState(terminated=ContainerTerminated(finished - ran, finished, code, reason))
+    return ContainerState(terminated=ContainerTerminated(finished, finished - ran, code, reason))
 
 
 def waits(reason: str, message: str = "") -> ContainerState:
@@ -42,9 +44,9 @@ def waits(reason: str, message: str = "") -> ContainerState:
 
 
 def container(
-    state: ContainerState = RUNNING, *, restarts: int = 0, last: ContainerState = ContainerState(), name: str = "app"
+    state: ContainerState = RUNNING, *, restarts: int = 0, last: ContainerState = NEVER, name: str = "app"
 ) -> ContainerStatus:
-    return ContainerStatus(name, False, restarts, state, last)
+    return ContainerStatus(name, False, state, last, restarts)
 
 
 def a_pod(
@@ -82,7 +84,7 @@ def trouble(pod: Pod, deadline: timedelta = DEFAULT_DEADLINE) -> PodTrouble:
 
 
 def test_a_ready_pod_is_in_no_trouble_however_often_it_was_restarted() -> None:
-    status = ContainerStatus("app", True, 40, RUNNING, ended(MINUTE))
+    status = ContainerStatus("app", True, RUNNING, ended(MINUTE), 40)
 
     assert trouble_of(a_pod(status, not_ready_for=None), NOW) is None
 
@@ -195,7 +197,7 @@ def test_an_init_container_that_fails_is_named_before_containers_that_wait_for_i
 
 
 def test_an_init_container_that_is_done_is_no_trouble() -> None:
-    done = ContainerStatus("setup", True, 3, ended(MINUTE, reason="Completed", code=0))
+    done = ContainerStatus("setup", True, ended(MINUTE, reason="Completed", code=0), restart_count=3)
 
     assert trouble(a_pod(container(), init=(done,))).container == "app"
 
