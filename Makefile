@@ -41,8 +41,9 @@ prometheus: setup ## build Prometheus once, into the user's cache; tests of heal
 record: setup control-plane ## record anew all that is kept of the real cluster and its sources, and tell what changed
 	@$(BIN)/python -m tools.record
 
-soak: setup control-plane prometheus ## long runs: fuzzing against the real server, kubectl's own suite
-	@code=0; $(BIN)/python -m tests.fuzz --steps 50000 || code=1; $(BIN)/python -m tools.kubectl_suite || code=1; exit $$code
+soak: setup control-plane prometheus ## long runs: programs by chance, fuzzing and traces against the real cluster, kubectl's own suite
+	@code=0; $(BIN)/python -m tests --soak -m "machine or timing" || code=1; \
+		$(BIN)/python -m tests.fuzz --steps 50000 || code=1; $(BIN)/python -m tools.kubectl_suite || code=1; exit $$code
 
 lock: setup ## renew requirements.lock from pyproject.toml
 	@$(UV) pip compile -q --universal --generate-hashes --no-header --no-emit-index-url --extra dev --extra traces \

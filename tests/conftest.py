@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -12,8 +11,23 @@ from tests.planes import Planes
 
 # The same examples on every run and every machine, so that a red run is red again; `soak` looks further.
 settings.register_profile("default", derandomize=True, deadline=None)
-settings.register_profile("soak", derandomize=False, deadline=None, max_examples=2000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+settings.register_profile("soak", derandomize=False, deadline=None, max_examples=1000)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--soak", action="store_true", help="a long run: thousands of programs, and tests that timing may fail"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("soak" if config.getoption("--soak") else "default")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--soak"):
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("timing")])
+        items[:] = [item for item in items if not item.get_closest_marker("timing")]
 
 
 @pytest.fixture(scope="session")

@@ -311,17 +311,23 @@ async def _delete_all(site: Site, resource: Resource, *query: tuple[str, str]) -
 
 
 def everywhere(
-    *, controllers: bool = True, seeds: Sequence[int] = (0,), on: Sequence[str] = ("sim", "real")
+    *,
+    controllers: bool = True,
+    seeds: Sequence[int] = (0,),
+    on: Sequence[str] = ("sim", "real"),
+    timing: bool = False,
 ) -> Callable[[Scenario], Callable[..., None]]:
     """Makes a test of a scenario on each cluster; in virtual time once per seed, which orders what is simultaneous.
 
     Its first parameter is the Site; others are fixtures or parameters as of any test.
+    Where the result depends on the `timing` of the real cluster, that one plays with `--soak` alone.
     """
     places = [pytest.param(seed, id="sim" if len(seeds) == 1 else f"sim-{seed}") for seed in seeds if "sim" in on]
     if "served" in on:
         places.append(pytest.param("served", id="served"))
     if "real" in on:
-        places.append(pytest.param(None, id="real", marks=pytest.mark.real))
+        marks = (pytest.mark.real, pytest.mark.timing) if timing else (pytest.mark.real,)
+        places.append(pytest.param(None, id="real", marks=marks))
 
     def decorate(scenario: Scenario) -> Callable[..., None]:
         def test(place: int | str | None, planes: Planes, **others: object) -> None:

@@ -2,13 +2,12 @@
 
 At every moment S1 to S7, S9 and S12 to S14 hold, by a referee that watches the store and environmentd from outside.
 After all of it everything is healed; then the environment comes to where its spec wants it, in time, and is written to
-no more (L1 to L4, L6, L7). `HYPOTHESIS_PROFILE=soak` plays many more.
+no more (L1 to L4, L6, L7). `make soak` plays many more.
 """
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 
 from tests.chaos.environments.steps import (
     EVERYTHING,
@@ -17,30 +16,25 @@ from tests.chaos.environments.steps import (
     EnvironmentProgram,
     environment_programs,
 )
+from tests.chaos.machine import MARKS, machine
 
-SOAKS = not settings().derandomize
-PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
-machine = settings(
-    phases=(*PHASES, Phase.shrink) if SOAKS else PHASES,
-    max_examples=settings().max_examples if SOAKS else 22,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
-pytestmark = [pytest.mark.timeout(0)] if SOAKS else []
+pytestmark = MARKS
+PROGRAMS = 5
 
 
-@machine
+@machine(PROGRAMS)
 @given(environment_programs(EVERYTHING))
 def test_whatever_happens_environments_are_rolled_out_in_safety_and_to_the_end(program: EnvironmentProgram) -> None:
     program.play()
 
 
-@machine
+@machine(PROGRAMS)
 @given(environment_programs(PEOPLE))
 def test_whatever_people_do_environments_are_rolled_out_in_safety_and_to_the_end(program: EnvironmentProgram) -> None:
     program.play()
 
 
-@machine
+@machine(PROGRAMS)
 @given(environment_programs(OPERATORS))
 def test_whatever_operators_meet_environments_are_rolled_out_in_safety_and_to_the_end(
     program: EnvironmentProgram,

@@ -69,7 +69,7 @@ def shown(lines: Sequence[Line], steps: Sequence[str]) -> str:
 
 
 @pytest.mark.parametrize(("module", "name"), NAMES)
-@everywhere(seeds=range(5))
+@everywhere(seeds=range(2), timing=True)
 async def test_the_cluster_acts_as_recorded(site: Site, module: str, name: str) -> None:
     scene = Scene(site.client, site.namespace, site.history)
 
@@ -84,9 +84,10 @@ def test_statuses_of_a_moment_are_seen(module: str, name: str) -> None:
     texts = [line.strip() for text in recorded(module, name) for line in text.split("\n")]
     doubtful = {line.removeprefix("? ") for line in texts if line.startswith("? ")}
 
-    seen = {line.text for seed in range(10) for line in run(_simulated(module, name, seed), seed=seed)}
+    played = (run(_simulated(module, name, seed), seed=seed) for seed in range(10 if doubtful else 0))
+    seen = any(doubtful & {line.text for line in lines} for lines in played)
 
-    assert doubtful & seen or not doubtful, "\n".join(sorted(doubtful))
+    assert seen or not doubtful, "\n".join(sorted(doubtful))
 
 
 async def _simulated(module: str, name: str, seed: int) -> list[Line]:
