@@ -79,9 +79,11 @@ async def test_a_namespace_tells_what_it_waits_for(site: Site) -> None:
         await _release(other, CONFIG_MAPS)
         await other.until(lambda: name not in other.history.objects(NAMESPACES))
 
-        states = [told(event.object) for event in other.history.events if event.resource == NAMESPACES]
+        # Namespaces of earlier scenarios may still be on their way out, and a kind of theirs may fail to be discovered.
+        states = [told(event.object) for event in other.history.of(NAMESPACES) if event.name == name]
         distinct = [state for before, state in zip([{}, *states], states, strict=False) if state != before]
-        assert distinct[:2] == [FINE, HELD]
+        foreseen = [state for state in distinct if state in (FINE, HELD)]
+        assert (foreseen if site.real else distinct)[:2] == [FINE, HELD]
         assert [list(state) for state in distinct] == [list(FINE)] * len(distinct)
 
 
