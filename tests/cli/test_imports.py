@@ -34,7 +34,7 @@ def test_a_command_that_asks_once_imports_only_what_asking_needs(words: tuple[st
             [sys.executable, "-c", f"{RUNS}\n{TELLS}", *words, "--kubeconfig", server.kubeconfig],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
 

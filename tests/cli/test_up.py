@@ -84,11 +84,11 @@ def test_other_commands_reach_the_cluster_by_its_kubeconfig_until_ctrl_c(tmp_pat
             env=environment(tmp_path),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
         up.send_signal(signal.SIGINT)
-        code = up.wait(30)
+        code = up.wait(120)
     finally:
         up.kill()
         up.communicate()
@@ -236,7 +236,7 @@ def _up(home: Path, *words: str, ends: tuple[int, ...] = (signal.SIGINT,)) -> It
         yield said
         for each in ends:
             up.send_signal(each)
-        assert up.wait(30) == 0
+        assert up.wait(120) == 0
 
 
 @contextmanager
@@ -266,7 +266,7 @@ def _started(
 
 def _tried(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*FAIRLEAD, "up", *words], env=environment(home), capture_output=True, text=True, timeout=60, check=False
+        [*FAIRLEAD, "up", *words], env=environment(home), capture_output=True, text=True, timeout=120, check=False
     )
 
 
@@ -396,7 +396,7 @@ def test_nobody_need_read_what_it_says(tmp_path: Path) -> None:
     )
     assert gone.stdout is not None
     gone.stdout.close()
-    _, said = gone.communicate(timeout=60)
+    _, said = gone.communicate(timeout=120)
     closed = subprocess.run(
         ["/bin/sh", "-c", '"$@" >&-', "sh", *FAIRLEAD, "up", "--demo", "zones", "--speed", "50"],
         env=environment(tmp_path),
@@ -430,7 +430,7 @@ def test_a_demo_that_is_interrupted_is_not_done(tmp_path: Path) -> None:
     with _started(tmp_path, *FAIRLEAD, "up", "--demo", "zones", until="zones") as (up, _):
         up.send_signal(signal.SIGINT)
 
-        assert up.wait(30) == 130
+        assert up.wait(120) == 130
 
 
 def test_a_folder_that_cannot_be_written_to_for_a_while_is_told_and_tried_again(tmp_path: Path) -> None:
@@ -445,7 +445,7 @@ def test_a_folder_that_cannot_be_written_to_for_a_while_is_told_and_tried_again(
         up.send_signal(signal.SIGTERM)
 
         assert told == f"fairlead: {kept} cannot be written (a file is in the way): it is tried again\n"
-        assert up.wait(30) == 0
+        assert up.wait(120) == 0
         assert (kept / "cluster.jsonl").exists()
 
 
@@ -455,7 +455,7 @@ def test_changes_that_could_not_be_saved_at_the_end_are_told(tmp_path: Path) -> 
         kept.rename(tmp_path / "elsewhere")
         kept.touch()
         up.send_signal(signal.SIGTERM)
-        _, told = up.communicate(timeout=30)
+        _, told = up.communicate(timeout=120)
 
         assert (
             told == f"fairlead: {kept} cannot be written (a file is in the way): the cluster's last changes are lost\n"

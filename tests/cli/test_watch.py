@@ -231,7 +231,7 @@ class Terminal:
 
     def until(self, text: str) -> None:
         """Reads until the text was shown; fails when the process ends or takes too long."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while text not in self.shown:
             assert time.monotonic() < deadline, self.shown
             assert self._read(), self.shown
@@ -240,10 +240,10 @@ class Terminal:
         while self._read():
             pass
         os.close(self._master)
-        return self.process.wait(30)
+        return self.process.wait(120)
 
     def _read(self) -> bool:
-        if not select.select([self._master], [], [], 30)[0]:
+        if not select.select([self._master], [], [], 120)[0]:
             return False
         try:
             some = os.read(self._master, 65536)

@@ -34,7 +34,7 @@ from fairlead.webhook.stored import CertificateTrouble
 from tests.control.world import Log
 from tests.webhook.benches import body
 
-LONG = 30.0
+LONG = 120.0
 """Seconds after which a test has failed."""
 
 

@@ -38,6 +38,8 @@ from tests.e2e.wire import Notes
 from tests.planes import Planes
 
 T = TypeVar("T")
+SLOWNESS = 3
+"""How many times as long as in virtual time something may take in real time."""
 Scenario = Callable[..., Coroutine[Any, Any, None]]
 Operator = Callable[[Transport], Coroutine[Any, Any, None]]
 """The operator, given the way to its cluster: runs until it is cancelled."""
@@ -217,8 +219,10 @@ class Site:
     ) -> Any:
         """What `holds` returns once that is true; looked at now and after every event of a followed kind.
 
-        `every` so many seconds it looks again in between, for what no event announces.
+        `every` so many seconds it looks again in between, for what no event announces. In real time it may take longer
+        than `within` says, because others may use the machine.
         """
+        within *= 1 if isinstance(self.ground, SimGround) else SLOWNESS
         for resource in following:
             await self.history.follow(resource)
         try:

@@ -116,7 +116,7 @@ class Orchestratord:
             if isinstance(ground, ServedGround):
                 ground.cluster.network.serve(self.host, self._forward)
             self._task = self._site.start(self._program(begun))
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(180):
             await begun
 
     async def kill(self) -> None:

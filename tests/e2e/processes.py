@@ -18,10 +18,8 @@ import aiohttp
 from tests.e2e.clusters import Site
 from tests.e2e.history import Tree
 from tests.e2e.pairs import LOCAL
-from tests.e2e.programs import running
+from tests.e2e.programs import LONG, running
 
-LONG = 60.0
-"""Seconds after which what was awaited does not come any more."""
 JSON = {"Content-Type": "application/json"}
 
 

@@ -10,6 +10,9 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+LONG = 180.0
+"""Seconds that a program may take to start, to say something or to end: others may use the machine."""
+
 
 class Finished(NamedTuple):
     code: int
@@ -22,7 +25,7 @@ async def finished(
     *arguments: str,
     kubeconfig: Path | None = None,
     environment: Mapping[str, str] | None = None,
-    within: float = 60.0,
+    within: float = LONG,
 ) -> Finished:
     """Runs it to its end, which must come `within` so many seconds."""
     async with running(program, *arguments, kubeconfig=kubeconfig, environment=environment) as process:
@@ -56,7 +59,7 @@ async def running(
         await process.communicate()
 
 
-async def line_with(stream: asyncio.StreamReader | None, text: str, within: float = 30.0) -> str:
+async def line_with(stream: asyncio.StreamReader | None, text: str, within: float = LONG) -> str:
     """The next line that holds this text; those before it are lost, or shown when it does not come."""
     assert stream is not None
     before = []
@@ -69,7 +72,7 @@ async def line_with(stream: asyncio.StreamReader | None, text: str, within: floa
     raise AssertionError(f"{text!r} was never written, only:\n{''.join(before)}")
 
 
-async def ended(process: asyncio.subprocess.Process, within: float = 30.0) -> int:
+async def ended(process: asyncio.subprocess.Process, within: float = LONG) -> int:
     """Its exit code, once a signal to end has been obeyed."""
     process.terminate()
     async with asyncio.timeout(within):

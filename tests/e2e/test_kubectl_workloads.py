@@ -16,19 +16,19 @@ async def test_a_rollout_is_followed_paused_and_undone(site: Site, release: str,
     site.start_kubelet(ready_after=0.0)
     await kubectl.all(
         ("create deployment web --image=app:1 --replicas=2", "created"),
-        ("rollout status deployment/web --timeout=60s", "successfully rolled out"),
+        ("rollout status deployment/web --timeout=180s", "successfully rolled out"),
         ("get deployment web", r"web +2/2 +2 +2 "),
         ("set image deployment/web app=app:2", "image updated"),
-        ("rollout status deployment/web --timeout=60s", "successfully rolled out"),
+        ("rollout status deployment/web --timeout=180s", "successfully rolled out"),
         ("rollout history deployment/web", "REVISION +CHANGE-CAUSE", "^1 +<none>", "^2 +<none>"),
         ("rollout history deployment/web --revision=1", "Image:\tapp:1"),
         ("rollout undo deployment/web", "deployment.apps/web rolled back"),
-        ("rollout status deployment/web --timeout=60s", "successfully rolled out"),
+        ("rollout status deployment/web --timeout=180s", "successfully rolled out"),
         ("get deployment web -o jsonpath={.spec.template.spec.containers[0].image}", "^app:1$"),
         ("rollout pause deployment/web", "deployment.apps/web paused"),
         ("rollout resume deployment/web", "deployment.apps/web resumed"),
         ("rollout restart deployment/web", "deployment.apps/web restarted"),
-        ("rollout status deployment/web --timeout=60s", "successfully rolled out"),
+        ("rollout status deployment/web --timeout=180s", "successfully rolled out"),
         ("scale deployment/web --replicas=3 --current-replicas=2", "deployment.apps/web scaled"),
         ("wait deployment/web --for=jsonpath={.status.readyReplicas}=3", "condition met"),
     )
@@ -46,16 +46,16 @@ async def test_sets_are_restarted_and_undone(site: Site, release: str, tmp_path:
     )
     await kubectl.all(
         ("create -f @sets.yaml", "statefulset.apps/data created", "daemonset.apps/agent created"),
-        ("rollout status statefulset/data --timeout=60s", "complete"),
-        ("rollout status daemonset/agent --timeout=60s", "successfully rolled out"),
+        ("rollout status statefulset/data --timeout=180s", "complete"),
+        ("rollout status daemonset/agent --timeout=180s", "successfully rolled out"),
         ("set image statefulset/data daemonset/agent app=app:2", "data image updated", "agent image updated"),
-        ("rollout status statefulset/data --timeout=60s", "complete"),
-        ("rollout status daemonset/agent --timeout=60s", "successfully rolled out"),
+        ("rollout status statefulset/data --timeout=180s", "complete"),
+        ("rollout status daemonset/agent --timeout=180s", "successfully rolled out"),
         ("rollout history statefulset/data", "^1 ", "^2 "),
         ("rollout history daemonset/agent --revision=1", "app:1"),
         ("rollout undo statefulset/data --to-revision=1", "statefulset.apps/data rolled back"),
         ("rollout undo daemonset/agent", "daemonset.apps/agent rolled back"),
-        ("rollout status statefulset/data --timeout=60s", "complete"),
+        ("rollout status statefulset/data --timeout=180s", "complete"),
         ("get pods -l app=data -o jsonpath={.items[*].spec.containers[0].image}", "^app:1 app:1$"),
         ("get sts,ds", r"data +2/2", r"agent +\d +\d +\d"),
         ("scale statefulset data --replicas=1", "statefulset.apps/data scaled"),
@@ -93,7 +93,7 @@ async def test_a_node_is_cordoned_tainted_and_drained_within_a_budget(site: Site
     await kubectl.all(
         ("create deployment web --image=app:1 --replicas=3", "created"),
         ("create pdb web --selector=app=web --min-available=2", "created"),
-        ("rollout status deployment/web --timeout=60s", "successfully rolled out"),
+        ("rollout status deployment/web --timeout=180s", "successfully rolled out"),
         ("taint nodes sim-node-0 key=value:NoSchedule", "node/sim-node-0 tainted"),
         ("taint nodes sim-node-0 key-", "node/sim-node-0 untainted"),
         ("cordon sim-node-0", "node/sim-node-0 cordoned"),
@@ -103,7 +103,7 @@ async def test_a_node_is_cordoned_tainted_and_drained_within_a_budget(site: Site
     await kubectl.all(
         ("get pods --field-selector=spec.nodeName=sim-node-0", "No resources found"),
         ("uncordon sim-node-0", "node/sim-node-0 uncordoned"),
-        ("rollout status deployment/web --timeout=60s", "successfully rolled out"),
+        ("rollout status deployment/web --timeout=180s", "successfully rolled out"),
     )
     await kubectl("run alone --image=app:1", "created")
     await kubectl("wait pod/alone --for=condition=Ready --timeout=30s", "condition met")

@@ -12,7 +12,8 @@ from tests.e2e.operators import POD_CALL_FAILED, Operator
 from tests.e2e.scaling import ask_for, delayed, looked, replicas, told
 from tests.e2e.zones import begin
 
-QUICK = Settings(pods_timeout=0.5)
+QUICK = Settings(pods_timeout=2.0)
+"""Long enough for any pod that answers, short enough to wait for one that does not."""
 ELSEWHERE = (("Location", "/elsewhere"),)
 
 BAD = {
@@ -37,7 +38,7 @@ BAD = {
     "a redirect that makes it a GET (303)": Answer(303, b'{"timestamp": 1}', ELSEWHERE),
     "a redirect to nowhere": Answer(307, b'{"timestamp": 1}'),
     "a redirect to itself": Answer(307, headers=(("Location", "/prepare/delayed?unset=false"),)),
-    "too late": Answer(body=b'{"timestamp": 1}', delay=0.8),
+    "too late": Answer(body=b'{"timestamp": 1}', delay=3.0),
     "no answer at all": HANGING,
     "a connection that breaks": CUT,
 }
@@ -110,7 +111,7 @@ async def test_slow_answer_in_time_counts(site: Site) -> None:
     _, pods = await delayed(site, wanted=3)
     pods.age(a_3=70)
     old = int(clock.now().timestamp()) - 70 * 60
-    pods.answer("a-4", "POST", Answer(body=timestamp(old).body, delay=0.2))
+    pods.answer("a-4", "POST", Answer(body=timestamp(old).body, delay=0.8))
 
     play = await begin(site, Operator(site, settings=QUICK))
     await play.rest()

@@ -34,7 +34,7 @@ from tests.builders import a_pod, a_zone, pods_of, seen
 from tests.decide.zones.checking import a_check, a_checked_zone, settled_by
 from tests.decide.zones.judging import deleted
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 SERIES = """
 errors{namespace="test",pod="ingester-zone-a-0"} 3

@@ -23,7 +23,7 @@ def alive(pid: int) -> bool:
     return not state.startswith("Z")
 
 
-def until(holds: Callable[[], T], seconds: float = 30.0) -> T:
+def until(holds: Callable[[], T], seconds: float = 120.0) -> T:
     """What `holds` returns once that is true; it looks at the system, which announces nothing."""
     deadline = time.monotonic() + seconds
     while not (value := holds()):

@@ -31,7 +31,7 @@ def served(script: Script, *, token: str = ADMIN, **options: Any) -> Any:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         cluster = Cluster()
         async with (
-            asyncio.timeout(60),
+            asyncio.timeout(180),
             serve(cluster, **options) as server,
             aiohttp.ClientSession(server.url, headers=headers) as session,
         ):

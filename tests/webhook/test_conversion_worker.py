@@ -22,7 +22,7 @@ from tests.webhook.conversions import NAME, RULES, a_review, a_widget
 BODY = a_review(*[a_widget(f"w{number}", note="x" * 2000) for number in range(500)])
 DIFFERENT = a_review(a_widget("different"))
 DEADLY = a_review(a_widget(do="die"))
-LONG = 30.0
+LONG = 120.0
 
 
 @asynccontextmanager

@@ -21,9 +21,9 @@ from fairlead.webhook.routes import LARGEST_BODY, Routes
 from fairlead.webhook.server import PortBusy, Served, Terms, serving
 from tests.control.world import Log
 
-SOON = 0.2
+SOON = 0.5
 """Seconds that a client of these servers has where a test waits for it to be cut."""
-LONG = 20.0
+LONG = 60.0
 """Seconds after which a test has failed."""
 
 
