@@ -83,6 +83,23 @@ def run(folder: Path, content: str, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout.splitlines()[-1]
 
 
+def test_programs_of_tests_hear_ctrl_c_also_when_the_tests_run_in_the_background(tmp_path: Path) -> None:
+    file = tmp_path / "test_it.py"
+    file.write_text(
+        "import signal, subprocess, sys\n"
+        "def test_it():\n"
+        "    code = 'import signal; signal.raise_signal(signal.SIGINT)'\n"
+        "    ended = subprocess.run([sys.executable, '-c', code], stderr=subprocess.DEVNULL)\n"
+        "    assert ended.returncode == -signal.SIGINT\n"
+    )
+    background = ("sh", "-c", 'trap "" INT; exec "$@"', "sh")
+    command = (*background, sys.executable, "-m", "pytest", "-p", "tests.conftest", str(file))
+
+    done = subprocess.run(command, check=False, cwd=ROOT, text=True, capture_output=True)
+
+    assert done.returncode == 0, done.stdout
+
+
 class Suite:
     """A project of its own, whose tests all run: each file's lines by its name."""
 

@@ -35,7 +35,7 @@ from tests.e2e.webhooks import MUTATING, VALIDATING, answering, install, rule, s
 from tests.e2e.zones import PREFIX, statefulset
 
 LABELLED = {NO_DOWNSCALE: "true"}
-RECENTLY = timedelta(seconds=30)
+RECENTLY = timedelta(minutes=5)
 
 
 @everywhere(controllers=False)
