@@ -7,6 +7,8 @@ BIN := .venv/bin
 export UV_PYTHON_DOWNLOADS := never
 # The machine's own certificate authorities, as pip and Go use them: registries may be behind one of a company's.
 export UV_SYSTEM_CERTS ?= true
+# Of `fairlead up`, for `make run`.
+ARGS ?= --demo zones
 UV = $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 
 help: ## list the commands
@@ -14,8 +16,8 @@ help: ## list the commands
 
 setup: .venv/.ready ## install everything into the checkout; commands are then in .venv/bin
 
-run: setup ## embedded cluster, operator and a zone rollout to look at
-	@$(BIN)/fairlead up --demo zones
+run: .venv/.runs ## embedded cluster, operator and a zone rollout to look at; ARGS="…" are options of `fairlead up`
+	@$(BIN)/fairlead up $(ARGS)
 
 test: setup control-plane prometheus ## every test: pure, simulated, end-to-end on the embedded and the real cluster, lint
 	@$(BIN)/python -m tests
@@ -49,14 +51,35 @@ lock: setup ## renew requirements.lock from pyproject.toml
 	@$(UV) pip compile -q --universal --generate-hashes --no-header --no-emit-index-url --extra dev --extra traces \
 		--upgrade -o requirements.lock pyproject.toml
 
-.venv/.ready: requirements.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "fairlead needs Python 3.11 or newer: run make with PYTHON=/path/to/python3.11" >&2; exit 1; }
-	@command -v uv >/dev/null || test -x .uv/bin/uv || { $(PYTHON) -m venv .uv && .uv/bin/pip install -q uv; }
-	@$(UV) venv -q --allow-existing --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" .venv
-	@$(UV) pip sync -q --python $(BIN)/python --require-hashes requirements.lock
-	@$(UV) pip install -q --python $(BIN)/python --no-deps -e .
+# Two marks: what running needs is there, and everything is. The lock file pins both.
+.venv/.runs: requirements.lock pyproject.toml
+	@echo "Setting up what running needs, in .venv (once, about half a minute):"
+	@$(PREPARE)
+	@echo "  installing fairlead and its libraries"
+	@$(UV) pip install -q --python $(BIN)/python --constraint requirements.lock --compile-bytecode -e .
+	@$(COMPILE)
 	@touch $@
+
+.venv/.ready: requirements.lock pyproject.toml
+	@echo "Setting up everything, tools of tests included, in .venv (once, about a minute):"
+	@$(PREPARE)
+	@echo "  installing all that requirements.lock names"
+	@$(UV) pip sync -q --python $(BIN)/python --require-hashes --compile-bytecode requirements.lock
+	@$(UV) pip install -q --python $(BIN)/python --no-deps -e .
+	@$(COMPILE)
+	@touch .venv/.runs $@
+
+# A virtual environment of a Python that is new enough, and uv to install into it.
+define PREPARE
+$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	{ echo "fairlead needs Python 3.11 or newer: run make with PYTHON=/path/to/python3.11" >&2; exit 1; }; \
+command -v uv >/dev/null || test -x .uv/bin/uv || \
+	{ echo "  fetching uv, which installs packages" && $(PYTHON) -m venv .uv && .uv/bin/pip install -q uv || exit 1; }; \
+$(UV) venv -q --allow-existing --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" .venv
+endef
+
+# Python would compile them at the first start, and at every start where it must not write.
+COMPILE = $(BIN)/python -m compileall -q fairlead
 
 clean: ## remove what set-up put into the checkout
 	rm -rf .venv .uv .mypy_cache .ruff_cache .hypothesis
