@@ -26,6 +26,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("crds", "print the kinds that a part brings"),
     ("hash", "print the rollout hash of environments in files"),
     ("uninstall", "remove the operator from a namespace, webhooks first"),
+    ("completion", "print a script that completes commands and options in a shell"),
     ("version", "print the version"),
     ("help", "explain a command, or `exit-codes`"),
 )
@@ -93,18 +94,24 @@ def _dispatch(words: list[str]) -> int:
             raise UsageError(f"unknown option {name} before the command: write it after, as in `fairlead get {name}`")
         case _ if name not in dict(COMMANDS):
             raise UsageError(f'unknown command "{name}"{_meant(name)}; `fairlead --help` lists the commands')
-    command = _command(name)
-    return command.run(_parsed(_parser(name, command), rest))
+    return _command(name).run(_parsed(parser_of(name), rest))
 
 
 def _command(name: str) -> Command:
     return cast("Command", import_module(f"fairlead.cli.{name}"))
 
 
-def _parser(name: str, command: Command) -> Parser:
-    parser = Parser(prog=f"fairlead {name}", description=_sentence(dict(COMMANDS)[name]), allow_abbrev=False)
-    command.add_arguments(parser)
+def parser_of(name: str) -> Parser:
+    """The options and arguments of a command."""
+    parser = Parser(prog=f"{program()} {name}", description=_sentence(dict(COMMANDS)[name]), allow_abbrev=False)
+    _command(name).add_arguments(parser)
     return parser
+
+
+def program() -> str:
+    """What is typed to start it: kubectl finds a program by this name and calls it when somebody says `fairlead`."""
+    name = sys.argv[0].replace("\\", "/").rpartition("/")[2]
+    return "kubectl fairlead" if name.removesuffix(".exe") == "kubectl-fairlead" else "fairlead"
 
 
 def _parsed(parser: Parser, words: list[str]) -> argparse.Namespace:
@@ -117,17 +124,17 @@ def _parsed(parser: Parser, words: list[str]) -> argparse.Namespace:
 
 def overview() -> str:
     """What `fairlead --help` prints."""
-    lines = [f"  {name:<10}{summary}" for name, summary in COMMANDS]
+    lines, typed = [f"  {name:<11}{summary}" for name, summary in COMMANDS], program()
     return "\n".join(
         [
-            "usage: fairlead COMMAND [options]",
+            f"usage: {typed} COMMAND [options]",
             "",
             "One Kubernetes operator for every rollout that must not go wrong.",
             "",
             "commands:",
             *lines,
             "",
-            "`fairlead COMMAND --help` lists the options of a command, `fairlead help exit-codes` the exit codes.",
+            f"`{typed} COMMAND --help` lists the options of a command, `{typed} help exit-codes` the exit codes.",
         ]
     )
 
@@ -139,9 +146,9 @@ def _help(words: list[str]) -> int:
         case ["exit-codes"]:
             print(f"Exit codes of fairlead:\n{exits.table()}")
         case ["version" | "help" as name]:
-            print(f"usage: fairlead {name}\n\n{_sentence(dict(COMMANDS)[name])}")
+            print(f"usage: {program()} {name}\n\n{_sentence(dict(COMMANDS)[name])}")
         case [name] if name in dict(COMMANDS):
-            print(_parser(name, _command(name)).format_help(), end="")
+            print(parser_of(name).format_help(), end="")
         case [name, *_]:
             raise UsageError(f'no help on "{name}"{_meant(name)}; `fairlead --help` lists the commands')
     return exits.OK

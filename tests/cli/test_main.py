@@ -19,7 +19,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == exits.OK
 
     text = capsys.readouterr().out
-    assert all(f"  {name:<10}{summary}\n" in text for name, summary in COMMANDS)
+    assert all(f"  {name:<11}{summary}\n" in text for name, summary in COMMANDS)
 
 
 @pytest.mark.parametrize("words", [[], ["-h"], ["help"]])
@@ -120,3 +120,31 @@ def test_a_reader_that_left_is_no_error() -> None:
     done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True)
 
     assert done.stderr == "0\n"
+
+
+def test_it_runs_as_a_module() -> None:
+    command = [sys.executable, "-m", "fairlead", "version"]
+
+    assert subprocess.run(command, check=True, text=True, capture_output=True).stdout == f"fairlead {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("started_as", "typed"),
+    [
+        ("/usr/bin/kubectl-fairlead", "kubectl fairlead"),
+        ("C:\\bin\\kubectl-fairlead.exe", "kubectl fairlead"),
+        ("/usr/bin/fairlead", "fairlead"),
+        ("/lib/fairlead/__main__.py", "fairlead"),
+    ],
+)
+def test_help_says_what_was_typed(
+    started_as: str, typed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [started_as])
+
+    main(["--help"])
+    main(["get", "--colour"])
+
+    said = capsys.readouterr()
+    assert said.out.startswith(f"usage: {typed} COMMAND")
+    assert f"`{typed} get --help` lists the options" in said.err
