@@ -131,8 +131,8 @@ class Good(Struct, frozen=True):
     value: bytes = b""
     version: str = ""
     """Of a record."""
-    sealed: Mapping[str, Sealed] = {}
-    """What a Secret holds, by key."""
+    sealed: tuple[tuple[str, Sealed], ...] = ()
+    """What a Secret holds, each with its key."""
 
 
 class Bad(Struct, frozen=True):

@@ -167,7 +167,7 @@ async def _put(question: Ask, outside: Outside, client: Client) -> Answer:
             _refuse_secrets(ref.resource)
             return Good((await client.call(request.get(ref, subresource))).body)
         case ReadSecret(ref):
-            return Good(sealed=(await entries_of(ref, client)).sealed)
+            return Good(sealed=tuple((await entries_of(ref, client)).sealed.items()))
         case Listing(resource, namespace, labels):
             _refuse_secrets(resource)
             listed = await client.list(resource, Raw, namespace=namespace, labels=labels)

@@ -95,7 +95,7 @@ def test_what_is_unshown_is_shown_by_its_name() -> None:
 def test_answers_with_secrets_can_be_shown_and_recorded() -> None:
     question = Ask(ReadSecret(Ref(SECRETS, "ns", "backend")))
 
-    answers = Answers({question: Good(sealed={"password": seal(SECRET)})})
+    answers = Answers({question: Good(sealed=(("password", seal(SECRET)),))})
 
     assert "sesame" not in repr(answers)
     assert PREFIX in repr(answers)

@@ -38,7 +38,7 @@ def test_what_a_secret_holds_comes_sealed() -> None:
 
     answer = answered(Ask(ReadSecret(SECRET)), body)
 
-    assert answer == Good(sealed={"password": seal(b"sesame"), "empty": seal(b""), "raw": seal(b"\xff")})
+    assert answer == Good(sealed=(("password", seal(b"sesame")), ("empty", seal(b"")), ("raw", seal(b"\xff"))))
     assert "sesame" not in repr(answer)
     assert data["password"] not in repr(answer)
 

@@ -167,7 +167,7 @@ def license_of(seen: Snapshot) -> Licence | Hold | Need:
         if answer.kind == "absent":
             return _failed(seen, Reason.SECRET_MISSING, "backendSecretName names no Secret in the namespace", about)
         return _failed(seen, Reason.READ_FAILED, answer.text or answer.kind, about)
-    key = answer.sealed.get(LICENSE_KEY)
+    key = dict(answer.sealed).get(LICENSE_KEY)
     if key is None:
         if at_least(seen.environment.wish.environmentd_image_ref, LICENSED_FROM):
             detail = f"it has no {LICENSE_KEY}, which images from v{LICENSED_FROM} on need"

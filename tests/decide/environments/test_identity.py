@@ -171,7 +171,7 @@ def test_a_license_key_that_is_not_valid_is_an_error(key: str) -> None:
 @pytest.mark.parametrize("held", [{}, {"license_key": b""}, {"license_key": b"\xff\xfe"}, {"license_key": b"a.b.c"}])
 def test_what_a_secret_holds_may_be_anything(held: dict[str, bytes]) -> None:
     seen = begun().seen()
-    answer = Good(sealed={key: seal(value) for key, value in held.items()})
+    answer = Good(sealed=tuple((key, seal(value)) for key, value in held.items()))
 
     outcome = decide(structs.replace(seen, answers=_answers(secret_question(seen), answer)), NOW)
 

@@ -326,7 +326,7 @@ class World:
             case ReadSecret():
                 if self.secret is None:
                     return Bad("absent", "not found", 404)
-                return Good(sealed={key: seal(value.encode()) for key, value in self.secret.items()})
+                return Good(sealed=tuple((key, seal(value.encode())) for key, value in self.secret.items()))
             case Read(ref):
                 thing = self.things.get(structs.replace(ref, uid=""))
                 return Bad("absent", "not found", 404) if thing is None else Good(msgspec.json.encode(thing.tree))
