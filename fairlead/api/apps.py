@@ -45,6 +45,8 @@ class StatefulSetSpec(Struct, frozen=True, rename="camel"):
     ordinals: Ordinals = Ordinals()
     min_ready_seconds: int = 0
     """How long a pod must have been ready before it counts as available."""
+    pod_management_policy: str = "OrderedReady"
+    """With this one a pod is made only when those before it are ready; with `Parallel` all are made at once."""
     service_name: str = ""
     """The Service that gives its pods their names in DNS."""
 

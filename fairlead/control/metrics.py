@@ -17,6 +17,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from fairlead.control.blocked import Blocked
 from fairlead.control.environment_metrics import EnvironmentMetrics
 from fairlead.control.part import Key
 from fairlead.control.progress import HEALTH, Progress
@@ -30,6 +31,8 @@ from fairlead.webhook.server import Served
 
 REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100)
 PASS_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+ZONES = "zones"
+"""The part whose groups have series of the contract."""
 SIZE_BUCKETS = tuple(float(4**power) for power in range(1, 16))
 
 _PATH = re.compile(
@@ -208,6 +211,8 @@ class Metrics:
         self._now = now
         self.progress = Progress()
         registry.register(self.progress)
+        self.blocked = Blocked()
+        registry.register(self.blocked)
         self._request_labels = _Words()
         self._routes = _Words()
 
@@ -326,6 +331,7 @@ class GroupSeries:
     def vanished(self, key: Key) -> None:
         """The group has no StatefulSet any more."""
         self._metrics.progress.vanished(key)
+        self._metrics.blocked.vanished(ZONES, key)
         self._failing.discard(key)
         if key.name in self._namespaces:
             self._namespaces[key.name].discard(key.namespace)

@@ -15,7 +15,7 @@ from fairlead.api.meta import Resource
 from fairlead.api.zones import GROUP_LABEL, MIN_TIME, Settings
 from fairlead.control.configured import BUDGETS, CHECKS, Configured
 from fairlead.control.gather import zones as gathering
-from fairlead.control.metrics import GroupSeries, Metrics
+from fairlead.control.metrics import ZONES, GroupSeries, Metrics
 from fairlead.control.part import Key, Part, Saying, Wake
 from fairlead.control.progress import standings_of
 from fairlead.control.reviews import Caches, endpoints
@@ -97,11 +97,12 @@ def zones(
         budgets, checks = each.budgets.of(key.namespace), each.checks.of(key.namespace)
         return gathering.snapshot(key, each.zones.store, each.pods.store, settings, answers, {}, budgets, checks)
 
-    def observe(key: Key, seen: Snapshot, _: Decision, now: datetime) -> None:
+    def observe(key: Key, seen: Snapshot, decision: Decision, now: datetime) -> None:
         metrics.progress.passed(key, standings_of(seen, now))
+        metrics.blocked.passed(ZONES, key, decision.verdict.reason)
 
     return Part(
-        name="zones",
+        name=ZONES,
         informers=tuple(_any(one) for each in watched.values() for one in (each.zones, each.pods)),
         subscribe=subscribe,
         watched=informers_of,
@@ -143,8 +144,7 @@ def _any(informer: Informer[StatefulSet] | Informer[Pod]) -> Informer[Named]:
 
 def _say(seen: Snapshot, decision: Decision, now: datetime) -> tuple[Saying, ...]:
     reason, group = decision.verdict.reason, group_of(seen, now)
-    details = decision.verdict.details if isinstance(decision.verdict, Hold) else ()
-    held = waits_of(group, reason, details) if isinstance(decision.verdict, Hold) else ()
+    held = waits_of(group, decision.verdict) if isinstance(decision.verdict, Hold) else ()
     waits = "; ".join(wait.text for wait in held)
     keys = {"reason": reason.word, "waiting_for": waits} if waits else {"reason": reason.word}
     words = REASONS[reason]

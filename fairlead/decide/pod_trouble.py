@@ -86,7 +86,7 @@ class PodTrouble(Struct, frozen=True):
                 return f"its phase is {reason}"
             case "NotReady", container:
                 return f"container {container} is not ready"
-        return f"container {self.container} is in {self.reason}"
+        return f"container {self.container} {'is in' if self.reason in AT_ONCE else 'waits with'} {self.reason}"
 
     @property
     def text(self) -> str:
@@ -165,9 +165,9 @@ def _waits(pod: Pod, containers: tuple[ContainerStatus, ...]) -> tuple[Container
             reason = container.state.waiting.reason or NOT_READY
             return container, reason, _brief(container.state.waiting.message)
     for container in containers:
-        if not container.ready:
+        if not container.ready or (container.state.running is None and container in pod.status.container_statuses):
             return container, NOT_READY, _ending(container)
-    return None, pod.status.phase or "Unknown", ""
+    return None, pod.status.phase or "unknown", ""
 
 
 def _detail(pod: Pod, container: ContainerStatus, reason: str) -> str:

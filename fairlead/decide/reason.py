@@ -26,6 +26,8 @@ class Reason(Enum):
     POD_MISSING = "PodMissing", Kind.WAITING, "the StatefulSet controller creates the pod"
     PODS_NOT_READY = "PodsNotReady", Kind.WAITING, "the pod becomes ready"
     POD_UNRIPE = "PodUnripe", Kind.WAITING, "the pod has been ready for minReadySeconds"
+    POD_STUCK = "PodStuck", Kind.BLOCKED, "the pod becomes ready, or the pod template changes"
+    ZONES_NOT_READY = "ZonesNotReady", Kind.WAITING, "all but one of these zones are ready"
     STATUS_STALE = "StatusStale", Kind.WAITING, "the StatefulSet controller observes the newest generation"
     CACHE_BEHIND = "CacheBehind", Kind.WAITING, "the watch delivers the newest version of the object"
     ZONE_LEAVING = "ZoneLeaving", Kind.WAITING, "the StatefulSet is gone"
@@ -39,6 +41,7 @@ class Reason(Enum):
     HEALTH_CHECK_WARNING = "HealthCheckWarning", Kind.HELD, "the health check passes"
     HEALTH_CHECK_UNUSABLE = "HealthCheckUnusable", Kind.HELD, "the annotation names a valid RolloutHealthCheck for it"
     SOAK_IGNORED = "SoakIgnored", Kind.HELD, "the annotation is corrected or removed"
+    DEADLINE_IGNORED = "DeadlineIgnored", Kind.HELD, "the annotation is corrected or removed"
     ROTATION_IGNORED = "RotationIgnored", Kind.HELD, "the label is taken out of the pod template"
     BUDGET_USED = "BudgetUsed", Kind.WAITING, "a pod of the zone becomes ready"
     DISRUPTION_BUDGET = "DisruptionBudget", Kind.WAITING, "enough pods in the scope of the disruption budget are ready"
@@ -102,6 +105,11 @@ class Reason(Enum):
         self.word = word
         self.kind = kind
         self.clears = clears
+
+    @property
+    def blocks(self) -> bool:
+        """Whether nothing goes on until somebody acts."""
+        return self.kind in (Kind.BLOCKED, Kind.INVALID, Kind.FAILED)
 
     @property
     def fails(self) -> bool:

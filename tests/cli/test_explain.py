@@ -11,10 +11,12 @@ import yaml
 
 from fairlead.cli import exits
 from fairlead.cli.main import main
+from fairlead.decide.progress_deadline import PROGRESS_DEADLINE
 from tests.builders import a_zone, pods_of
 from tests.cli.worlds import Object, World, served
 
-A, B = a_zone("a", current="new"), a_zone("b", ready=2)
+PATIENT = {PROGRESS_DEADLINE: "100000h"}
+A, B = a_zone("a", current="new"), a_zone("b", ready=2, annotations=PATIENT)
 
 
 def rolling() -> World:

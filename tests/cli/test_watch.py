@@ -21,6 +21,7 @@ from fairlead.cli.connect import Cluster
 from fairlead.cli.following import BURST
 from fairlead.cli.main import main
 from fairlead.cli.watch import End, Wanted, within
+from fairlead.decide.progress_deadline import PROGRESS_DEADLINE
 from fairlead.kube.client import Client
 from fairlead.kube.errors import Unauthorized
 from fairlead.sim.time import run
@@ -28,7 +29,8 @@ from tests.builders import a_zone, pods_of
 from tests.cli.notes import Notes
 from tests.cli.worlds import Object, Served, World, served
 
-OLD, HALF, NEW = a_zone("a"), a_zone("a", ready=2), a_zone("a", current="new")
+PATIENT = {PROGRESS_DEADLINE: "100000h"}
+OLD, HALF, NEW = a_zone("a"), a_zone("a", ready=2, annotations=PATIENT), a_zone("a", current="new")
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ ")
 
 

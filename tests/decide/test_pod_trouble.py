@@ -158,7 +158,7 @@ def test_a_pod_without_a_node_counts_from_its_creation_and_says_what_the_schedul
 
 def test_a_pod_that_nobody_has_looked_at_counts_by_its_phase() -> None:
     assert trouble(a_pod(not_ready_for=None, phase="Pending", age=MINUTE)).text == "its phase is Pending"
-    assert trouble(a_pod(not_ready_for=None, phase="", age=MINUTE)).text == "its phase is Unknown"
+    assert trouble(a_pod(not_ready_for=None, phase="", age=MINUTE)).text == "its phase is unknown"
 
 
 def test_a_pod_without_any_date_never_gets_past_its_deadline() -> None:

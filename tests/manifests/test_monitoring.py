@@ -31,6 +31,7 @@ EXPECTED = {
     "rollout_operator_health_check_misconfigured": None,
     "rollout_operator_health_check_query_duration_seconds": None,
     "rollout_operator_health_check_configurations_observed": None,
+    "fairlead_rollout_blocked": ("part", "namespace", "rollout", "reason"),
     "fairlead_certificate_not_after_timestamp_seconds": ("server",),
 }
 """Metrics that functions of the operator register themselves: names and labels of the contract, None where it has

@@ -15,13 +15,14 @@ from fairlead.api.ordinals import natural_key, ordinal_of
 from fairlead.decide.act import Delete, Does, Patch, Replace
 from fairlead.decide.decision import Aside, Decision, Hold, Move, Verdict
 from fairlead.decide.pod_readiness import is_ready, is_terminating
+from fairlead.decide.pod_trouble import restarts_of
 from fairlead.decide.reason import Kind, Reason
 from fairlead.decide.zones.course import Course, course_of
 from fairlead.decide.zones.groups import Group, Zone, group_of
-from fairlead.decide.zones.health import is_stuck
 from fairlead.decide.zones.roll import Done, Finish, Terminate, Wait, step_of
 from fairlead.decide.zones.scaling import SCALE
 from fairlead.decide.zones.seen import Snapshot
+from fairlead.decide.zones.stuck import troubles_of
 from fairlead.decide.zones.waits import Waiting, ahead, held_exactly, paused, pods_of, waits_of, zone_waits
 
 PART = "zones"
@@ -29,10 +30,12 @@ ROLL = "roll"
 OF_ROLLING = (
     Reason.HEALTH_CHECK_WARNING,
     Reason.HEALTH_CHECK_UNUSABLE,
+    Reason.DEADLINE_IGNORED,
     Reason.ROTATION_IGNORED,
     Reason.SOAK_IGNORED,
 )
 """Asides that are not about scaling."""
+SEVERITY = (*(kind.value for kind in (Kind.BLOCKED, Kind.INVALID, Kind.FAILED)), Kind.HELD.value, Kind.WAITING.value)
 NO_ORDINAL = -1
 """Of a pod whose name is not `<zone>-<ordinal>`."""
 
@@ -43,7 +46,7 @@ def explain(seen: Snapshot, decision: Decision, now: datetime) -> Explain:
     course = course_of(group)
     verdict = decision.verdict
     lanes = tuple(lane_of(zone, group, course, decision) for zone in group.zones)
-    waits = waits_of(group, verdict.reason, verdict.details) if isinstance(verdict, Hold) else ()
+    waits = waits_of(group, verdict) if isinstance(verdict, Hold) else ()
     return Explain(
         part=PART,
         namespace=seen.namespace,
@@ -55,13 +58,20 @@ def explain(seen: Snapshot, decision: Decision, now: datetime) -> Explain:
             unit="pods",
             lanes=lanes,
         ),
-        next=tuple(coming(course, verdict)),
-        blocked_by=(
-            *(block_of(wait, decision.rule, seen) for wait in waits),
-            *(block_beside(aside, seen) for aside in decision.asides),
+        next=() if verdict.reason.blocks else tuple(coming(course, verdict)),
+        blocked_by=worst_first(
+            (
+                *(block_of(wait, decision.rule, seen) for wait in waits),
+                *(block_beside(aside, seen) for aside in decision.asides),
+            )
         ),
         again=verdict.again,
     )
+
+
+def worst_first(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """What needs a person before what somebody wants so, and that before what passes."""
+    return tuple(sorted(blocks, key=lambda block: SEVERITY.index(block.kind)))
 
 
 def wait_key(block: Block) -> str:
@@ -83,6 +93,8 @@ def block_of(wait: Waiting, rule: str, seen: Snapshot) -> Block:
         clears=reason.clears,
         since=wait.since or seen.since.get(_key(reason.word, wait.object)),
         since_exact=wait.since is not None,
+        kind=reason.kind.value,
+        advice=wait.advice,
     )
 
 
@@ -90,11 +102,12 @@ def block_beside(aside: Aside, seen: Snapshot) -> Block:
     """What is said beside the verdict, whatever that is about; most of it is about scaling."""
     reason, about = aside.reason, str(aside.about)
     since = seen.since.get(_key(reason.word, about))
-    return Block(ROLL if reason in OF_ROLLING else SCALE, reason.word, about, aside.text, reason.clears, since)
+    rule = ROLL if reason in OF_ROLLING else SCALE
+    return Block(rule, reason.word, about, aside.text, reason.clears, since, kind=reason.kind.value)
 
 
 def lane_of(zone: Zone, group: Group, course: Course, decision: Decision) -> Lane:
-    cells = tuple(cells_of(zone))
+    cells = tuple(cells_of(zone, group.at))
     status = zone.statefulset.status
     return Lane(
         name=zone.name,
@@ -105,35 +118,39 @@ def lane_of(zone: Zone, group: Group, course: Course, decision: Decision) -> Lan
         to_revision=status.update_revision,
         budget=zone.budget.limit,
         cells=cells,
-        waits=(
-            *(block_of(wait, decision.rule, group.seen) for wait in lane_waits(zone, group, course)),
-            *(block_beside(aside, group.seen) for aside in decision.asides if aside.about == zone.ref),
+        waits=worst_first(
+            (
+                *(block_of(wait, decision.rule, group.seen) for wait in lane_waits(zone, group, course)),
+                *(block_beside(aside, group.seen) for aside in decision.asides if aside.about == zone.ref),
+            )
         ),
     )
 
 
-def cells_of(zone: Zone) -> Iterator[Cell]:
+def cells_of(zone: Zone, now: datetime) -> Iterator[Cell]:
     """One per pod that exists or should, lowest ordinal first."""
     pods: dict[str, Pod | None] = dict.fromkeys(zone.missing_names)
     pods |= {pod.metadata.name: pod for pod in zone.pods}
     outdated = {pod.metadata.uid for pod in zone.outdated}
     unripe = {pod.metadata.uid for pod in zone.unripe}
+    stuck = {pod.metadata.uid for pod, trouble in troubles_of(zone, now) if trouble.is_past}
     for name in sorted(pods, key=natural_key):
         pod, ordinal = pods[name], ordinal_of(name, zone.name)
         yield Cell(
             name=name,
             ordinal=NO_ORDINAL if ordinal is None else ordinal,
-            state="missing" if pod is None else state_of(pod, unripe),
+            state="missing" if pod is None else state_of(pod, unripe, stuck),
             revision="none" if pod is None else "old" if pod.metadata.uid in outdated else "new",
+            restarts=0 if pod is None else restarts_of(pod),
         )
 
 
-def state_of(pod: Pod, unripe: set[str]) -> str:
+def state_of(pod: Pod, unripe: set[str], stuck: set[str]) -> str:
     if is_terminating(pod):
         return "terminating"
     if is_ready(pod):
         return "notReady" if pod.metadata.uid in unripe else "ready"
-    return "stuck" if is_stuck(pod) else "notReady"
+    return "stuck" if pod.metadata.uid in stuck else "notReady"
 
 
 def revision_of(pod: Pod) -> str:
@@ -146,7 +163,7 @@ def lane_waits(zone: Zone, group: Group, course: Course) -> Iterator[Waiting]:
         if not zone.is_current:
             yield paused(zone)
         if not zone.is_ready:
-            yield from pods_of(zone)
+            yield from pods_of(zone, group)
         return
     match step_of(zone):
         case Wait(reason):
@@ -154,7 +171,7 @@ def lane_waits(zone: Zone, group: Group, course: Course) -> Iterator[Waiting]:
         case Finish() | Done():
             return
         case Terminate() if not zone.is_ready:
-            yield from pods_of(zone)
+            yield from pods_of(zone, group)
     held = [start for start in course.held if start.zone is zone]
     yield from map(held_exactly, held)
     if course.active is not None and course.active is not zone and not held:
@@ -167,6 +184,8 @@ def phase_of(zone: Zone, course: Course, verdict: Verdict) -> str:
         return "Paused"
     if zone.is_stale or zone.is_leaving or not zone.knows_revisions:
         return "Waiting"
+    if verdict.reason is Reason.POD_STUCK and not zone.is_ready:
+        return "Blocked"
     if zone.outdated:
         return phase_of_outdated(zone, course, verdict)
     if not zone.is_ready:

@@ -88,6 +88,12 @@ class Zone(Struct, frozen=True):
         return observed is not None and observed < self.statefulset.metadata.generation
 
     @property
+    def was_observed(self) -> bool:
+        """Whether the StatefulSet controller has ever looked at it; it has not when it was just created."""
+        status = self.statefulset.status
+        return bool(status.observed_generation or status.replicas or status.current_revision or status.update_revision)
+
+    @property
     def is_leaving(self) -> bool:
         """The StatefulSet is being deleted: its controller makes no pods for it any more."""
         return self.statefulset.metadata.deletion_timestamp is not None

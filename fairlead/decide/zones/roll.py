@@ -45,7 +45,7 @@ def step_of(zone: Zone) -> Step:
     if zone.is_stale:
         return Wait(Reason.STATUS_STALE)
     if not zone.knows_revisions:
-        return Wait(Reason.REVISION_UNKNOWN)
+        return Wait(Reason.REVISION_UNKNOWN if zone.was_observed else Reason.STATUS_STALE)
     if zone.outdated:
         pods = batch_of(zone)
         return Terminate(pods) if pods else Wait(spent(zone))

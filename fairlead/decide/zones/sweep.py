@@ -25,6 +25,7 @@ from fairlead.decide.zones.records import recorded
 from fairlead.decide.zones.roll import Terminate, Wait
 from fairlead.decide.zones.scaling import SCALE, Scaling, scaling_of
 from fairlead.decide.zones.seen import Snapshot
+from fairlead.decide.zones.stuck import is_on_its_way, judged
 from fairlead.decide.zones.tells import tells_of, told_beside
 from fairlead.decide.zones.waits import MOST_WAITS
 from fairlead.decide.zones.wishes import ignored, warned
@@ -39,8 +40,13 @@ def strategy(group: Group, now: datetime) -> Verdict | None:
 
 
 def blocked(group: Group, now: datetime) -> Verdict | None:
-    """P4: with two zones not ready, any deletion could cost the last healthy copy of something."""
-    return Hold(Reason.TWO_ZONES_NOT_READY) if len(group.not_ready) > 1 else None
+    """P4: with two zones not ready, any deletion could cost the last healthy copy of something.
+
+    When there is nothing to roll, as in a group that was just created, nothing is blocked by that.
+    """
+    if len(group.not_ready) <= 1:
+        return None
+    return Hold(Reason.TWO_ZONES_NOT_READY if any(map(is_on_its_way, group.zones)) else Reason.ZONES_NOT_READY)
 
 
 def roll(group: Group, now: datetime) -> Verdict | Need | Anew | None:
@@ -142,6 +148,7 @@ def decide(seen: Snapshot, now: datetime) -> Decision | Need | Anew:
 
 def decided(rule: str, verdict: Verdict, group: Group, scaling: Scaling) -> Decision:
     """The verdict together with all that is to be said beside it, looked at again when the first of them wants it."""
+    verdict = judged(verdict, group)
     ripening = (zone.ripens_at for zone in group.zones if zone.unripe)
     looks = [moment for moment in (verdict.again, scaling.again, *ripening) if moment is not None]
     if looks:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairlead.decide.act import Tell
 from fairlead.decide.decision import Aside, Hold, Verdict
+from fairlead.decide.reason import Reason
 from fairlead.decide.zones.groups import Group
 from fairlead.decide.zones.waits import waits_of
 from fairlead.decide.zones.words import INVALID_BUDGET, REASONS
@@ -24,8 +25,10 @@ def told_beside(asides: tuple[Aside, ...]) -> tuple[Tell, ...]:
 def warnings_of(group: Group, verdict: Verdict) -> tuple[Tell, ...]:
     if not isinstance(verdict, Hold) or not (event := REASONS[verdict.reason].event):
         return ()
-    waits = waits_of(group, verdict.reason, verdict.details)
-    return tuple(Tell(wait.zone.ref, True, event, wait.text) for wait in waits if wait.reason is verdict.reason)
+    waits = [wait for wait in waits_of(group, verdict) if wait.reason is verdict.reason]
+    if verdict.reason is Reason.TWO_ZONES_NOT_READY:  # one wait, told about each of the zones
+        return tuple(Tell(zone.ref, True, event, wait.told) for wait in waits for zone in group.not_ready)
+    return tuple(Tell(wait.zone.ref, True, event, wait.told) for wait in waits)
 
 
 def unusable_annotations(group: Group) -> tuple[Tell, ...]:

@@ -11,13 +11,17 @@ from fairlead.api.core import Pod
 from fairlead.api.ordinals import natural_key
 from fairlead.api.times import format_rfc3339
 from fairlead.decide.ask import Bad
-from fairlead.decide.pod_readiness import is_ready, is_terminating
+from fairlead.decide.decision import Hold
+from fairlead.decide.pod_readiness import is_terminating
+from fairlead.decide.pod_trouble import PodTrouble
 from fairlead.decide.reason import Reason
 from fairlead.decide.zones.course import course_of
 from fairlead.decide.zones.groups import ON_DELETE, Group, Zone
-from fairlead.decide.zones.health import available_at, counted_ready, ready_since, waiting_for
+from fairlead.decide.zones.health import available_at, counted_ready, ready_since
 from fairlead.decide.zones.live import question
+from fairlead.decide.zones.roll import Wait
 from fairlead.decide.zones.starting import Start
+from fairlead.decide.zones.stuck import advice_for, deadlock, troubles_of
 from fairlead.decide.zones.words import REASONS
 
 MOST_WAITS = 10
@@ -31,20 +35,31 @@ class Waiting(Struct, frozen=True):
     text: str
     since: datetime | None = None
     """From a fact of the cluster; None when no fact dates the wait."""
+    cause: str = ""
+    """The text without what differs from look to look; empty where nothing does."""
+    advice: tuple[str, ...] = ()
+    """What a person can do now."""
+
+    @property
+    def told(self) -> str:
+        """In words that stay the same while the wait does."""
+        return self.cause or self.text
 
 
-def waits_of(group: Group, reason: Reason, details: tuple[tuple[str, str], ...] = ()) -> tuple[Waiting, ...]:
-    """Why a group that holds for this reason does so: the zones that the rule names, then the pods behind it.
+def waits_of(group: Group, hold: Hold) -> tuple[Waiting, ...]:
+    """Why the group holds: what needs a person first, then the zones that the rule names, then the pods behind it."""
+    return tuple(sorted(_waits_of(group, hold.reason, hold.details), key=lambda wait: not wait.reason.blocks))
 
-    `details` are those of the Hold.
-    """
+
+def _waits_of(group: Group, reason: Reason, details: tuple[tuple[str, str], ...]) -> tuple[Waiting, ...]:
     match reason:
         case Reason.WRONG_STRATEGY:
             return tuple(wrong_strategies(group))
-        case Reason.TWO_ZONES_NOT_READY:
-            zones = group.not_ready
-            pods = [wait for zone in zones for wait in pods_of(zone)]
-            return (*(one_of_several(zone, zones) for zone in zones), *pods)
+        case Reason.TWO_ZONES_NOT_READY | Reason.ZONES_NOT_READY:
+            return several(group, reason), *(wait for zone in group.not_ready for wait in pods_of(zone, group))
+        case Reason.POD_STUCK:
+            pods = (wait for zone in group.not_ready for wait in pods_of(zone, group))
+            return *pods, *behind_stuck(group, details)
         case Reason.PAUSED:
             return tuple(paused(zone) for zone in group.zones if zone.is_paused and not zone.is_current)
         case Reason.READ_FAILED | Reason.CACHE_BEHIND:
@@ -59,6 +74,17 @@ def waits_of(group: Group, reason: Reason, details: tuple[tuple[str, str], ...] 
     return () if zone is None else zone_waits(zone, reason, group)
 
 
+def behind_stuck(group: Group, details: tuple[tuple[str, str], ...]) -> Iterator[Waiting]:
+    """What would have been waited for, if its pods could be waited for."""
+    course = course_of(group)
+    if course.active is None:
+        return
+    if course.step == Wait(Reason.BUDGET_USED):
+        yield spent(course.active, group)
+    for detail in details:
+        yield told(course.active, Reason.DISRUPTION_BUDGET, *detail)
+
+
 def told(zone: Zone, reason: Reason, object_: str, detail: str) -> Waiting:
     """What the rule itself found out about an object."""
     text = REASONS[reason].text.format(object=object_.partition("/")[2], detail=detail)
@@ -69,42 +95,47 @@ def zone_waits(zone: Zone, reason: Reason, group: Group) -> tuple[Waiting, ...]:
     """Why one zone does not go on."""
     match reason:
         case Reason.OTHER_ZONE_NOT_READY:
-            return holding(zone, group), *pods_of(zone)
+            return holding(zone, group), *pods_of(zone, group)
         case Reason.BUDGET_USED:
-            return spent(zone), *pods_of(zone)
+            return spent(zone, group), *pods_of(zone, group)
         case Reason.POD_TERMINATING | Reason.POD_MISSING | Reason.PODS_NOT_READY | Reason.POD_UNRIPE:
-            return tuple(pods_of(zone))
+            return tuple(pods_of(zone, group))
         case Reason.STATUS_STALE:
             observed, newest = zone.statefulset.status.observed_generation, zone.statefulset.metadata.generation
-            return (about(zone, reason, detail=observed, count=newest),)
+            return (about(zone, reason, detail=observed or 0, count=newest),)
         case _:
             return (about(zone, reason),)
 
 
-def pods_of(zone: Zone) -> Iterator[Waiting]:
-    """The pods a zone waits for, in natural order, the first MOST_WAITS of them by name.
+def pods_of(zone: Zone, group: Group) -> Iterator[Waiting]:
+    """The pods a zone waits for, the stuck ones first, in natural order, the first MOST_WAITS of them by name.
 
     Where no pod shows why the zone is not ready, what its status counts.
     """
-    out = [pod_wait(zone, pod) for pod in zone.pods if not is_ready(pod)]
+    out = [pod_wait(pod, trouble, zone, group) for pod, trouble in troubles_of(zone, group.at)]
     out += [unripe(zone, pod) for pod in zone.unripe]
     out += [
         Waiting(zone, Reason.POD_MISSING, f"pod/{name}", REASONS[Reason.POD_MISSING].text.format(object=name))
         for name in zone.missing_names
     ]
-    yield from sorted(out, key=lambda wait: natural_key(wait.object))[:MOST_WAITS]
+    yield from sorted(out, key=lambda wait: (not wait.reason.blocks, natural_key(wait.object)))[:MOST_WAITS]
     if (more := zone.unready + zone.missing - MOST_WAITS) > 0 and len(out) >= MOST_WAITS:
-        yield about(zone, Reason.PODS_NOT_READY, detail=f"{more} more of its pods are out")
+        yield about(zone, Reason.PODS_NOT_READY, detail=f"{more} more of its pods are not ready")
     if not out and not zone.is_ready:
         ready = counted_ready(zone.statefulset)
         unnamed = f"its status counts {ready} ready of {zone.expected}, {len(zone.pods)} pods exist"
         yield about(zone, Reason.PODS_NOT_READY, detail=unnamed)
 
 
-def pod_wait(zone: Zone, pod: Pod) -> Waiting:
+def pod_wait(pod: Pod, trouble: PodTrouble, zone: Zone, group: Group) -> Waiting:
     name = pod.metadata.name
+    if trouble.is_past:
+        words = REASONS[Reason.POD_STUCK].text
+        text, cause = (words.format(object=name, detail=detail) for detail in (trouble.text, trouble.cause))
+        advice = advice_for(pod, trouble, zone, group)
+        return Waiting(zone, Reason.POD_STUCK, f"pod/{name}", text, trouble.since, cause, advice)
     reason = Reason.POD_TERMINATING if is_terminating(pod) else Reason.PODS_NOT_READY
-    text = REASONS[reason].text.format(object=name, detail=unready_because(pod))
+    text = REASONS[reason].text.format(object=name, detail=trouble.text)
     return Waiting(zone, reason, f"pod/{name}", text, pod_since(pod))
 
 
@@ -127,16 +158,6 @@ def held_exactly(start: Start) -> Waiting:
     """The same with what was measured, which differs from look to look."""
     wait = held_back(start)
     return structs.replace(wait, text=f"{wait.text} ({start.numbers})") if start.numbers else wait
-
-
-def unready_because(pod: Pod) -> str:
-    """Which part of rule 9 does not hold, in a few words."""
-    if reason := waiting_for(pod):
-        return f"a container waits with {reason}"
-    if pod.status.phase != "Running":
-        return f"its phase is {pod.status.phase or 'unknown'}"
-    names = [container.name for container in pod.status.container_statuses if not container.ready]
-    return f"container {names[0]} is not ready" if names else "a container is not running"
 
 
 def pod_since(pod: Pod) -> datetime | None:
@@ -164,19 +185,21 @@ def wrong_strategies(group: Group) -> Iterator[Waiting]:
             yield about(zone, Reason.WRONG_STRATEGY, detail=strategy or "none")
 
 
-def one_of_several(zone: Zone, zones: tuple[Zone, ...]) -> Waiting:
-    others = " and ".join(other.name for other in zones if other is not zone)
-    detail = f"{others}; with {len(zones)} zones not ready no pod is deleted"
-    return about(zone, Reason.TWO_ZONES_NOT_READY, detail=detail, since=zone_since(zone))
+def several(group: Group, reason: Reason) -> Waiting:
+    """Too many zones are not ready; it is said once for all of them."""
+    zones = group.not_ready
+    since = min((moment for zone in zones if (moment := zone_since(zone, group)) is not None), default=None)
+    wait = about(zones[0], reason, detail=", ".join(zone.name for zone in zones), count=len(zones), since=since)
+    return structs.replace(wait, advice=deadlock(group))
 
 
 def holding(zone: Zone, group: Group) -> Waiting:
     others = ", ".join(other.name for other in group.zones if not other.is_current and not other.is_paused)
-    return about(zone, Reason.OTHER_ZONE_NOT_READY, detail=others, since=zone_since(zone))
+    return about(zone, Reason.OTHER_ZONE_NOT_READY, detail=others, since=zone_since(zone, group))
 
 
-def spent(zone: Zone) -> Waiting:
-    return about(zone, Reason.BUDGET_USED, count=zone.not_ready, limit=zone.budget.limit, since=zone_since(zone))
+def spent(zone: Zone, group: Group) -> Waiting:
+    return about(zone, Reason.BUDGET_USED, count=zone.not_ready, limit=zone.budget.limit, since=zone_since(zone, group))
 
 
 def paused(zone: Zone) -> Waiting:
@@ -197,9 +220,9 @@ def ahead(zone: Zone, active: Zone) -> Waiting:
     return Waiting(zone, Reason.OTHER_ZONE_AHEAD, f"statefulset/{active.name}", text)
 
 
-def zone_since(zone: Zone) -> datetime | None:
+def zone_since(zone: Zone, group: Group) -> datetime | None:
     """Since when the zone has been not ready, as far as its pods tell."""
-    return min((wait.since for wait in pods_of(zone) if wait.since is not None), default=None)
+    return min((wait.since for wait in pods_of(zone, group) if wait.since is not None), default=None)
 
 
 def about(

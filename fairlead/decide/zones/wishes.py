@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from fairlead.api.zones import ROTATE, ZONE_SOAK
 from fairlead.decide.decision import Aside
+from fairlead.decide.progress_deadline import PROGRESS_DEADLINE, deadline_of
 from fairlead.decide.reason import Reason
 from fairlead.decide.zones.course import course_of
 from fairlead.decide.zones.groups import Group, marks_all
@@ -20,6 +21,9 @@ def ignored(group: Group) -> Iterator[Aside]:
         _, problem = soak_of(zone.statefulset)
         if problem:
             yield aside(zone, Reason.SOAK_IGNORED, f"{ZONE_SOAK}: {problem}")
+        _, problem = deadline_of(zone.statefulset.metadata.annotations)
+        if problem:
+            yield aside(zone, Reason.DEADLINE_IGNORED, f"{PROGRESS_DEADLINE}: {problem}")
         if marks_all(zone.statefulset):
             yield aside(zone, Reason.ROTATION_IGNORED, f"label {ROTATE}")
         check = referred(zone, group)

@@ -41,9 +41,11 @@ REASONS: dict[Reason, Words] = {
     Reason.TWO_ZONES_NOT_READY: Words(
         "warn",
         "two or more zones not ready",
-        "{object} is not ready, and neither is {detail}",
+        "{count} zones are not ready ({detail}): no pod is deleted while more than one is",
         BLOCKED,
     ),
+    Reason.ZONES_NOT_READY: Words("warn", "two or more zones not ready", "{count} zones are not ready: {detail}"),
+    Reason.POD_STUCK: Words("warn", "rollout blocked by a pod", "{object} is stuck: {detail}", BLOCKED),
     Reason.OTHER_ZONE_NOT_READY: Words(
         "warn",
         "paused zone not ready",
@@ -89,6 +91,9 @@ REASONS: dict[Reason, Words] = {
         "InvalidAnnotation",
     ),
     Reason.SOAK_IGNORED: Words(
+        "warn", "invalid annotation", "{object} ignores its annotation {detail}", "InvalidAnnotation"
+    ),
+    Reason.DEADLINE_IGNORED: Words(
         "warn", "invalid annotation", "{object} ignores its annotation {detail}", "InvalidAnnotation"
     ),
     Reason.ROTATION_IGNORED: Words(

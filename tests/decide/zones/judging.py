@@ -9,7 +9,8 @@ import msgspec
 from fairlead.api.meta import Ref
 from fairlead.decide.act import Delete, Replace
 from fairlead.decide.ask import Answer, Answers, Ask, Good, Need, Question, Read
-from fairlead.decide.decision import Decision, Move
+from fairlead.decide.decision import Decision, Hold, Move
+from fairlead.decide.reason import Reason
 from fairlead.decide.zones import Snapshot, decide
 from tests.builders import NOW, body_of
 
@@ -25,6 +26,12 @@ def settled(snapshot: Snapshot, now: datetime = NOW) -> Decision:
         outcome = decide(msgspec.structs.replace(snapshot, answers=Answers(answers)), now)
     assert isinstance(outcome, Decision)
     return outcome
+
+
+def waits_for(decision: Decision) -> Reason:
+    """Why the decision holds, whenever it wants to look again."""
+    assert isinstance(decision.verdict, Hold), decision
+    return decision.verdict.reason
 
 
 def deleted(decision: Decision) -> list[str]:

@@ -128,7 +128,10 @@ def test_a_wait_that_no_fact_dates_is_dated_by_who_saw_it_first() -> None:
 
 
 REASONS_OF_PODS = {
-    "its image": (a_pod(a_zone(), 0, "new", containers=(waiting("ErrImagePull"),)), "ErrImagePull"),
+    "its image": (
+        a_pod(a_zone(), 0, "new", containers=(waiting("ErrImagePull"),)),
+        "is in ImagePullBackOff",
+    ),
     "its phase": (a_pod(a_zone(), 0, "new", phase="Pending"), "phase is Pending"),
     "an unknown phase": (a_pod(a_zone(), 0, "new", phase=""), "phase is unknown"),
 }
@@ -182,11 +185,14 @@ def test_two_zones_not_ready_block_with_both_zones_and_their_pods() -> None:
 
     assert blocks(shown) == [
         ("blocked", "TwoZonesNotReady", "statefulset/ingester-zone-a"),
-        ("blocked", "TwoZonesNotReady", "statefulset/ingester-zone-b"),
         ("blocked", "PodsNotReady", "pod/ingester-zone-a-0"),
         ("blocked", "PodMissing", "pod/ingester-zone-b-1"),
     ]
+    assert shown.blocked_by[0].text == (
+        "2 zones are not ready (ingester-zone-a, ingester-zone-b): no pod is deleted while more than one is"
+    )
     assert (shown.stands.phase, phases(shown)) == ("Blocked", ["Pending", "Pending", "Pending"])
+    assert shown.next == ()
 
 
 def test_a_wrong_strategy_blocks_with_the_zone_that_has_it() -> None:
@@ -208,7 +214,7 @@ def test_a_paused_zone_that_is_not_ready_is_what_blocks_the_others() -> None:
         ("roll", "PodsNotReady", "pod/ingester-zone-a-0"),
     ]
     assert phases(shown) == ["Paused", "Pending"]
-    assert shown.next == ("delete ingester-zone-b-0",)
+    assert shown.next == ()
 
 
 def test_a_paused_zone_says_what_is_left_in_it() -> None:

@@ -13,7 +13,7 @@ from fairlead.decide.act import Delete
 from fairlead.decide.decision import Hold, Move
 from fairlead.decide.reason import Reason
 from tests.builders import NOW, a_pod, a_zone, pods_of, seen, waiting
-from tests.decide.zones.judging import completed, deleted, settled
+from tests.decide.zones.judging import completed, deleted, settled, waits_for
 
 BATCHES: dict[str, tuple[StatefulSet, dict[str, str], list[str]]] = {
     "one of three": (a_zone(), {}, ["a-0"]),
@@ -74,7 +74,7 @@ WAITS: dict[str, tuple[StatefulSet, tuple[Pod, ...], Reason]] = {
 
 @pytest.mark.parametrize(("zone", "pods", "reason"), WAITS.values(), ids=WAITS.keys())
 def test_a_zone_that_waits_says_for_what(zone: StatefulSet, pods: tuple[Pod, ...], reason: Reason) -> None:
-    assert settled(seen(zone, pods)).verdict == Hold(reason)
+    assert waits_for(settled(seen(zone, pods))) is reason
 
 
 @pytest.mark.parametrize("zone", [a_zone("a", generation=2), a_zone("a", current="")])

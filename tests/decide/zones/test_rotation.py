@@ -11,7 +11,7 @@ from fairlead.decide.decision import Hold
 from fairlead.decide.reason import Reason
 from fairlead.decide.zones import explain
 from tests.builders import NOW, a_pod, a_zone, pods_of, seen
-from tests.decide.zones.judging import completed, deleted, settled
+from tests.decide.zones.judging import completed, deleted, settled, waits_for
 
 
 def at_rest(letter: str, replicas: int = 3, **more: str) -> StatefulSet:
@@ -58,7 +58,7 @@ def test_a_zone_that_is_not_ready_goes_first_and_its_marks_wait_for_its_budget()
     a, b = at_rest("a"), at_rest("b")
     everything = seen(a, b, some_marked(a, 0), some_marked(b, 0)[:2], a_pod(b, 2, "new", state="notReady"))
 
-    assert settled(everything).verdict == Hold(Reason.BUDGET_USED)
+    assert waits_for(settled(everything)) is Reason.BUDGET_USED
 
 
 def test_a_marked_pod_that_terminates_is_left_alone() -> None:
@@ -66,7 +66,7 @@ def test_a_marked_pod_that_terminates_is_left_alone() -> None:
 
     decision = settled(seen(zone, some_marked(zone, 1, state="terminating")))
 
-    assert decision.verdict == Hold(Reason.BUDGET_USED)
+    assert waits_for(decision) is Reason.BUDGET_USED
 
 
 def test_outdated_and_marked_pods_go_in_one_order() -> None:

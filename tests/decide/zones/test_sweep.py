@@ -11,7 +11,7 @@ from fairlead.decide.decision import Decision, Hold, Move
 from fairlead.decide.reason import Reason
 from fairlead.decide.zones import RULES, Snapshot, decide, explain
 from tests.builders import NOW, a_pod, a_zone, body_of, pods_of, seen
-from tests.decide.zones.judging import completed, deleted, ref_in, settled
+from tests.decide.zones.judging import completed, deleted, ref_in, settled, waits_for
 
 
 def test_rules_are_tried_in_the_order_of_the_contract() -> None:
@@ -27,7 +27,7 @@ def test_a_later_zone_waits_for_an_earlier_one() -> None:
 
     decision = settled(seen(a, b, pods_of(a, "new", _0="notReady"), pods_of(b)))
 
-    assert decision.verdict == Hold(Reason.PODS_NOT_READY)
+    assert waits_for(decision) is Reason.PODS_NOT_READY
 
 
 def test_the_wrong_strategy_is_found_before_two_zones_not_ready() -> None:
@@ -87,7 +87,7 @@ def test_a_paused_zone_that_is_not_ready_blocks_nobody_who_has_nothing_to_do() -
     without = settled(seen(done, b, pods_of(done, "new", _0="notReady"), pods_of(b, "new")))
 
     assert with_work.verdict == Hold(Reason.PAUSED)
-    assert without.verdict == Hold(Reason.PODS_NOT_READY)
+    assert waits_for(without) is Reason.PODS_NOT_READY
 
 
 def test_a_zone_whose_status_is_stale_counts_as_one_with_work() -> None:
@@ -231,7 +231,7 @@ def test_a_zone_that_asks_for_very_many_pods_costs_what_exists() -> None:
     assert decision.verdict == Hold(Reason.POD_MISSING)
     assert shown.stands.total == 2**31 - 1
     assert len(shown.blocked_by) <= 11
-    assert shown.blocked_by[-1].text.endswith(f"{2**31 - 1 - 3 - 10} more of its pods are out")
+    assert shown.blocked_by[-1].text.endswith(f"{2**31 - 1 - 3 - 10} more of its pods are not ready")
 
 
 BROKEN: dict[str, Answer] = {
