@@ -12,6 +12,6 @@ from fairlead.kube.gathered import Thing
 def telling(recorder: Recorder) -> Callable[[Tell], None]:
     def tell(told: Tell) -> None:
         thing = Thing(told.several, told.item) if told.item else None
-        recorder.tell(told.about, told.warning, told.reason, told.text, thing)
+        recorder.tell(told.about, told.warning, told.reason, told.text, thing, told.occurrence)
 
     return tell

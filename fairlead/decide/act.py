@@ -62,6 +62,8 @@ class Tell(Struct, frozen=True):
     """Names what it speaks of where that is one of many of which the same is told."""
     several: str = ""
     """What is said of several items in one Event, with `{count}` and `{items}` in it."""
+    occurrence: str = ""
+    """Tells it from other times when the same is said; then a restarted process does not tell it again."""
 
 
 class Write(Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from datetime import datetime
+from hashlib import blake2b
 
 import msgspec
 from msgspec import Struct
@@ -65,6 +66,8 @@ class _Series(Struct):
     told_at: float
     count: int = 1
     written: int = 0
+    of_all: bool = False
+    """Whether its name is the same in every process that tells of it."""
 
 
 class Recorder:
@@ -85,13 +88,19 @@ class Recorder:
         self._resource = EVENTS
         self._last_stamp = 0
 
-    def tell(self, about: Ref, warning: bool, reason: str, text: str, thing: Thing | None = None) -> None:
+    def tell(
+        self, about: Ref, warning: bool, reason: str, text: str, thing: Thing | None = None, occurrence: str = ""
+    ) -> None:
         """The Event will be written soon, alone or with others, or counted if it repeats one; returns at once.
 
-        `thing` is given where it is one of many of which the same is said.
+        `thing` is given where it is one of many of which the same is said. An `occurrence` has an Event of its own, and
+        one that another process has written, such as this one before it was restarted, is left as it is.
         """
         topic = _Topic(about, warning, reason[:LONGEST_REASON])
-        if topic in self._gathering and self._is_new(topic, text):
+        if occurrence:
+            self._tell_earlier(about)
+            self._tell(topic, text, occurrence)
+        elif topic in self._gathering and self._is_new(topic, text):
             self._gathering[topic].add(text, thing)
         elif topic not in self._gathering and thing is not None:
             self._gather(topic, MOMENT).add(text, thing)
@@ -137,14 +146,15 @@ class Recorder:
             self._tell(topic, gathered.text())
             self.dropped += gathered.dropped
 
-    def _tell(self, topic: _Topic, text: str) -> None:
+    def _tell(self, topic: _Topic, text: str, occurrence: str = "") -> None:
         about = topic.about
         key = _Key(about, topic.warning, topic.reason, _shortened(text))
         now, moment = clock.now(), clock.monotonic()
         series = self._series.pop(key, None)
         if series is None or moment - series.told_at >= SERIES_SECONDS:
             self.dropped += series is not None and series.count > series.written
-            series = _Series(self._name(about, now), now, now, moment)
+            name = _name_for_all(key, occurrence) if occurrence else self._name(about, now)
+            series = _Series(name, now, now, moment, of_all=bool(occurrence))
         else:
             series.count += 1
             series.last, series.told_at = now, moment
@@ -202,6 +212,8 @@ class Recorder:
             try:
                 await self._send(self._as_creation(resource, key, series))
             except AlreadyExists:  # another component has told of the object at the same moment
+                if series.of_all:
+                    return
                 series.name = self._name(key.about, series.first)
                 await self._send(self._as_creation(resource, key, series))
 
@@ -211,8 +223,7 @@ class Recorder:
     def _name(self, about: Ref, now: datetime) -> str:
         """Unique in this process, also when the clock stands still."""
         self._last_stamp = max(int(now.timestamp() * 1_000_000) * 1000, self._last_stamp + 1)
-        stamp = f"{self._last_stamp:x}"
-        return f"{about.name[: LONGEST_NAME - len(stamp) - 1].rstrip('.-')}.{stamp}"
+        return _named(about, f"{self._last_stamp:x}")
 
     def _as_patch(self, resource: Resource, key: _Key, series: _Series) -> Request:
         ref = Ref(resource, _namespace(key.about), series.name)
@@ -255,6 +266,16 @@ class Recorder:
                 **(_repetition(resource, series) if series.count > 1 else {}),
             }
         return request.create(resource, namespace, msgspec.json.encode(body))
+
+
+def _name_for_all(key: _Key, occurrence: str) -> str:
+    """The same wherever and whenever the same is told."""
+    content = f"{key.about.uid}\n{key.reason}\n{key.note}\n{occurrence}"
+    return _named(key.about, blake2b(content.encode(errors="replace"), digest_size=8).hexdigest())
+
+
+def _named(about: Ref, stamp: str) -> str:
+    return f"{about.name[: LONGEST_NAME - len(stamp) - 1].rstrip('.-')}.{stamp}"
 
 
 def _repetition(resource: Resource, series: _Series) -> dict[str, object]:

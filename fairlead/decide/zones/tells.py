@@ -28,7 +28,7 @@ def warnings_of(group: Group, verdict: Verdict) -> tuple[Tell, ...]:
     waits = [wait for wait in waits_of(group, verdict) if wait.reason is verdict.reason]
     if verdict.reason is Reason.TWO_ZONES_NOT_READY:  # one wait, told about each of the zones
         return tuple(Tell(zone.ref, True, event, wait.told) for wait in waits for zone in group.not_ready)
-    return tuple(Tell(wait.zone.ref, True, event, wait.told) for wait in waits)
+    return tuple(Tell(wait.zone.ref, True, event, wait.told, occurrence=wait.occurrence) for wait in waits)
 
 
 def unusable_annotations(group: Group) -> tuple[Tell, ...]:

@@ -39,6 +39,8 @@ class Waiting(Struct, frozen=True):
     """The text without what differs from look to look; empty where nothing does."""
     advice: tuple[str, ...] = ()
     """What a person can do now."""
+    occurrence: str = ""
+    """Tells it from the next time when this is waited for; empty where that is not known."""
 
     @property
     def told(self) -> str:
@@ -133,7 +135,8 @@ def pod_wait(pod: Pod, trouble: PodTrouble, zone: Zone, group: Group) -> Waiting
         words = REASONS[Reason.POD_STUCK].text
         text, cause = (words.format(object=name, detail=detail) for detail in (trouble.text, trouble.cause))
         advice = advice_for(pod, trouble, zone, group)
-        return Waiting(zone, Reason.POD_STUCK, f"pod/{name}", text, trouble.since, cause, advice)
+        occurrence = f"{pod.metadata.uid} {trouble.since}"
+        return Waiting(zone, Reason.POD_STUCK, f"pod/{name}", text, trouble.since, cause, advice, occurrence)
     reason = Reason.POD_TERMINATING if is_terminating(pod) else Reason.PODS_NOT_READY
     text = REASONS[reason].text.format(object=name, detail=trouble.text)
     return Waiting(zone, reason, f"pod/{name}", text, pod_since(pod))
