@@ -32,9 +32,8 @@ def test_one_that_goes_on_waits_or_is_held_is_0_and_has_no_reason(reason: Reason
 
     metrics.blocked.passed("zones", KEY, reason)
 
-    assert series(metrics) == [
-        'fairlead_rollout_blocked{namespace="shop",part="zones",reason="",rollout="ingester"} 0.0'
-    ]
+    (line,) = series(metrics)
+    assert line == 'fairlead_rollout_blocked{namespace="shop",part="zones",reason="",rollout="ingester"} 0.0'
 
 
 @pytest.mark.parametrize("reason", [reason for reason in Reason if reason.kind in (Kind.INVALID, Kind.FAILED)])

@@ -90,7 +90,7 @@ async def test_05_two_zones_not_ready(site: Site) -> None:
     assert warning.message == "two or more zones not ready"
     assert "ingester-zone-a" in warning.keys["waiting_for"]
     assert "ingester-zone-b" in warning.keys["waiting_for"]
-    assert "2 zones not ready" in warning.keys["waiting_for"]
+    assert "2 zones are not ready" in warning.keys["waiting_for"]
     about = [event["regarding"]["name"] for event in await both_told(site, "RolloutBlocked")]
     assert sorted(about) == ["ingester-zone-a", "ingester-zone-b"]
 
