@@ -15,13 +15,14 @@ from msgspec import Struct
 from fairlead.api.core import Pod
 from fairlead.api.environments import Settings
 from fairlead.api.explain import Explain
+from fairlead.cli.reports import Heard
 from fairlead.cli.sightings import Sightings
-from fairlead.control.gather.environments import Stores, key_of, snapshot
+from fairlead.control.gather.environments import Stores, generation_of, key_of, snapshot
 from fairlead.control.part import Key
 from fairlead.decide.ask import Answer, Answers, Ask, Bad, Question, Read, ReadSecret
 from fairlead.decide.decision import Decision
 from fairlead.decide.environments import decide
-from fairlead.decide.environments.explain import explain
+from fairlead.decide.environments.explain import PART, explain
 from fairlead.decide.environments.retelling import Dated, retold
 from fairlead.decide.environments.seen import Snapshot
 from fairlead.drive.outside import Outside, asker
@@ -53,13 +54,21 @@ class EnvironmentLooks:
         self._all = seen
         self._seen = Sightings()
 
-    async def look(self, now: datetime) -> list[Explain]:
-        """Every environment as it stands; raises what keeps its objects from being seen."""
+    async def look(self, now: datetime, heard: Heard) -> list[Explain]:
+        """Every environment as it stands, in the operator's words where it was heard.
+
+        Raises what keeps its objects from being seen.
+        """
         found = [(seen, each) for seen in self._all for each in seen.environments.items()]
         for seen, _ in found:
             if (error := seen.withheld()) is not None:
                 raise error
-        shown = [await self._look_at(seen, key_of(each), now) for seen, each in found]
+        shown = [
+            await heard.or_else(
+                (PART, *key_of(each)), generation_of(each), partial(self._look_at, seen, key_of(each), now)
+            )
+            for seen, each in found
+        ]
         return [one for one in shown if one is not None]
 
     async def _look_at(self, seen: Seen, key: Key, now: datetime) -> Explain | None:

@@ -31,6 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
         from fairlead.cli.documents import written
         from fairlead.cli.gathering import explain_all
         from fairlead.cli.render import document, plain
+        from fairlead.cli.sources import folded, said_by
         from fairlead.kube import clock
 
         seen = await explain_all(cluster.client, cluster.namespaces)
@@ -43,7 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(written(found[0], arguments.output), end="")
         else:
             width = min(shutil.get_terminal_size().columns, MOST_COLUMNS)
-            print(plain(document(found[0], clock.now(), width)))
+            now = clock.now()
+            print(plain([*document(found[0], now, width), *folded(said_by(found[0], now), width)]))
         return exits.OK
 
     return talk(arguments, work)

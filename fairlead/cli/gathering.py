@@ -1,11 +1,13 @@
-"""Explain documents of everything that is rolling in some namespaces, made by the same decisions as the operator's.
+"""Explain documents of everything that is rolling in some namespaces: the operator's own where it tells them.
 
-Nothing is written: a question that would change the world is not asked. A cluster that does not serve the kinds of a
+Else they are made here, by the same decisions as the operator's. Nothing is written: a question that would change the
+world is not asked. A cluster that does not serve the kinds of a
 part, or does not show them, has no rollouts of that part.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
@@ -26,6 +28,7 @@ from fairlead.api.explain import Explain
 from fairlead.api.meta import Resource
 from fairlead.api.zones import GROUP_LABEL
 from fairlead.cli.environment_looks import EnvironmentLooks, Seen
+from fairlead.cli.reports import Reports
 from fairlead.cli.zone_looks import Stores, ZoneLooks
 from fairlead.control.gather import environments
 from fairlead.control.gather.zones import POD_INDEXES, STATEFULSET_INDEXES
@@ -51,20 +54,29 @@ class Scope(Struct, frozen=True):
 class View:
     """Looks at scopes again and again, and remembers since when it has seen each wait."""
 
-    def __init__(self, client: Client, scopes: Sequence[Scope]) -> None:
+    def __init__(self, client: Client, scopes: Sequence[Scope], reports: Reports) -> None:
+        self._reports = reports
         self._zones = ZoneLooks(client, [scope.zones for scope in scopes])
         self._environments = EnvironmentLooks(client, [scope.environments for scope in scopes])
 
     async def look(self) -> list[Explain]:
         """Every rollout as it stands now, ordered by namespace and name."""
+        heard = await self._reports.hear()
         now = clock.now()
-        seen = [*await self._zones.look(now), *await self._environments.look(now)]
+        seen = [*await self._zones.look(now, heard), *await self._environments.look(now, heard)]
         return sorted(seen, key=lambda one: (one.namespace, one.rollout, one.part))
 
 
 async def explain_all(client: Client, namespaces: Sequence[str]) -> list[Explain]:
     """One look at these namespaces; an empty name stands for all."""
-    return await View(client, [await _scope(client, namespace) for namespace in namespaces]).look()
+    reports = Reports(client, namespaces)
+    finding = asyncio.create_task(reports.find())
+    try:
+        scopes = [await _scope(client, namespace) for namespace in namespaces]
+        await finding
+    finally:
+        finding.cancel()
+    return await View(client, scopes, reports).look()
 
 
 def seen_of(

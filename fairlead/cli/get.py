@@ -33,6 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
         from fairlead.cli.choosing import none_at_all
         from fairlead.cli.documents import written
         from fairlead.cli.gathering import explain_all
+        from fairlead.cli.sources import said_of
         from fairlead.kube import clock
 
         seen = await explain_all(cluster.client, cluster.namespaces)
@@ -44,6 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
             width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
             shown = rows(seen, clock.now(), namespaces=cluster.everywhere, wide=arguments.output == "wide")
             print(table(shown, width))
+            for sentence in said_of(seen):
+                print(sentence, file=sys.stderr)
         return exits.OK
 
     return talk(arguments, work)

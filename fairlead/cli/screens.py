@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from fairlead.cli.choosing import is_complete
 from fairlead.cli.render import NAMELESS, Line, change, legend, picture, styled, title
+from fairlead.cli.sources import said_of
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -39,6 +40,7 @@ class _Lines:
     def __init__(self) -> None:
         self._last: dict[tuple[str, str], str] = {}
         self._trouble = ""
+        self._speakers: list[str] = []
 
     def show(self, seen: Sequence[Explain], now: datetime, trouble: str) -> None:
         said = {(one.namespace, one.rollout): change(one) for one in seen}
@@ -48,9 +50,13 @@ class _Lines:
         for namespace, name in self._last:
             if (namespace, name) not in said:
                 self._say(now, f"{namespace}/{name or NAMELESS} is gone")
+        speakers = said_of(seen)
+        for each in speakers:
+            if each not in self._speakers:
+                self._say(now, each)
         if trouble and trouble != self._trouble:
             self._say(now, trouble)
-        self._last, self._trouble = said, trouble
+        self._last, self._trouble, self._speakers = said, trouble, speakers
 
     def _say(self, now: datetime, text: str) -> None:
         print(f"{now:%Y-%m-%dT%H:%M:%SZ} {text}", flush=True)
@@ -77,7 +83,8 @@ class _Live:
 
 def page(seen: Sequence[Explain], now: datetime, width: int, height: int, trouble: str = "") -> list[Line]:
     """As much as fits: pictures of the rollouts that are going on first, a line for each of the others."""
-    foot: list[Line] = [((trouble, "stuck"),)] * bool(trouble) + [legend()]
+    speakers: list[Line] = [((text, "quiet"),) for text in said_of(seen)[:1]]
+    foot: list[Line] = [((trouble, "stuck"),)] * bool(trouble) + speakers + [legend()]
     going = [one for one in seen if not is_complete(one)] or list(seen[:1])
     pictures = [[*picture(one, now, width), ()] for one in going]
     while pictures and sum(map(len, pictures)) + len(seen) - len(pictures) + len(foot) > height and len(pictures) > 1:

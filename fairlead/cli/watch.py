@@ -98,11 +98,12 @@ async def follow(cluster: Cluster, wanted: Wanted, screen: Screen) -> End:
     from fairlead.cli.choosing import named
     from fairlead.cli.following import Following
     from fairlead.cli.gathering import View
+    from fairlead.cli.reports import Reports
     from fairlead.kube import clock
 
     following = Following(cluster.client, cluster.namespaces)
     async with following.running():
-        view = View(cluster.client, following.scopes)
+        view = View(cluster.client, following.scopes, Reports(cluster.client, cluster.namespaces))
         known = False
         while True:
             seen = await view.look()

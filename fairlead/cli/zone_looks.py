@@ -13,16 +13,17 @@ from fairlead.api.configurations import Configuration
 from fairlead.api.core import Pod
 from fairlead.api.explain import Explain
 from fairlead.api.zones import Settings
+from fairlead.cli.reports import Heard
 from fairlead.cli.sightings import Sightings
 from fairlead.control.configured import BUDGETS, CHECKS, Sort
-from fairlead.control.gather.zones import all_groups, snapshot
+from fairlead.control.gather.zones import all_groups, generations, members, snapshot
 from fairlead.control.part import Key
 from fairlead.decide.ask import Answer, Answers, Ask, Bad, Good, Http, Question, Recall, Remember
 from fairlead.decide.decision import Decision
 from fairlead.decide.zones import decide
 from fairlead.decide.zones.checks import HealthCheck
 from fairlead.decide.zones.configurations import C, Configurations, observe
-from fairlead.decide.zones.explain import explain
+from fairlead.decide.zones.explain import PART, explain
 from fairlead.decide.zones.seen import Snapshot
 from fairlead.decide.zones.zpdb import Guard
 from fairlead.drive.outside import Outside, asker, has_effect
@@ -52,10 +53,15 @@ class ZoneLooks:
         self._rules: dict[str, tuple[float, Rules]] = {}
         """By namespace: what is in force, and the loop time from which it is listed again."""
 
-    async def look(self, now: datetime) -> list[Explain]:
-        """Every group as it stands."""
+    async def look(self, now: datetime, heard: Heard) -> list[Explain]:
+        """Every group as it stands: in the operator's words where it was heard."""
         groups = [(stores, key) for stores in self._stores for key in all_groups(stores[0])]
-        seen = [await self._look_at(stores, key, now) for stores, key in groups]
+        seen = [
+            await heard.or_else(
+                (PART, *key), generations(members(key, stores[0])), partial(self._look_at, stores, key, now)
+            )
+            for stores, key in groups
+        ]
         return [one for one in seen if one is not None]
 
     async def _look_at(self, stores: Stores, key: Key, now: datetime) -> Explain | None:

@@ -34,8 +34,9 @@ class Cluster:
     """The embedded cluster; the same seed and the same requests give the same names, UIDs, delays and events.
 
     `latency` are the least and most seconds of a request in process, `lag` those by which each event reaches clients'
-    watches late, `controller_lag` the same for the controllers' own watches. `caller` reaches admission webhooks;
-    without one they are those served on `network`, within the process. Without `history` past writes are not kept.
+    watches late, `controller_lag` the same for the controllers' own watches. `caller` reaches admission webhooks and
+    `pods` what answers at the addresses of pods; without them both are those served on `network`, within the process.
+    Without `history` past writes are not kept.
     With `events_expire` Events go after an hour, as on a real server; a laboratory wants to look at them later.
     `authority` are the certificates, in PEM, by which the cluster's server is known; every namespace is told them.
     """
@@ -49,6 +50,7 @@ class Cluster:
         controller_lag: tuple[float, float] = CONTROLLER_LAG,
         namespaces: Sequence[str] = FIRST_NAMESPACES,
         caller: Caller | None = None,
+        pods: Caller | None = None,
         authority: str = NOBODY,
         history: bool = True,
         events_expire: bool = False,
@@ -59,7 +61,7 @@ class Cluster:
         self.store = Store(seed)
         self.verbs = Verbs(self.store, Registry(), lag=controller_lag)
         self.network = Network()
-        self.handler = Handler(self.verbs, caller or self.network.call, lag=lag)
+        self.handler = Handler(self.verbs, caller or self.network.call, pods or self.network.call, lag=lag)
         self._latency = latency
         self._transports = 0
         author, created = Author(SYSTEM, "create"), _moment()

@@ -211,11 +211,13 @@ def test_where_there_is_no_terminal_it_prints_a_line_per_change_without_control_
     with served(World(NEW, pods_of(NEW, "new")), tmp_path) as server:
         code = main(["watch", "--kubeconfig", server.kubeconfig])
 
-    (line,) = capsys.readouterr().out.splitlines()
+    line, speaker = capsys.readouterr().out.splitlines()
     assert code == exits.OK
     assert TIMESTAMP.match(line)
     assert line.endswith(" test/ingester Current 3/3 pods (ingester-zone-a Current 3/3)")
-    assert "\x1b" not in line
+    assert TIMESTAMP.match(speaker)
+    assert " worked out by this command, because no operator was found in the cluster: " in speaker
+    assert "\x1b" not in line + speaker
 
 
 class Terminal:

@@ -4,8 +4,8 @@ No program runs in the embedded cluster, so a log is the life of its container a
 ready, asked to stop, ended, each with the time. Reading and following go by the rules of the server and of a kubelet:
 a pod that is on no node has nothing to say, one whose container has not started is refused.
 
-Nothing connects to a container: `exec`, `attach`, `portforward` and `proxy` are refused with 501, which the real server
-never does, in a sentence that says why.
+Nothing connects to a container: `exec`, `attach` and `portforward` are refused with 501, which the real server never
+does, in a sentence that says why.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fairlead.sim.kinds.registry import PODS
 from fairlead.sim.verbs import Verbs
 from fairlead.sim.versions import Tree
 
-CONNECTIONS = ("attach", "exec", "portforward", "proxy")
+CONNECTIONS = ("attach", "exec", "portforward")
 _OPTIONS = Resource("", "v1", "", "PodLogOptions")
 _FALSE = ("", "0", "false")
 _FOLLOWED_SECONDS = 4 * 3600.0
@@ -55,7 +55,7 @@ class Options(Struct, frozen=True):
 def refuse_connection(pod: Tree, subresource: str) -> StatusError:
     """Why nobody can be connected with a container."""
     name = pod["metadata"]["name"]
-    if subresource != "proxy" and not pod["spec"].get("nodeName"):
+    if not pod["spec"].get("nodeName"):
         return bad_request(f"pod {name} does not have a host assigned")
     why = f"no program runs in pod {name} of the embedded cluster, so that {subresource} has nothing to connect to"
     return StatusError(501, "", why)

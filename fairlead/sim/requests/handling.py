@@ -19,6 +19,7 @@ from fairlead.sim.access.tokens import Tokens
 from fairlead.sim.admission.questions import Admission
 from fairlead.sim.errors import StatusError
 from fairlead.sim.pods import logs
+from fairlead.sim.pods.proxying import proxied
 from fairlead.sim.pods.shortcuts import Shortcuts
 from fairlead.sim.published.publishing import Publishing
 from fairlead.sim.requests.forms import Dress, rewritten
@@ -37,8 +38,10 @@ PLAIN = {"content-type": "text/plain; charset=utf-8"}
 class Handler:
     """Answers requests from the verbs."""
 
-    def __init__(self, verbs: Verbs, caller: Caller, *, lag: tuple[float, float] = (0.0, 0.0)) -> None:
+    def __init__(self, verbs: Verbs, caller: Caller, pods: Caller, *, lag: tuple[float, float] = (0.0, 0.0)) -> None:
+        """`caller` reaches webhooks, `pods` what answers at the addresses of pods."""
         self.verbs = verbs
+        self._pods = pods
         self.admission = Admission(verbs.store, verbs.registry, caller)
         self.lag = lag
         self.access = Access(verbs.store)
@@ -120,6 +123,8 @@ class Handler:
         if target is None:
             return Response(404, b"404 page not found\n", PLAIN)
         permit(target, request.method)
+        if target.subresource == "proxy":
+            return await proxied(self.verbs, self._pods, target, request)
         if target.subresource == "log" or target.subresource in logs.CONNECTIONS:
             return self._said(target, request)
         form = _form(target, request)

@@ -18,6 +18,7 @@ NAMESPACE_PARTS = ("status", "finalize")
 _BROKEN = re.compile(r"%(?![0-9a-fA-F]{2})")
 _NOT_NAMES = (".", "..")
 _LONGEST = 2
+_PASSED_ON = "proxy"
 
 
 class Target(Struct, frozen=True):
@@ -27,6 +28,8 @@ class Target(Struct, frozen=True):
     namespace: str = ""
     name: str = ""
     subresource: str = ""
+    below: str = ""
+    """What is left of the path after `proxy`, which is for the other side."""
 
 
 _OBJECT = ("GET", "PUT", "PATCH", "DELETE")
@@ -89,12 +92,15 @@ def _nothing(registry: Registry, group: str) -> Exception:
 
 def _built_in(kind: Kind, namespace: str, tail: list[str]) -> Target:
     name, subresource = (*tail, "", "")[:_LONGEST]
+    below = ""
+    if subresource == _PASSED_ON:
+        tail, below = tail[:_LONGEST], "/".join(tail[_LONGEST:])
     misplaced = kind.resource.namespaced and name and not namespace
     if len(tail) > _LONGEST or misplaced or (namespace and not kind.resource.namespaced):
         raise no_such_resource()
     if (subresource and subresource not in kind.subresources) or (kind.answered and name):
         raise no_such_resource()
-    return Target(kind, namespace, _checked(name), subresource)
+    return Target(kind, namespace, _checked(name), subresource, below)
 
 
 def _custom(kind: Kind, namespace: str, tail: list[str], method: str) -> Target:

@@ -1,0 +1,263 @@
+"""Commands show the operator's word where they may ask for it, and say what they cannot know where they may not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from fairlead.api.core import PODS
+from fairlead.api.explain import Explain, OperatorReport, Source, Stands
+from fairlead.api.meta import Ref, Resource
+from fairlead.cli.choosing import is_complete
+from fairlead.cli.gathering import explain_all
+from fairlead.control.explaining import PATH, handling, silent
+from fairlead.control.manager import Manager
+from fairlead.kube import request
+from fairlead.kube.calls import Call, Handler, Reply
+from fairlead.kube.client import Client
+from fairlead.sim.access.rights import User, master
+from fairlead.webhook.routes import dispatching, text
+from tests.control.test_wishes import Prometheus, check, define, rolled, zones
+from tests.control.world import World, play
+
+ROLES = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
+BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
+LOOKING = (
+    {"apiGroups": ["", "apps"], "resources": ["pods", "statefulsets"], "verbs": ["get", "list"]},
+    {"apiGroups": ["rollout-operator.grafana.com"], "resources": ["*"], "verbs": ["list"]},
+)
+
+
+async def look(world: World, user: str | User = master("somebody"), namespace: str = "test") -> Explain:  # noqa: B008
+    (shown,) = await explain_all(Client(world.cluster.transport(user)), [namespace])
+    return shown
+
+
+async def pod(world: World, handler: Handler | None, name: str = "operator-1", namespace: str = "test") -> None:
+    """A pod as the chart makes them, and who answers in it."""
+    address = f"10.0.0.{len(name) + ord(name[-1])}"
+    labels = {"app.kubernetes.io/name": "rollout-operator"}
+    ports = [{"name": "https", "containerPort": 8443}, {"name": "http-metrics", "containerPort": 8001}]
+    spec = {"containers": [{"name": "operator", "image": "fairlead:1", "ports": ports}]}
+    await world.create(PODS, namespace, {"metadata": {"name": name, "labels": labels}, "spec": spec})
+    status = {"status": {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}}
+    body = msgspec.json.encode(status)
+    ref = Ref(PODS, namespace, name)
+    await world.client.call(request.patch(ref, "application/merge-patch+json", body, "status"))
+    await asyncio.sleep(3)
+    if handler is not None:
+        world.cluster.network.serve(f"{address}:8001", handler)
+
+
+def telling(manager: Manager) -> Handler:
+    async def report(namespaces: Sequence[str]) -> OperatorReport:
+        return await manager.report("rollout-operator", namespaces)
+
+    return dispatching({PATH: handling(report)})
+
+
+def test_an_unreachable_prometheus_is_told_as_the_operator_says() -> None:
+    async def scenario(world: World) -> None:
+        await define(world)
+        await zones(world, check="health")
+        await check(world)
+        prometheus = Prometheus(world)
+        prometheus.success = "0"
+        async with world.operating() as manager:
+            await world.roll("zone-a", "zone-b")
+            await world.until(lambda: rolled(world, "a"))
+            await asyncio.sleep(5)
+            own = await look(world)
+            await pod(world, telling(manager))
+            prometheus.queries.clear()
+
+            shown = await look(world)
+
+            assert (own.source and own.source.by, own.blocked_by[0].reason) == ("command", "HealthCheckUnasked")
+            assert own.again is None
+            assert (shown.source and shown.source.by, shown.source and shown.source.name) == (
+                "operator",
+                "pod operator-1",
+            )
+            assert (shown.stands.phase, shown.blocked_by[0].reason) == ("Blocked", "HealthCheckFailing")
+            assert shown.again is not None
+            assert prometheus.queries == []
+
+    play(scenario)
+
+
+def test_what_was_decided_before_an_edit_is_not_taken_for_what_is_wanted_now() -> None:
+    """Whoever edits and watches at once must not be told that all is complete."""
+
+    async def scenario(world: World) -> None:
+        await zones(world)
+        async with world.operating() as manager:
+            said = await manager.report("rollout-operator", ())
+
+            async def old(_: Sequence[str]) -> OperatorReport:
+                return said
+
+            await pod(world, dispatching({PATH: handling(old)}))
+            assert is_complete(await look(world))
+
+            await world.roll("zone-a")
+            shown = await look(world)
+
+            assert not is_complete(shown)
+            assert shown.source == Source("command", why="pod operator-1 has not decided about the newest change yet")
+
+    play(scenario)
+
+
+def test_of_two_replicas_the_one_that_leads_is_heard() -> None:
+    async def scenario(world: World) -> None:
+        await zones(world)
+
+        async def standing_by(_: Sequence[str]) -> OperatorReport:
+            return silent("rollout-operator")
+
+        async with world.operating() as manager:
+            await pod(world, dispatching({PATH: handling(standing_by)}), "a")
+            assert (await look(world)).source == Source("command", why="no operator leads at the moment")
+
+            await pod(world, telling(manager), "b", namespace="other")
+            shown = await look(world)
+            assert shown.source
+            assert (shown.source.by, shown.source.name) == ("operator", "pod b")
+
+    play(scenario)
+
+
+async def _page(_: Call) -> Reply:
+    return text(200, "<html>not what you expect</html>")
+
+
+async def _another_version(_: Call) -> Reply:
+    return Reply(200, b'{"apiVersion":"fairlead.dev/v9","kind":"OperatorReport"}')
+
+
+async def _broken(_: Call) -> Reply:
+    return text(500, "this is a mistake of the operator; its log says more")
+
+
+async def _hanging(_: Call) -> Reply:
+    await asyncio.sleep(3600)
+    return Reply(200)
+
+
+UNREADABLE = "the answer of pod operator-1 cannot be read; it may be of another release"
+
+
+@pytest.mark.parametrize(
+    ("handler", "why"),
+    [
+        (dispatching({}), "pod operator-1 runs an operator that does not tell"),
+        (_page, UNREADABLE),
+        (_another_version, UNREADABLE),
+        (_hanging, "pod operator-1 does not answer within 3s"),
+        (_broken, "pod operator-1 cannot be asked (500, this is a mistake of the operator; its log says more)"),
+    ],
+)
+def test_an_operator_that_cannot_be_asked_is_done_without(handler: Handler, why: str) -> None:
+    async def scenario(world: World) -> None:
+        await zones(world)
+        await pod(world, handler)
+
+        shown = await look(world)
+
+        assert shown.source == Source("command", why=why)
+        assert (shown.stands.phase, shown.stands.done) == ("Current", 6)
+
+    play(scenario)
+
+
+def test_a_pod_that_nobody_answers_in_is_out_of_reach() -> None:
+    async def scenario(world: World) -> None:
+        await zones(world)
+        await pod(world, None)
+
+        shown = await look(world)
+
+        assert shown.source
+        assert shown.source.why.startswith("pod operator-1 cannot be asked (503, error trying to reach service: ")
+
+    play(scenario)
+
+
+def test_who_may_not_ask_the_operator_is_told_which_right_is_missing() -> None:
+    async def scenario(world: World) -> None:
+        await zones(world)
+        await pod(world, dispatching({}))
+        await grant(world, "jane", *LOOKING)
+
+        shown = await look(world, "jane")
+
+        right = "get pods/proxy in namespace test"
+        assert shown.source == Source("command", why=f"you may not ask pod operator-1 ({right})")
+
+    play(scenario)
+
+
+def test_who_may_see_one_namespace_finds_the_operator_there() -> None:
+    async def scenario(world: World) -> None:
+        await zones(world)
+        await world.zone("zone-c", "group", namespace="other")
+        async with world.operating(namespaces=()) as manager:
+            await pod(world, telling(manager))
+            proxy = {"apiGroups": [""], "resources": ["pods/proxy"], "verbs": ["get"]}
+            for namespace in ("test", "other"):
+                await grant(world, "jane", *LOOKING, proxy, namespace=namespace)
+
+            near, far = await look(world, "jane"), await look(world, "jane", "other")
+
+            assert near.source
+            assert near.source.by == "operator"
+            assert far.source
+            assert far.source.why == "no operator was found in namespace other, and others may not be looked at"
+
+    play(scenario)
+
+
+def test_a_rollout_that_the_operator_does_not_know_is_worked_out() -> None:
+    async def scenario(world: World) -> None:
+        await zones(world)
+        await world.zone("zone-c", "group", namespace="other")
+        async with world.operating(namespaces=("test",)) as manager:
+            await pod(world, telling(manager))
+
+            assert (await look(world, namespace="other")).source == Source(
+                "command", why="pod operator-1 does not look after it"
+            )
+
+    play(scenario)
+
+
+def test_a_document_without_a_source_is_the_operators_and_about_nothing_known() -> None:
+    async def scenario(world: World) -> None:
+        await zones(world)
+        bare = Explain(part="zones", namespace="test", rollout="group", stands=Stands("Blocked", 0, 1, "pods"))
+
+        async def report(_: Sequence[str]) -> OperatorReport:
+            return OperatorReport(process="x", version="1", leads=True, items=(bare,))
+
+        await pod(world, dispatching({PATH: handling(report)}))
+
+        shown = await look(world)
+
+        assert shown.source
+        assert (shown.source.by, shown.stands.phase) == ("command", "Current")
+
+    play(scenario)
+
+
+async def grant(world: World, user: str, *rules: object, namespace: str = "") -> None:
+    """The rules, everywhere or in one namespace."""
+    name = f"{user}-{namespace}"
+    await world.create(ROLES, "", {"metadata": {"name": name}, "rules": list(rules)})
+    role = {"apiGroup": ROLES.group, "kind": "ClusterRole", "name": name}
+    subjects = [{"apiGroup": ROLES.group, "kind": "User", "name": user}]
+    kind = Resource(ROLES.group, "v1", "rolebindings", "RoleBinding") if namespace else BINDINGS
+    await world.create(kind, namespace, {"metadata": {"name": name}, "roleRef": role, "subjects": subjects})
