@@ -1,6 +1,7 @@
 """A queue of commands, each in a process of its own, worked off with as many at once as the machine has room for.
 
-Jobs that compute get a core each. Jobs that mostly wait for programs of their own run beside them.
+Jobs that compute get a core each. Jobs that mostly wait for programs of their own run beside them, so that cores are
+busy while either kind waits.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 CORES = len(os.sched_getaffinity(0))
+MOST_WAITING = 4
+"""However many cores there are: each may have two control planes, of a gigabyte."""
 _LOOK_EVERY = 0.05
 
 
@@ -57,17 +60,17 @@ def work_off(jobs: Iterable[Job], ended: Callable[[Ended], Iterable[Job]], folde
 
 
 def startable(queue: Sequence[Job], running: Sequence[Job], cores: int) -> list[Job]:
-    """What may start now: as many that wait as there are cores, and one more job than cores in all."""
+    """What may start now, in the order of the queue."""
+    room = {False: cores, True: min(cores, MOST_WAITING)}
     chosen: list[Job] = []
     for job in queue:
-        alike = sum(each.waits == job.waits for each in (*running, *chosen))
-        if alike < cores and len(running) + len(chosen) <= cores:
+        if sum(each.waits == job.waits for each in (*running, *chosen)) < room[job.waits]:
             chosen.append(job)
     return chosen
 
 
-def _longest_first(job: Job) -> tuple[bool, float]:
-    return (not job.waits, -job.seconds)
+def _longest_first(job: Job) -> float:
+    return -job.seconds
 
 
 class _Running:

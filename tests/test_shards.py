@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests import jobs
 from tests import shards as shards_module
-from tests.jobs import Ended, Job, startable, work_off
+from tests.jobs import MOST_WAITING, Ended, Job, startable, work_off
 from tests.shards import LENGTH, SECONDS, USUAL, Case, shards
 
 FILES = [f"tests/{folder}/test_{name}.py" for folder in ("api", "sim", "e2e") for name in ("pods", "sets")]
@@ -69,11 +69,16 @@ def test_known_durations_are_of_files_that_are_there() -> None:
 def test_jobs_that_wait_run_beside_those_that_compute() -> None:
     computing, waiting = [_job(f"c{n}") for n in range(4)], [_job(f"w{n}", waits=True) for n in range(4)]
 
-    assert startable([*waiting, *computing], [], cores=2) == [*waiting[:2], computing[0]]
+    assert startable([*waiting, *computing], [], cores=2) == [*waiting[:2], *computing[:2]]
     assert startable(computing, [], cores=2) == computing[:2]
-    assert startable(waiting, [], cores=2) == waiting[:2]
-    assert startable(computing[1:], [waiting[0], computing[0]], cores=2) == [computing[1]]
-    assert startable(computing[1:], [*waiting[:2], computing[0]], cores=2) == []
+    assert startable(computing[1:], [*waiting[:2], computing[0]], cores=2) == [computing[1]]
+    assert startable([*waiting[2:], *computing], waiting[:2], cores=2) == computing[:2]
+
+
+def test_a_machine_with_many_cores_is_not_filled_with_control_planes() -> None:
+    waiting = [_job(f"w{n}", waits=True) for n in range(9)]
+
+    assert startable(waiting, [], cores=64) == waiting[:MOST_WAITING]
 
 
 def test_the_longest_job_starts_first_and_jobs_may_lead_to_others(
