@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from fairlead.api.core import PODS
+from fairlead.decide.pod_trouble import DEFAULT_DEADLINE
 from fairlead.kube import clock
 from fairlead.kube.faults import Faulty
 from fairlead.kube.request import Transport
@@ -144,7 +145,7 @@ class Wire:
 async def rests(site: Site, play: Play) -> None:
     """Holds when, after what there is to say has been said, an hour passes without a write while passes go on."""
     assert isinstance(site.ground, SimGround)
-    await asyncio.sleep(MINUTE)
+    await asyncio.sleep(DEFAULT_DEADLINE.total_seconds() + MINUTE)
     version, passes = site.ground.cluster.store.revision, play.operator.passes()
 
     await asyncio.sleep(HOUR)
