@@ -44,11 +44,32 @@ class Shard(NamedTuple):
         return span + self.part + (", real control plane" if self.real else "")
 
 
-LENGTH = {False: 45.0, True: 90.0}
+LENGTH = {False: 45.0, True: 150.0}
 """Seconds of a shard; those on a real control plane start one first, so they are longer."""
-USUAL = {False: 0.04, True: 1.0}
+USUAL = {False: 0.04, True: 2.0}
 """Seconds of a test."""
-SECONDS: dict[tuple[str, bool], float] = {}
+SECONDS: dict[tuple[str, bool], float] = {
+    ("tests/chaos/environments/test_crash_at_every_effect.py", False): 90.0,
+    ("tests/chaos/environments/test_examples.py", False): 25.0,
+    ("tests/chaos/environments/test_machine.py", False): 36.0,
+    ("tests/chaos/test_machine.py", False): 20.0,
+    ("tests/cli/test_up.py", False): 80.0,
+    ("tests/control/test_phased.py", False): 10.0,
+    ("tests/decide/zones/test_exhaustive.py", False): 12.0,
+    ("tests/e2e/test_bad_input.py", False): 25.0,
+    ("tests/e2e/test_environment_commands.py", False): 13.0,
+    ("tests/e2e/test_environments_crashes.py", False): 60.0,
+    ("tests/e2e/test_environments_edges.py", False): 10.0,
+    ("tests/e2e/test_environments_t01_to_t10.py", False): 13.0,
+    ("tests/e2e/test_kubectl_creating.py", False): 20.0,
+    ("tests/e2e/test_kubectl_reading.py", False): 10.0,
+    ("tests/e2e/test_kubectl_workloads.py", False): 18.0,
+    ("tests/e2e/test_takeover.py", False): 12.0,
+    ("tests/e2e/test_webhooks_served.py", False): 20.0,
+    ("tests/e2e/test_zones_30_to_32.py", False): 50.0,
+    ("tests/sim/controllers/test_namespaces.py", True): 20.0,
+    ("tests/webhook/test_certificates.py", False): 12.0,
+}
 """Of files that take longer than their number of tests would say; `make test` prints what shards take."""
 
 
