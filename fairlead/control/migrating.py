@@ -14,11 +14,11 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-import msgspec
 from msgspec import Raw, Struct
 from structlog.types import FilteringBoundLogger
 
 from fairlead.api.meta import Ref
+from fairlead.control.definitions import definition_in
 from fairlead.decide.apiversions.migrate import (
     MOST_TRIES,
     Changed,
@@ -36,6 +36,7 @@ from fairlead.decide.apiversions.migrate import (
 from fairlead.decide.apiversions.register import DEFINITIONS
 from fairlead.kube import clock, request
 from fairlead.kube.client import Client
+from fairlead.kube.decoding import decoded
 from fairlead.kube.errors import ApiError, Conflict, Gone, KubeError, NotLeader
 from fairlead.kube.request import MERGE_PATCH
 from fairlead.kube.watch import Identity
@@ -116,7 +117,7 @@ class Migrating:
                 problem = await self._attempt(progress)
             except NotLeader:
                 return
-            except (KubeError, msgspec.DecodeError) as error:
+            except KubeError as error:
                 problem = str(error)
             self._heard(Run(progress.stored, progress.gone, progress.failed, not problem))
             if not problem:
@@ -153,7 +154,7 @@ class Migrating:
         """The objects behind the token, and the token of those behind them; None behind the last."""
         asked = request.list_page(plan.resource, limit=self._pace.page, token=token)
         try:
-            page = msgspec.json.decode((await self._client.call(asked)).body, type=_Page)
+            page = decoded((await self._client.call(asked)).body, _Page, asked.doing)
         except Gone as error:
             if not token:
                 raise
@@ -161,7 +162,7 @@ class Migrating:
         return page.items or [], page.metadata.token or None
 
     async def _rewrite(self, plan: Plan, item: Raw, progress: Progress) -> None:
-        key = msgspec.json.decode(item, type=Identity).key
+        key = decoded(item, Identity, f"an object of {plan.resource.plural}").key
         ref, body, tries = Ref(plan.resource, *key), bytes(item), 0
         while True:
             tries += 1
@@ -209,5 +210,5 @@ class Migrating:
         return "the definition is written faster than it can be read"
 
     async def _read(self) -> Tree:
-        tree: Tree = msgspec.json.decode((await self._client.call(request.get(self._definition))).body)
-        return tree
+        asked = request.get(self._definition)
+        return definition_in((await self._client.call(asked)).body, asked.doing)

@@ -17,6 +17,7 @@ from structlog.types import FilteringBoundLogger
 
 from fairlead.api.environments import MANAGER
 from fairlead.api.meta import Meta, Ref
+from fairlead.control.definitions import definition_in
 from fairlead.control.troubles import Troubles
 from fairlead.decide.apiversions.register import (
     DEFINITIONS,
@@ -34,10 +35,10 @@ from fairlead.decide.apiversions.register import (
 )
 from fairlead.kube import clock, request
 from fairlead.kube.client import Client
+from fairlead.kube.discovery import served_names
 from fairlead.kube.errors import Conflict, Forbidden, KubeError, NotFound, NotLeader
 from fairlead.kube.informer import Change, Informer
 from fairlead.kube.queue import Queue
-from fairlead.kube.request import Request
 from fairlead.kube.worker import work
 from fairlead.webhook.authority import Publication
 
@@ -216,26 +217,21 @@ class Registering:
         return (lambda _ours, _held: True) if is_injected(live) else self._publication.is_enough
 
     async def _read(self, name: str) -> Tree | None:
+        asked = request.get(Ref(DEFINITIONS, "", name))
         try:
-            answer = await self._client.call(request.get(Ref(DEFINITIONS, "", name)))
+            answer = await self._client.call(asked)
         except NotFound:
             return None
-        tree: Tree = msgspec.json.decode(answer.body)
-        return tree
+        return definition_in(answer.body, asked.doing)
 
     async def _apply(self, tree: Tree, name: str) -> Tree:
         sent = request.apply(Ref(DEFINITIONS, "", name), msgspec.json.encode(tree), MANAGER, force=True)
-        written: Tree = msgspec.json.decode((await self._client.call(sent)).body)
+        written = definition_in((await self._client.call(sent)).body, sent.doing)
         self._log.info("definition applied", name=name, generation=written["metadata"].get("generation"))
         return written
 
     async def _is_discovered(self, group: str, version: str, plural: str) -> bool:
-        try:
-            answer = await self._client.call(Request("GET", f"/apis/{group}/{version}"))
-        except NotFound:
-            return False
-        found = msgspec.json.decode(answer.body)
-        return any(each.get("name") == plural for each in found.get("resources") or ())
+        return plural in await served_names(self._client, group, version)
 
     def _informer(self, name: str, client: Client) -> Informer[Live]:
         troubles = Troubles(DEFINITIONS, "", self._log)

@@ -14,7 +14,8 @@ import msgspec
 from msgspec import Raw, Struct, structs
 
 from fairlead.api.core import SECRETS
-from fairlead.api.meta import Resource
+from fairlead.api.meta import Meta, Resource
+from fairlead.api.unreadable import UNREADABLE
 from fairlead.decide.act import AnyWrite, Apply, Create, Delete, Patch, Replace
 from fairlead.decide.ask import (
     Answer,
@@ -39,11 +40,13 @@ from fairlead.drive.sessions import Sessions, SignInFailed
 from fairlead.kube import clock, request
 from fairlead.kube.calls import Call, Caller, NoReply, Reply
 from fairlead.kube.client import Client
+from fairlead.kube.decoding import decoded, why
 from fairlead.kube.discovery import discover
 from fairlead.kube.errors import (
     ApiError,
     Conflict,
     Forbidden,
+    Garbled,
     KubeError,
     NotFound,
     NotLeader,
@@ -165,7 +168,8 @@ async def _put(question: Ask, outside: Outside, client: Client) -> Answer:
     match question.to:
         case Read(ref, subresource):
             _refuse_secrets(ref.resource)
-            return Good((await client.call(request.get(ref, subresource))).body)
+            asked = request.get(ref, subresource)
+            return Good(_object((await client.call(asked)).body, asked.doing))
         case ReadSecret(ref):
             return Good(sealed=tuple((await entries_of(ref, client)).sealed.items()))
         case Listing(resource, namespace, labels):
@@ -191,6 +195,23 @@ async def _put(question: Ask, outside: Outside, client: Client) -> Answer:
             raise TypeError("calls are not put to the API server")
         case _:
             assert_never(question.to)
+
+
+class _Object(Struct):
+    metadata: Meta
+
+
+_OBJECT = msgspec.json.Decoder(_Object)
+
+
+def _object(body: bytes, what: str) -> bytes:
+    """The body, which is an object of the API in UTF-8; raises Garbled for anything else."""
+    decoded(body, _OBJECT, what)
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        raise Garbled(f"{what}: the answer cannot be read: {why(error)}") from error
+    return body
 
 
 def _refuse_secrets(resource: Resource) -> None:
@@ -269,7 +290,7 @@ def wrong_cluster(reply: Reply) -> WrongCluster | None:
         return None
     try:
         return msgspec.json.decode(reply.body, type=WrongCluster)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return None
 
 

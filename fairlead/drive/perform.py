@@ -21,6 +21,7 @@ from fairlead.decide.act import AnyWrite, Apply, Create, Delete, Patch, Replace,
 from fairlead.drive.applied import Applied, mark_of
 from fairlead.kube import clock, request
 from fairlead.kube.client import Client
+from fairlead.kube.decoding import decoded
 from fairlead.kube.errors import AlreadyExists, Conflict, KubeError, NotFound, ServerError, TransportError
 from fairlead.kube.ledger import Ledger
 from fairlead.kube.request import Request
@@ -148,10 +149,7 @@ async def _send(write: AnyWrite, scope: str, effects: Effects) -> tuple[str, str
 
 def _written(body: bytes, write: AnyWrite, doing: str) -> _Meta:
     """What the answer says of the object; that of a Delete need not be the object, any other must have its version."""
-    try:
-        metadata = _WRITTEN.decode(body).metadata
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise TransportError(f"{doing}: the answer cannot be read: {error}") from error
+    metadata = decoded(body, _WRITTEN, doing).metadata
     if not metadata.resource_version and not isinstance(write, Delete):
         raise TransportError(f"{doing}: the answer has no resource version")
     return metadata

@@ -14,11 +14,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import msgspec
+from msgspec import Meta
 
 from fairlead.api.sealed import Unshown
+from fairlead.api.unreadable import UNREADABLE
 from fairlead.kube.clock import monotonic, now
 from fairlead.kube.errors import ConfigError
 from fairlead.kube.kubeconfig import ClusterConfig, ExecPlugin
@@ -54,13 +56,20 @@ def auth_of(config: ClusterConfig) -> Auth:
         return Plugin(config.exec, config)
     authorization = ""
     if config.token:
-        authorization = f"Bearer {config.token}"
+        authorization = bearer(config.token, f"the token of user {config.user!r}")
     elif config.username or config.password:
         authorization = basic(config.username, config.password)
     fixed = Credential(authorization, config.certificate, config.key)
     if config.token_file or config.certificate_file or config.key_file:
         return Files(fixed, config.token_file, config.certificate_file, config.key_file)
     return Fixed(fixed)
+
+
+def bearer(token: str, what: str) -> str:
+    """The Authorization header of a token; raises ConfigError for what no header can hold."""
+    if not (token.isascii() and token.isprintable()):
+        raise ConfigError(f"{what} is no token: it must be one line of plain characters")
+    return f"Bearer {token}"
 
 
 def basic(username: str, password: str) -> str:
@@ -115,6 +124,9 @@ class Files:
         except OSError as error:
             if self._last is None:
                 raise ConfigError(f"{error.filename} cannot be read: {error.strerror}") from error
+        except ConfigError:
+            if self._last is None:
+                raise
         self._read_at = monotonic()
 
     def _read(self) -> Credential:
@@ -126,19 +138,19 @@ class Files:
 
     def _authorization(self) -> str:
         try:
-            token = Path(self._token).read_text().strip() if self._token else ""
-        except OSError:
+            token = Path(self._token).read_bytes().decode(errors="replace").strip() if self._token else ""
+            return bearer(token, self._token) if token else self._fixed.authorization
+        except (OSError, ConfigError):
             if not self._fixed.authorization:
                 raise
-            token = ""
-        return f"Bearer {token}" if token else self._fixed.authorization
+            return self._fixed.authorization
 
 
 class _Status(Unshown, frozen=True, rename="camel"):
     token: str = ""
     client_certificate_data: str = ""
     client_key_data: str = ""
-    expiration_timestamp: datetime | None = None
+    expiration_timestamp: Annotated[datetime, Meta(tz=True)] | None = None
 
 
 class _Printed(Unshown, frozen=True, rename="camel"):
@@ -188,7 +200,7 @@ class Plugin:
             last = next((line.strip() for line in reversed(complaint.splitlines()) if line.strip()), "no message")
             raise ConfigError(f"{self._named} ended with code {code}: {last}")
         status = self._parsed(output)
-        authorization = f"Bearer {status.token}" if status.token else ""
+        authorization = bearer(status.token, f"what {self._named} printed") if status.token else ""
         certificate, key = status.client_certificate_data.encode(), status.client_key_data.encode()
         self._last = Credential(authorization, certificate, key)
         self._until = None
@@ -211,6 +223,8 @@ class Plugin:
         except OSError as error:
             hint = self._plugin.install_hint or "install it or put it on the PATH"
             raise ConfigError(f"{self._named} cannot be started ({error.strerror}): {hint}") from error
+        except ValueError as error:
+            raise ConfigError(f"{self._named} cannot be started: {error}; check its env and args") from error
         try:
             output, complaint = await process.communicate()
         except asyncio.CancelledError:
@@ -223,8 +237,9 @@ class Plugin:
     def _parsed(self, output: bytes) -> _Status:
         try:
             printed = msgspec.json.decode(output, type=_Printed)
-        except msgspec.DecodeError as error:
-            raise ConfigError(f"{self._named} did not print an ExecCredential: {error}") from error
+        except UNREADABLE as error:
+            why = "it is no UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+            raise ConfigError(f"{self._named} did not print an ExecCredential: {why}") from error
         if printed.api_version != self._plugin.api_version:
             raise ConfigError(
                 f"{self._named} printed apiVersion {printed.api_version!r} where the kubeconfig says"

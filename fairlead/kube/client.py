@@ -18,7 +18,8 @@ from msgspec import Struct
 import fairlead
 from fairlead.api.meta import Ref, Resource
 from fairlead.kube.clock import monotonic
-from fairlead.kube.errors import ApiError, Gone, TransportError, error_of
+from fairlead.kube.decoding import decoded
+from fairlead.kube.errors import ApiError, Garbled, Gone, TransportError, error_of
 from fairlead.kube.limit import Limiter
 from fairlead.kube.request import Request, Response, Stream, Transport, get, list_page
 
@@ -101,7 +102,7 @@ class Client:
     async def read(self, ref: Ref, into: type[T], subresource: str = "") -> T:
         """The object that `ref` names; its UID is not compared."""
         request = get(ref, subresource)
-        return _decoded(await self.call(request), into, request)
+        return decoded((await self.call(request)).body, into, request.doing)
 
     async def list(
         self,
@@ -119,13 +120,15 @@ class Client:
         while True:
             request = list_page(resource, namespace, labels, fields, limit=limit, token=token)
             try:
-                part = _decoded(await self.call(request), _Page[into], request)  # type: ignore[valid-type]
+                part = decoded((await self.call(request)).body, _Page[into], request.doing)  # type: ignore[valid-type]
             except Gone:
                 if not token:
                     raise
                 limit, token = 0, ""
                 items.clear()
                 continue
+            if not part.metadata.resource_version:
+                raise Garbled(f"{request.doing}: the answer has no resource version: it is none of the API server's")
             items.extend(part.items or ())
             token = part.metadata.token
             if not token:
@@ -220,10 +223,3 @@ class Client:
 def _no_answer(request: Request, why: str, cause: Exception) -> NoReturn:
     outcome = "" if request.method == "GET" else "; whether it was carried out is not known"
     raise TransportError(f"{request.doing}: {why}{outcome}") from cause
-
-
-def _decoded(response: Response, into: type[T], request: Request) -> T:
-    try:
-        return msgspec.json.decode(response.body, type=into)
-    except msgspec.DecodeError as error:
-        raise TransportError(f"{request.doing}: the answer cannot be read: {error}") from error

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-import msgspec
 from msgspec import Struct
 
 from fairlead.api.meta import Resource, Served
 from fairlead.kube.client import Client
-from fairlead.kube.errors import NotFound, TransportError
-from fairlead.kube.request import Request, Response
+from fairlead.kube.decoding import decoded
+from fairlead.kube.errors import NotFound
+from fairlead.kube.request import Request
 
 T = TypeVar("T")
 
@@ -20,7 +20,7 @@ class _Version(Struct, frozen=True):
 
 
 class _Group(Struct, frozen=True, rename="camel"):
-    versions: tuple[_Version, ...] = ()
+    versions: tuple[_Version, ...]
     preferred_version: _Version = _Version()
 
 
@@ -31,7 +31,8 @@ class _Entry(Struct, frozen=True):
 
 
 class _Entries(Struct, frozen=True):
-    resources: tuple[_Entry, ...] = ()
+    resources: tuple[_Entry, ...] | None
+    """Must be there: what lacks it does not say that nothing is served."""
 
 
 async def discover(client: Client, group: str, kind: str) -> tuple[Served, ...]:
@@ -40,11 +41,19 @@ async def discover(client: Client, group: str, kind: str) -> tuple[Served, ...]:
     return tuple(served for served in found if served is not None)
 
 
+async def served_names(client: Client, group: str, version: str) -> tuple[str, ...]:
+    """Plural names of what one version of a group serves, subresources included; none where it is not served."""
+    try:
+        return tuple(each.name for each in (await _asked(client, f"/apis/{group}/{version}", _Entries)).resources or ())
+    except NotFound:
+        return ()
+
+
 async def _versions(client: Client, group: str) -> list[str]:
     if not group:
         return ["v1"]
     try:
-        answer = _decoded(await client.call(Request("GET", f"/apis/{group}")), _Group)
+        answer = await _asked(client, f"/apis/{group}", _Group)
     except NotFound:
         return []
     names = [answer.preferred_version.version, *(each.version for each in answer.versions)]
@@ -54,7 +63,7 @@ async def _versions(client: Client, group: str) -> list[str]:
 async def _in_version(client: Client, group: str, version: str, kind: str) -> Served | None:
     base = f"/apis/{group}/{version}" if group else f"/api/{version}"
     try:
-        entries = _decoded(await client.call(Request("GET", base)), _Entries).resources
+        entries = (await _asked(client, base, _Entries)).resources or ()
     except NotFound:
         return None
     for entry in entries:
@@ -64,8 +73,5 @@ async def _in_version(client: Client, group: str, version: str, kind: str) -> Se
     return None
 
 
-def _decoded(answer: Response, into: type[T]) -> T:
-    try:
-        return msgspec.json.decode(answer.body, type=into)
-    except msgspec.DecodeError as error:
-        raise TransportError(f"discovery: the answer cannot be read: {error}") from error
+async def _asked(client: Client, path: str, into: type[T]) -> T:
+    return decoded((await client.call(Request("GET", path))).body, into, f"discovery at {path}")

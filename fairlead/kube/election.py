@@ -17,14 +17,16 @@ import math
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
+from typing import Annotated
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct
 
 from fairlead.api.meta import Ref
 from fairlead.kube import clock, request
 from fairlead.kube.client import Client
-from fairlead.kube.errors import Conflict, KubeError, NotFound, NotLeader
+from fairlead.kube.decoding import decoded
+from fairlead.kube.errors import Conflict, Garbled, KubeError, NotFound, NotLeader
 from fairlead.kube.request import Request
 
 JITTER = 1.2
@@ -35,14 +37,24 @@ class LostLease(KubeError):
     """The lease could not be renewed in time, or another process holds it."""
 
 
+_Int32 = Annotated[int, Meta(ge=-(2**31), lt=2**31)]
+"""As the API has them; with another number nothing could be computed."""
+
+
 class _Record(Struct, rename="camel"):
     """The part of a lease's spec that an election reads."""
 
     holder_identity: str | None = None
-    lease_duration_seconds: int | None = None
-    lease_transitions: int | None = None
+    lease_duration_seconds: _Int32 | None = None
+    lease_transitions: _Int32 | None = None
     acquire_time: str | None = None
     renew_time: str | None = None
+
+
+class _Which(Struct, rename="camel"):
+    name: str
+    uid: str
+    resource_version: str
 
 
 class _Wire(Struct):
@@ -54,14 +66,18 @@ class _Lease(Struct):
     """A lease as read, with everything that must survive being written back."""
 
     metadata: Raw
-    spec: dict[str, object]
+    spec: dict[str, Raw]
     record: _Record
 
     @classmethod
-    def of(cls, body: bytes) -> _Lease:
-        wire = msgspec.json.decode(body, type=_Wire)
-        spec = msgspec.json.decode(wire.spec, type=dict[str, object])
-        return cls(wire.metadata, spec, msgspec.json.decode(wire.spec, type=_Record))
+    def of(cls, body: bytes, ref: Ref) -> _Lease:
+        """Raises Garbled for what is not the lease of this name."""
+        what = str(ref)
+        wire = decoded(body, _Wire, what)
+        which = decoded(wire.metadata, _Which, what)
+        if which.name != ref.name or not which.uid or not which.resource_version:
+            raise Garbled(f"{what}: the answer is about something else; does a proxy answer in the API server's place?")
+        return cls(wire.metadata, decoded(wire.spec, dict[str, Raw], what), decoded(wire.spec, _Record, what))
 
 
 def micro_time(moment: datetime) -> str:
@@ -248,6 +264,9 @@ class Election:
             spec["acquireTime"] = now
             spec["leaseTransitions"] = (record.lease_transitions or 0) + 1 if found is not None else 0
         written = await self._send(self._as_request(found, spec))
+        if (written.record.holder_identity, written.record.renew_time) != (self._identity, now):
+            # Whoever answers with anything else has not stored what was sent.
+            raise Garbled(f"{self._ref}: the answer to our renewal does not show it")
         self._observe(written)
         self._renewed_at = sent_at
         self.last_error = None
@@ -281,7 +300,4 @@ class Election:
 
     async def _send(self, message: Request) -> _Lease:
         response = await self._client.call(msgspec.structs.replace(message, timeout=self.write_timeout))
-        try:
-            return _Lease.of(response.body)
-        except msgspec.DecodeError as error:
-            raise KubeError(f"{self._ref} cannot be read: {error}") from error
+        return _Lease.of(response.body, self._ref)

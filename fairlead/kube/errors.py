@@ -26,7 +26,14 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
+from fairlead.api.unreadable import UNREADABLE
 from fairlead.kube.request import Response
+
+LONGEST_PAUSE = 3600.0
+"""Seconds that a server can ask for at most."""
+LONGEST_MESSAGE = 16_384
+MOST_SHOWN = 300
+"""Bytes of an answer that is no Status, such as a proxy's page."""
 
 
 class KubeError(Exception):
@@ -152,8 +159,9 @@ def error_of(response: Response, doing: str) -> ApiError:
     """The error for a response whose status is 400 or more; `doing` says what was being done, to which object."""
     status = _decoded(response.body)
     header = response.headers.get("retry-after", "")
-    retry_after = float(header) if header.isascii() and header.replace(".", "", 1).isdigit() else _retry_after(status)
-    return _error(response.status, status, doing, retry_after)
+    if not (header.isascii() and header.replace(".", "", 1).isdigit()):
+        return _error(response.status, status, doing, _retry_after(status))
+    return _error(response.status, status, doing, min(float(header), LONGEST_PAUSE))
 
 
 def error_of_event(body: bytes, doing: str) -> ApiError:
@@ -167,17 +175,20 @@ def _error(code: int, status: _Status, doing: str, retry_after: float | None) ->
     if status.reason == "AlreadyExists":
         kind = AlreadyExists
     token = status.metadata.token if status.metadata else ""
-    return kind(code, status.reason or "", status.message or "", doing=doing, retry_after=retry_after, token=token)
+    message = (status.message or "")[:LONGEST_MESSAGE]
+    return kind(code, (status.reason or "")[:MOST_SHOWN], message, doing=doing, retry_after=retry_after, token=token)
 
 
 def _retry_after(status: _Status) -> float | None:
-    return status.details.retry_after_seconds or None if status.details else None
+    """None where it asks for no pause; whatever it asks for, somebody looks again within an hour."""
+    seconds = status.details.retry_after_seconds if status.details else 0.0
+    return min(seconds, LONGEST_PAUSE) if seconds > 0 else None
 
 
 def _decoded(body: bytes) -> _Status:
     """The Status in a body; a proxy's page or an empty body is a Status whose message is its first line."""
     try:
         return msgspec.json.decode(body, type=_Status)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        lines = body[:300].decode(errors="replace").strip().splitlines()
+    except UNREADABLE:
+        lines = body[:MOST_SHOWN].decode(errors="replace").strip().splitlines()
         return _Status(message=lines[0] if lines else None)

@@ -57,7 +57,7 @@ class Lines:
                 for piece in rest:
                     yield b"".join(begun)
                     begun = [piece]
-        except (aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError, ValueError) as error:
             raise TransportError(sentence(error, self._server)) from error
         if line := b"".join(begun):
             yield line
@@ -81,7 +81,7 @@ class HttpTransport:
         async with self._opened(request, limits) as response:
             try:
                 body = await response.read()
-            except (aiohttp.ClientError, OSError) as error:
+            except (aiohttp.ClientError, OSError, ValueError) as error:
                 raise TransportError(sentence(error, self._config.server)) from error
             return Response(response.status, body, _headers(response))
 
@@ -154,7 +154,7 @@ class HttpTransport:
                 proxy_headers=self._proxy_headers,
                 allow_redirects=False,
             )
-        except (aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError, ValueError) as error:
             if isinstance(error, ssl.SSLCertVerificationError):
                 self._tls = None  # the authority's file may have changed: read it again next time
             raise TransportError(sentence(error, self._config.server, self._proxy)) from error
@@ -288,6 +288,10 @@ def sentence(error: Exception, server: str, proxy: URL | None = None) -> str:
             return f"{server} cannot be reached within {CONNECT_SECONDS:g} seconds: check the address and the network"
         case TimeoutError():
             return f"{server} was silent for too long: the connection is taken as broken"
+        case aiohttp.ClientResponseError():
+            return f"{server} answered what nobody can read ({_reason(error)}): does a proxy answer in its place?"
+        case aiohttp.InvalidURL() | ValueError():
+            return f"nothing can be sent to {server} ({error}): check its address and the user in the kubeconfig"
         case aiohttp.ClientConnectorError():
             return f"{server} cannot be reached ({_reason(error)}): is the cluster running and the address right?"
         case _:

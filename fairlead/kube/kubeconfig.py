@@ -7,21 +7,24 @@ paths start at the file that names them. What is loaded is a value; `kube.auth` 
 from __future__ import annotations
 
 import base64
-import binascii
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct, field
 
 from fairlead.api.sealed import Unshown
+from fairlead.api.urls import shown_url
 from fairlead.kube.errors import ConfigError
 
 T = TypeVar("T")
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+DEEPEST = 1000
+"""Lists and mappings within one another; no file of fewer bytes nests more deeply."""
 EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 EXEC_EXTENSION = "client.authentication.k8s.io/exec"
 INTERACTIVE_MODES = ("Never", "IfAvailable", "Always")
@@ -231,10 +234,19 @@ def in_cluster(folder: Path = SERVICE_ACCOUNT) -> ClusterConfig:
     return ClusterConfig(
         server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
         context="in-cluster",
-        namespace=(namespace.read_text().strip() if namespace.exists() else "") or "default",
+        namespace=(_text(namespace) if namespace.exists() else "") or "default",
         ca_file=str(authority),
         token_file=str(token),
     )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is no text: it must be UTF-8") from error
 
 
 def find(
@@ -270,14 +282,29 @@ def _read(path: Path) -> _File:
     import yaml  # noqa: PLC0415  (slow to import, and only needed with a kubeconfig)
 
     try:
-        tree = yaml.load(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+        content, loader = path.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        if len(content) > DEEPEST:
+            _check_depth(yaml.parse(content, Loader=loader))
+        tree = yaml.load(content, Loader=loader)  # noqa: S506
         return msgspec.convert(tree or {}, _File)
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     except msgspec.ValidationError as error:
         raise ConfigError(f"{path} is not a kubeconfig: {error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path} is not a kubeconfig: it is nested too deeply") from error
+    except (yaml.YAMLError, ValueError) as error:  # dates and numbers that are none are ValueErrors
+        raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+
+
+def _check_depth(events: Iterable[object]) -> None:
+    """Raises RecursionError where libyaml, which nests its calls as the file nests lists, would end the process."""
+    depth = 0
+    for event in events:
+        kind = type(event).__name__
+        depth += kind.endswith("StartEvent") - kind.endswith("EndEvent")
+        if depth > DEEPEST:
+            raise RecursionError
 
 
 def _with_user(config: ClusterConfig, user: _User, folder: Path, cluster: _Cluster, impersonate: str) -> ClusterConfig:
@@ -342,6 +369,15 @@ def _plugin(plugin: _Exec, user: str, folder: Path, cluster: _Cluster) -> ExecPl
 def _server(server: str, cluster: str) -> str:
     if not server.startswith(("https://", "http://")):
         raise ConfigError(f"the server {server!r} of cluster {cluster!r} must start with https:// (or http://)")
+    try:
+        parts = urlsplit(server)
+        usable = bool(parts.hostname) and parts.port != 0 and server.isprintable()
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ConfigError(
+            f"the server {shown_url(server)!r} of cluster {cluster!r} is no address: it needs a host name"
+        )
     return server.rstrip("/")
 
 
@@ -350,7 +386,7 @@ def _material(data: str, file: str, folder: Path, what: str) -> tuple[bytes, str
     if data:
         try:
             return base64.b64decode("".join(data.split()), validate=True), ""
-        except binascii.Error as error:
+        except ValueError as error:
             raise ConfigError(f"{what}: its -data is not base64 ({error})") from error
     path = _resolved(file, folder)
     if path:

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Meta, Struct, structs
 
 from fairlead.api.core import LEASES
 from fairlead.api.meta import Ref
 from fairlead.kube import request
 from fairlead.kube.client import Client
-from fairlead.kube.errors import Conflict, NotFound, TransportError
+from fairlead.kube.decoding import decoded
+from fairlead.kube.errors import Conflict, NotFound
 from fairlead.kube.request import Request
 
 LARGEST = 200_000
@@ -86,9 +87,14 @@ class MemoryRecords:
         return recorded.version
 
 
+_Text = Annotated[str, Meta(min_length=1)]
+
+
 class _Meta(Struct, rename="camel"):
-    resource_version: str = ""
-    uid: str = ""
+    """Without a version an answer must not be taken for a record: the next swap would replace whatever is there."""
+
+    resource_version: _Text
+    uid: _Text
     annotations: dict[str, str] | None = None
 
 
@@ -141,10 +147,7 @@ class LeaseRecords:
     async def _send(self, message: Request) -> _Lease:
         """A write is not repeated: who is asked to come back later reads the record anew."""
         response = await self._client.call(structs.replace(message, patient=message.method == "GET"))
-        try:
-            return msgspec.json.decode(response.body, type=_Lease)
-        except msgspec.DecodeError as error:
-            raise TransportError(f"{message.doing}: the answer cannot be read: {error}") from error
+        return decoded(response.body, _Lease, message.doing)
 
     def _ref(self, key: str) -> Ref:
         """Any key becomes a name that the API server takes, and no two of them the same."""

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.api.meta import Ref, Resource
+from fairlead.api.unreadable import UNREADABLE
 
 JSON = "application/json"
 JSON_PATCH = "application/json-patch+json"
@@ -86,7 +87,7 @@ def name_in(body: bytes) -> str:
     """Name of the object in a body, which only a creation's path does not have."""
     try:
         metadata = msgspec.json.decode(body, type=_Named).metadata
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return ""
     return metadata.name if metadata else ""
 

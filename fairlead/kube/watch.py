@@ -12,9 +12,12 @@ import msgspec
 from msgspec import Raw, Struct
 
 from fairlead.api.meta import Resource
+from fairlead.api.resource_versions import is_later
+from fairlead.api.unreadable import UNREADABLE
 from fairlead.kube import clock, request
 from fairlead.kube.client import Client
-from fairlead.kube.errors import Gone, TransportError
+from fairlead.kube.decoding import decoded, why
+from fairlead.kube.errors import Garbled, Gone
 from fairlead.kube.request import Request
 from fairlead.kube.store import Key, Named
 
@@ -33,7 +36,7 @@ V = TypeVar("V")
 
 def is_older(version: str, than: str) -> bool:
     """Whether one resource version comes before another; unknown, hence False, unless both are numbers."""
-    return version.isdecimal() and than.isdecimal() and int(version) < int(than)
+    return is_later(than, version) is True
 
 
 class Selection(Struct, frozen=True):
@@ -151,27 +154,21 @@ class Codec(Generic[T]):
             return None
         try:
             return self._item.decode(data[start : data.rindex(b"}")])
-        except (ValueError, UnicodeDecodeError):
+        except (ValueError, RecursionError):
             return None
 
     def line(self, data: bytes) -> Line:
-        try:
-            return self._line.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise TransportError(f"a line of the watch cannot be read: {error}") from error
+        return decoded(data, self._line, "a line of the watch")
 
     def identity(self, data: bytes | Raw) -> Identity:
-        try:
-            return self._identity.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise TransportError(f"an object of the watch has no readable metadata: {error}") from error
+        return decoded(data, self._identity, "an object without readable metadata")
 
     def item(self, data: bytes | Raw) -> T | Unreadable:
         try:
             return self._item.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             which = self.identity(data)
-            return Unreadable(which.key, which.metadata.resource_version, str(error))
+            return Unreadable(which.key, which.metadata.resource_version, why(error))
 
     def page(self, data: bytes) -> tuple[list[T | Unreadable], str, str]:
         """Its objects, its version and the token of the next page."""
@@ -199,8 +196,13 @@ async def list_all(client: Client, selection: Selection, codec: Codec[T], limit:
             continue
         try:
             items, found.version, token = codec.page(response.body)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise TransportError(f"a list of {selection.resource.plural} cannot be read: {error}") from error
+        except UNREADABLE as error:
+            raise Garbled(f"a list of {selection.resource.plural} cannot be read: {why(error)}") from error
+        if not found.version:
+            # Taken for a list, it would say that every object is gone.
+            raise Garbled(
+                f"a list of {selection.resource.plural} has no resource version: it is none of the API server's"
+            )
         for item in items:
             found.add(item)
         if not token:

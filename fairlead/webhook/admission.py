@@ -18,6 +18,7 @@ from msgspec import Struct, field, structs
 from structlog.types import FilteringBoundLogger
 
 from fairlead.api.review import VERSIONS, Envelope, Review, decode
+from fairlead.api.unreadable import UNREADABLE
 from fairlead.decide.act import Tell
 from fairlead.decide.ask import Answer, Answers, Need, Question
 from fairlead.decide.decision import Admit, Judge
@@ -176,7 +177,7 @@ def _read(call: Call) -> tuple[Envelope, Review]:
         raise NoReview(f"Content-Type must be {JSON}")
     try:
         envelope = decode(call.body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise NoReview(f"the body is no AdmissionReview: {_short(error)}") from None
     if envelope.kind != "AdmissionReview" or envelope.api_version not in VERSIONS:
         raise NoReview(f"the body must be an AdmissionReview of {' or '.join(VERSIONS)}")

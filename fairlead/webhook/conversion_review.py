@@ -13,6 +13,8 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Raw, Struct
 
+from fairlead.api.unreadable import UNREADABLE
+
 VERSIONS = ("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1")
 KIND = "ConversionReview"
 MOST_NAMED = 5
@@ -128,7 +130,7 @@ def failure(body: bytes, text: str) -> Converted:
 def _decoded(body: bytes) -> _Review | None:
     try:
         return msgspec.json.decode(body, type=_Review)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return None
 
 

@@ -21,7 +21,8 @@ from fairlead.api.zones import OWN_LABELS
 from fairlead.decide.zones.certificate import Broken, Facts, Make, Use, fate_of
 from fairlead.kube import clock, request
 from fairlead.kube.client import Client
-from fairlead.kube.errors import AlreadyExists, Conflict, NotFound
+from fairlead.kube.decoding import decoded
+from fairlead.kube.errors import AlreadyExists, Conflict, Garbled, NotFound
 from fairlead.webhook import pairs
 from fairlead.webhook.pairs import Pair, Wanted
 
@@ -30,6 +31,10 @@ Maker = Callable[[Wanted, datetime], Pair]
 
 class CertificateTrouble(Exception):
     """There is no certificate to serve; the text says what to do."""
+
+
+_FIELDS = msgspec.json.Decoder(dict[str, Raw])
+_DATA = msgspec.json.Decoder(dict[str, str] | None)
 
 
 class _Stored(Unshown, frozen=True):
@@ -137,6 +142,12 @@ class StoredCertificate:
             answer = await self._client.call(request.get(wanted))
         except NotFound:
             return None
-        fields = msgspec.json.decode(answer.body, type=dict[str, Raw])
-        encoded = msgspec.json.decode(fields.get("data", Raw(b"null")), type=dict[str, str] | None) or {}
-        return _Stored(fields, {key: b64decode(value) for key, value in encoded.items()})
+        what = str(self._secret)
+        fields = decoded(answer.body, _FIELDS, what)
+        if "metadata" not in fields:
+            raise Garbled(f"{what}: the answer is no Secret")
+        encoded = decoded(fields.get("data", Raw(b"null")), _DATA, what) or {}
+        try:
+            return _Stored(fields, {key: b64decode(value) for key, value in encoded.items()})
+        except ValueError:
+            raise Garbled(f"{what}: the answer is no Secret, as its data is not base64") from None

@@ -21,6 +21,7 @@ from fairlead.kube.limit import Limiter
 from fairlead.kube.record import LARGEST, MemoryRecords
 from fairlead.kube.request import Request, Response
 from fairlead.sim.time import run
+from tests.kube.garbage import GARBAGE
 from tests.kube.scripted import Scripted, a_pod, failure
 
 POST = Http("POST", "http://a-0.svc/prepare")
@@ -302,3 +303,20 @@ def test_a_mistake_of_ours_is_told_once_and_is_one_failed_answer(question: Quest
     assert [str(each) for each in mistakes] == ["oops"]
     with pytest.raises(ZeroDivisionError):
         ask_one(question, lambda: outside(None))
+
+
+@pytest.mark.parametrize("body", [*GARBAGE.values(), b"{}", b'{"metadata": {}}'], ids=[*GARBAGE, "{}", "no name"])
+def test_an_object_that_nobody_can_read_is_no_answer(body: bytes) -> None:
+    """So that a decision never sees what is no object at all."""
+    api = Scripted()
+
+    async def saying(_sent: Request, _when: str) -> Response:
+        return Response(200, body)
+
+    api.fault = saying
+
+    answer, _ = ask_one(Ask(Read(Ref(PODS, "ns", "a"))), lambda: Outside(api.client()))
+
+    assert isinstance(answer, Bad)
+    assert answer.kind == "unreachable"
+    assert "the answer cannot be read" in answer.text

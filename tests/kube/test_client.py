@@ -376,7 +376,7 @@ def test_a_list_may_be_empty_in_the_way_of_go() -> None:
 
 
 def test_selectors_go_to_the_server() -> None:
-    script = Script(Response(200, b"{}"))
+    script = Script(Response(200, b'{"metadata": {"resourceVersion": "5"}}'))
 
     run(Client(script).list(PODS, Pod, labels="app=cart", fields="spec.nodeName=n1", page=10))
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 from fairlead.api.core import SECRETS
 from fairlead.api.environments import LOGS_IN
 from fairlead.api.meta import Ref
+from fairlead.api.unreadable import UNREADABLE
 from fairlead.decide.ask import Answer, Ask, Bad, Good, Http, SignIn
 from fairlead.decide.environments.objects.args import LISTENERS_FILE
 from fairlead.decide.environments.objects.environment import uses_internal_tls
@@ -75,7 +76,7 @@ def state_of(answer: Answer) -> str:
         return ""
     try:
         state = msgspec.json.decode(answer.value, type=_Status).status
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return ""
     return state if state in STATES else ""
 
@@ -186,7 +187,7 @@ def leader_by_objects(stand: Standing, statefulset: bytes, listeners: bytes) -> 
         external, internal = http.external, http.internal
         signs_in = external.authenticator_kind in LOGS_IN
         port = external.port if signs_in else stand.settings.ports.internal_http if internal is None else internal.port
-    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+    except (*UNREADABLE, ValueError) as error:
         raise Unreadable(str(error)) from error
     container = _container(made)
     leader = _leader(

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.api.environments import Json
+from fairlead.api.unreadable import UNREADABLE
 from fairlead.api.uuids import parse
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _time(claims: Json, name: str) -> float:
 def _json(part: bytes, name: str) -> Json:
     try:
         tree = msgspec.json.decode(_decoded(part, name))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         raise _Wrong(f"its {name} cannot be read as JSON") from None
     if not isinstance(tree, dict):
         raise _Wrong(f"its {name} is not a JSON object")

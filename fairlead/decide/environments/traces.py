@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.api.environments import FORCE, GENERATION, NIL, Json
+from fairlead.api.unreadable import UNREADABLE
 from fairlead.api.uuids import parse
 from fairlead.decide.environments.images import at_least
 from fairlead.decide.environments.objects.args import LISTENERS_FILE
@@ -116,7 +117,7 @@ def traces_of(name: str, statefulset: bytes | None, listeners: bytes | None) -> 
         guesses["authenticatorKind"] = (kind,)
     try:
         made = msgspec.json.decode(statefulset or b"", type=_StatefulSet)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return Traces(guesses)
     pod = made.spec.template.spec
     container = next((each for each in pod.containers if each.name == ENVIRONMENTD), None)
@@ -204,7 +205,7 @@ def _authenticator(listeners: bytes | None) -> str | None:
     try:
         file = msgspec.json.decode(listeners or b"", type=_ConfigMap).data.get(LISTENERS_FILE, "")
         return msgspec.json.decode(file, type=_Listeners).sql.external.authenticator_kind
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return None
 
 

@@ -19,6 +19,7 @@ from msgspec import Struct
 from fairlead.api.durations import prometheus_nanoseconds
 from fairlead.api.ordinals import ordinal_of
 from fairlead.api.times import format_rfc3339
+from fairlead.api.unreadable import UNREADABLE
 from fairlead.api.urls import shown_url
 from fairlead.api.zones import DELAY, DELAY_URL, Settings
 from fairlead.decide.ask import Answer, Answers, Ask, Bad, Good, Http
@@ -203,7 +204,7 @@ def timestamp_of(answer: Answer) -> int:
         return 0
     try:
         timestamp = msgspec.json.decode(answer.value, type=_Prepared).timestamp
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return 0
     return timestamp if -LARGEST <= timestamp < LARGEST else 0
 

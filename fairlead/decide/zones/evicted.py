@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fairlead.api.core import Pod
+from fairlead.api.unreadable import UNREADABLE
 
 KEPT = timedelta(minutes=2)
 
@@ -31,7 +32,7 @@ def read(record: bytes) -> Marks:
     """A record that cannot be understood protects nobody, as one that was removed; the next swap replaces it."""
     try:
         return msgspec.json.decode(record, type=dict[str, Mark]) if record else {}
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return {}
 
 

@@ -14,6 +14,8 @@ from msgspec import Raw, Struct
 
 from fairlead.api.apps import STATEFULSETS, StatefulSet
 from fairlead.api.meta import Ref
+from fairlead.api.resource_versions import is_later
+from fairlead.api.unreadable import UNREADABLE
 from fairlead.decide.ask import Answer, Ask, Bad, Good, Read
 from fairlead.decide.reason import Reason
 from fairlead.decide.zones.membership import group_name
@@ -80,12 +82,11 @@ def body_of(zone: StatefulSet, seen: Snapshot) -> Body | None:
 def _decoded(body: bytes) -> StatefulSet | None:
     try:
         return msgspec.json.decode(body, type=StatefulSet)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return None
 
 
 def _is_newer(live: StatefulSet, *, than: StatefulSet) -> bool:
     new, old = live.metadata.resource_version, than.metadata.resource_version
-    if new.isascii() and new.isdigit() and old.isascii() and old.isdigit():
-        return int(new) > int(old)
-    return new != old
+    later = is_later(new, old)
+    return new != old if later is None else later

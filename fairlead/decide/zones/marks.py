@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 import msgspec
 from msgspec import Struct
 
+from fairlead.api.unreadable import UNREADABLE
 from fairlead.decide.ask import Ask, Good, Recall, Remember
 
 END_SECONDS = 1.0
@@ -36,7 +37,7 @@ def in_progress(answer: Good, now: datetime) -> str:
     try:
         mark = msgspec.json.decode(answer.value, type=Mark)
         return mark.zone if now < mark.until else ""
-    except (msgspec.MsgspecError, UnicodeDecodeError, TypeError):
+    except (*UNREADABLE, msgspec.MsgspecError, TypeError):
         return ""
 
 

@@ -14,6 +14,7 @@ from msgspec import Raw, Struct
 
 from fairlead.api.apps import DEPLOYMENTS
 from fairlead.api.review import NOTHING
+from fairlead.api.unreadable import UNREADABLE
 from fairlead.api.zones import GATE
 from fairlead.decide.decision import Admit
 from fairlead.decide.zones.gates import (
@@ -93,7 +94,7 @@ def _update_of(old: Raw, new: Raw) -> _Update | None:
         return None
     try:
         digests = [digest_of(msgspec.json.decode(each.spec.template)) for each in (before, after)]
-    except (msgspec.MsgspecError, UnicodeDecodeError, OverflowError, RecursionError):
+    except (*UNREADABLE, msgspec.MsgspecError, OverflowError):
         return None
     return _Update(before, after, *digests)
 

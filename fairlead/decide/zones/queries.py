@@ -18,6 +18,7 @@ from msgspec import Struct
 from fairlead.api.core import Pod
 from fairlead.api.ordinals import natural_key, ordinal_of
 from fairlead.api.times import format_rfc3339
+from fairlead.api.unreadable import UNREADABLE
 from fairlead.decide.ask import Answer, Ask, Bad, Http
 from fairlead.decide.zones.checks import BASELINE, CURRENT, RANGE, TARGETS, Check, HealthCheck, filled
 from fairlead.decide.zones.groups import Zone
@@ -107,7 +108,7 @@ def measured(answer: Answer) -> Measured:
         return Failed(answer.text or answer.kind)
     try:
         data = msgspec.json.decode(answer.value, type=_Reply).data
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return Failed("the answer is not a number: the query must give a scalar or an instant vector")
     match data:
         case _Scalar(result=(_, text)):

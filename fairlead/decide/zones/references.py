@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.api.meta import Ref, Served
+from fairlead.api.unreadable import UNREADABLE
 from fairlead.api.zones import MIRROR_API_VERSION, MIRROR_KIND, MIRROR_NAME
 from fairlead.decide.ask import Answers, Ask, Bad, Discover, Good, Need, Question, Read
 from fairlead.decide.reason import Reason
@@ -116,7 +117,7 @@ def scale_in(ask: Ask, answers: Answers) -> _Scale | None:
         return None
     try:
         scale = msgspec.json.decode(answer.value, type=_Scale)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return None
     return scale if scale.kind == SCALE_KIND and scale.api_version.startswith(SCALE_GROUP) else None
 

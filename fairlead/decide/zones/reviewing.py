@@ -14,6 +14,7 @@ from msgspec import Raw, Struct
 from fairlead.api.apps import DEPLOYMENTS, REPLICASETS, STATEFULSETS
 from fairlead.api.meta import Ref, Resource
 from fairlead.api.review import Review
+from fairlead.api.unreadable import UNREADABLE
 from fairlead.api.zones import Settings
 from fairlead.decide.ask import Answers, Ask, Bad, Read
 from fairlead.decide.decision import Admit
@@ -75,7 +76,7 @@ def decoded(body: Raw | bytes, kind: type[T]) -> T | None:
     """None when the body is not of this shape."""
     try:
         return msgspec.json.decode(body, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (*UNREADABLE, msgspec.MsgspecError):
         return None
 
 

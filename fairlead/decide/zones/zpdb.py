@@ -16,6 +16,7 @@ from fairlead.api.configurations import ZPDBS, ConfigurationMeta
 from fairlead.api.durations import parse_go
 from fairlead.api.rounding import Round, scaled
 from fairlead.api.times import parse_rfc3339
+from fairlead.api.unreadable import UNREADABLE
 from fairlead.decide.decision import Admit
 from fairlead.decide.zones.configurations import Invalid
 from fairlead.decide.zones.partitions import Expression, compiled, partition
@@ -203,7 +204,7 @@ def judge(seen: Seen, now: datetime) -> Admit:
         guard_of(ConfigurationMeta(name=seen.review.name, uid="", resource_version=""), given.spec)
     except Invalid as error:
         return _refused(str(error))
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return _refused("the object cannot be read: it must be a JSON object")
     return Admit(allowed=True, word="valid")
 
