@@ -6,6 +6,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from fairlead.api.core import PodSpec
 from fairlead.api.meta import LabelSelector, Meta, Resource
 
 STATEFULSETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
@@ -27,6 +28,7 @@ class TemplateMeta(Struct, frozen=True):
 
 class Template(Struct, frozen=True):
     metadata: TemplateMeta = TemplateMeta()
+    spec: PodSpec = PodSpec()
 
 
 class UpdateStrategy(Struct, frozen=True):

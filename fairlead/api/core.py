@@ -76,7 +76,7 @@ class Container(Struct, frozen=True, gc=False):
     image: str = ""
 
 
-class PodSpec(Struct, frozen=True, rename="camel"):
+class PodSpec(Struct, frozen=True, rename="camel", omit_defaults=True):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
 

@@ -21,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help=NAME_HELP)
     add_cluster(parser)
     add_output(parser, "json", "yaml")
+    parser.add_argument("--no-color", action="store_true", help="show no colours; so does the variable NO_COLOR")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -29,8 +30,9 @@ def run(arguments: argparse.Namespace) -> int:
     async def work(cluster: Cluster) -> int:
         from fairlead.cli.choosing import named, none_named, several
         from fairlead.cli.documents import written
+        from fairlead.cli.explanation import explanation
         from fairlead.cli.gathering import explain_all
-        from fairlead.cli.render import document, plain
+        from fairlead.cli.screens import printed
         from fairlead.cli.sources import folded, said_by
         from fairlead.kube import clock
 
@@ -45,7 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             width = min(shutil.get_terminal_size().columns, MOST_COLUMNS)
             now = clock.now()
-            print(plain([*document(found[0], now, width), *folded(said_by(found[0], now), width)]))
+            lines = [*explanation(found[0], now, width), *folded(said_by(found[0], now), width)]
+            printed(lines, color=not arguments.no_color)
         return exits.OK
 
     return talk(arguments, work)

@@ -39,6 +39,7 @@ STYLES = {
     "missing": "yellow",
     "stuck": "bold red",
     "waits": "yellow",
+    "command": "cyan",
 }
 """Names of styles and what rich makes of them; an unknown name has none."""
 
@@ -62,36 +63,9 @@ def picture(seen: Explain, now: datetime, width: int = 80) -> list[Line]:
         (),
     ]
     for block in seen.blocked_by:
-        lines += _item("waiting: ", f"{block.text}, {since(block, now)}" if block.since else block.text, width, "waits")
+        lines += item("waiting: ", f"{block.text}, {since(block, now)}" if block.since else block.text, width, "waits")
     for step in seen.next:
-        lines += _item("next: ", step, width)
-    return lines
-
-
-def document(seen: Explain, now: datetime, width: int = 80) -> list[Line]:
-    """All that is known about one rollout, in full sentences."""
-    stands = seen.stands
-    progress = f"Where it stands: {stands.done} of {stands.total} {stands.unit}"
-    lines: list[Line] = [title(seen), (), ((progress, "title"),)]
-    for lane, rows in zip(stands.lanes, lane_rows(stands.lanes, width), strict=True):
-        lines += rows
-        if lane.from_revision != lane.to_revision:
-            budget = f", at most {lane.budget} at a time" if lane.budget else ""
-            lines += _item("    ", f"from {lane.from_revision or '?'} to {lane.to_revision or '?'}{budget}", width)
-        for block in lane.waits:
-            lines += _wait(block, now, width, "    - ")
-    lines += [(), (("What it does next", "title"),)]
-    for step in seen.next or ("nothing",):
-        lines += _item("  - ", step, width)
-    lines += [(), (("What it waits for", "title"),)]
-    for block in seen.blocked_by:
-        lines += _wait(block, now, width, "  - ")
-    if not seen.blocked_by:
-        lines.append((("  - nothing", ""),))
-    if seen.again is not None:
-        wait = short((seen.again - now).total_seconds())
-        lines += [(), ((f"It looks again in {wait}, or as soon as something changes.", ""),)]
-    lines += [(), legend()]
+        lines += item("next: ", step, width)
     return lines
 
 
@@ -199,17 +173,7 @@ def styled(lines: Iterable[Line]) -> Text:
     return text
 
 
-def _wait(block: Block, now: datetime, width: int, bullet: str) -> list[Line]:
-    lines = _item(bullet, block.text, width, "waits")
-    indent = " " * len(bullet)
-    if block.since is not None:
-        lines += _item(indent, since(block, now), width)
-    if block.clears:
-        lines += _item(indent, f"cleared when {block.clears}", width)
-    return lines
-
-
-def _item(head: str, text: str, width: int, style: str = "") -> list[Line]:
+def item(head: str, text: str, width: int, style: str = "") -> list[Line]:
     """The text folded to the width, its further lines indented as far as the first."""
     rows = wrap(text, max(width - len(head), 20), break_long_words=False, break_on_hyphens=False) or [""]
     return [((head if row == 0 else " " * len(head), style), (words, "")) for row, words in enumerate(rows)]

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from fairlead.cli.choosing import is_complete
-from fairlead.cli.render import NAMELESS, Line, change, legend, picture, styled, title
+from fairlead.cli.render import NAMELESS, Line, change, legend, picture, plain, styled, title
 from fairlead.cli.sources import said_of
 
 if TYPE_CHECKING:
@@ -26,9 +26,25 @@ class Screen(Protocol):
 
 def screen(*, color: bool) -> AbstractContextManager[Screen]:
     """The one that fits the standard output."""
-    if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+    if _is_terminal():
         return live(color=color)
     return lines()
+
+
+def printed(shown: Sequence[Line], *, color: bool) -> None:
+    """Once, in colour on a terminal that has it; never folded or cut, so that what stands there can be copied."""
+    if not (color and _is_terminal()):
+        print(plain(shown))
+        return
+    from rich.console import Console
+
+    text = styled(shown)
+    text.overflow = "ignore"
+    Console(highlight=False, soft_wrap=True).print(text)
+
+
+def _is_terminal() -> bool:
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from fairlead.api.explain import Block, Cell, Explain, Lane, Stands
-from fairlead.cli.render import bar, change, document, picture, plain, short, since, styled
+from fairlead.cli.render import bar, change, picture, plain, short, since, styled
 from fairlead.cli.screens import lines, page
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -70,43 +70,6 @@ def test_three_zones_of_ten_pods_fit_into_80_columns() -> None:
         "next: delete ingester-zone-b-3\n"
         "next: then zone ingester-zone-c"
     )
-
-
-def test_the_document_says_where_it_stands_what_comes_next_and_what_clears_each_wait() -> None:
-    block = a_block(seconds=185, exact=True)
-
-    assert plain(document(three_zones(3, block), NOW, 80)) == (
-        "ingester  (zones in namespace test)  Waiting\n"
-        "\n"
-        "Where it stands: 5 of 9 pods\n"
-        "  ingester-zone-a  Current  3/3  ●n ●n ●n\n"
-        "  ingester-zone-b  Waiting  2/3  ●n ●n ◐n\n"
-        "    from ingester-zone-b-old to ingester-zone-b-new, at most 1 at a time\n"
-        "    - ingester-zone-b-2 is not ready: container ingester is not ready\n"
-        "      for 3m5s\n"
-        "      cleared when the pod becomes ready\n"
-        "  ingester-zone-c  Pending  0/3  ●o ●o ●o\n"
-        "    from ingester-zone-c-old to ingester-zone-c-new, at most 1 at a time\n"
-        "\n"
-        "What it does next\n"
-        "  - delete ingester-zone-b-3\n"
-        "  - then zone ingester-zone-c\n"
-        "\n"
-        "What it waits for\n"
-        "  - ingester-zone-b-2 is not ready: container ingester is not ready\n"
-        "    for 3m5s\n"
-        "    cleared when the pod becomes ready\n"
-        "\n"
-        "● ready  ◐ not ready  ◌ terminating  ○ missing  ✕ stuck  n new, o old revision"
-    )
-
-
-def test_a_complete_rollout_does_nothing_next_and_waits_for_nothing() -> None:
-    text = plain(document(complete(), NOW))
-
-    assert "What it does next\n  - nothing\n" in text
-    assert "What it waits for\n  - nothing\n" in text
-    assert "from" not in text
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,7 @@ def block_beside(aside: Aside, seen: Snapshot) -> Block:
 def lane_of(zone: Zone, group: Group, course: Course, decision: Decision) -> Lane:
     cells = tuple(cells_of(zone, group.at))
     status = zone.statefulset.status
+    from_images, to_images = images_of(zone)
     return Lane(
         name=zone.name,
         phase=phase_of(zone, course, decision.verdict),
@@ -118,12 +119,26 @@ def lane_of(zone: Zone, group: Group, course: Course, decision: Decision) -> Lan
         to_revision=status.update_revision,
         budget=zone.budget.limit,
         cells=cells,
+        from_images=from_images,
+        to_images=to_images,
         waits=worst_first(
             (
                 *(block_of(wait, decision.rule, group.seen) for wait in lane_waits(zone, group, course)),
                 *(block_beside(aside, group.seen) for aside in decision.asides if aside.about == zone.ref),
             )
         ),
+    )
+
+
+def images_of(zone: Zone) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Of an outdated pod and of the template, as far as they differ; nothing when no pod is outdated."""
+    if not zone.outdated:
+        return (), ()
+    old = {each.name: each.image for each in zone.outdated[0].spec.all_containers}
+    new = {each.name: each.image for each in zone.statefulset.spec.template.spec.all_containers}
+    return (
+        tuple(image for name, image in old.items() if new.get(name) != image),
+        tuple(image for name, image in new.items() if old.get(name) != image),
     )
 
 

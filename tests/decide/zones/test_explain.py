@@ -7,8 +7,8 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from fairlead.api.apps import StatefulSet
-from fairlead.api.core import Pod
+from fairlead.api.apps import StatefulSet, Template
+from fairlead.api.core import Container, Pod, PodSpec
 from fairlead.api.explain import Explain
 from fairlead.decide.ask import Answers, Ask, Bad, Good, Read
 from fairlead.decide.zones import Snapshot, explain, wait_key
@@ -277,3 +277,21 @@ def test_a_complete_group_has_nothing_to_say() -> None:
 
     assert (shown.stands.phase, shown.stands.done, shown.stands.total) == ("Current", 3, 3)
     assert (shown.next, shown.blocked_by, shown.stands.lanes[0].waits) == ((), (), ())
+
+
+def with_images(pod: Pod, **images: str) -> Pod:
+    return msgspec.structs.replace(pod, spec=PodSpec(tuple(Container(name, image) for name, image in images.items())))
+
+
+def test_images_that_change_stand_beside_the_revisions() -> None:
+    a = a_zone("a")
+    template = Template(a.spec.template.metadata, PodSpec((Container("app", "app:2"), Container("side", "side:1"))))
+    a = msgspec.structs.replace(a, spec=msgspec.structs.replace(a.spec, template=template))
+    old = tuple(with_images(pod, app="app:1", side="side:1") for pod in pods_of(a))
+    new = tuple(with_images(pod, app="app:2", side="side:1") for pod in pods_of(a, "new"))
+
+    (lane,) = explained(a, old).stands.lanes
+    (done,) = explained(a, new).stands.lanes
+
+    assert (lane.from_images, lane.to_images) == (("app:1",), ("app:2",))
+    assert (done.from_images, done.to_images) == ((), ())
