@@ -20,17 +20,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from fairlead.control.manager import Manager
     from fairlead.kube.client import Client
     from fairlead.plane.pki import Authority
     from fairlead.sim.cluster import Cluster
-    from fairlead.sim.network import Network
     from fairlead.sim.saving import Saved
 
 READY_AFTER = 1.2
 GONE_AFTER = 0.4
-SERVICE = "fairlead"
-"""By which the cluster finds the operator's webhook."""
+NODES = 6
+"""Two in each of three zones, so that the pods of one that is drained find room in their zone."""
 SAVE_EVERY = 30.0
 ANSWERS_WITHIN = 2.0
 """Seconds; a loopback takes a thousandth of one, a process that stands still for a moment more."""
@@ -132,14 +130,16 @@ async def running(place: Place, state: Saved | None) -> AsyncIterator[Client]:
                 events=True,
                 network=POD_NETWORK,
                 scheduler=SCHEDULER,
+                nodes=NODES,
             )
-            # Read by another thread, so that the cluster answers meanwhile.
-            await asyncio.to_thread(import_module, "fairlead.control.run")
-            manager = await _operator(cluster, network, place.log)
-            work = [cluster.run(), kubelet.run(), manager.run()]
+            work = [cluster.run(), kubelet.run()]
             if place.saved is not None:
                 work.append(_saving(cluster, place.saved))
             started = [tasks.create_task(each) for each in work]
+            # Read by another thread, so that the cluster answers meanwhile.
+            operator = await asyncio.to_thread(import_module, "fairlead.cli.hosted_operator")
+            manager = await operator.installed(client, cluster, network, place.log)
+            started.append(tasks.create_task(manager.run()))
             await manager.ready.wait()
             try:
                 yield client
@@ -205,32 +205,6 @@ def _locked(handle: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-async def _operator(cluster: Cluster, network: Network, log: TextIO) -> Manager:
-    """With all parts; its conversion webhook is reached within the process, under the name of its Service."""
-    from fairlead.api.environments import Settings
-    from fairlead.cli.rollout_operator import identity
-    from fairlead.control.logs import configure
-    from fairlead.control.metrics import Metrics
-    from fairlead.control.options import ConversionOptions, EnvironmentsOptions, OperatorOptions
-    from fairlead.control.run import assemble
-    from fairlead.sim.access.rights import master
-
-    settings = Settings(create_balancers=True, create_console=True)
-    conversion = ConversionOptions(service_name=SERVICE, service_namespace=settings.operator_namespace)
-    options = OperatorOptions(
-        process="fairlead",
-        identity=identity(),
-        parts=("zones", "environments"),
-        environments=EnvironmentsOptions(settings=settings, conversion=conversion),
-    )
-    written = configure("info", "logfmt", log)
-    wire = cluster.transport(master("fairlead"))
-    manager = await assemble(options, "default", wire, Metrics(), written, network.call)
-    if manager.converting is not None:
-        network.serve(f"{SERVICE}.{settings.operator_namespace}.svc", manager.converting.conversion())
-    return manager
 
 
 def _tls(authority: Authority) -> ssl.SSLContext:

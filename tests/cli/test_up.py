@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import signal
 import socket
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,14 +15,7 @@ from fairlead.cli.hosting import Place, held, running
 from fairlead.cli.main import main
 from fairlead.sim import saving
 from fairlead.sim.cluster import Cluster
-
-FAIRLEAD = (sys.executable, "-m", "fairlead.cli.main")
-
-
-def environment(home: Path) -> dict[str, str]:
-    """Nothing of the user's own: no kubeconfig, no cache."""
-    kept = {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
-    return {**kept, "HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
+from tests.cli.ups import FAIRLEAD, environment, started, upped
 
 
 def test_the_demo_rolls_every_pod_and_ends_by_itself_where_nobody_watches(tmp_path: Path) -> None:
@@ -225,43 +214,8 @@ spec:
 
 def _up_until_ready(home: Path, *words: str, end: int = signal.SIGINT) -> None:
     """Ends it once it has said how."""
-    with _up(home, *words, ends=(end,)):
+    with upped(home, *words, ends=(end,)):
         pass
-
-
-@contextmanager
-def _up(home: Path, *words: str, ends: tuple[int, ...] = (signal.SIGINT,)) -> Iterator[list[str]]:
-    """Yields what it says, and ends it."""
-    with _started(home, *FAIRLEAD, "up", *words) as (up, said):
-        yield said
-        for each in ends:
-            up.send_signal(each)
-        assert up.wait(120) == 0
-
-
-@contextmanager
-def _started(
-    home: Path, *command: str, until: str = "Press Ctrl-C"
-) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
-    """Yields the process, and what it says until it is ready."""
-    up = subprocess.Popen(
-        command,
-        env=environment(home),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert up.stdout is not None
-        said: list[str] = []
-        while not said or until not in said[-1]:
-            said.append(up.stdout.readline())
-            assert said[-1], "it ended before it was ready"
-        yield up, said
-    finally:
-        up.kill()
-        up.communicate()
 
 
 def _tried(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -367,12 +321,12 @@ def test_the_last_save_comes_after_the_last_answer(tmp_path: Path, monkeypatch: 
 def test_of_two_at_once_the_second_leaves_the_first_alone(tmp_path: Path) -> None:
     """Neither its kubeconfig, nor its saved state, nor its log is touched."""
     first, config = tmp_path / "first", tmp_path / "config"
-    with _up(tmp_path, "--kubeconfig-out", str(first), "--save", str(tmp_path / "kept")) as said:
+    with upped(tmp_path, "--kubeconfig-out", str(first), "--save", str(tmp_path / "kept")) as said:
         before = first.read_text()
         same = _tried(tmp_path, "--kubeconfig-out", str(first))
         saving = _tried(tmp_path, "--kubeconfig-out", str(config), "--load", str(tmp_path / "kept"),
                         "--save", str(tmp_path / "kept"))  # fmt: skip
-        with _up(tmp_path, "--kubeconfig-out", str(config)) as other:
+        with upped(tmp_path, "--kubeconfig-out", str(config)) as other:
             pass
 
     assert (same.returncode, saving.returncode) == (1, 1)
@@ -412,14 +366,14 @@ def test_nobody_need_read_what_it_says(tmp_path: Path) -> None:
 
 def test_it_saves_however_often_it_is_asked_to_end(tmp_path: Path) -> None:
     kept = tmp_path / "kept" / "cluster.jsonl"
-    with _up(tmp_path, "--save", str(kept.parent), ends=(signal.SIGINT, signal.SIGINT, signal.SIGTERM)):
+    with upped(tmp_path, "--save", str(kept.parent), ends=(signal.SIGINT, signal.SIGINT, signal.SIGTERM)):
         before = kept.stat().st_ino
 
     assert kept.stat().st_ino != before
 
 
 def test_it_outlives_its_terminal_under_nohup(tmp_path: Path) -> None:
-    with _started(tmp_path, "nohup", *FAIRLEAD, "up") as (up, _):
+    with started(tmp_path, "nohup", *FAIRLEAD, "up") as (up, _):
         up.send_signal(signal.SIGHUP)
 
         with pytest.raises(subprocess.TimeoutExpired):
@@ -427,7 +381,7 @@ def test_it_outlives_its_terminal_under_nohup(tmp_path: Path) -> None:
 
 
 def test_a_demo_that_is_interrupted_is_not_done(tmp_path: Path) -> None:
-    with _started(tmp_path, *FAIRLEAD, "up", "--demo", "zones", until="zones") as (up, _):
+    with started(tmp_path, *FAIRLEAD, "up", "--demo", "zones", until="zones") as (up, _):
         up.send_signal(signal.SIGINT)
 
         assert up.wait(120) == 130
@@ -436,7 +390,7 @@ def test_a_demo_that_is_interrupted_is_not_done(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_to_for_a_while_is_told_and_tried_again(tmp_path: Path) -> None:
     """Saving is due twice a minute, here of the cluster's."""
     kept = tmp_path / "kept"
-    with _started(tmp_path, *FAIRLEAD, "up", "--save", str(kept), "--speed", "100") as (up, _):
+    with started(tmp_path, *FAIRLEAD, "up", "--save", str(kept), "--speed", "100") as (up, _):
         assert up.stderr is not None
         kept.rename(tmp_path / "elsewhere")
         kept.touch()
@@ -451,7 +405,7 @@ def test_a_folder_that_cannot_be_written_to_for_a_while_is_told_and_tried_again(
 
 def test_changes_that_could_not_be_saved_at_the_end_are_told(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
-    with _started(tmp_path, *FAIRLEAD, "up", "--save", str(kept)) as (up, _):
+    with started(tmp_path, *FAIRLEAD, "up", "--save", str(kept)) as (up, _):
         kept.rename(tmp_path / "elsewhere")
         kept.touch()
         up.send_signal(signal.SIGTERM)

@@ -53,6 +53,11 @@ from fairlead.sim.published.discovery import RELEASE
 
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 
+ZONE_LABEL = "topology.kubernetes.io/zone"
+ZONES = ("zone-a", "zone-b", "zone-c")
+"""Where the nodes are, in turn."""
+ROOM = {"cpu": "64", "memory": "256Gi", "pods": "10k"}
+"""Of each node."""
 CONCURRENT_REQUESTS = 16
 NOT_READY = "node.kubernetes.io/not-ready"
 RETRY_NODES = 1.0
@@ -156,8 +161,8 @@ class Kubelet:
 
     async def run(self) -> None:
         """Until cancelled."""
-        for name in self._nodes:
-            await self._register(name)
+        for name, zone in zip(self._nodes, cycle(ZONES)):
+            await self._register(name, zone)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._places.run())
             await self._places.synced.wait()
@@ -360,9 +365,9 @@ class Kubelet:
         life.deleted = True
         return None
 
-    async def _register(self, name: str) -> None:
+    async def _register(self, name: str, zone: str) -> None:
         """The node is there afterwards, and ready for pods."""
-        body = msgspec.json.encode(_node(name, clock.seconds(clock.now())))
+        body = msgspec.json.encode(_node(name, zone, clock.seconds(clock.now())))
         while True:
             try:
                 with suppress(AlreadyExists):
@@ -409,7 +414,7 @@ _SYSTEM = {
 }
 
 
-def _node(name: str, now: str) -> dict[str, object]:
+def _node(name: str, zone: str, now: str) -> dict[str, object]:
     ready = {
         "type": "Ready",
         "status": "True",
@@ -418,14 +423,14 @@ def _node(name: str, now: str) -> dict[str, object]:
         "lastHeartbeatTime": now,
         "lastTransitionTime": now,
     }
-    room = {"cpu": "64", "memory": "256Gi", "pods": "10k"}
+    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", ZONE_LABEL: zone}
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}},
+        "metadata": {"name": name, "labels": labels},
         "status": {
-            "capacity": room,
-            "allocatable": room,
+            "capacity": ROOM,
+            "allocatable": ROOM,
             "conditions": [ready],
             "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}, {"type": "Hostname", "address": name}],
             "nodeInfo": _SYSTEM,

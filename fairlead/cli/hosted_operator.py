@@ -1,0 +1,67 @@
+"""The operator of `fairlead up`, in the process of its cluster, with everything an installation would bring.
+
+The cluster reaches its webhooks under the names of their Services, which are known within the process alone.
+"""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from fairlead.api.environments import Settings
+from fairlead.cli.applying import Found, apply_all
+from fairlead.cli.rollout_operator import identity
+from fairlead.control.assembly import assemble
+from fairlead.control.logs import configure
+from fairlead.control.manager import Manager
+from fairlead.control.metrics import Metrics
+from fairlead.control.options import ConversionOptions, EnvironmentsOptions, OperatorOptions
+from fairlead.kube.client import Client
+from fairlead.manifests import access
+from fairlead.manifests.files import Object, custom_resources
+from fairlead.manifests.values import Values
+from fairlead.sim.access.rights import master
+from fairlead.sim.cluster import Cluster
+from fairlead.sim.network import Network
+
+SERVICE = "fairlead"
+"""By which the cluster finds the conversion webhook."""
+HOME = "default"
+"""The namespace that the operator belongs to."""
+INSTALLED = Values(namespace=HOME, webhooks=True)
+
+
+async def installed(client: Client, cluster: Cluster, network: Network, log: TextIO) -> Manager:
+    """The operator with all parts, its kinds, and its webhooks, which the cluster asks from now on."""
+    await _apply(client, custom_resources("zones"))
+    manager = await _assembled(cluster, network, log)
+    network.serve(INSTALLED.host, manager.webhooks.handler)
+    await _apply(client, tuple(_everywhere(each) for each in access.webhooks(INSTALLED)))
+    return manager
+
+
+async def _apply(client: Client, objects: tuple[Object, ...]) -> None:
+    """Those of a cluster that was saved are brought up to date."""
+    await apply_all(client, [Found("what `fairlead up` brings", each) for each in objects])
+
+
+def _everywhere(configuration: Object) -> Object:
+    """For all namespaces, as the operator is; a chart registers its webhooks for one."""
+    hooks = [{key: hook[key] for key in hook if key != "namespaceSelector"} for hook in configuration["webhooks"]]
+    return configuration | {"webhooks": hooks}
+
+
+async def _assembled(cluster: Cluster, network: Network, log: TextIO) -> Manager:
+    settings = Settings(create_balancers=True, create_console=True)
+    conversion = ConversionOptions(service_name=SERVICE, service_namespace=settings.operator_namespace)
+    options = OperatorOptions(
+        process="fairlead",
+        identity=identity(),
+        parts=("zones", "environments"),
+        environments=EnvironmentsOptions(settings=settings, conversion=conversion),
+    )
+    written = configure("info", "logfmt", log)
+    wire = cluster.transport(master("fairlead"))
+    manager = await assemble(options, HOME, wire, Metrics(), written, network.call)
+    if manager.converting is not None:
+        network.serve(f"{SERVICE}.{settings.operator_namespace}.svc", manager.converting.conversion())
+    return manager
