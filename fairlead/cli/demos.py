@@ -8,21 +8,28 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from fairlead.api.apps import STATEFULSETS
+from fairlead.api.configurations import ZPDBS
 from fairlead.api.core import NAMESPACES, SECRETS
 from fairlead.api.environments import MATERIALIZES, NIL
 from fairlead.api.meta import Ref
 from fairlead.api.zones import GROUP_LABEL, MAX_UNAVAILABLE, NAME_LABEL
+from fairlead.cli.draining import Drainer
 from fairlead.cli.witness import Witness
 from fairlead.kube import request
 from fairlead.kube.client import Client
+from fairlead.sim.kubelet.agent import ZONE_LABEL
+from fairlead.sim.kubelet.agent import ZONES as NODE_ZONES
 from fairlead.sim.standins.environmentd_rules import CATCH_UP, PROMOTE_TAKES
 
 Step = Callable[[Client], Awaitable[None]]
+Tell = Callable[[str], None]
 
 NAMESPACE = "demo"
 GROUP = "ingester"
 ZONES = tuple(f"{GROUP}-zone-{letter}" for letter in "abc")
 PODS_PER_ZONE = 4
+DRAINED = ("sim-node-0", "sim-node-1")
+"""One of zone a, one of zone b."""
 
 ENVIRONMENT = "shop"
 BACKEND = "shop-backend"
@@ -35,8 +42,11 @@ class Demo(msgspec.Struct, frozen=True):
     rollout: str
     story: str
     create: Step
-    change: Step
+    change: Callable[[Client, Tell], Awaitable[None]]
+    """What is looked at; it may tell what it does."""
     summary: Callable[[Witness], str]
+    tries: tuple[str, ...] = ()
+    """Commands to try afterwards, besides those that look at the rollout."""
 
 
 async def _create_namespace(client: Client) -> None:
@@ -50,7 +60,22 @@ async def _create_zones(client: Client) -> None:
         await client.call(request.create(STATEFULSETS, NAMESPACE, msgspec.json.encode(_zone(name))))
 
 
-def _zone(name: str) -> dict[str, object]:
+async def _create_guarded_zones(client: Client) -> None:
+    """Zones whose pods are on nodes of that zone, and a budget for evictions."""
+    await _create_namespace(client)
+    for name, zone in zip(ZONES, NODE_ZONES, strict=True):
+        pinned = _zone(name, nodeSelector={ZONE_LABEL: zone})
+        await client.call(request.create(STATEFULSETS, NAMESPACE, msgspec.json.encode(pinned)))
+    budget = {
+        "apiVersion": ZPDBS.api_version,
+        "kind": ZPDBS.kind,
+        "metadata": {"name": GROUP},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {GROUP_LABEL: GROUP}}},
+    }
+    await client.call(request.create(ZPDBS, NAMESPACE, msgspec.json.encode(budget)))
+
+
+def _zone(name: str, **placing: object) -> dict[str, object]:
     labels = {NAME_LABEL: name, GROUP_LABEL: GROUP}
     container = {"name": GROUP, "image": "example.test/ingester:1.0"}
     return {
@@ -63,12 +88,12 @@ def _zone(name: str) -> dict[str, object]:
             "podManagementPolicy": "Parallel",
             "updateStrategy": {"type": "OnDelete"},
             "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container], **placing}},
         },
     }
 
 
-async def _change_zones(client: Client) -> None:
+async def _change_zones(client: Client, _: Tell) -> None:
     container = {"name": GROUP, "image": "example.test/ingester:2.0"}
     body = msgspec.json.encode({"spec": {"template": {"spec": {"containers": [container]}}}})
     for name in ZONES:
@@ -82,6 +107,20 @@ def _zones_summary(witness: Witness) -> str:
         f"{done} are new and ready; at the worst moment {witness.cells_out} of them were out,"
         f" in {witness.lanes_out} zone{'s' * (witness.lanes_out != 1)}."
     )
+
+
+async def _drain_nodes(client: Client, tell: Tell) -> None:
+    """Of two zones at the same time, which nobody should do by hand."""
+    drainer = Drainer(client, tell)
+    await drainer.drain(DRAINED, NAMESPACE)
+    await drainer.uncordon(DRAINED)
+    tell(f"{drainer.evicted} pods were evicted, {drainer.refused} of them after their eviction was refused at first")
+
+
+def _drain_summary(witness: Witness) -> str:
+    zones = f"{witness.lanes_out} zone{'s' * (witness.lanes_out != 1)}"
+    out = f"{witness.cells_out} pod{'s' * (witness.cells_out != 1)}"
+    return f"both nodes were drained; at the worst moment {out} of {zones} was out."
 
 
 async def _create_environment(client: Client) -> None:
@@ -125,7 +164,7 @@ def _license() -> str:
     return ".".join(urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts)
 
 
-async def _change_environment(client: Client) -> None:
+async def _change_environment(client: Client, _: Tell) -> None:
     body = msgspec.json.encode({"spec": {"environmentdImageRef": IMAGE.format(minor=1), "podAnnotations": SLOW}})
     await client.call(request.patch(Ref(MATERIALIZES, NAMESPACE, ENVIRONMENT), request.MERGE_PATCH, body))
 
@@ -145,6 +184,15 @@ DEMOS = {
         _create_zones,
         _change_zones,
         _zones_summary,
+    ),
+    "drain": Demo(
+        NAMESPACE,
+        GROUP,
+        f"Nodes of two zones are drained at once; a budget lets one of {PODS_PER_ZONE} pods be out, of one zone only.",
+        _create_guarded_zones,
+        _drain_nodes,
+        _drain_summary,
+        tries=("kubectl drain sim-node-2",),
     ),
     "environments": Demo(
         NAMESPACE,

@@ -24,7 +24,14 @@ class Screen(Protocol):
         """Shows the rollouts; `trouble` says why what is seen may be old, empty when it is not."""
 
 
-def screen(*, color: bool) -> AbstractContextManager[Screen]:
+class Journal(Screen, Protocol):
+    """A screen that takes notes as well."""
+
+    def say(self, text: str, now: datetime) -> None:
+        """Adds a line that stays, about something that has happened."""
+
+
+def screen(*, color: bool) -> AbstractContextManager[Journal]:
     """The one that fits the standard output."""
     if _is_terminal():
         return live(color=color)
@@ -48,7 +55,7 @@ def _is_terminal() -> bool:
 
 
 @contextmanager
-def lines() -> Iterator[Screen]:
+def lines() -> Iterator[Journal]:
     yield _Lines()
 
 
@@ -62,24 +69,24 @@ class _Lines:
         said = {(one.namespace, one.rollout): change(one) for one in seen}
         for key, text in said.items():
             if self._last.get(key) != text:
-                self._say(now, text)
+                self.say(text, now)
         for namespace, name in self._last:
             if (namespace, name) not in said:
-                self._say(now, f"{namespace}/{name or NAMELESS} is gone")
+                self.say(f"{namespace}/{name or NAMELESS} is gone", now)
         speakers = said_of(seen)
         for each in speakers:
             if each not in self._speakers:
-                self._say(now, each)
+                self.say(each, now)
         if trouble and trouble != self._trouble:
-            self._say(now, trouble)
+            self.say(trouble, now)
         self._last, self._trouble, self._speakers = said, trouble, speakers
 
-    def _say(self, now: datetime, text: str) -> None:
+    def say(self, text: str, now: datetime) -> None:
         print(f"{now:%Y-%m-%dT%H:%M:%SZ} {text}", flush=True)
 
 
 @contextmanager
-def live(*, color: bool) -> Iterator[Screen]:
+def live(*, color: bool) -> Iterator[Journal]:
     from rich.console import Console
     from rich.live import Live
 
@@ -95,6 +102,9 @@ class _Live:
     def show(self, seen: Sequence[Explain], now: datetime, trouble: str) -> None:
         size = self._view.console.size
         self._view.update(styled(page(seen, now, size.width, size.height - 1, trouble)), refresh=True)
+
+    def say(self, text: str, now: datetime) -> None:
+        self._view.console.print(f"{now:%H:%M:%S} {text}", markup=False)
 
 
 def page(seen: Sequence[Explain], now: datetime, width: int, height: int, trouble: str = "") -> list[Line]:

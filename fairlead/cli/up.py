@@ -32,8 +32,10 @@ FASTEST = 100.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--demo", type=_some, metavar="NAME", help="play a rollout: zones or environments")
-    parser.add_argument("--until-done", action="store_true", help="leave when the demo's rollout is complete")
+    parser.add_argument(
+        "--demo", type=_some, metavar="NAME", help="play something to look at: zones, environments or drain"
+    )
+    parser.add_argument("--until-done", action="store_true", help="leave when the demo is over")
     parser.add_argument(
         "-f",
         "--filename",
@@ -91,7 +93,8 @@ def _demo(name: str) -> Demo:
 
     demo = DEMOS.get(name)
     if demo is None:
-        raise UsageError(f'no demo is named "{name}": there is {", ".join(DEMOS)}')
+        *others, last = DEMOS
+        raise UsageError(f'no demo is named "{name}": choose {", ".join(others)} or {last}')
     return demo
 
 
@@ -209,6 +212,7 @@ async def _play(demo: Demo, client: Client, *, color: bool) -> None:
     from fairlead.cli.screens import screen
     from fairlead.cli.watch import Wanted, follow
     from fairlead.cli.witness import Witness
+    from fairlead.kube import clock
     from fairlead.kube.errors import ApiError
 
     cluster = Cluster(client, (demo.namespace,))
@@ -220,9 +224,12 @@ async def _play(demo: Demo, client: Client, *, color: bool) -> None:
         raise Refused(f"the demo cannot be played on this cluster ({error}): {remedy}") from error
     with screen(color=color) as shown:
         await follow(cluster, Wanted(demo.rollout), shown)
-        await demo.change(client)
         witness = Witness(shown)
         begun = asyncio.get_running_loop().time()
+        async with asyncio.TaskGroup() as tasks:
+            looking = tasks.create_task(follow(cluster, Wanted(demo.rollout, forever=True), witness))
+            await demo.change(client, lambda text: witness.say(text, clock.now()))
+            looking.cancel()
         await follow(cluster, Wanted(demo.rollout), witness)
         took = asyncio.get_running_loop().time() - begun
     print(f"\nDone in {took:.0f} s: {demo.summary(witness)}", flush=True)
@@ -242,6 +249,7 @@ def _farewell(demo: Demo | None, place: Place, *, stays: bool) -> str:
             f"{fairlead} get {where}",
             f"{fairlead} explain {demo.rollout} {where}",
             f"{fairlead} watch {where} --forever",
+            *demo.tries,
         ]
     lines = "\n".join(
         f"  {command}" for command in (f"export KUBECONFIG={shlex.quote(str(place.kubeconfig))}", *commands)

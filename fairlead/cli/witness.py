@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fairlead.api.explain import Explain
-    from fairlead.cli.screens import Screen
+    from fairlead.cli.screens import Journal
 
 
 class Witness:
     """Passes on what is seen to a screen."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: Journal) -> None:
         self._screen = screen
         self.last: Explain | None = None
         self.lanes_out = 0
@@ -35,3 +35,6 @@ class Witness:
             self.most_lanes = max(self.most_lanes, len(lanes))
             self.last = one
         self._screen.show(seen, now, trouble)
+
+    def say(self, text: str, now: datetime) -> None:
+        self._screen.say(text, now)

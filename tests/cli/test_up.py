@@ -54,6 +54,29 @@ def test_the_demo_of_environments_takes_over_without_a_gap_and_ends_by_itself(tm
     assert "generation 2 serves; 2 generations were there at most, and one was ready at every moment." in done.stdout
 
 
+def test_the_demo_of_draining_disturbs_one_zone_at_a_time_and_says_why_pods_stay(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*FAIRLEAD, "up", "--demo", "drain", "--until-done"],
+        env=environment(tmp_path),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    for seen in (
+        "sim-node-0 is cordoned; 2 pods are to be evicted",
+        "sim-node-0 is drained",
+        "sim-node-1 is drained",
+        "4 pods were evicted, 3 of them after their eviction was refused at first",
+        "both nodes were drained; at the worst moment 1 pod of 1 zone was out.",
+    ):
+        assert seen in done.stdout
+    assert re.search(r"sim-node-[01]: ingester-zone-([ab])-\d stays for now: 1 pod not ready in", done.stdout)
+
+
 def test_other_commands_reach_the_cluster_by_its_kubeconfig_until_ctrl_c(tmp_path: Path) -> None:
     config = tmp_path / "config"
     up = subprocess.Popen(
@@ -91,7 +114,7 @@ def test_other_commands_reach_the_cluster_by_its_kubeconfig_until_ctrl_c(tmp_pat
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--demo", "nonsense"], 'no demo is named "nonsense": there is zones, environments'),
+        (["--demo", "nonsense"], 'no demo is named "nonsense": choose zones, drain or environments'),
         (["--until-done"], "--until-done needs --demo"),
         (["--port", "99999"], "--port is 99999"),
         (["--speed", "0"], "--speed: it must be a number above 0 and at most 100, not 0"),
