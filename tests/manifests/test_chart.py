@@ -313,4 +313,4 @@ def test_schema_and_values_have_the_same_keys() -> None:
     for key, value in values.items():
         described = schema["properties"][key].get("properties")
         if described is not None and key != "namespaceSelector":
-            assert described.keys() == value.keys(), key
+            assert described.keys() - {"global"} == value.keys(), key

@@ -24,6 +24,25 @@ from fairlead.api.meta import Resource
 from fairlead.manifests.environments.old import OldSpec, OldStatus
 from fairlead.manifests.environments.schema import schema_of
 
+AGE: Json = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+"""A table with columns of its own shows the age of objects only if one of them does."""
+USUAL: tuple[Json, ...] = (
+    {
+        "name": "Status",
+        "type": "string",
+        "jsonPath": '.status.conditions[?(@.type=="UpToDate")].reason',
+        "description": "Where the rollout stands.",
+    },
+    {
+        "name": "Generation",
+        "type": "integer",
+        "jsonPath": ".status.activeGeneration",
+        "description": "The generation that serves.",
+    },
+    AGE,
+)
+"""Beside the contract's columns, which only `-o wide` shows."""
+
 
 def definitions(columns: tuple[Json, ...] = ()) -> tuple[Json, ...]:
     """All kinds; `columns` come before those that environments are listed with anyway."""
@@ -37,12 +56,13 @@ def materializes(columns: tuple[Json, ...] = ()) -> Json:
         _column("ImageRefToDeploy", ".spec.environmentdImageRef"),
         _column("UpToDate", '.status.conditions[?(@.type=="UpToDate")].status'),
     ]
-    more = [*columns, *shown]
+    given = {column.get("name") for column in columns}
+    more = [*columns, *shown, *(column for column in USUAL if column["name"] not in given)]
     return _definition(
         MATERIALIZES,
         _version("v1", MaterializeSpec, MaterializeStatus, more, storage=False),
         _version("v1alpha2", MaterializeSpec, MaterializeStatus, more),
-        _version("v1alpha1", OldSpec, OldStatus, shown, storage=False),
+        _version("v1alpha1", OldSpec, OldStatus, [*shown, *USUAL], storage=False),
         short="mzs",
     )
 
@@ -59,6 +79,7 @@ def _companion(spec: type[Struct], program: str) -> Json:
     columns = [
         _column("ImageRef", f".spec.{program}ImageRef"),
         _column("Ready", '.status.conditions[?(@.type=="Ready")].status'),
+        AGE,
     ]
     return _version("v1alpha1", spec, CompanionStatus, columns)
 

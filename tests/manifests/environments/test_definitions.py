@@ -28,6 +28,11 @@ SHOWN = {
     "ImageRefToDeploy": ".spec.environmentdImageRef",
     "UpToDate": '.status.conditions[?(@.type=="UpToDate")].status',
 }
+USUAL = {
+    "Status": '.status.conditions[?(@.type=="UpToDate")].reason',
+    "Generation": ".status.activeGeneration",
+    "Age": ".metadata.creationTimestamp",
+}
 
 
 def kinds() -> tuple[Tree, ...]:
@@ -83,11 +88,31 @@ def test_columns_of_others_come_first_where_environments_are_looked_at() -> None
 
     found = versions(materializes((extra,)))
 
-    assert [list(columns(found[name])) for name in ("v1", "v1alpha2")] == [["Team", *SHOWN]] * 2
-    assert columns(found["v1alpha1"]) == SHOWN
-    assert {(each["type"], each["priority"]) for each in found["v1alpha1"]["additionalPrinterColumns"]} == {
-        ("string", 1)
-    }
+    assert [list(columns(found[name])) for name in ("v1", "v1alpha2")] == [["Team", *SHOWN, *USUAL]] * 2
+    assert columns(found["v1alpha1"]) == SHOWN | USUAL
+    shown = found["v1alpha1"]["additionalPrinterColumns"]
+    assert [(each["type"], each["priority"]) for each in shown if each["name"] in SHOWN] == [("string", 1)] * 3
+
+
+@pytest.mark.parametrize("version", ["v1", "v1alpha2", "v1alpha1"])
+def test_tables_show_where_environments_stand_and_their_age(version: str) -> None:
+    """Without `-o wide`, too: columns of the contract are for that alone."""
+    shown = versions(materializes())[version]["additionalPrinterColumns"]
+
+    assert [(each["name"], each["type"]) for each in shown if not each.get("priority")] == [
+        ("Status", "string"),
+        ("Generation", "integer"),
+        ("Age", "date"),
+    ]
+
+
+def test_a_column_of_somebody_else_takes_the_place_of_one_of_its_name() -> None:
+    own: Tree = {"name": "Age", "type": "string", "jsonPath": ".metadata.labels.age"}
+
+    found = columns(versions(materializes((own,)))["v1alpha2"])
+
+    assert found["Age"] == ".metadata.labels.age"
+    assert list(found).count("Age") == 1
 
 
 @pytest.mark.parametrize("version", ["v1", "v1alpha2", "v1alpha1"])
@@ -129,6 +154,7 @@ def test_companions() -> None:
     assert columns(versions(balancers)["v1alpha1"]) == {
         "ImageRef": ".spec.balancerdImageRef",
         "Ready": '.status.conditions[?(@.type=="Ready")].status',
+        "Age": ".metadata.creationTimestamp",
     }
     assert columns(versions(consoles)["v1alpha1"])["ImageRef"] == ".spec.consoleImageRef"
     assert part_of(balancers, "v1alpha1", "spec")["required"] == ["balancerdImageRef"]

@@ -8,7 +8,7 @@ from tests.manifests.test_permissions import Grant, grants, role
 
 FULL = "create update patch delete get list watch"
 CONTRACT = (
-    grants("", "configmaps persistentvolumeclaims pods namespaces secrets serviceaccounts services", FULL)
+    grants("", "configmaps persistentvolumeclaims pods secrets serviceaccounts services", FULL)
     | grants("networking.k8s.io", "networkpolicies", FULL)
     | grants("rbac.authorization.k8s.io", "roles rolebindings", FULL)
     | grants("rbac.authorization.k8s.io", "clusterroles", "bind", "environmentd")
@@ -28,6 +28,7 @@ CONTRACT = (
         "get",
     )
 )
+"""But for the contract's rights on namespaces, which nothing needs."""
 OWNERS = grants("materialize.cloud", "materializes/finalizers balancers/finalizers consoles/finalizers", "update")
 """What a strict cluster asks of those who make objects that hold up the deletion of their owner."""
 EVENTS = grants("", "events", "create patch")
