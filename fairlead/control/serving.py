@@ -1,4 +1,7 @@
-"""The plain HTTP server: `/ready`, `/metrics` and what is told of rollouts, measured by the contract's metrics."""
+"""The plain HTTP server: `/ready`, `/livez`, `/metrics` and the word about rollouts, each request measured.
+
+`/livez` is answered as long as the process does anything at all: whatever it waits for, a restart would not bring it.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +34,11 @@ def probes(
     async def ready(_: Call) -> Reply:
         return Reply(200 if is_ready() else 500)
 
+    async def alive(_: Call) -> Reply:
+        return Reply(200)
+
     async def exposition(_: Call) -> Reply:
         return Reply(200, metrics.exposition(), EXPOSITION)
 
-    routes = {"/ready": ready, "/metrics": exposition, **more}
+    routes = {"/ready": ready, "/livez": alive, "/metrics": exposition, **more}
     return serving(port, routes, metrics, log, Terms(cluster=cluster), host=host)

@@ -113,6 +113,12 @@ def _container(values: Values) -> dict[str, Any]:
             "periodSeconds": 5,
             "timeoutSeconds": 1,
         },
+        "livenessProbe": {
+            "httpGet": {"path": "/livez", "port": "http-metrics"},
+            "periodSeconds": 10,
+            "timeoutSeconds": 5,
+            "failureThreshold": 6,
+        },
         "resources": {"limits": {"memory": "200Mi"}, "requests": {"cpu": "100m", "memory": "100Mi"}},
         "volumeMounts": [{"name": "memory", "mountPath": "/tmp"}],  # noqa: S108  of the pod, in memory
     }

@@ -16,7 +16,7 @@ from fairlead.kube.calls import Call, Reply
 
 HEADER = "X-Cluster"
 STATUS = 511
-NEVER_CHECKED = ("metrics", "ready", "debug/pprof", "fairlead/explain")
+NEVER_CHECKED = ("metrics", "ready", "livez", "debug/pprof", "fairlead/explain")
 
 
 class ClusterLabel(Struct, frozen=True):

@@ -30,6 +30,19 @@ def test_ready_answers_500_until_it_is_ready_whatever_the_method() -> None:
     assert asyncio.run(scenario()) == [(500, b""), (500, b""), (200, b""), (200, b"")]
 
 
+def test_it_lives_also_while_it_is_not_ready() -> None:
+    """What it waits for does not come sooner by a restart."""
+
+    async def scenario() -> tuple[int, int]:
+        async with probes(0, Metrics(), lambda: False, LOG) as port, aiohttp.ClientSession() as session:
+            async with session.get(f"http://127.0.0.1:{port}/ready") as ready:
+                pass
+            async with session.get(f"http://127.0.0.1:{port}/livez") as lives:
+                return ready.status, lives.status
+
+    assert asyncio.run(scenario()) == (500, 200)
+
+
 def test_requests_are_measured_by_route() -> None:
     metrics = Metrics()
 
@@ -73,12 +86,13 @@ def test_requests_for_another_cluster_are_refused_but_for_probes_and_scrapes() -
             probes(0, metrics, lambda: True, LOG, cluster) as port,
             aiohttp.ClientSession(headers={"X-Cluster": "else"}) as session,
         ):
-            for path in ("/ready", "/metrics", "/debug/pprof/", "/else"):
+            for path in ("/ready", "/livez", "/metrics", "/debug/pprof/", "/else"):
                 async with session.get(f"http://127.0.0.1:{port}{path}") as answer:
                     answers[path] = answer.status
         return answers
 
-    assert asyncio.run(scenario()) == {"/ready": 200, "/metrics": 200, "/debug/pprof/": 404, "/else": 511}
+    answers = {"/ready": 200, "/livez": 200, "/metrics": 200, "/debug/pprof/": 404, "/else": 511}
+    assert asyncio.run(scenario()) == answers
     labels = {
         "protocol": "http",
         "method": "other",
