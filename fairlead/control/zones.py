@@ -21,6 +21,7 @@ from fairlead.control.progress import standings_of
 from fairlead.control.reviews import Caches, endpoints
 from fairlead.control.stamping import stamping
 from fairlead.control.troubles import Troubles
+from fairlead.control.unfinished import SELECTION, unfinished
 from fairlead.decide.ask import Answers
 from fairlead.decide.decision import Aside, Decision, Hold
 from fairlead.decide.zones import decide
@@ -63,6 +64,16 @@ class _Watched:
             trouble=of_pods.failed,
             restored=of_pods.restored,
         )
+        self.prepared = Informer(
+            client,
+            STATEFULSETS,
+            StatefulSet,
+            namespace=namespace,
+            labels=SELECTION,
+            trouble=of_zones.failed,
+            restored=of_zones.restored,
+        )
+        """Also those without a group."""
         self.budgets = Configured(BUDGETS, client, namespace, log, metrics.observed_configuration)
         self.checks = Configured(CHECKS, client, namespace, log, metrics.observed_health_check)
 
@@ -103,7 +114,7 @@ def zones(
 
     return Part(
         name=ZONES,
-        informers=tuple(_any(one) for each in watched.values() for one in (each.zones, each.pods)),
+        informers=tuple(_any(one) for each in watched.values() for one in (each.zones, each.pods, each.prepared)),
         subscribe=subscribe,
         watched=informers_of,
         scopes=scopes,
@@ -119,7 +130,10 @@ def zones(
         watcher=GroupSeries(metrics),
         endpoints=endpoints(settings, _caches(watched), metrics),
         optional=tuple(one for each in watched.values() for one in (each.budgets.informer, each.checks.informer)),
-        beside=(stamping({name: (each.pods, each.budgets) for name, each in watched.items()}, settings),),
+        beside=(
+            stamping({name: (each.pods, each.budgets) for name, each in watched.items()}, settings),
+            unfinished({name: each.prepared for name, each in watched.items()}, settings),
+        ),
     )
 
 

@@ -22,6 +22,8 @@ class Does(Enum):
     """The number of replicas written into the status of a reference resource."""
     STAMP_DOWNSCALE = "stamp-downscale"
     TRACK_DOWNSCALE = "track-downscale"
+    NOTE_PREPARATION = "note-preparation"
+    """Which pods may be prepared for a downscale, so that whoever comes after a crash can tell them that they stay."""
     STAMP_READY = "stamp-ready"
     STAMP_HEALTH_CHECK = "stamp-health-check"
     RELEASE_DEPLOYMENT = "release-deployment"

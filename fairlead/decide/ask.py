@@ -136,8 +136,8 @@ class Good(Struct, frozen=True):
 
 
 class Bad(Struct, frozen=True):
-    """`kind` is a word to decide by: `absent`, `refused`, `unreachable`, `timeout`, `limited`, `conflict`, `failed`,
-    `not-sent`, `sign-in`."""
+    """`kind` is a word to decide by: `absent`, `refused`, `unreachable`, `timeout`, `late` (the time of the
+    whole round was over first), `limited`, `conflict`, `failed`, `not-sent`, `sign-in`."""
 
     kind: str
     text: str = ""

@@ -1,6 +1,6 @@
 """Asking: one function from a question to its answer. Failures are answers too; they never raise.
 
-A question has its time, and so has the round: what is not answered by the round's deadline is answered `timeout`, and
+A question has its time, and so has the round: what is not answered by the round's deadline is answered `late`, and
 nothing is begun after it. Where there is a gate, no effect passes it while it is closed.
 """
 
@@ -61,7 +61,7 @@ JSON_CALL = (("Content-Type", "application/json"),)
 WRONG_CLUSTER = 511
 BETWEEN_TRIES = 0.2
 """Seconds until a call that failed is sent again."""
-LATE = Bad("timeout", "the time for the whole request was over before this was begun")
+LATE = Bad("late", "the time for the whole request was over before this was begun")
 
 Heard = Callable[[Question, Answer], None]
 """Told of every effect that was tried: what was asked for, and what became of it."""
@@ -147,13 +147,14 @@ async def _timed(
     until = now + seconds if deadline is None else min(now + seconds, deadline)
     if until <= now:
         return LATE
+    over = "late" if until < now + seconds else "timeout"
     try:
         async with asyncio.timeout_at(until):
             return await work(outside.client.within(until - now))
     except TimeoutError:
-        return Bad("timeout", f"no answer within {until - now:.3g} seconds")
+        return Bad(over, f"no answer within {until - now:.3g} seconds")
     except (TransportError, NoReply) as error:
-        return Bad("timeout" if clock.monotonic() >= until else "unreachable", str(error))
+        return Bad(over if clock.monotonic() >= until else "unreachable", str(error))
     except KubeError as error:
         return bad_of(error)
     except Exception as error:

@@ -53,12 +53,17 @@ class Pods:
         self._uid_of = uid_of
         self._since: dict[tuple[str, str], int] = {}
         """By name and UID: when it was first told."""
+        self._prepared: set[tuple[str, str]] = set()
+        """By name and UID: those that would leave for good when they end."""
 
     def serve(self, host: str, pod: str) -> None:
         self._network.serve(host, self._pod(pod))
 
     def prepared(self, pod: str) -> int | None:
         return self._since.get((pod, self._uid_of(pod)))
+
+    def is_ready_to_leave(self, pod: str) -> bool:
+        return (pod, self._uid_of(pod)) in self._prepared
 
     def heal(self) -> None:
         self.manners.clear()
@@ -90,6 +95,7 @@ class Pods:
             case "redirecting":
                 return Reply(302, headers=(("Location", f"http://{pod}/elsewhere"),))
         if heard.path == PREPARE:
+            (self._prepared.add if heard.method == "POST" else self._prepared.discard)((pod, uid))
             return Reply(204)
         if heard.method == "DELETE":
             self._since.pop((pod, uid), None)

@@ -29,7 +29,7 @@ from msgspec import Struct
 
 from fairlead.api.apps import StatefulSet
 from fairlead.api.core import READY_TIME, Pod
-from fairlead.api.zones import LAST_DOWNSCALE
+from fairlead.api.zones import LAST_DOWNSCALE, PREPARING
 from fairlead.kube import clock
 from fairlead.kube.request import Request, place_of
 from fairlead.sim.record import Entry
@@ -215,11 +215,13 @@ class Judge:
         return asked
 
     def _asks_change(self, operator: str, key: Key, body: bytes) -> Asked | None:
-        """A pass scales; a review notes the time of a downscale."""
+        """A pass scales; a review notes the time of a downscale; both note which pods may be prepared."""
         statefulset = self.truth.statefulsets.get(key)
         group = None if statefulset is None else group_of(statefulset)
         if statefulset is not None and group is None:
             self.broken("S15", f"{operator} changed {key[1]}, which has no group")
+        if _changes_only(body, PREPARING) or _removes_only(body, PREPARING):
+            return None
         if is_review(doing()):
             if not _changes_only(body, LAST_DOWNSCALE):
                 self.broken("S15", f"a review changed more of {key[1]} than the time of its downscale: {body!r}")
@@ -363,7 +365,7 @@ def _problems_of_record(zones: dict[str, Zone], name: str, recorded: str) -> Pro
 
 
 def _is_stamped(entry: Entry) -> bool:
-    """Whether nothing but the time of a zone's downscale was written."""
+    """Whether nothing but annotations of a zone's downscale was written."""
     return entry.resource.plural == "statefulsets" and entry.verb == "patch" and _replicas(entry) is None
 
 
@@ -383,10 +385,17 @@ def _changes_only(body: bytes, annotation: str) -> bool:
     tree = msgspec.json.decode(body)
     metadata = tree.get("metadata", {}) if isinstance(tree, dict) else {}
     return (
-        set(tree) == {"metadata"}
+        isinstance(tree, dict)
+        and set(tree) == {"metadata"}
         and {"annotations"} <= set(metadata) <= {"annotations", "uid"}
         and (set(metadata["annotations"]) == {annotation})
     )
+
+
+def _removes_only(body: bytes, annotation: str) -> bool:
+    steps = msgspec.json.decode(body)
+    path = f"/metadata/annotations/{annotation.replace('/', '~1')}"
+    return isinstance(steps, list) and {step["op"]: step["path"] for step in steps} == {"test": path, "remove": path}
 
 
 def _line(entry: Entry) -> str:

@@ -3,7 +3,7 @@
 What it excuses is what the contract excuses, and nothing else:
 - S9: the window of H-4, and the time that the API server has between a review and the storing of what it allowed.
 - S10, S14: a Scale whose StatefulSet the webhook could not read is allowed with a warning (3.10 step 5, 3.11 step 3).
-- S11: an operator that was killed cannot undo.
+- S11: an operator that was killed cannot undo; the one after it does when no request can be under way any more.
 - S16: what happened while an eviction was reviewed, and the eviction of a pod that serves nobody (Z3).
 """
 
@@ -70,10 +70,12 @@ class Referee:
             self._see_pod(entry)
 
     def conclude(self) -> None:
-        """When all is over: S11, and S13 once more."""
+        """When all is over: S11, B-4, and S13 once more."""
         for review in self._door.reviews:
             if review.path == door.PREPARE_DOWNSCALE and review.allowed is False and not review.by.wire.is_dead:
                 self._check_undone(review)
+            elif review.path == door.PREPARE_DOWNSCALE and review.allowed and not review.is_dry_run:
+                self._check_not_taken_back(review)
             self._check_dry_run(review)
 
     # Downscales.
@@ -165,6 +167,22 @@ class Referee:
         told = {heard.pod for heard in self._heard(review, "DELETE")}
         if missing := {f"{review.name}-{ordinal}" for ordinal in range(has, had)} - told:
             self._broken("S11", f"the downscale of {review.name} was denied and {sorted(missing)} were not told")
+
+    def _check_not_taken_back(self, review: Reviewed) -> None:
+        """B-4: a denial that was answered before this review began undoes nothing of it."""
+        over = {each.doing for each in self._door.reviews if each.ended is not None and each.ended <= review.begun}
+        for post in self._heard(review, "POST"):
+            for heard in self._pods.heard:
+                if (heard.pod, heard.path, heard.method) != (post.pod, PREPARE, "DELETE") or heard.doing not in over:
+                    continue
+                if heard.answered is not None and post.answered is not None and heard.answered > post.answered:
+                    self._broken("B-4", f"{post.pod} was prepared for {review.name}; an earlier denial took it back")
+
+    def left_prepared(self) -> list[str]:
+        """Pods that are wanted and yet ready to leave for good."""
+        zones = self._judge.truth.statefulsets.values()
+        names = [f"{zone.metadata.name}-{ordinal}" for zone in zones for ordinal in range(zone.spec.replicas)]
+        return [name for name in names if self._pods.is_ready_to_leave(name)]
 
     def _check_dry_run(self, review: Reviewed) -> None:
         if review.is_dry_run and (done := review.by.wire.effects_of.get(review.doing)):

@@ -61,6 +61,8 @@ IN_BUDGET = "budget"
 """Label of the zones and pods of a disruption budget."""
 UNDONE_WITHIN = 10.0
 """Seconds in which every pod is told that a denied downscale does not take place."""
+FORGOTTEN_WITHIN = 600.0
+"""Seconds in which pods hear that they stay, whatever became of the operator that had them prepared."""
 EVICTED_FOR = 120.0
 """Seconds for which an eviction that was let pass holds others up, even if nothing came of it."""
 FOLLOWED_WITHIN = 360.0
@@ -135,10 +137,23 @@ class ScaledWorld(World):
                 yield self
                 await asyncio.sleep(UNDONE_WITHIN)
                 self.referee.conclude()
+                await self._check_forgotten()
             finally:
                 for task in self._doings:
                     task.cancel()
                 await asyncio.gather(*self._doings, return_exceptions=True)
+
+    async def _check_forgotten(self) -> None:
+        """Whatever was killed, denied or given up: nobody who is wanted stays prepared, once pods answer.
+
+        With the tracker a process that is killed while pods prepare leaves no note of it.
+        """
+        if self.setting.tracked or not self.replicas or not self.referee.left_prepared():
+            return
+        self.pods_called.heal()
+        if not await self.until(lambda: not self.referee.left_prepared(), FORGOTTEN_WITHIN, every=1.0):
+            self.judge.broken("B-4", f"{self.referee.left_prepared()} stay prepared for ever")
+            self.check()
 
     def assembled(self, process: Process) -> None:
         """What is kept in memory counts as an effect, as what is kept in a Lease does."""

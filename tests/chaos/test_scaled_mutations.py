@@ -9,14 +9,17 @@ from datetime import datetime
 import pytest
 from msgspec import structs
 
+from fairlead.api.apps import StatefulSet
 from fairlead.api.core import PODS
 from fairlead.api.meta import Ref
 from fairlead.api.review import Review
+from fairlead.control import reviews
 from fairlead.decide.act import Delete, Does, Patch
-from fairlead.decide.ask import Anew, Good, Need
+from fairlead.decide.ask import Anew, Ask, Good, Need
 from fairlead.decide.decision import Admit
 from fairlead.decide.zones import (
     delay,
+    downscale_effects,
     eviction,
     last_downscale,
     marks,
@@ -26,16 +29,18 @@ from fairlead.decide.zones import (
     sweep,
     tracker,
 )
+from fairlead.decide.zones.downscale_effects import Request
 from fairlead.decide.zones.follow import followed
 from fairlead.decide.zones.groups import Group
 from fairlead.decide.zones.neighbours import zones_in, zones_question
 from fairlead.decide.zones.permits import Permits
-from fairlead.decide.zones.reviewing import ignored
+from fairlead.decide.zones.reviewing import Seen, decoded, downscale_of, ignored
 from fairlead.decide.zones.wants import Findings, Want, scaled
 from fairlead.drive import outside
+from fairlead.kube import request as requests
 from fairlead.kube.faults import Fault
 from fairlead.kube.record import MemoryRecords
-from fairlead.kube.request import Request, place_of
+from fairlead.kube.request import place_of
 from tests.chaos.judge import Broken
 from tests.chaos.plans import ZonePlan
 from tests.chaos.scaled import GroupPlan, Scaled, ScaledWorld
@@ -52,21 +57,27 @@ Story = Callable[[ScaledWorld], Awaitable[None]]
 
 
 def lists_read_before_the_mark(patch: pytest.MonkeyPatch) -> None:
-    real = prepare_downscale._in_group
+    real = prepare_downscale.prepare_downscale
 
-    def in_group(request: prepare_downscale.Request) -> Admit | Need | Anew:
+    def lists_first(seen: Seen, now: datetime) -> Admit | Need | Anew:
+        """Also the pods of the others, before the record."""
+        change = downscale_of(seen.review)
+        zone = decoded(seen.review.old_object, StatefulSet)
+        if isinstance(change, Admit) or zone is None:
+            return real(seen, now)
+        request = Request(seen, now, change, zone, "g")
         assert request.tracker is not None
-        listing = zones_question(request.seen.review.namespace, request.group)
-        if todo := request.seen.answers.lacking((listing, request.tracker.question())):
+        listing = zones_question(seen.review.namespace, "g")
+        if todo := seen.answers.lacking((listing, request.tracker.question())):
             return Need(todo)
-        zones = zones_in(request.seen.answers[listing])
+        zones = zones_in(seen.answers[listing])
         assert not isinstance(zones, str)
         judged = prepare_downscale._spaced(request, zones)
-        if not isinstance(judged, prepare_downscale.Request):
+        if not isinstance(judged, Request):
             return judged
-        return prepare_downscale._settled(judged, zones) or real(request)
+        return prepare_downscale._settled(judged, zones) or real(seen, now)
 
-    patch.setattr(prepare_downscale, "_in_group", in_group)
+    patch.setattr(reviews, "prepare_downscale", lists_first)
 
 
 def no_mark(patch: pytest.MonkeyPatch) -> None:
@@ -74,7 +85,7 @@ def no_mark(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_time_written(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(prepare_downscale, "_stamp", lambda _: None)
+    patch.setattr(downscale_effects, "_stamp", lambda _: None)
 
 
 def times_of_others_unread(patch: pytest.MonkeyPatch) -> None:
@@ -82,7 +93,7 @@ def times_of_others_unread(patch: pytest.MonkeyPatch) -> None:
 
 
 def every_repetition_is_new(patch: pytest.MonkeyPatch) -> None:
-    for module in (last_downscale, prepare_downscale, tracker):
+    for module in (last_downscale, downscale_effects, tracker):
         patch.setattr(module, "is_repetition", lambda *_: False)
 
 
@@ -91,7 +102,18 @@ def any_reply_is_good(patch: pytest.MonkeyPatch) -> None:
 
 
 def nothing_undone(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(prepare_downscale, "_undone", lambda request, word, because: request.denied(word, because))
+    patch.setattr(downscale_effects, "_undone", downscale_effects._ended)
+
+
+def undone_after_the_answer(patch: pytest.MonkeyPatch) -> None:
+    def later(request: Request, denial: Admit, end: Ask) -> Admit:
+        return structs.replace(denial, afterwards=((end,), request.preparation.undo))
+
+    patch.setattr(downscale_effects, "_undone", later)
+
+
+def nothing_noted(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(downscale_effects, "_note", lambda _: ())
 
 
 def delay_unchecked(patch: pytest.MonkeyPatch) -> None:
@@ -184,7 +206,7 @@ async def one_overtakes_the_other(world: ScaledWorld) -> None:
     await world.idle()
 
 
-def _reads_a_record(request: Request) -> bool:
+def _reads_a_record(request: requests.Request) -> bool:
     place = place_of(request.path)
     return request.method == "GET" and place.plural == "leases" and place.name != LEASE
 
@@ -207,6 +229,23 @@ async def an_autoscaler_writes(world: ScaledWorld) -> None:
 async def a_pod_fails(world: ScaledWorld) -> None:
     world.pods_called.manners["zone-a-1"] = "failing"
     await world.scaled_by("patch", "zone-a", 0)
+    await asyncio.sleep(30)
+
+
+async def somebody_tries_again_at_once(world: ScaledWorld) -> None:
+    """A pod that failed takes its time to hear that it stays."""
+    world.pods_called.manners |= {"zone-a-1": "slow", "zone-a-2": "failing"}
+    await world.scaled_by("patch", "zone-a", 1)
+    world.pods_called.manners.clear()
+    await world.scaled_by("patch", "zone-a", 1)
+    await asyncio.sleep(30)
+
+
+async def the_operator_dies_while_pods_prepare(world: ScaledWorld) -> None:
+    world.pods_called.manners["zone-a-1"] = "slow"
+    world.begin(world.scaled_by("patch", "zone-a", 0))
+    await asyncio.sleep(1)
+    world.replicas[0].kill()
     await asyncio.sleep(30)
 
 
@@ -268,6 +307,8 @@ CASES: dict[str, tuple[Take, Story, GroupPlan, str]] = {
     "a repetition keeps the time": (every_repetition_is_new, an_autoscaler_writes, ALONE, "H-4"),
     "every pod must prepare": (any_reply_is_good, a_pod_fails, ALONE, "S10"),
     "a denial is undone": (nothing_undone, a_pod_fails, ALONE, "S11"),
+    "undoing comes before the denial": (undone_after_the_answer, somebody_tries_again_at_once, ALONE, "B-4"),
+    "who prepares is noted": (nothing_noted, the_operator_dies_while_pods_prepare, ALONE, "B-4"),
     "pods have their time": (delay_unchecked, the_reference_shrinks, DELAYED, "S12"),
     "the label guards": (label_ignored, a_guarded_zone_is_scaled, LED, "S14"),
     "a dry run leaves no trace": (dry_runs_taken_for_real, somebody_tries, BUDGET, "S13"),

@@ -197,7 +197,7 @@ def test_what_a_hurry_of_ours_cut_off_is_not_kept() -> None:
     hurried, patient = run(scenario())
 
     assert isinstance(hurried, Bad)
-    assert (hurried.kind, patient) == ("timeout", Good(b"late"))
+    assert (hurried.kind, patient) == ("late", Good(b"late"))
 
 
 def test_discovery_is_asked_once_until_a_read_through_it_finds_nothing() -> None:

@@ -121,7 +121,7 @@ def test_no_try_begins_after_the_deadline_and_the_last_one_is_cut() -> None:
     )
 
     assert isinstance(answer, Bad)
-    assert (answer.kind, took, len(pods.calls)) == ("timeout", 6, 2)
+    assert (answer.kind, took, len(pods.calls)) == ("late", 6, 2)
 
 
 def test_after_the_deadline_nothing_is_begun() -> None:
@@ -140,7 +140,7 @@ def test_after_the_deadline_nothing_is_begun() -> None:
 
     answers = run(scenario())
 
-    assert [answer.kind for answer in answers if isinstance(answer, Bad)] == ["timeout"] * len(questions)
+    assert [answer.kind for answer in answers if isinstance(answer, Bad)] == ["late"] * len(questions)
     assert (pods.calls, server.requests, run(records.get("r")).value) == ([], [], b"")
 
 
@@ -154,14 +154,14 @@ def slow(seconds: float) -> Callable[[Request, str], Awaitable[Response | None]]
 
 
 @pytest.mark.parametrize("question", [Ask(Read(Ref(PODS, "ns", "a"))), Ask(Listing(PODS, "ns")), PATCH])
-def test_what_the_api_server_does_not_answer_by_the_deadline_is_a_time_out(question: Question) -> None:
+def test_what_the_api_server_does_not_answer_by_the_deadline_is_late(question: Question) -> None:
     server = Scripted()
     server.fault = slow(60)
 
     answer, took = ask_one(question, lambda: Outside(server.client()), within=2)
 
     assert isinstance(answer, Bad)
-    assert (answer.kind, took) == ("timeout", 2)
+    assert (answer.kind, took) == ("late", 2)
 
 
 def test_a_token_that_would_come_after_the_deadline_is_not_waited_for() -> None:

@@ -166,7 +166,7 @@ class Operator:
         soon = [due for due in queue._delayed.values() if due < clock.monotonic() + SOON]
         return not (queue._live or queue._initial or queue._working or queue._again or soon)
 
-    async def _in_step(self) -> dict[Resource, dict[str, str]] | None:
+    async def _in_step(self) -> dict[tuple[Resource, str], dict[str, str]] | None:
         """The versions of what the cluster shows, when the operator's caches show exactly the same."""
         if self.manager is None:
             return None
@@ -180,7 +180,7 @@ class Operator:
             live = {item.metadata.name: item.metadata.resource_version for item in listed.items}
             if held != live:
                 return None
-            shown[selection.resource] = live
+            shown[selection.resource, selection.labels] = live
         return shown
 
     def _logger(self) -> FilteringBoundLogger:

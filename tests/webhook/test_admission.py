@@ -307,7 +307,7 @@ def test_an_answer_comes_within_nine_tenths_of_the_requests_time() -> None:
 
     message, took = run(scenario())
 
-    assert message.startswith("timeout: no answer within 1.8 seconds")
+    assert message.startswith("late: no answer within 1.8 seconds")
     assert took == pytest.approx(1.8)
 
 

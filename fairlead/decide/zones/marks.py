@@ -1,7 +1,8 @@
-"""The mark of a downscale in progress: one per group, in a record that is replaced by compare-and-swap (rule 45, H-3).
+"""The mark of a downscale in progress: one per group, or per zone without one (rule 45, H-3).
 
-The record is read before the lists that a downscale is judged by, and taken after them. Had they been read first,
-another downscale could begin and end between the lists and the record, and both would be admitted.
+It is in a record that is replaced by compare-and-swap, read before the lists that a downscale is judged by and taken
+after them. Had they been read first, another downscale could begin and end between the lists and the record, and both
+would be admitted.
 A mark that has expired counts as none, so a replica that dies holds nobody back for longer.
 """
 
@@ -12,6 +13,7 @@ from datetime import datetime, timedelta
 import msgspec
 from msgspec import Struct
 
+from fairlead.api.apps import StatefulSet
 from fairlead.api.unreadable import UNREADABLE
 from fairlead.decide.ask import Ask, Good, Recall, Remember
 
@@ -28,6 +30,11 @@ class Mark(Struct, frozen=True):
 
 def question(namespace: str, group: str) -> Ask:
     return Ask(Recall(f"downscale/{namespace}/{group}"))
+
+
+def own_question(zone: StatefulSet) -> Ask:
+    """Of a zone that has no group; no group has a name like this."""
+    return Ask(Recall(f"downscale/{zone.metadata.namespace}//{zone.metadata.name}"))
 
 
 def in_progress(answer: Good, now: datetime) -> str:

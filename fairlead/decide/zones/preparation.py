@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from urllib.parse import quote
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fairlead.api.apps import StatefulSet
 from fairlead.api.integers import parse_integer
@@ -28,9 +28,10 @@ MOST_NAMED = 3
 class Preparation(Struct, frozen=True):
     """The calls that a downscale makes to every pod it removes."""
 
-    pods: tuple[str, ...]
-    posts: tuple[Ask, ...]
-    undo: tuple[Ask, ...]
+    ordinals: tuple[int, ...] = ()
+    pods: tuple[str, ...] = ()
+    posts: tuple[Ask, ...] = ()
+    undo: tuple[Ask, ...] = ()
 
     def length(self, settings: Settings) -> timedelta:
         """How long it takes at most from the request to the end of undoing: a request, and a call per batch."""
@@ -53,12 +54,9 @@ class Refusal(Struct, frozen=True):
     text: str
 
 
-def preparation_of(zone: StatefulSet, change: Downscale, start: int, seen: Seen) -> Preparation | Refusal:
-    """For a zone whose ordinals begin at `start` after the change.
-
-    The request's UID is the subject of every call: an answer given in another request is never taken for this one's.
-    """
-    annotations, settings, request = zone.metadata.annotations, seen.settings, seen.review.uid
+def uncallable(zone: StatefulSet) -> Refusal | None:
+    """Why its pods cannot be called; None when they can."""
+    annotations = zone.metadata.annotations
     port, path = annotations.get(PREPARE_PORT, "").strip(), annotations.get(PREPARE_PATH, "").strip()
     if not port:
         return Refusal("port-missing", f"annotation {PREPARE_PORT} is missing; set it to the port of its pods")
@@ -68,14 +66,39 @@ def preparation_of(zone: StatefulSet, change: Downscale, start: int, seen: Seen)
         return Refusal("path-missing", f"annotation {PREPARE_PATH} is missing; set it to the path that its pods serve")
     if problem := unaddressable(zone):
         return Refusal("name-invalid" if zone.spec.service_name else "service-missing", problem)
+    return None
+
+
+def refusal_of(zone: StatefulSet, change: Downscale, start: int) -> Refusal | None:
+    """Why a zone whose ordinals begin at `start` after the change cannot be prepared for it; None when it can."""
+    if refusal := uncallable(zone):
+        return refusal
     if change.new < 0:
         return Refusal("replicas-negative", "the number of replicas cannot be negative")
-    removed = removed_of(zone.spec.ordinals.start, change, start)
-    if sum(each.stop - each.start for each in removed) > MOST_PODS:
+    if sum(each.stop - each.start for each in removed_of(zone.spec.ordinals.start, change, start)) > MOST_PODS:
         return Refusal("too-many-pods", f"at most {MOST_PODS} pods are removed at once; go there in several steps")
-    ordinals = [ordinal for each in removed for ordinal in each]
-    urls = [f"http://{pod_host(zone, ordinal, settings)}:{port}{normal_path(path)}" for ordinal in ordinals]
+    return None
+
+
+def preparation_of(zone: StatefulSet, change: Downscale, start: int, seen: Seen) -> Preparation | Refusal:
+    """For the zone as it is: whatever a review says it had before, no pod is called that it does not have.
+
+    The request's UID is the subject of every call: an answer given in another request is never taken for this one's.
+    """
+    change = structs.replace(change, old=zone.spec.replicas)
+    if refusal := refusal_of(zone, change, start):
+        return refusal
+    removed = removed_of(zone.spec.ordinals.start, change, start)
+    return calls_to(zone, [ordinal for each in removed for ordinal in each], seen.settings, seen.review.uid)
+
+
+def calls_to(zone: StatefulSet, ordinals: Sequence[int], settings: Settings, request: str) -> Preparation:
+    """The calls to these pods of a zone that can be prepared."""
+    annotations = zone.metadata.annotations
+    port, path = annotations[PREPARE_PORT].strip(), normal_path(annotations[PREPARE_PATH].strip())
+    urls = [f"http://{pod_host(zone, ordinal, settings)}:{port}{path}" for ordinal in ordinals]
     return Preparation(
+        ordinals=tuple(ordinals),
         pods=tuple(f"{zone.metadata.name}-{ordinal}" for ordinal in ordinals),
         posts=calls("POST", urls, settings, request),
         undo=calls("DELETE", urls, settings, request),

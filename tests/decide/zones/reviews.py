@@ -24,9 +24,10 @@ from fairlead.api.zones import (
     PREPARE_DOWNSCALE,
     PREPARE_PATH,
     PREPARE_PORT,
+    PREPARING,
     Settings,
 )
-from fairlead.decide.act import Create, Patch, Replace
+from fairlead.decide.act import Create, Does, Patch, PatchKind, Replace
 from fairlead.decide.ask import (
     Anew,
     Answer,
@@ -157,6 +158,9 @@ class World:
         self.record = Good()
         self.versions = 100
         self.fails: dict[str, Bad] = {}
+        self.fails_once: frozenset[str] = frozenset()
+        self.prepared: frozenset[str] = frozenset()
+        """Pods that were told to prepare, and not that they stay."""
         self.meanwhile: dict[str, Callable[[World], Awaitable[None]]] = {}
         """What others do just before the question is answered, once."""
         self.log: list[str] = []
@@ -168,11 +172,14 @@ class World:
 
     def key(self) -> object:
         """Equal for worlds that go on alike."""
-        stamps = tuple(self.last(name) for name in self.zones)
-        return stamps, self.record, self.versions, msgspec.json.encode(self.tracker)
+        stamps = tuple((self.last(name), self.noted(name)) for name in self.zones)
+        return stamps, self.record, self.versions, self.fails_once, self.prepared, msgspec.json.encode(self.tracker)
 
     def last(self, zone: str) -> str | None:
         return self.zones[zone].metadata.annotations.get(LAST_DOWNSCALE)
+
+    def noted(self, zone: str) -> str | None:
+        return self.zones[zone].metadata.annotations.get(PREPARING)
 
     def tracked(self) -> dict[str, str]:
         assert self.tracker is not None
@@ -188,6 +195,10 @@ class World:
             return self.fails[told]
         if told == "awaited":
             return Good()
+        if told in self.fails_once:
+            self.fails_once -= {told}
+            self.log.append(told)
+            return Bad("failed", "this time it fails", 500)
         self.log.append(told)
         match question:
             case Ask(to=Recall()):
@@ -198,7 +209,9 @@ class World:
                 return Good(msgspec.json.encode({"items": self._listed(listing)}))
             case Ask(to=Read() as read):
                 return self._read(read)
-            case Ask(to=Http()):
+            case Ask(to=Http(method=method)):
+                pods = {told.removeprefix(f"{method} ")}
+                self.prepared = self.prepared | pods if method == "POST" else self.prepared - pods
                 return Good()
             case Patch():
                 return self._patched(question)
@@ -229,9 +242,17 @@ class World:
     def _patched(self, patch: Patch) -> Answer:
         zone = self.zones[patch.ref.name]
         change = msgspec.json.decode(patch.body)
-        assert change.keys() == {"metadata"}
-        assert change["metadata"].keys() == {"annotations"}
-        annotations = {**zone.metadata.annotations, **change["metadata"]["annotations"]}
+        if patch.kind is PatchKind.JSON:
+            test, remove = change
+            assert (test["op"], remove["op"], test["path"]) == ("test", "remove", remove["path"])
+            assert test["path"] == f"/metadata/annotations/{PREPARING.replace('/', '~1')}"
+            if zone.metadata.annotations.get(PREPARING) != test["value"]:
+                return Bad("failed", "the test of the patch failed", 422)
+            annotations = {key: value for key, value in zone.metadata.annotations.items() if key != PREPARING}
+        else:
+            assert change.keys() == {"metadata"}
+            assert change["metadata"].keys() == {"annotations"}
+            annotations = {**zone.metadata.annotations, **change["metadata"]["annotations"]}
         metadata = structs.replace(zone.metadata, annotations=annotations, resource_version=self._next())
         self.zones[patch.ref.name] = structs.replace(zone, metadata=metadata)
         return Good(msgspec.json.encode(tree_of(self.zones[patch.ref.name])))
@@ -271,6 +292,8 @@ def told_of(question: Question) -> str:
             return f"list {resource.plural} {labels}"
         case Ask(to=Read(ref=ref, after=after)):
             return f"get {ref}{' again' if after else ''}"
+        case Patch(does=Does.NOTE_PREPARATION, ref=ref, change_to=noted):
+            return f"{'note' if noted else 'forget'} {ref.name}"
         case Patch(ref=ref):
             return f"patch {ref}"
         case Create(name=name):

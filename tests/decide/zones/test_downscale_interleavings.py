@@ -16,8 +16,10 @@ from fairlead.api.review import Review
 from fairlead.api.zones import Settings
 from fairlead.decide.ask import Anew, Answer, Answers, Ask, Bad, Good, Http, Need, Question, Remember
 from fairlead.decide.decision import Admit
+from fairlead.decide.zones import marks
 from fairlead.decide.zones.lists import pods_question
 from fairlead.decide.zones.neighbours import zones_question
+from fairlead.decide.zones.preparation_note import note_of
 from fairlead.decide.zones.prepare_downscale import prepare_downscale
 from fairlead.decide.zones.reviewing import Seen
 from tests.builders import NOW
@@ -75,7 +77,8 @@ class Play(Struct, frozen=True):
             assert posts
             assert all(isinstance(got, Good) for got in posts.values())
         elif any(got != Bad("not-sent") for got in posts.values()):
-            assert {called(each, "DELETE") for each in admit.afterwards[0]} == posts.keys()
+            undone = {called(each, "DELETE") for each, _ in self.known}
+            assert undone - {""} == posts.keys()
 
     def stepped(self, world: World) -> Play:
         """One question further."""
@@ -232,3 +235,47 @@ def test_the_same_zone_twice_at_once_is_admitted_once_at_a_time() -> None:
     states = ends(State(world, plays))
 
     assert {tuple(sorted(play.admitted for play in state.plays)) for state in states} == {(False, True), (True, True)}
+
+
+def the_same_zone_twice() -> State:
+    """Without a group; the first call to its pod fails."""
+    world = World(a_prepared_zone("a", group=None))
+    world.fails_once = frozenset({f"POST {A}-2"})
+    reviews = [a_downscale(world.zones[A], 2, uid=uid) for uid in "12"]
+    return State(world, tuple(Play(review, prepare_downscale, Settings()).decided() for review in reviews))
+
+
+def undone_though_admitted(states: list[State]) -> list[State]:
+    return [state for state in states if any(play.admitted for play in state.plays) and not state.world.prepared]
+
+
+def test_no_denial_takes_back_what_another_request_has_prepared() -> None:
+    """Who tries again, however soon, is denied while the undoing goes on, or finds it over."""
+    states = ends(the_same_zone_twice())
+
+    assert any(play.admitted for state in states for play in state.plays)
+    assert undone_though_admitted(states) == []
+
+
+def test_without_a_mark_it_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Why a zone without a group has a mark too."""
+    monkeypatch.setattr(marks, "in_progress", lambda *_: "")
+    monkeypatch.setattr(World, "_swapped", lambda self, swap: Good(version="0"))
+
+    assert undone_though_admitted(ends(the_same_zone_twice())) != []
+
+
+def test_after_a_crash_at_any_step_whoever_may_be_prepared_is_in_the_note() -> None:
+    """So that the next process can tell them that they stay."""
+    for group in ("ingester", None):
+        world = World(a_prepared_zone("a", group=group), a_prepared_zone("b", group=group))
+        world.fails_once = frozenset({f"POST {A}-2"})
+        review = a_downscale(world.zones[A], 1)
+
+        states = ends(State(world, (Play(review, prepare_downscale, Settings()).decided(),)), crashes=True)
+
+        assert any(play.crashed and state.world.prepared for state in states for play in state.plays)
+        for state in states:
+            note = note_of(state.world.zones[A])
+            noted = set() if note is None else {f"{A}-{ordinal}" for ordinal in note.ordinals}
+            assert state.world.prepared <= noted

@@ -241,7 +241,6 @@ def test_step_8_is_for_zones_with_a_group(group: str | None) -> None:
 
     assert admit.allowed
     assert not world.asked("list")
-    assert not world.asked("recall")
 
 
 def test_an_excluded_zone_has_no_group_and_holds_nobody_back() -> None:

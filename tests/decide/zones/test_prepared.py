@@ -13,8 +13,8 @@ from fairlead.api.meta import Ref
 from fairlead.api.zones import Settings
 from fairlead.decide.act import Does, Patch, PatchKind
 from fairlead.decide.ask import Answers, Ask, Bad, Good, Http, Need, Read
-from fairlead.decide.decision import Admit
-from fairlead.decide.zones.preparation import MOST_PODS, normal_path
+from fairlead.decide.zones.marks import own_question
+from fairlead.decide.zones.preparation import MOST_PODS, calls_to, normal_path
 from fairlead.decide.zones.prepare_downscale import outpaced, prepare_downscale
 from fairlead.decide.zones.reviewing import Seen
 from tests.builders import NAMESPACE, NOW
@@ -43,12 +43,14 @@ def test_a_downscale_prepares_the_pods_it_removes_then_writes_its_time() -> None
         "list statefulsets rollout-group=ingester",
         f"list pods name={B}",
         f"take {A}",
+        f"note {A}",
         f"POST {A}-3",
         f"POST {A}-4",
         STAMP,
         "end",
         "answer",
     ]
+    assert world.noted(A) == "2026-03-01T12:00:00Z 3-4"
 
 
 def test_a_scale_is_prepared_like_its_statefulset() -> None:
@@ -62,7 +64,7 @@ def test_a_scale_is_prepared_like_its_statefulset() -> None:
 
 
 def needed(to: int, settings: Settings | None = None, now: datetime = NOW) -> Need:
-    """What a downscale of a zone of 5 without group asks for once the zone was read."""
+    """What a downscale of a zone of 5 without group asks for once the zone was read: mark, note, calls and time."""
     zone = a_prepared_zone("a", 5, group=None)
     need = prepare_downscale(Seen(a_downscale(zone, to), there(zone), settings or Settings()), now)
     assert isinstance(need, Need)
@@ -70,16 +72,16 @@ def needed(to: int, settings: Settings | None = None, now: datetime = NOW) -> Ne
 
 
 def there(zone: StatefulSet) -> Answers:
-    """That the zone is as the review says."""
-    read = Ask(Read(Ref(STATEFULSETS, NAMESPACE, zone.metadata.name)))
-    return Answers({read: Good(msgspec.json.encode(tree_of(zone)))})
+    """That the zone is as the review says, and nobody is at it."""
+    read = Ask(Read(Ref(STATEFULSETS, NAMESPACE, zone.metadata.name, zone.metadata.uid)))
+    return Answers({own_question(zone): Good(), read: Good(msgspec.json.encode(tree_of(zone)))})
 
 
 def calls_of(to: int, settings: Settings) -> list[Ask]:
     """The calls to pods that a downscale of a zone of 5 asks for."""
     need = needed(to, settings)
     assert need.stop_at_failure
-    return [each for each in need.stages[0] if isinstance(each, Ask)]
+    return [each for each in need.stages[2] if isinstance(each, Ask)]
 
 
 def test_pods_are_called_by_their_names_in_dns_with_the_time_they_are_given() -> None:
@@ -164,40 +166,81 @@ def test_a_number_below_zero_calls_nobody() -> None:
     assert world.log == ["answer"]
 
 
+@pytest.mark.parametrize("group", ["ingester", None])
 @pytest.mark.parametrize("bad", [Bad("failed", "it answered with status 500", 500), Bad("timeout"), Bad("unreachable")])
-def test_a_pod_that_does_not_prepare_ends_it_and_all_are_undone_after_the_answer(bad: Bad) -> None:
-    """Scenario 24, S11, H-15: also those that were never asked; the mark ends when all have been told."""
-    world = a_world()
+def test_a_pod_that_does_not_prepare_ends_it_and_all_are_undone_before_the_answer(bad: Bad, group: str | None) -> None:
+    """Scenario 24, B-4, S11: also those that were never asked; the mark ends when all have been told.
+
+    Then it is denied: whoever tries again at once finds nothing in the way, and no late call undoes what was prepared.
+    """
+    world = a_world(group=group)
     world.fails[f"POST {A}-2"] = bad
 
     admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 1))
 
     assert (admit.allowed, admit.word, admit.level) == (False, "prepare-failed", "warn")
     assert f"{A}-2: {bad.text or bad.kind}" in admit.message
-    assert world.last(A) is None
+    assert (world.last(A), world.noted(A)) == (None, None)
+    undone = world.log[world.log.index(f"DELETE {A}-1") :]
+    assert undone == [f"DELETE {A}-{ordinal}" for ordinal in (1, 2, 3, 4)] + [f"forget {A}", "end", "answer"]
+
+    world.fails.clear()
+    again = judged(prepare_downscale, world, a_downscale(world.zones[A], 1, uid="review-2"))
+
+    assert again.allowed
+    assert world.asked("DELETE") == [f"DELETE {A}-{ordinal}" for ordinal in (1, 2, 3, 4)]
+
+
+@pytest.mark.parametrize("group", ["ingester", None])
+def test_what_does_not_fit_into_the_time_is_undone_after_the_answer_under_the_mark(group: str | None) -> None:
+    """H-15: only the calls that were cut or not begun are made again; until they are over the mark stands."""
+    world = a_world(group=group)
+    world.fails = {f"POST {A}-3": Bad("timeout"), f"DELETE {A}-3": Bad("late"), f"DELETE {A}-4": Bad("late")}
+    seen_meanwhile = []
+
+    async def try_again(world: World) -> None:
+        world.fails.pop(f"DELETE {A}-4")
+        seen_meanwhile.append(await judging(prepare_downscale, world, a_downscale(world.zones[A], 2, uid="2")))
+
+    async def not_now(world: World) -> None:
+        """The first time comes before the answer."""
+        world.meanwhile[f"DELETE {A}-4"] = try_again
+
+    world.meanwhile[f"DELETE {A}-4"] = not_now
+
+    admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 2))
+
+    assert not admit.allowed
+    assert [(each.allowed, each.word) for each in seen_meanwhile] == [(False, "in-progress")]
     after = world.log[world.log.index("answer") + 1 :]
-    assert after == [f"DELETE {A}-{ordinal}" for ordinal in (1, 2, 3, 4)] + ["end"]
+    assert [line for line in after if line not in ("recall", "answer")] == [f"DELETE {A}-3", f"DELETE {A}-4", "end"]
+    assert world.asked("DELETE").count(f"DELETE {A}-2") == 1
+    assert world.noted(A) == "2026-03-01T12:00:00Z 2-4", "whoever comes after a crash must know of it"
 
 
 def test_a_client_that_has_gone_is_undone_before_the_time_is_written() -> None:
-    """The API server cannot have heard the answer, so the downscale does not happen."""
+    """The API server cannot have heard the answer, so the downscale does not happen; with and without a group."""
+    for group in ("ingester", None):
+        world = a_world(group=group)
+        world.fails = {"awaited": Bad("unreachable", "the connection was closed")}
+
+        admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
+
+        assert (admit.allowed, admit.word) == (False, "unheard")
+        assert world.last(A) is None
+        assert world.asked("POST") == [f"POST {A}-3", f"POST {A}-4"]
+        assert world.log[-5:] == [f"DELETE {A}-3", f"DELETE {A}-4", f"forget {A}", "end", "answer"]
+
+
+def test_nobody_is_called_when_that_cannot_be_noted() -> None:
     world = a_world()
-    world.fails = {"awaited": Bad("unreachable", "the connection was closed")}
+    world.fails[f"note {A}"] = Bad("refused", "forbidden")
 
     admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
 
-    assert (admit.allowed, admit.word) == (False, "unheard")
-    assert world.last(A) is None
-    assert world.asked("POST") == [f"POST {A}-3", f"POST {A}-4"]
-    assert world.log[-4:] == ["answer", f"DELETE {A}-3", f"DELETE {A}-4", "end"]
-
-
-def test_a_zone_without_group_is_not_undone_for_a_client_that_has_gone() -> None:
-    """Nothing keeps the client's next attempt from preparing the same pods meanwhile."""
-    world = World(a_prepared_zone("a", 5, group=None))
-    world.fails = {"awaited": Bad("unreachable", "the connection was closed")}
-
-    assert judged(prepare_downscale, world, a_downscale(world.zones[A], 3)).allowed
+    assert (admit.allowed, admit.word) == (False, "unnoted")
+    assert "forbidden" in admit.message
+    assert world.log[-3:] == [f"note {A}", "end", "answer"]
 
 
 def test_who_is_outpaced_is_denied_in_the_words_of_every_denial() -> None:
@@ -217,17 +260,17 @@ def test_undoing_goes_on_when_a_pod_does_not_answer() -> None:
     judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
 
     assert world.asked("DELETE") == [f"DELETE {A}-3", f"DELETE {A}-4"]
-    assert world.log[-1] == "end"
+    assert world.log[-2:] == ["end", "answer"]
+    assert world.noted(A) == "2026-03-01T12:00:00Z 3-4", "it hears it later"
 
 
 def test_a_message_names_the_first_pods_that_failed_and_counts_the_rest() -> None:
     zone = a_prepared_zone("a", 5, group=None)
-    failed = dict.fromkeys((each for stage in needed(0).stages for each in stage), Bad("failed", "no"))
+    preparation = calls_to(zone, range(5), Settings(), "review-1")
 
-    admit = prepare_downscale(Seen(a_downscale(zone, 0), Answers({**there(zone).known, **failed})), NOW)
+    told = preparation.failures(Answers(dict.fromkeys(preparation.posts, Bad("failed", "no"))))
 
-    assert isinstance(admit, Admit)
-    assert f"{A}-0: no; {A}-1: no; {A}-2: no; 2 more" in admit.message
+    assert told == f"{A}-0: no; {A}-1: no; {A}-2: no; 2 more"
 
 
 @pytest.mark.parametrize("bad", [Bad("refused", "forbidden"), Bad("absent", "not found"), Bad("timeout", "too late")])
@@ -241,13 +284,13 @@ def test_a_time_that_cannot_be_written_denies_and_undoes(bad: Bad) -> None:
     assert (admit.allowed, admit.word, admit.level) == (False, "unrecorded", "warn")
     assert bad.text in admit.message
     assert world.asked("DELETE") == [f"DELETE {A}-3", f"DELETE {A}-4"]
-    assert world.log[-1] == "end"
+    assert world.log[-2:] == ["end", "answer"]
 
 
 def test_the_time_is_a_patch_of_one_annotation_without_a_version() -> None:
     need = needed(3, now=NOW + timedelta(milliseconds=700))
 
-    (stamp,) = need.stages[1]
+    (stamp,) = need.stages[-1]
     assert isinstance(stamp, Patch)
     assert (stamp.does, stamp.kind, stamp.ref.uid) == (Does.STAMP_DOWNSCALE, PatchKind.MERGE, f"uid-{A}")
     assert msgspec.json.decode(stamp.body) == {
@@ -305,6 +348,7 @@ def test_a_repetition_that_comes_with_the_answer_is_allowed() -> None:
     assert first.afterwards == ()
     assert again.allowed
     assert world.asked("patch") == [STAMP]
+    assert world.asked("note") == [f"note {A}"]
 
 
 def test_a_mark_that_could_not_be_ended_in_time_is_ended_after_the_answer() -> None:
@@ -416,10 +460,10 @@ def test_a_mark_outlasts_the_request_and_its_undoing() -> None:
 
 
 def test_a_deadline_that_passes_is_a_denial() -> None:
-    """Whatever is asked when the time is over is answered `timeout`."""
+    """Whatever is asked when the time is over is answered `late`."""
     world = a_world()
-    for told in (f"POST {A}-3", f"POST {A}-4", STAMP, "end"):
-        world.fails[told] = Bad("timeout", "the request's time is over")
+    for told in (f"POST {A}-3", f"POST {A}-4", STAMP, f"DELETE {A}-3", f"DELETE {A}-4", "end"):
+        world.fails[told] = Bad("late", "the request's time is over")
 
     admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
 
@@ -428,13 +472,23 @@ def test_a_deadline_that_passes_is_a_denial() -> None:
     assert len(admit.afterwards) == 2
 
 
-def test_a_zone_without_group_takes_no_mark() -> None:
+def test_a_zone_without_group_has_a_mark_of_its_own() -> None:
     world = World(a_prepared_zone("a", 5, group=None))
 
     admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
 
     assert admit.allowed
-    assert world.log == [f"get statefulset/{A}", f"POST {A}-3", f"POST {A}-4", STAMP, "answer"]
+    assert world.log == [
+        "recall",
+        f"get statefulset/{A}",
+        f"take {A}",
+        f"note {A}",
+        f"POST {A}-3",
+        f"POST {A}-4",
+        STAMP,
+        "end",
+        "answer",
+    ]
 
 
 def test_the_time_is_compared_with_what_was_read_last() -> None:
