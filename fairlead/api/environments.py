@@ -16,6 +16,10 @@ from fairlead.api.meta import Meta as ObjectMeta
 from fairlead.api.meta import Resource
 
 GROUP = "materialize.cloud"
+LEASE = "orchestratord"
+"""Held by whoever acts on environments, under any name."""
+OWN_LABELS = {"app.kubernetes.io/name": "materialize-operator"}
+"""Of what the operator of environments makes for itself."""
 MATERIALIZES = Resource(GROUP, "v1alpha2", "materializes", "Materialize")
 """In the version that is stored and reconciled."""
 BALANCERS = Resource(GROUP, "v1alpha1", "balancers", "Balancer")

@@ -2,16 +2,23 @@
 
 Webhook configurations go first: one that is left without its operator refuses what it was to guard. Everything else
 follows the Deployment; the kinds go last, because their objects, in all namespaces, go with them.
+A Lease that is still held when its operator should be gone is that of another process, and stays.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 
 from msgspec import Struct
 
+from fairlead.api.core import LEASES
+from fairlead.api.environments import LEASE as LEASE_OF_ENVIRONMENTS
 from fairlead.api.meta import Meta, Ref, Resource
+from fairlead.api.times import parse_rfc3339
 from fairlead.api.zones import NAMESPACE
+from fairlead.kube import clock
 from fairlead.kube.client import Client
 from fairlead.kube.errors import KubeError, NotFound
 from fairlead.kube.request import delete
@@ -35,7 +42,7 @@ INSIDE = (
     Resource(_MONITORING, "v1", "prometheusrules", "PrometheusRule"),
     Resource("", "v1", "configmaps", "ConfigMap"),
     Resource("", "v1", "secrets", "Secret"),
-    Resource("coordination.k8s.io", "v1", "leases", "Lease"),
+    LEASES,
     Resource(_RBAC, "v1", "rolebindings", "RoleBinding"),
     Resource(_RBAC, "v1", "roles", "Role"),
     Resource("", "v1", "serviceaccounts", "ServiceAccount"),
@@ -47,6 +54,11 @@ ROLES = (
 CUSTOM = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
 )
+
+
+GIVEN_BACK_WITHIN = 40.0
+"""Seconds in which an operator that was told to end gives its Lease back: it has thirty to end, and a few to go."""
+LOOK_EVERY = 1.0
 
 
 class Item(Struct, frozen=True):
@@ -69,10 +81,23 @@ class Removal(Struct, frozen=True):
     removed: tuple[Item, ...]
     left: tuple[Item, ...]
     error: KubeError | None = None
+    held: tuple[Item, ...] = ()
+    """Leases that somebody holds; they stay."""
 
 
 class _Wire(Struct, frozen=True):
     metadata: Meta
+
+
+class _Holding(Struct, frozen=True, rename="camel"):
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    renew_time: str | None = None
+
+
+class _Lease(Struct, frozen=True):
+    metadata: Meta
+    spec: _Holding = _Holding()
 
 
 async def find(client: Client, part: str, namespace: str, *, kinds: bool) -> tuple[Item, ...]:
@@ -82,6 +107,8 @@ async def find(client: Client, part: str, namespace: str, *, kinds: bool) -> tup
         found += await _labelled(client, resource, "", f"{NAMESPACE}={namespace}")
     for resource in INSIDE:
         found += await _labelled(client, resource, namespace, f"{NAME_LABEL}={NAME}")
+    # Earlier releases gave the Lease of environments the labels of zones.
+    found = [item for item in found if (item.ref.resource, item.ref.name) != (LEASES, LEASE_OF_ENVIRONMENTS)]
     for resource in ROLES:
         found += await _labelled(client, resource, "", f"{NAME_LABEL}={NAME},{NAMESPACE}={namespace}")
     if kinds:
@@ -92,14 +119,39 @@ async def find(client: Client, part: str, namespace: str, *, kinds: bool) -> tup
 
 async def remove(client: Client, items: Sequence[Item]) -> Removal:
     """Removes one after the other and stops at the first that does not go: what comes later may need it gone."""
+    held: list[Item] = []
     for number, item in enumerate(items):
         try:
-            await client.call(delete(item.ref, propagation="Background"))
+            if item.ref.resource == LEASES and await _stays_held(client, item.ref):
+                held.append(item)
+            else:
+                await client.call(delete(item.ref, propagation="Background"))
         except NotFound:
             continue
         except KubeError as error:
-            return Removal(tuple(items[:number]), tuple(items[number:]), error)
-    return Removal(tuple(items), ())
+            removed = tuple(one for one in items[:number] if one not in held)
+            return Removal(removed, tuple(items[number:]), error, tuple(held))
+    return Removal(tuple(item for item in items if item not in held), (), held=tuple(held))
+
+
+async def _stays_held(client: Client, ref: Ref) -> bool:
+    """Whether somebody goes on to hold the Lease: its operator gets the time to end and to give it back."""
+    until = clock.monotonic() + GIVEN_BACK_WITHIN
+    while _is_held((await client.read(ref, _Lease)).spec):
+        if clock.monotonic() >= until:
+            return True
+        await asyncio.sleep(LOOK_EVERY)
+    return False
+
+
+def _is_held(holding: _Holding) -> bool:
+    if not holding.holder_identity or holding.renew_time is None:
+        return False
+    try:
+        renewed = parse_rfc3339(holding.renew_time)
+    except ValueError:
+        return False
+    return clock.now() < renewed + timedelta(seconds=holding.lease_duration_seconds or 0)
 
 
 async def _labelled(client: Client, resource: Resource, namespace: str, labels: str) -> Iterator[Item]:

@@ -51,6 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(document(namespace, items, removal))
         elif removal.removed:
             print(f"Removed {_count(removal.removed)}.")
+        if kept := held(removal):
+            print(f"fairlead: {kept}", file=sys.stderr)
         if reason:
             print(f"fairlead: {reason}", file=sys.stderr)
         return exits.ERROR if reason else exits.OK
@@ -69,6 +71,14 @@ def shown(items: Sequence[Item], namespace: str, *, kinds: bool) -> str:
     if not kinds:
         lines.append("The kinds and their objects stay; --crds removes them too.")
     return "\n".join(lines)
+
+
+def held(removal: Removal) -> str:
+    """Which Leases stay because somebody holds them; empty when none do."""
+    if not removal.held:
+        return ""
+    names = ", ".join(str(item) for item in removal.held)
+    return f"{names} is held by a process that runs, and stays; end that process, then run the command again"
 
 
 def stopped(removal: Removal) -> str:
@@ -91,7 +101,7 @@ def document(namespace: str, items: Sequence[Item], removal: Removal) -> str:
                 "namespace": namespace,
                 "found": [_plain(item) for item in items],
                 "removed": [_plain(item) for item in removal.removed],
-                "left": [_plain(item) for item in removal.left],
+                "left": [_plain(item) for item in (*removal.held, *removal.left)],
             }
         ),
         indent=2,

@@ -5,7 +5,7 @@ Apart from servers, signals and certificates, so that the same operator runs in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -13,6 +13,7 @@ from msgspec import structs
 from structlog.types import FilteringBoundLogger
 
 from fairlead import __version__
+from fairlead.api import environments as of_environments
 from fairlead.api.core import LEASES, NAMESPACES
 from fairlead.api.environments import GROUP
 from fairlead.api.meta import Ref
@@ -46,7 +47,7 @@ from fairlead.webhook.cluster_label import HEADER
 
 RECORD_TIMEOUT = 10.0
 """Seconds for reading or writing a record."""
-ENVIRONMENTS_LEASE = "orchestratord"
+ENVIRONMENTS_LEASE = of_environments.LEASE
 START_TIMEOUT = 10.0
 """Seconds that the API server may take to answer the first question."""
 
@@ -65,6 +66,12 @@ def leases_of(options: OperatorOptions) -> tuple[str, ...]:
         return ()
     contracts = (ENVIRONMENTS_LEASE,) if "environments" in options.parts else ()
     return tuple(dict.fromkeys((options.lease, *contracts)))
+
+
+def labels_of(options: OperatorOptions, lease: str) -> Mapping[str, str]:
+    """Say which part's a Lease is, so that whoever removes that part finds it and leaves those of others alone."""
+    environments = lease == ENVIRONMENTS_LEASE or "zones" not in options.parts
+    return of_environments.OWN_LABELS if environments else OWN_LABELS
 
 
 def agent_of(options: OperatorOptions) -> str:
@@ -191,7 +198,10 @@ def _elections(options: OperatorOptions, home: str, client: Client, log: Filteri
     if not leases:
         return None
     return Elections(
-        [Election(client, lease, options.identity, labels=OWN_LABELS, waits=_waiting(lease, log)) for lease in leases]
+        [
+            Election(client, lease, options.identity, labels=labels_of(options, lease.name), waits=_waiting(lease, log))
+            for lease in leases
+        ]
     )
 
 
@@ -199,7 +209,8 @@ def _records(options: OperatorOptions, home: str, client: Client) -> Records:
     """A Lease says that there may be several replicas: what one of them marks, the others must see."""
     if options.lease is None:
         return MemoryRecords()
-    return LeaseRecords(client.within(RECORD_TIMEOUT), place_of(options, home), options.lease, OWN_LABELS)
+    labels = labels_of(options, options.lease)
+    return LeaseRecords(client.within(RECORD_TIMEOUT), place_of(options, home), options.lease, labels)
 
 
 def _webhooks(

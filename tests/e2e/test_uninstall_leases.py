@@ -1,0 +1,89 @@
+"""Leases when a part is removed: those of other parts and those that somebody holds stay, the part's own go."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fairlead.api.core import LEASES
+from fairlead.api.environments import OWN_LABELS as OF_ENVIRONMENTS
+from fairlead.api.meta import Ref
+from fairlead.api.zones import OWN_LABELS as OF_ZONES
+from fairlead.cli.removing import GIVEN_BACK_WITHIN, find, remove
+from fairlead.cli.uninstall import held
+from fairlead.kube.election import Election
+from fairlead.kube.record import LeaseRecords
+from tests.e2e.clusters import Site, everywhere
+
+
+async def hold(site: Site, name: str, labels: dict[str, str], leading: asyncio.Event) -> None:
+    """Until cancelled."""
+
+    async def lead() -> None:
+        leading.set()
+        await asyncio.Event().wait()
+
+    await Election(site.client, Ref(LEASES, site.namespace, name), "somebody", labels=labels).run(lead)
+
+
+async def released(site: Site, name: str, labels: dict[str, str]) -> None:
+    """A Lease that was held and given back."""
+    leading = asyncio.Event()
+    task = asyncio.create_task(hold(site, name, labels, leading))
+    await leading.wait()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def leases(site: Site) -> set[str]:
+    names = ("fairlead-operator", "orchestratord", "of-environments", "zones-held")
+    return {name for name in names if await site.get(LEASES, name) is not None}
+
+
+@everywhere(controllers=False)
+async def test_leases_of_other_parts_stay_also_those_with_the_labels_of_earlier_releases(site: Site) -> None:
+    await released(site, "fairlead-operator", OF_ZONES)
+    await released(site, "of-environments", OF_ENVIRONMENTS)
+    await released(site, "orchestratord", OF_ZONES)
+    records = LeaseRecords(site.client, site.namespace, "fairlead-operator", OF_ZONES)
+    await records.swap("downscale/x/y", "", b"{}")
+
+    removal = await remove(site.client, await find(site.client, "zones", site.namespace, kinds=False))
+
+    assert (removal.error, removal.held, len(removal.removed)) == (None, (), 2)
+    assert await leases(site) == {"orchestratord", "of-environments"}
+    assert (await records.get("downscale/x/y")).value == b""
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_lease_that_somebody_holds_stays_and_is_told(site: Site) -> None:
+    """The process of another part may hold one that has our labels."""
+    leading = asyncio.Event()
+    holding = asyncio.create_task(hold(site, "zones-held", OF_ZONES, leading))
+    await leading.wait()
+    items = await find(site.client, "zones", site.namespace, kinds=False)
+
+    removal = await remove(site.client, items)
+
+    assert [item.ref.name for item in removal.held] == ["zones-held"]
+    assert removal.removed == ()
+    assert "Lease/zones-held is held by a process that runs" in held(removal)
+    assert await leases(site) == {"zones-held"}
+    holding.cancel()
+    await asyncio.gather(holding, return_exceptions=True)
+
+    assert (await remove(site.client, items)).held == ()
+    assert await leases(site) == set()
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_an_operator_that_ends_gets_the_time_to_give_its_lease_back(site: Site) -> None:
+    leading = asyncio.Event()
+    holding = asyncio.create_task(hold(site, "fairlead-operator", OF_ZONES, leading))
+    await leading.wait()
+    asyncio.get_running_loop().call_later(GIVEN_BACK_WITHIN / 2, holding.cancel)
+
+    removal = await remove(site.client, await find(site.client, "zones", site.namespace, kinds=False))
+
+    assert (removal.held, len(removal.removed)) == ((), 1)
+    assert await leases(site) == set()
+    await asyncio.gather(holding, return_exceptions=True)
