@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from fairlead.api.apps import StatefulSet
 from fairlead.api.core import Pod
 from fairlead.api.review import Review
 from fairlead.api.zones import Settings
@@ -30,6 +31,8 @@ class Caches(Struct, frozen=True):
     """The disruption budgets of a namespace; None while they are not known."""
     pod: Callable[[str, str], Pod | None]
     """A pod by namespace and name."""
+    zones: Callable[[str], tuple[StatefulSet, ...]]
+    """The StatefulSets of a namespace."""
 
 
 def endpoints(settings: Settings, caches: Caches, metrics: Metrics) -> tuple[Endpoint[Any], ...]:
@@ -38,7 +41,9 @@ def endpoints(settings: Settings, caches: Caches, metrics: Metrics) -> tuple[End
 
     def evicting(review: Review, answers: Answers) -> eviction.Seen:
         pod = caches.pod(review.namespace, review.name)
-        return eviction.Seen(review, caches.guards(review.namespace), pod, answers, settings)
+        guards = caches.guards(review.namespace)
+        zones = caches.zones(review.namespace) if guards and pod is not None else ()
+        return eviction.Seen(review, guards, pod, zones, answers, settings)
 
     return (
         Endpoint("no-downscale", ("/admission/no-downscale",), no_downscale, seen, log_keys),

@@ -148,7 +148,12 @@ def _caches(watched: Mapping[str, _Watched]) -> Caches:
         each = watched.get(namespace) or watched.get("")
         return None if each is None else each.pods.store.get(namespace, name)
 
-    return Caches(guards, pod)
+    def zones(namespace: str) -> tuple[StatefulSet, ...]:
+        each = watched.get(namespace) or watched.get("")
+        items = () if each is None else each.zones.store.items()
+        return tuple(zone for zone in items if zone.metadata.namespace == namespace)
+
+    return Caches(guards, pod, zones)
 
 
 def _any(informer: Informer[StatefulSet] | Informer[Pod]) -> Informer[Named]:

@@ -17,6 +17,9 @@ from fairlead.api.core import Pod
 from fairlead.api.unreadable import UNREADABLE
 
 KEPT = timedelta(minutes=2)
+LINGERS = timedelta(seconds=30)
+"""How long a mark stays after its pod was seen to be over: a review, which lasts no longer, may have listed the pod
+before that and read the record after it."""
 
 
 class Mark(Struct, frozen=True):
@@ -48,7 +51,8 @@ def mark(pods: Iterable[Pod], marks: Marks, now: datetime) -> Marks:
 
 
 def written(marks: Marks, listed: Iterable[Pod], now: datetime) -> bytes:
-    """The record without the marks that no longer count: past their time, or of a pod that was seen to be over."""
+    """The record without the marks that no longer count: past their time; that of a pod seen to be over ends soon."""
     over = {pod.metadata.name for pod in listed if not is_marked(pod, marks, now)}
-    kept = {name: marks[name] for name in sorted(marks) if now < marks[name].until and name not in over}
+    ends = {name: min(each.until, now + LINGERS) if name in over else each.until for name, each in marks.items()}
+    kept = {name: Mark(marks[name].uid, ends[name]) for name in sorted(marks) if now < ends[name]}
     return msgspec.json.encode(kept) if kept else b""

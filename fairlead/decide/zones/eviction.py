@@ -1,7 +1,8 @@
 """The pod-eviction webhook: tests Z1 to Z12 in order, answered in the contract's words.
 
-An eviction of a pod that no budget is for costs no call: the cached pod's labels tell (U-4). Instead of a lock (Z7) the
-record of evictions is read before anything is counted and swapped before the answer; whoever comes second begins anew.
+An eviction of a pod that no budget is for costs no call: the cached pod's labels tell (U-4). For others the cache tells
+what to ask, all at once. Instead of a lock (Z7) the record of evictions is swapped before the answer; whoever comes
+second begins anew.
 Within a process evictions under one budget take turns, so that none of them is left behind by faster ones.
 """
 
@@ -13,7 +14,7 @@ from msgspec import Struct
 
 from fairlead.api.apps import STATEFULSETS, StatefulSet
 from fairlead.api.core import PODS, Pod
-from fairlead.api.meta import Ref
+from fairlead.api.meta import OwnerReference, Ref
 from fairlead.api.review import Review
 from fairlead.api.zones import Settings
 from fairlead.decide.ask import Anew, Answers, Ask, Bad, Good, Need, Read
@@ -44,6 +45,8 @@ class Seen(Struct, frozen=True):
     """The budgets of the pod's namespace; None while it is not known which there are."""
     pod: Pod | None = None
     """As the cache shows it."""
+    zones: tuple[StatefulSet, ...] = ()
+    """The StatefulSets of the namespace, as far as the cache shows them."""
     answers: Answers = Answers()
     settings: Settings = Settings()
 
@@ -73,8 +76,8 @@ def judge(seen: Seen, now: datetime) -> Admit | Need | Anew:
     if seen.pod is not None and not _guards_of(seen.pod, seen.guards):
         return _out_of_scope()
     asked = Ask(Read(Ref(PODS, review.namespace, review.name)))
-    if unread := seen.answers.lacking((asked,)):
-        return Need(unread)
+    if asked not in seen.answers.known:
+        return Need(((asked, *_likely(seen)),))
     answer = seen.answers[asked]
     pod = decoded(answer.value, Pod) if isinstance(answer, Good) else None
     if pod is None:
@@ -113,10 +116,35 @@ def _guards_of(pod: Pod, guards: tuple[Guard, ...]) -> list[Guard]:
     return [guard for guard in guards if guard.selects(pod.metadata.labels)]
 
 
-def _in_scope(seen: Seen, pod: Pod, guard: Guard, now: datetime) -> Admit | Need | Anew:
-    """Z6 to Z11."""
+def _likely(seen: Seen) -> tuple[Ask, ...]:
+    """What the judgement will ask for if the cache shows pod and zones as they are: all of it at once.
+
+    The record may be read later than the lists, since its marks outlast every review that has not seen them: whoever
+    was let go before that is in it, and who is let go after that makes the swap fail.
+    """
+    pod, guards = seen.pod, seen.guards or ()
+    scope = _guards_of(pod, guards) if pod is not None and not takes_nothing(pod) else []
+    owner = _owner(pod) if pod is not None else None
+    if pod is None or owner is None or len(scope) != 1:
+        return ()
+    zones = [zone for zone in seen.zones if scope[0].selects(zone.metadata.labels) or zone.metadata.name == owner.name]
+    lists = (pods_question(zone) for zone in zones)
+    read = Ask(Read(Ref(STATEFULSETS, pod.metadata.namespace, owner.name)))
+    return tuple(dict.fromkeys((read, zones_question(scope[0]), *lists, record_question(scope[0]))))
+
+
+def _owner(pod: Pod) -> OwnerReference | None:
+    """The StatefulSet that controls it."""
     owner = next((each for each in pod.metadata.owner_references if each.controller), None)
     if owner is None or owner.kind != STATEFULSETS.kind or owner.api_version != STATEFULSETS.api_version:
+        return None
+    return owner
+
+
+def _in_scope(seen: Seen, pod: Pod, guard: Guard, now: datetime) -> Admit | Need | Anew:
+    """Z6 to Z11."""
+    owner = _owner(pod)
+    if owner is None:
         return _deny("sts-no-found", 500, f"pod {pod.metadata.name} is not controlled by a StatefulSet")
     asked, record = Ask(Read(Ref(STATEFULSETS, pod.metadata.namespace, owner.name))), record_question(guard)
     if unread := seen.answers.lacking((asked, record)):

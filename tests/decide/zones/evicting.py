@@ -107,7 +107,8 @@ class Live:
     ) -> Admit:
         """The verdict on the eviction of a pod, all questions answered from here; `review` as for `an_eviction`."""
         shown = self.pods.get(pod) if cached else None
-        return self.settle(Seen(an_eviction(pod, **(review or {})), guards, shown), now)
+        zones = tuple(self.zones.values()) if cached else ()
+        return self.settle(Seen(an_eviction(pod, **(review or {})), guards, shown, zones), now)
 
     def settle(self, seen: Seen, now: datetime = NOW) -> Admit:
         for _ in range(3):

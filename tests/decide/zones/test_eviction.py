@@ -10,9 +10,10 @@ from msgspec import structs
 from fairlead.api.apps import STATEFULSETS
 from fairlead.api.core import PODS
 from fairlead.api.meta import OwnerReference
-from fairlead.decide.ask import Ask, Bad, Listing, Read, Recall, Remember
+from fairlead.decide.ask import Answers, Ask, Bad, Listing, Need, Read, Recall, Remember
 from fairlead.decide.decision import Admit
-from fairlead.decide.zones.eviction import Seen, contested, outpaced
+from fairlead.decide.zones.evicted import LINGERS, is_marked, mark, read, written
+from fairlead.decide.zones.eviction import Seen, contested, judge, outpaced
 from tests.builders import NOW
 from tests.decide.zones.evicting import (
     REGEX,
@@ -136,13 +137,14 @@ def test_z6_a_pod_whose_statefulset_cannot_be_read_stays(owners: tuple[OwnerRefe
     assert row(live.evict(A0, a_guard())) == (False, "sts-no-found", 500)
 
 
-def test_z7_the_record_is_read_before_anything_is_counted() -> None:
+def test_z7_the_record_is_swapped_last_with_what_was_read_of_it() -> None:
     live = three_zones()
 
     live.evict(A0, a_guard())
 
     kinds = [type(ask.to) for ask in live.asked if isinstance(ask, Ask)]
-    assert kinds.index(Recall) < kinds.index(Listing)
+    assert kinds.index(Recall) < kinds.index(Remember)
+    assert kinds[-1] is Remember
     assert kinds[-1] is Remember
 
 
@@ -313,6 +315,8 @@ def test_a_recorded_eviction_ends_with_the_pod_it_was_for() -> None:
     live.pods[A0] = changed(live.pods[A0], uid="another")
 
     assert live.evict(B0, guard).allowed
+    later = NOW + LINGERS
+    live.evict(B0, guard, now=later)
     assert list(live.marked(guard)) == [B0]
 
 
@@ -330,6 +334,7 @@ def test_an_evicted_pod_that_was_seen_to_fail_is_forgotten() -> None:
     live.pods[A0] = a_guarded_pod(live.zones["ingester-zone-a"], 0, phase="Failed")
 
     assert live.evict(A1, guard).allowed
+    live.evict(A1, guard, now=NOW + LINGERS)
 
     assert list(live.marked(guard)) == [A1]
 
@@ -395,3 +400,48 @@ def test_an_eviction_that_is_outpaced_is_denied_like_any_other() -> None:
 
     assert (verdict.allowed, verdict.word, verdict.code) == (False, "denied", 429)
     assert verdict.message.startswith("1 pod unknown in ingester-zone-a: ")
+
+
+def test_with_a_cache_that_shows_the_zones_all_is_read_in_one_stage() -> None:
+    """Then the record is swapped, and that is all that an eviction within a budget costs."""
+    live = three_zones()
+    seen = Seen(an_eviction(A0), (a_guard(),), live.pods[A0], tuple(live.zones.values()))
+
+    reads = judge(seen, NOW)
+    assert isinstance(reads, Need)
+    known = {question: live.answer(question) for stage in reads.stages for question in stage}
+    swap = judge(structs.replace(seen, answers=Answers(known)), NOW)
+    assert isinstance(swap, Need)
+    known |= {question: live.answer(question) for stage in swap.stages for question in stage}
+    verdict = judge(structs.replace(seen, answers=Answers(known)), NOW)
+
+    assert isinstance(verdict, Admit)
+    assert verdict.allowed
+    assert [len(need.stages) for need in (reads, swap)] == [1, 1]
+    assert len(reads.stages[0]) == 7  # pod, StatefulSet, zones, pods of three zones, record
+
+
+def test_what_the_cache_shows_wrongly_is_asked_for_later() -> None:
+    """A zone that it does not show yet is counted all the same."""
+    live = three_zones()
+    shown = tuple(zone for name, zone in live.zones.items() if name != "ingester-zone-c")
+    live.pods["ingester-zone-c-0"] = changed(live.pods["ingester-zone-c-0"], deletion_timestamp=NOW)
+
+    verdict = live.settle(Seen(an_eviction(A0), (a_guard(),), live.pods[A0], shown))
+
+    assert (verdict.allowed, verdict.message) == (False, "1 pod not ready in ingester-zone-c")
+
+
+def test_the_mark_of_a_pod_that_is_over_lingers_as_long_as_a_review_may_last() -> None:
+    """One that listed the pod before that, and reads the record after it, must find it."""
+    live = three_zones()
+    old = live.pods["ingester-zone-b-0"]
+    marks = mark((old,), {}, NOW)
+    new = changed(old, uid="another")
+
+    kept = read(written(marks, [new], NOW))
+
+    assert is_marked(old, kept, NOW + LINGERS - timedelta(seconds=1))
+    assert not is_marked(old, kept, NOW + LINGERS)
+    assert not is_marked(new, kept, NOW)
+    assert written(kept, [new], NOW + LINGERS) == b""
