@@ -28,6 +28,7 @@ from fairlead.decide.zones import decide
 from fairlead.decide.zones.course import moved_first
 from fairlead.decide.zones.explain import explain
 from fairlead.decide.zones.groups import group_of
+from fairlead.decide.zones.own_evictions import own_evictions
 from fairlead.decide.zones.seen import Snapshot
 from fairlead.decide.zones.spacing import rests_on_label
 from fairlead.decide.zones.waits import waits_of
@@ -111,6 +112,8 @@ def zones(
     def observe(key: Key, seen: Snapshot, decision: Decision, now: datetime) -> None:
         metrics.progress.passed(key, standings_of(seen, now))
         metrics.blocked.passed(ZONES, key, decision.verdict.reason)
+        for reason, status in own_evictions(seen, now) if decision.rule == "roll" else ():
+            metrics.evictions.labels(reason, str(status)).inc()
 
     return Part(
         name=ZONES,

@@ -229,6 +229,7 @@ async def test_39_zpdb_and_rollout(site: Site) -> None:
     await play.rest()
 
     assert play.deletions == ["a-0", "a-1"]
+    assert play.operator.sample("zpdb_eviction_requests_total", reason="allowed", status="200") == 2
     assert [answer.status for answer in denied] == [403, 403]
     assert all(answer.text.endswith("denied the request: max unavailable = 0") for answer in denied)
     assert play.operator.failures() == 0
@@ -247,6 +248,12 @@ async def test_39_budget_above_zero_holds_for_the_rollout_as_well(site: Site) ->
 
     assert play.deletions == ["a-0"]
     assert play.operator.failures() == 0
+    counted = {
+        reason: play.operator.sample("zpdb_eviction_requests_total", reason=reason, status=status) or 0
+        for reason, status in (("allowed", "200"), ("denied", "429"))
+    }
+    assert counted["allowed"] == 1, "the pods that the rollout asks for are counted like those of others"
+    assert counted["denied"] >= 1
 
 
 @everywhere(controllers=False)
