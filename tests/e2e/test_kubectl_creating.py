@@ -170,7 +170,7 @@ async def test_deletions_wait_cascade_or_leave_orphans(site: Site, release: str,
     kubectl.write("web.yaml", workload("Deployment", "web", replicas=1), pod("a"), pod("b"))
 
     await kubectl("create -f @web.yaml", "created")
-    await kubectl("wait rs -l app=web --for=create --timeout=20s", "replicaset.apps/web-.*condition met")
+    await kubectl("wait rs -l app=web --for=create --timeout=180s", "replicaset.apps/web-.*condition met")
     await kubectl.all(
         ("delete deploy web --cascade=orphan", r'deployment.apps "web" deleted'),
         ("get rs -l app=web", r"web-\w+ +1"),

@@ -116,8 +116,8 @@ async def test_every_kind_is_described(site: Site, release: str, tmp_path: Path)
         ("expose deployment web --port=80", "service/web exposed"),
         ("create pdb web --selector=app=web --min-available=1", "created"),
         ("create job once --image=app:1 -- true", "job.batch/once created"),
-        ("rollout status deployment/web --timeout=60s", 'deployment "web" successfully rolled out'),
-        ("rollout status statefulset/data --timeout=60s", "complete"),
+        ("rollout status deployment/web --timeout=180s", 'deployment "web" successfully rolled out'),
+        ("rollout status statefulset/data --timeout=180s", "complete"),
         ("wait pod data-0 --for=condition=Ready", "met"),
     )
 

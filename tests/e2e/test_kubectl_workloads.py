@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.kubectls import Kubectl, both_releases, workload
+from tests.e2e.programs import LONG, line_with
 
 
 @both_releases
@@ -70,7 +71,7 @@ async def test_a_pod_is_run_exposed_and_waited_for(site: Site, release: str, tmp
     site.start_kubelet(ready_after=0.0)
     await kubectl.all(
         ("run one --image=app:1 --port=80 --labels=app=one --env=A=b", "pod/one created"),
-        ("wait pod/one --for=condition=Ready --timeout=30s", "pod/one condition met"),
+        ("wait pod/one --for=condition=Ready --timeout=180s", "pod/one condition met"),
         ("wait pod/one --for=jsonpath={.status.phase}=Running", "condition met"),
         ("expose pod one --port=8080 --target-port=80 --name=front", "service/front exposed"),
         ("get service front -o jsonpath={.spec.ports[0].targetPort}{.spec.selector.app}", "^80one$"),
@@ -106,7 +107,7 @@ async def test_a_node_is_cordoned_tainted_and_drained_within_a_budget(site: Site
         ("rollout status deployment/web --timeout=180s", "successfully rolled out"),
     )
     await kubectl("run alone --image=app:1", "created")
-    await kubectl("wait pod/alone --for=condition=Ready --timeout=30s", "condition met")
+    await kubectl("wait pod/alone --for=condition=Ready --timeout=180s", "condition met")
     node = (await kubectl.read("pod alone"))["spec"]["nodeName"]
     await kubectl(f"drain {node}", "cannot delete .*declare no controller", code=1)
     await kubectl(f"uncordon {node}", "uncordoned")
@@ -119,12 +120,13 @@ async def test_logs_are_read_and_followed(site: Site, release: str, tmp_path: Pa
     site.start_kubelet(ready_after=0.0)
     await kubectl.all(
         ("run one --image=app:1", "created"),
-        ("wait pod/one --for=condition=Ready --timeout=30s", "met"),
+        ("wait pod/one --for=condition=Ready --timeout=180s", "met"),
         ("logs one", "^container one of image app:1 started$", "^ready$"),
         ("logs one --tail=1 -c one --timestamps", r"\A\d{4}-\d\d-\d\dT\S+Z ready\n\Z"),
     )
     await kubectl("logs nobody", r'pods "nobody" not found', code=1)
     await kubectl("logs one -c other", "container other is not valid for pod one", code=1)
-    async with kubectl.running("logs one --follow") as following, asyncio.timeout(30):
+    async with kubectl.running("logs one --follow") as following, asyncio.timeout(LONG):
+        await line_with(following.stdout, "container one of image app:1 started")
         await kubectl("delete pod one", 'pod "one" deleted')
         assert await following.wait() == 0
