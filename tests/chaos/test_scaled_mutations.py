@@ -98,7 +98,7 @@ def every_repetition_is_new(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_reply_is_good(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(outside, "_of", lambda reply: Good(reply.body))
+    patch.setattr(outside, "_of", lambda _, reply: Good(reply.body))
 
 
 def nothing_undone(patch: pytest.MonkeyPatch) -> None:
