@@ -10,23 +10,26 @@ def add_cluster(
 ) -> None:
     """`--kubeconfig --context --as -n -A`; afterwards `namespace` is a list, empty when not given.
 
-    A command about one object has no `-A`.
+    A command about one object has no `-A`; one for several namespaces serves all of them unless it is told otherwise.
     """
     group = parser.add_argument_group("cluster")
     group.add_argument("--kubeconfig", metavar="FILE", default="", help="kubeconfig file; default as for kubectl")
     group.add_argument("--context", metavar="NAME", default="", help="context of the kubeconfig; default the current")
     group.add_argument("--as", dest="impersonate", metavar="USER", default="", help="act in the name of this user")
-    repeatable = "; may be repeated" if several_namespaces else ""
+    about = "namespace to serve; may be repeated; default all of them"
+    if not several_namespaces:
+        about = f"namespace{' to look at' * all_namespaces}; default that of the context"
     group.add_argument(
         "-n",
         "--namespace",
         metavar="NAME",
         action="append",
         default=[],
-        help=f"namespace{' to look at' * all_namespaces}{repeatable}; default that of the context",
+        help=about,
     )
     if all_namespaces:
-        group.add_argument("-A", "--all-namespaces", action="store_true", help="look at all namespaces")
+        everywhere = "serve all namespaces, the default" if several_namespaces else "look at all namespaces"
+        group.add_argument("-A", "--all-namespaces", action="store_true", help=everywhere)
     else:
         parser.set_defaults(all_namespaces=False)
     parser.set_defaults(several_namespaces=several_namespaces, one_object=not all_namespaces)

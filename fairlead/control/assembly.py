@@ -149,9 +149,19 @@ def put_together(
         election=election,
         webhooks=_webhooks(parts, outside, limited, options.settings.request_timeout, recorder, log),
         rejoins=options.rejoins,
-        leads=metrics.environments.leads if options.environments is not None else lambda _: None,
+        leads=_leads(options, metrics),
     )
     return manager, lambda: _preflight(unlimited, parts, options, log)
+
+
+def _leads(options: OperatorOptions, metrics: Metrics) -> Callable[[bool], None]:
+    def leads(leading: bool) -> None:
+        metrics.lead(options.parts, leading)
+        if options.environments is not None:
+            metrics.environments.leads(leading)
+
+    metrics.lead(options.parts, False)
+    return leads
 
 
 def _converting(
@@ -197,12 +207,12 @@ def _elections(options: OperatorOptions, home: str, client: Client, log: Filteri
     leases = [Ref(LEASES, place_of(options, home), name) for name in leases_of(options)]
     if not leases:
         return None
-    return Elections(
-        [
-            Election(client, lease, options.identity, labels=labels_of(options, lease.name), waits=_waiting(lease, log))
-            for lease in leases
-        ]
-    )
+
+    def standing(lease: Ref) -> Election:
+        labels, waits, stuck = labels_of(options, lease.name), _waiting(lease, log), _stuck(lease, log)
+        return Election(client, lease, options.identity, labels=labels, waits=waits, stuck=stuck)
+
+    return Elections([standing(lease) for lease in leases])
 
 
 def _records(options: OperatorOptions, home: str, client: Client) -> Records:
@@ -234,9 +244,21 @@ def _waiting(lease: Ref, log: FilteringBoundLogger) -> Callable[[str, KubeError 
         if error is None:
             log.info("waiting for the lease", lease=str(lease), holder=holder)
         else:
-            log.warning("the lease cannot be had", lease=str(lease), error=str(error))
+            log.warning("cannot acquire the Lease", lease=str(lease), error=str(error))
 
     return waits
+
+
+def _stuck(lease: Ref, log: FilteringBoundLogger) -> Callable[[str], None]:
+    def told(problem: str) -> None:
+        if problem:
+            place = f"namespace {lease.namespace}"
+            help_ = f"grant get, create and update of leases in {place}, and see that the API server answers"
+            log.error("not ready: the Lease cannot be acquired", lease=str(lease), error=problem, help=help_)
+        else:
+            log.info("the Lease can be acquired again", lease=str(lease))
+
+    return told
 
 
 async def _preflight(

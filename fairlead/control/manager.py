@@ -192,6 +192,11 @@ class Manager:
         told = (Told(lane.part, lane.rounds.accounts, lane.queue.due, lane.rounds.behind) for lane in self._lanes)
         return await reported(told, process, namespaces)
 
+    @property
+    def problem(self) -> str:
+        """Why this replica can neither lead nor stand by, for a while already; empty when it can."""
+        return "" if self._election is None else self._election.problem
+
     def stop(self) -> None:
         """Ends `run` once the rounds under way are over."""
         for lane in self._lanes:

@@ -123,6 +123,12 @@ class Metrics:
             group,
             registry=registry,
         )
+        self.leader = Gauge(
+            "fairlead_leader",
+            "Whether this process acts for a part: with a Lease, whether it holds it.",
+            ("part",),
+            registry=registry,
+        )
         self.requests = Histogram(
             "rollout_operator_request_duration_seconds",
             "Duration of requests served.",
@@ -220,6 +226,11 @@ class Metrics:
     def environments(self) -> EnvironmentMetrics:
         """Shown from the moment somebody asks for them: a process without environments has none."""
         return EnvironmentMetrics(self.registry, self._now)
+
+    def lead(self, parts: Iterable[str], leading: bool) -> None:
+        """Rounds of these parts begin here, or are left to whoever leads."""
+        for part in parts:
+            self.leader.labels(part).set(int(leading))
 
     def exposition(self) -> bytes:
         """The registry in the text format."""

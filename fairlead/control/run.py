@@ -116,15 +116,15 @@ async def _process(options: OperatorOptions, log: FilteringBoundLogger) -> None:
     metrics = Metrics()
     manager: Manager | None = None
 
-    def is_ready() -> bool:
-        return manager is not None and manager.ready.is_set()
+    def obstacle() -> str | None:
+        return "" if manager is None or not manager.ready.is_set() else manager.problem or None
 
     async def report(namespaces: Sequence[str]) -> OperatorReport:
         known = manager
         return silent(options.process) if known is None else await known.report(options.process, namespaces)
 
     told = {EXPLAIN: handling(report)}
-    async with probes(options.server_port, metrics, is_ready, log, options.cluster, options.server_host, told) as port:
+    async with probes(options.server_port, metrics, obstacle, log, options.cluster, options.server_host, told) as port:
         log.info("starting", process=options.process, version=__version__, port=port)
         config = config_of(options)
         with _tracing(options, log) as trace:

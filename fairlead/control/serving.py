@@ -13,6 +13,7 @@ from structlog.types import FilteringBoundLogger
 from fairlead.control.metrics import Metrics
 from fairlead.kube.calls import Call, Handler, Reply
 from fairlead.webhook.cluster_label import ClusterLabel
+from fairlead.webhook.routes import text
 from fairlead.webhook.server import EVERYWHERE, PortBusy, Terms, serving
 
 __all__ = ["PortBusy", "probes"]
@@ -23,16 +24,20 @@ EXPOSITION = (("Content-Type", "text/plain; version=0.0.4"),)
 def probes(
     port: int,
     metrics: Metrics,
-    is_ready: Callable[[], bool],
+    obstacle: Callable[[], str | None],
     log: FilteringBoundLogger,
     cluster: ClusterLabel | None = None,
     host: str = EVERYWHERE,
     more: Mapping[str, Handler] = {},
 ) -> AbstractAsyncContextManager[int]:
-    """Serves there while the context lasts; yields the port (useful when 0 was given)."""
+    """Serves there while the context lasts; yields the port (useful when 0 was given).
+
+    `obstacle` says why the process is not ready, in no words while it starts; None when it is.
+    """
 
     async def ready(_: Call) -> Reply:
-        return Reply(200 if is_ready() else 500)
+        found = obstacle()
+        return Reply(200) if found is None else text(500, found) if found else Reply(500)
 
     async def alive(_: Call) -> Reply:
         return Reply(200)

@@ -29,6 +29,8 @@ from fairlead.kube.decoding import decoded
 from fairlead.kube.errors import Conflict, Garbled, KubeError, NotFound, NotLeader
 from fairlead.kube.request import Request
 
+PATIENCE = 30.0
+"""Seconds of failed attempts after which a candidate has a problem."""
 JITTER = 1.2
 """Candidates wait between one and 1 + JITTER retry periods, so that they do not all ask at once."""
 
@@ -100,9 +102,11 @@ class Election:
         seed: int | None = None,
         labels: Mapping[str, str] = {},
         waits: Callable[[str, KubeError | None], None] | None = None,
+        stuck: Callable[[str], None] | None = None,
     ) -> None:
-        """While the lease is waited for, `waits` hears who holds it or why it cannot be had, each time that changes.
+        """While the lease is waited for, `waits` hears who holds it or why it cannot be taken, each time that changes.
 
+        `stuck` hears once why there has been no way to ask for it for PATIENCE seconds, and nothing when there is one.
         A lease that is made here gets the labels.
         """
         if not duration > renew_deadline > retry_period * JITTER > 0:
@@ -120,6 +124,10 @@ class Election:
         self._retry_period = retry_period
         self._random = clock.chance(seed)
         self._waits = waits
+        self._stuck = stuck
+        self._failing_since: float | None = None
+        """Since when every attempt has failed; that another process holds the lease is no failure."""
+        self._told_stuck = False
         self._labels = labels
         self._seen: _Lease | None = None
         """The lease as last read or written; its record counts on when the lease is deleted."""
@@ -131,6 +139,8 @@ class Election:
         """When the last successful write of our own record was sent; None when we do not hold the lease."""
         self._wrote = False
         """Whether a write was sent that may have made us the holder."""
+        self._last_failure: KubeError | None = None
+        """Of the attempts that fail now."""
 
     @property
     def holder(self) -> str:
@@ -141,6 +151,15 @@ class Election:
     def write_timeout(self) -> float:
         """Seconds within which every write must be given up: less than what the deadline leaves of the duration."""
         return 0.8 * (self._duration - self._renew_deadline)
+
+    @property
+    def problem(self) -> str:
+        """Why every attempt of the last PATIENCE seconds failed; that another process holds the lease is no failure."""
+        since = self._failing_since
+        if since is None or clock.monotonic() - since < PATIENCE:
+            return ""
+        seconds = clock.monotonic() - since
+        return f"cannot acquire the Lease {self._ref.name} for {seconds:.0f} seconds: {self._last_failure}"
 
     def gate(self) -> None:
         """Raises NotLeader unless the lease is held and was renewed less than `renew_deadline` seconds ago."""
@@ -202,17 +221,28 @@ class Election:
 
     async def _attempt(self) -> bool:
         """Tries once to take or renew the lease; whether it succeeded."""
+        taken, error = await self._tried()
+        if error is None:
+            self._failing_since = self._last_failure = None
+        else:
+            self.last_error = self._last_failure = error
+            self._failing_since = clock.monotonic() if self._failing_since is None else self._failing_since
+        if self._stuck is not None and self._told_stuck != bool(problem := self.problem):
+            self._told_stuck = not self._told_stuck
+            self._stuck(problem)
+        return taken
+
+    async def _tried(self) -> tuple[bool, KubeError | None]:
         try:
             if self._renewed_at is not None and self._seen is not None:
                 with suppress(Conflict, NotFound):
-                    return await self._write(self._seen)
+                    return await self._write(self._seen), None
             with suppress(Conflict):
-                return await self._look_and_write()
+                return await self._look_and_write(), None
             # Somebody else was quicker: see who, since it may be the new holder.
-            return await self._look_and_write()
+            return await self._look_and_write(), None
         except KubeError as error:
-            self.last_error = error
-            return False
+            return False, error
 
     async def _look_and_write(self) -> bool:
         found = await self._read()

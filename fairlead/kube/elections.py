@@ -15,6 +15,10 @@ class Leadership(Protocol):
     def write_timeout(self) -> float:
         """Seconds within which every write must be given up."""
 
+    @property
+    def problem(self) -> str:
+        """Why leadership cannot even be asked for, for a while already; empty when it can, be it that another leads."""
+
     def gate(self) -> None:
         """Raises NotLeader unless writing is permitted at this moment."""
 
@@ -33,6 +37,10 @@ class Elections:
     @property
     def write_timeout(self) -> float:
         return min(election.write_timeout for election in self._elections)
+
+    @property
+    def problem(self) -> str:
+        return next(filter(None, (election.problem for election in self._elections)), "")
 
     def gate(self) -> None:
         for election in self._elections:

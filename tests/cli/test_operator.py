@@ -7,6 +7,7 @@ import argparse
 import pytest
 
 from fairlead.api.zones import Settings
+from fairlead.cli.main import main
 from fairlead.cli.operator import add_arguments, options_of
 from fairlead.control.options import OperatorOptions, WebhookOptions
 from fairlead.webhook.cluster_label import ClusterLabel
@@ -96,3 +97,12 @@ def test_what_cannot_be_used_is_said_with_what_to_set(words: tuple[str, ...], se
 def test_what_is_no_name_is_refused_before_the_start(flag: str) -> None:
     with pytest.raises(ValueError, match=f'{flag} is "A b": '):
         options("--webhooks", f"{flag}=A b")
+
+
+def test_the_help_says_what_is_served_without_a_namespace(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["operator", "--help"])
+
+    told = " ".join(capsys.readouterr().out.split())
+    assert "namespace to serve; may be repeated; default all of them" in told
+    assert "serve all namespaces, the default" in told

@@ -180,3 +180,27 @@ def test_a_balancer_that_somebody_keeps_deleting_is_made_again_every_ten_seconds
             assert 4 <= len(made) <= 10
 
     play(scenario)
+
+
+def test_who_cannot_ask_for_the_lease_says_so_and_who_stands_by_has_no_problem() -> None:
+    async def scenario(estate: Estate) -> None:
+        async with estate.operating("one") as first, estate.operating("two") as second:
+            await estate.until(lambda: first.leading.is_set() or second.leading.is_set())
+            await asyncio.sleep(120)
+            assert (first.problem, second.problem) == ("", "")
+            assert {leader.is_set() for leader in (first.leading, second.leading)} == {True, False}
+
+            forbidden = Fault("status", status=403)
+            estate.fault = lambda sent: forbidden if "/leases" in sent.path else None
+            await asyncio.sleep(60)
+            assert "cannot acquire the Lease orchestratord" in first.problem
+            assert "cannot acquire the Lease orchestratord" in second.problem
+            told = estate.log.of("not ready: the Lease cannot be acquired")
+            assert len(told) == 2
+            assert "grant get, create and update of leases in namespace ops" in told[0]["help"]
+
+            estate.fault = lambda _: None
+            await estate.until(lambda: first.leading.is_set() or second.leading.is_set())
+            assert (first.problem, second.problem) == ("", "")
+
+    play(scenario)

@@ -178,7 +178,7 @@ def test_it_is_served_over_http_beside_the_probes_without_a_cluster_label_and_fo
 
     async def scenario() -> list[tuple[int, bytes]]:
         answers = []
-        served = probes(0, Metrics(), lambda: True, Log().logger(), ClusterLabel("here"), more={PATH: handling(report)})
+        served = probes(0, Metrics(), lambda: None, Log().logger(), ClusterLabel("here"), more={PATH: handling(report)})
         async with served as port, aiohttp.ClientSession() as session:
             for method in ("GET", "POST"):
                 url = f"http://127.0.0.1:{port}{PATH}?namespace=a&namespace=b"

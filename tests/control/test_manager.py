@@ -217,3 +217,16 @@ def test_an_operator_that_ends_in_order_tells_of_all_that_it_did(lease: str | No
         assert {name for name in names if any(name in note for note in notes)} == names
 
     play(scenario)
+
+
+def test_a_process_that_acts_says_so() -> None:
+    async def scenario(world: World) -> None:
+        def leader() -> float | None:
+            return world.metrics.registry.get_sample_value("fairlead_leader", {"part": "zones"})
+
+        async with world.operating():
+            assert leader() == 1
+
+        assert leader() == 0
+
+    play(scenario)

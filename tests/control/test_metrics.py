@@ -150,3 +150,14 @@ def test_there_are_no_series_about_when_a_series_began() -> None:
     metrics.observe_call(Request("GET", "/api/v1/pods"), 200, 0.2)
 
     assert b"_created" not in metrics.exposition()
+
+
+def test_who_leads_is_told_for_each_part() -> None:
+    metrics = Metrics()
+
+    metrics.lead(("zones", "environments"), False)
+    metrics.lead(("zones",), True)
+
+    told = metrics.exposition().decode()
+    assert 'fairlead_leader{part="zones"} 1.0' in told
+    assert 'fairlead_leader{part="environments"} 0.0' in told

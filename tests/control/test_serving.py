@@ -19,7 +19,10 @@ def test_ready_answers_500_until_it_is_ready_whatever_the_method() -> None:
     async def scenario() -> list[tuple[int, bytes]]:
         ready = asyncio.Event()
         answers: list[tuple[int, bytes]] = []
-        async with probes(0, Metrics(), ready.is_set, LOG) as port, aiohttp.ClientSession() as session:
+        async with (
+            probes(0, Metrics(), lambda: None if ready.is_set() else "", LOG) as port,
+            aiohttp.ClientSession() as session,
+        ):
             for method in ("GET", "POST", "GET", "POST"):
                 if len(answers) == 2:
                     ready.set()
@@ -34,7 +37,7 @@ def test_it_lives_also_while_it_is_not_ready() -> None:
     """What it waits for does not come sooner by a restart."""
 
     async def scenario() -> tuple[int, int]:
-        async with probes(0, Metrics(), lambda: False, LOG) as port, aiohttp.ClientSession() as session:
+        async with probes(0, Metrics(), lambda: "", LOG) as port, aiohttp.ClientSession() as session:
             async with session.get(f"http://127.0.0.1:{port}/ready") as ready:
                 pass
             async with session.get(f"http://127.0.0.1:{port}/livez") as lives:
@@ -43,11 +46,23 @@ def test_it_lives_also_while_it_is_not_ready() -> None:
     assert asyncio.run(scenario()) == (500, 200)
 
 
+def test_what_keeps_a_process_from_being_ready_is_told() -> None:
+    async def scenario() -> tuple[int, str]:
+        async with (
+            probes(0, Metrics(), lambda: "cannot acquire the Lease", LOG) as port,
+            aiohttp.ClientSession() as session,
+            session.get(f"http://127.0.0.1:{port}/ready") as answer,
+        ):
+            return answer.status, await answer.text()
+
+    assert asyncio.run(scenario()) == (500, "cannot acquire the Lease\n")
+
+
 def test_requests_are_measured_by_route() -> None:
     metrics = Metrics()
 
     async def scenario() -> str:
-        async with probes(0, metrics, lambda: True, LOG) as port, aiohttp.ClientSession() as session:
+        async with probes(0, metrics, lambda: None, LOG) as port, aiohttp.ClientSession() as session:
             for path in ("/ready", "/metrics", "/nowhere"):
                 async with session.get(f"http://127.0.0.1:{port}{path}") as answer:
                     text = await answer.text()
@@ -69,7 +84,7 @@ def test_requests_are_measured_by_route() -> None:
 
 def test_a_busy_port_is_said_in_one_sentence() -> None:
     async def scenario() -> None:
-        async with probes(0, Metrics(), lambda: True, LOG) as port, probes(port, Metrics(), lambda: True, LOG):
+        async with probes(0, Metrics(), lambda: None, LOG) as port, probes(port, Metrics(), lambda: None, LOG):
             pass
 
     with pytest.raises(PortBusy, match=r"port \d+ cannot be listened on .*; choose another one"):
@@ -83,7 +98,7 @@ def test_requests_for_another_cluster_are_refused_but_for_probes_and_scrapes() -
         cluster = ClusterLabel("ns")
         answers: dict[str, int] = {}
         async with (
-            probes(0, metrics, lambda: True, LOG, cluster) as port,
+            probes(0, metrics, lambda: None, LOG, cluster) as port,
             aiohttp.ClientSession(headers={"X-Cluster": "else"}) as session,
         ):
             for path in ("/ready", "/livez", "/metrics", "/debug/pprof/", "/else"):
@@ -107,7 +122,7 @@ def test_unusual_methods_are_measured_together() -> None:
     metrics = Metrics()
 
     async def scenario() -> None:
-        async with probes(0, metrics, lambda: True, LOG) as port, aiohttp.ClientSession() as session:
+        async with probes(0, metrics, lambda: None, LOG) as port, aiohttp.ClientSession() as session:
             for method in ("PROPFIND", "MKCOL", "REPORT"):
                 async with session.request(method, f"http://127.0.0.1:{port}/ready") as answer:
                     assert answer.status == 200

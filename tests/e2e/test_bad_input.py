@@ -142,7 +142,7 @@ async def test_right_to_the_lease_that_is_missing_is_said(site: Site) -> None:
     deeds = await deeds_on(site)
 
     async with running(*operate(site), kubeconfig=site.server.kubeconfig_for(user.name)) as process:
-        said = await line_with(process.stderr, "the lease cannot be had")
+        said = await line_with(process.stderr, "cannot acquire the Lease")
         code = await ended(process, within=30)
 
     assert "leases" in said
