@@ -30,6 +30,7 @@ from fairlead.control.gather import environments as gathering
 from fairlead.control.gather.environments import Stores
 from fairlead.control.part import BackOff, Key, Part, Saying, Wake
 from fairlead.control.troubles import Troubles
+from fairlead.decide.act import Does
 from fairlead.decide.ask import Answers
 from fairlead.decide.decision import Decision, Hold
 from fairlead.decide.environments import decide, decide_balancer, decide_console
@@ -47,6 +48,20 @@ from fairlead.kube.store import Index, Named
 
 N = TypeVar("N", bound=Named)
 
+MAY_WRITE = frozenset(
+    {
+        Does.ADD_FINALIZER,
+        Does.REMOVE_FINALIZER,
+        Does.REPORT_STATUS,
+        Does.SET_ENVIRONMENT_ID,
+        Does.APPLY_OBJECT,
+        Does.APPLY_GENERATION,
+        Does.MOVE_SERVICE,
+        Does.REMOVE_GENERATION,
+        Does.REMOVE_COMPANION,
+        Does.MIGRATE_SELECTOR,
+    }
+)
 BACK_OFF = BackOff(2.0, 256.0, jitter=0.5)
 """After error n, counted from 0: between half of 2 to the power of min(n, 7) + 1 seconds and all of it."""
 
@@ -228,6 +243,7 @@ def _part(kind: _Kind, watched: _Watched, settings: Settings, metrics: Environme
         versions=kind.versions,
         decide=kind.decide,
         say=_say,
+        writes=MAY_WRITE,
         done={does: Saying(words.level, words.message) for does, words in WRITES.items()},
         observe=kind.observe,
         explain=kind.explain,

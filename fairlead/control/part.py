@@ -108,7 +108,10 @@ class Part(Struct, Generic[S], frozen=True):
     decide: Decide[S]
     say: Callable[[S, Decision, datetime], tuple[Saying, ...]]
     """What the log is told of a decision that was made at that time."""
+    writes: frozenset[Does]
+    """All that its decisions may write; anything else is refused before it is sent."""
     done: Mapping[Does, Saying]
+    """What the log is told of a write that succeeded, for each of them."""
     observe: Callable[[Key, S, Decision, datetime], None] | None = None
     """Told what each pass saw in the end, what came of it, and when; for metrics."""
     explain: Callable[[S, Decision, datetime], Explain] | None = None
@@ -140,6 +143,11 @@ class Part(Struct, Generic[S], frozen=True):
     """What the leader does beside the rounds, for as long as it leads."""
     write_timeout: float = inf
     """Seconds until a write of the part is given up, should that be sooner than for others."""
+
+    def __post_init__(self) -> None:
+        """A word that is missing must not come to light after the write that it is about."""
+        if missing := sorted(does.value for does in self.writes - self.done.keys()):
+            raise ValueError(f"part {self.name} has no words for what it writes: {', '.join(missing)}")
 
     def title(self, key: Key) -> str:
         """The rollout as logs name it."""

@@ -31,6 +31,7 @@ from fairlead.webhook.admission import Endpoint
 
 NAME = "phased-deployments"
 PATH = "/admission/phased-deployment"
+MAY_WRITE = frozenset({Does.RELEASE_DEPLOYMENT, Does.BLOCK_DEPLOYMENT})
 DONE = {
     Does.RELEASE_DEPLOYMENT: Saying("info", "deployment released"),
     Does.BLOCK_DEPLOYMENT: Saying("warn", "deployment blocked"),
@@ -95,6 +96,7 @@ def phased(watched: Mapping[str, Watched]) -> Part[Seen]:
         versions=_versions,
         decide=decide,
         say=_say,
+        writes=MAY_WRITE,
         done=DONE,
     )
 

@@ -244,6 +244,8 @@ class Rounds(Generic[S]):
         """How many of them were sent; the others are left to the next round."""
         if not writes:
             return 0
+        if undeclared := {write.does.value for write in writes if write.does not in self._part.writes}:
+            raise TypeError(f"part {self._part.name} does not say that it writes {', '.join(sorted(undeclared))}")
         reason, versions = decision.verdict.reason, self._part.versions(seen)
         this = Round(f"{next(self._numbers)}", str(key), decision.rule, reason.word, digest(versions))
         self._wrote[key] = tuple(scope_of(write, this.key) for write in writes)

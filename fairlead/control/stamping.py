@@ -24,6 +24,7 @@ from fairlead.kube.informer import Change, Informer
 from fairlead.kube.store import Named
 
 NAME = "ready-time"
+MAY_WRITE = frozenset({Does.STAMP_READY})
 DONE = {Does.STAMP_READY: Saying("debug", "ready-time written")}
 
 Watched = tuple[Informer[Pod], Configured[Guard]]
@@ -43,6 +44,7 @@ def stamping(watched: Mapping[str, Watched], settings: Settings) -> Part[Seen]:
         versions=lambda seen: (f"{seen.pod.metadata.uid}@{seen.pod.metadata.resource_version}",),
         decide=decide,
         say=_nothing,
+        writes=MAY_WRITE,
         done=DONE,
         write_timeout=settings.stamp_timeout,
     )

@@ -22,6 +22,7 @@ from fairlead.kube.store import Named
 
 NAME = "unfinished-preparations"
 SELECTION = f"{PREPARE_DOWNSCALE}=true"
+MAY_WRITE = frozenset({Does.NOTE_PREPARATION})
 DONE = {Does.NOTE_PREPARATION: Saying("debug", "preparation concluded")}
 
 Watched = Mapping[str, Informer[StatefulSet]]
@@ -41,6 +42,7 @@ def unfinished(watched: Watched, settings: Settings) -> Part[Seen]:
         versions=lambda seen: (f"{seen.zone.metadata.uid}@{seen.zone.metadata.resource_version}",),
         decide=decide,
         say=_nothing,
+        writes=MAY_WRITE,
         done=DONE,
     )
 

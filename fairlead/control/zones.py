@@ -22,6 +22,7 @@ from fairlead.control.reviews import Caches, endpoints
 from fairlead.control.stamping import stamping
 from fairlead.control.troubles import Troubles
 from fairlead.control.unfinished import SELECTION, unfinished
+from fairlead.decide.act import Does
 from fairlead.decide.ask import Answers
 from fairlead.decide.decision import Aside, Decision, Hold
 from fairlead.decide.zones import decide
@@ -39,6 +40,10 @@ from fairlead.kube.informer import Change, Informer
 from fairlead.kube.store import Named
 
 N = TypeVar("N", bound=Named)
+
+MAY_WRITE = frozenset(
+    {Does.TERMINATE_POD, Does.COMPLETE_REVISION, Does.SCALE, Does.STAMP_HEALTH_CHECK, Does.REPORT_REPLICAS}
+)
 
 
 class _Watched:
@@ -126,6 +131,7 @@ def zones(
         versions=gathering.versions,
         decide=decide,
         say=_say,
+        writes=MAY_WRITE,
         done={does: Saying(words.level, words.message) for does, words in WRITES.items()},
         observe=observe,
         explain=explain,

@@ -67,6 +67,7 @@ def rounds_on(server: Refusing, reason: Reason) -> Rounds[Answers]:
         versions=lambda _: (),
         decide=decide,
         say=lambda *_: (),
+        writes=frozenset({Does.APPLY_OBJECT}),
         done={Does.APPLY_OBJECT: Saying("info", "applied")},
     )
     return Rounds(part, Outside(Client(server)), Terms(10.0, 10.0), Log().logger(), lambda _: None)
@@ -89,3 +90,16 @@ def test_a_refused_write_is_tried_again_after_a_while(reason: Reason) -> None:
 
     seconds = REFUSAL_HOLDS.total_seconds()
     assert server.times == [0, seconds, 2 * seconds, 3 * seconds]
+
+
+def test_a_write_that_the_part_does_not_declare_is_not_sent() -> None:
+    server = Refusing()
+
+    async def scenario() -> None:
+        rounds = rounds_on(server, Reason.COMPLETE)
+        rounds._part = msgspec.structs.replace(rounds._part, writes=frozenset())
+        with pytest.raises(TypeError, match="part test does not say that it writes apply-object"):
+            await rounds.run(KEY)
+
+    run(scenario())
+    assert server.times == []
