@@ -7,12 +7,12 @@ left it, and it is forgotten after a while and with the process. Applying once m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from hashlib import blake2b
 from typing import Protocol
 
 import msgspec
 from msgspec import Struct
 
+from fairlead.api.digests import digest_of
 from fairlead.api.meta import OwnerReference, Ref, Resource
 from fairlead.kube import clock
 from fairlead.kube.ledger import Cache
@@ -41,11 +41,6 @@ class Marked(Protocol):
 
     @property
     def owner_references(self) -> tuple[OwnerReference, ...]: ...
-
-
-def digest_of(body: bytes) -> str:
-    """Equal for equal bodies."""
-    return blake2b(body, digest_size=16).hexdigest()
 
 
 def mark_of(metadata: Marked) -> str:

@@ -11,9 +11,10 @@ import pytest
 from msgspec import Struct
 
 from fairlead.api.core import CONFIGMAPS
+from fairlead.api.digests import digest_of
 from fairlead.api.environments import Child, EnvironmentMeta
 from fairlead.api.meta import OwnerReference, Ref
-from fairlead.drive.applied import SERVES, Applied, digest_of, mark_of
+from fairlead.drive.applied import SERVES, Applied, mark_of
 from fairlead.kube import clock
 from fairlead.kube.store import Store
 from fairlead.sim.time import run

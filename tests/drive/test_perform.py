@@ -13,9 +13,10 @@ from msgspec import structs
 from fairlead.api.apps import STATEFULSETS, StatefulSet, StatefulSetMeta
 from fairlead.api.audit import Line
 from fairlead.api.core import PODS, Pod, PodMeta
+from fairlead.api.digests import digest_of
 from fairlead.api.meta import Ref, Resource
 from fairlead.decide.act import AnyWrite, Apply, Create, Delete, Does, Patch, PatchKind, Replace, Tell
-from fairlead.drive.applied import Applied, digest_of
+from fairlead.drive.applied import Applied
 from fairlead.drive.perform import Effects, Round, carry_out, digest, request_for
 from fairlead.kube import clock
 from fairlead.kube.client import Client

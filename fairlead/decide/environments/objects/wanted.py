@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
-
 import msgspec
 from msgspec import Struct
 
+from fairlead.api.digests import digest_of
 from fairlead.api.environments import Json, MaterializeSpec
 from fairlead.api.meta import Ref, Resource
 
@@ -26,7 +25,7 @@ class Wanted(Struct, frozen=True):
     @property
     def digest(self) -> str:
         """Equal for equal bodies; what `Snapshot.applied` is compared with."""
-        return blake2b(self.body, digest_size=16).hexdigest()
+        return digest_of(self.body)
 
 
 class Environment(Struct, frozen=True, kw_only=True):
