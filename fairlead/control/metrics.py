@@ -19,6 +19,7 @@ from prometheus_client.registry import Collector
 
 from fairlead.control.blocked import Blocked
 from fairlead.control.environment_metrics import EnvironmentMetrics
+from fairlead.control.go_numbers import with_go_bounds
 from fairlead.control.part import Key
 from fairlead.control.progress import HEALTH, Progress
 from fairlead.decide.decision import Admit
@@ -234,7 +235,7 @@ class Metrics:
 
     def exposition(self) -> bytes:
         """The registry in the text format."""
-        return generate_latest(self.registry)
+        return with_go_bounds(generate_latest(self.registry).decode()).encode()
 
     def observe_call(self, request: Request, status: int | None, seconds: float) -> None:
         """One request to the API server ended; without an answer the status is `error`."""
