@@ -127,6 +127,7 @@ def put_together(
     election = _elections(options, home, unlimited, log)
     client = limited(election.gate if election is not None else None)
     recorder = Recorder(client.uncounted(), options.process, options.identity)
+    metrics.show_dropped_events(lambda: recorder.dropped)
     converting = _converting(options, client, metrics, log, recorder)
     parts = _parts(options, client, metrics, log, converting)
     outside = Outside(

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.exposition import generate_latest
-from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from fairlead.control.blocked import Blocked
@@ -98,6 +98,15 @@ class _PolicyCollector(Collector):
         for kind, webhook, policy, value in self._policies():
             family.add_metric((kind, webhook, policy), value)
         yield family
+
+
+class _DroppedEvents(Collector):
+    def __init__(self) -> None:
+        self.count: Callable[[], int] = lambda: 0
+
+    def collect(self) -> Iterator[Metric]:
+        told = "Kubernetes Events that could not be written, or were too many to remember."
+        yield CounterMetricFamily("fairlead_events_dropped", told, value=self.count())
 
 
 class Metrics:
@@ -221,6 +230,10 @@ class Metrics:
         self.blocked = Blocked()
         registry.register(self.blocked)
         self._request_labels = _Words()
+        self._dropped = _DroppedEvents()
+        registry.register(self._dropped)
+        self._pod_paths = _Words()
+        """Annotations name them, so anybody who may write one makes up as many as there are names."""
         self._routes = _Words()
 
     @cached_property
@@ -247,7 +260,7 @@ class Metrics:
     def observe_pod_call(self, call: Call, status: int | None, seconds: float) -> None:
         """One call to a pod ended; without an answer the status is `error`."""
         try:
-            path = urlsplit(call.url).path
+            path = self._pod_paths.bounded(urlsplit(call.url).path)
         except ValueError:
             path = "other"  # an address that cannot be read; the call has failed
         self.pod_calls.labels(path, call.method, "error" if status is None else str(status)).observe(seconds)
@@ -292,6 +305,10 @@ class Metrics:
     def show_certificate(self, server: str, not_after: Callable[[], float]) -> None:
         """From now on the Unix time is shown at which the certificate that the server of this name shows ends."""
         self._certificates.labels(server).set_function(not_after)
+
+    def show_dropped_events(self, dropped: Callable[[], int]) -> None:
+        """From now on it is shown how many Events were dropped so far."""
+        self._dropped.count = dropped
 
     @cached_property
     def _certificates(self) -> Gauge:

@@ -230,3 +230,18 @@ def test_a_process_that_acts_says_so() -> None:
         assert leader() == 0
 
     play(scenario)
+
+
+def test_events_that_cannot_be_written_are_counted() -> None:
+    async def scenario(world: World) -> None:
+        def dropped() -> float | None:
+            return world.metrics.registry.get_sample_value("fairlead_events_dropped_total")
+
+        await world.zone("zone-a", "failing", strategy="RollingUpdate")
+        world.fault = lambda request: Fault("status", status=403) if "/events" in request.path else None
+        async with world.operating():
+            await asyncio.sleep(60)
+
+            assert (dropped() or 0) > 0
+
+    play(scenario)

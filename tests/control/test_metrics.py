@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from fairlead.control.metrics import GroupSeries, Metrics, client_path
+from fairlead.control.metrics import LONGEST_WORD, MOST_WORDS, GroupSeries, Metrics, client_path
 from fairlead.control.part import Key
+from fairlead.kube.calls import Call
 from fairlead.kube.request import Request
 
 G = Key(("test", "g"))
@@ -161,3 +164,16 @@ def test_who_leads_is_told_for_each_part() -> None:
     told = metrics.exposition().decode()
     assert 'fairlead_leader{part="zones"} 1.0' in told
     assert 'fairlead_leader{part="environments"} 0.0' in told
+
+
+def test_paths_of_pod_calls_are_bounded() -> None:
+    """They come from annotations: whoever may write those must not make the operator grow."""
+    metrics = Metrics()
+
+    for number in range(3000):
+        metrics.observe_pod_call(Call(method="POST", url=f"http://pod/{number}/{'x' * (number % 300)}"), 200, 0.1)
+
+    paths = set(re.findall(r'path="([^"]*)"', metrics.exposition().decode()))
+    assert len(paths) == MOST_WORDS + 1
+    assert "other" in paths
+    assert max(map(len, paths)) <= LONGEST_WORD
