@@ -1,4 +1,4 @@
-"""`fairlead crds`: prints the kinds that a part brings, for `kubectl apply -f -`."""
+"""`fairlead crds`: prints the CRDs of a part, for `kubectl apply -f -`."""
 
 from __future__ import annotations
 

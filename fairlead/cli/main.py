@@ -23,7 +23,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("promote", "let the generation of an environment that is on its way take over"),
     ("abort", "take back a rollout of an environment that was not promoted"),
     ("manifests", "print the objects that install the operator"),
-    ("crds", "print the kinds that a part brings"),
+    ("crds", "print the CRDs of a part"),
     ("hash", "print the rollout hash of environments in files"),
     ("uninstall", "remove the operator from a namespace, webhooks first"),
     ("completion", "print a script that completes commands and options in a shell"),

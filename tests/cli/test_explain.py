@@ -45,7 +45,7 @@ def test_a_rollout_is_found_by_its_name_or_by_one_of_its_statefulsets(
     assert "  ingester-zone-a  Current  3/3  ●n ●n ●n\n" in text
     assert "  ingester-zone-b  Waiting  0/3  ◐n ●o ●o\n" in text
     assert "    from old to new, at most 1 at a time\n" in text
-    assert "What it waits for\n  - ingester-zone-b has used its budget" in text
+    assert "What it waits for\n  - ingester-zone-b: 1 of 1 allowed pods is unavailable" in text
     assert "ends when" in text
 
 

@@ -35,7 +35,7 @@ def test_get_shows_each_rollout_with_its_phase_progress_and_wait(
     assert code == exits.OK
     assert title.split() == ["PART", "ROLLOUT", "PHASE", "DONE", "WAITING", "FOR", "SINCE"]
     assert row.startswith("zones   ingester   Waiting   3/6 pods ")
-    assert "ingester-zone-b has used its budget" in row
+    assert "ingester-zone-b: 1 of 1 allowed pods is unavailable" in row
     assert "(and 1 more)" in row
 
 

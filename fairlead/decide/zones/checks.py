@@ -170,7 +170,7 @@ def _template(text: str, field: str, *, needs: str, knows: tuple[str, ...]) -> N
     for name in found:
         if name not in knows:
             known = " and ".join(f"${{{each}}}" for each in knows)
-            raise Invalid(f"{field}: ${{{name}}} stands for nothing here; known are {known}")
+            raise Invalid(f"{field}: ${{{name}}} is unknown here: use {known}")
     if needs not in found:
         raise Invalid(f"{field}: must contain ${{{needs}}}")
 

@@ -166,12 +166,12 @@ def ruling(zone: Zone, wanted: int, calls: Calls, answers: Answers, now: datetim
     if delay is None or wanted > have:
         return Granted(wanted)
     if not zone.statefulset.spec.service_name:
-        detail = "without spec.serviceName its pods have no name to be called by"
+        detail = "without spec.serviceName its pods have no DNS name"
         return Refused(aside(zone, Reason.PREPARE_FAILED, detail, instead_of=wanted))
     if problem := unaddressable(zone.statefulset):
         return Refused(aside(zone, Reason.DELAY_INVALID, problem, instead_of=wanted))
     if have > MOST_PODS:
-        detail = f"a delayed downscale calls {MOST_PODS} pods at most"
+        detail = f"a delayed downscale calls at most {MOST_PODS} pods"
         return Refused(aside(zone, Reason.TOO_MANY_PODS, detail, instead_of=wanted))
     if refused := unprepared(zone, wanted, calls, answers):
         return Refused(refused)
@@ -187,7 +187,9 @@ def unprepared(zone: Zone, wanted: int, calls: Calls, answers: Answers) -> Aside
     if not bad:
         return None
     if any(isinstance(answer := answers[ask], Bad) and answer.kind == "not-sent" for ask, _ in bad):
-        detail = f"{len(calls.prepare)} pods would be asked when they were prepared, with POST to {url_of(bad[0][0])}"
+        detail = (
+            f"the operator asks {len(calls.prepare)} pods when they were prepared, with POST to {url_of(bad[0][0])}"
+        )
         return aside(zone, Reason.NEEDS_ANSWER, detail, instead_of=wanted)
     return aside(zone, Reason.PREPARE_FAILED, listed(bad), instead_of=wanted)
 
@@ -219,7 +221,7 @@ def unripe(zone: Zone, wanted: int, timestamp: int, delay: Delay) -> Aside:
     """D5: until when the last pod, which goes first, is waited for."""
     last = ordinals(zone, 0, zone.statefulset.spec.replicas)[-1]
     until = after(EPOCH, timestamp * 1_000_000_000 + delay.nanoseconds)
-    when = format_rfc3339(until) if until is not None else "further ahead than can be told"
+    when = format_rfc3339(until) if until is not None else "a time that no calendar has"
     detail = f"{zone.name}-{last} must have been prepared for {delay.text}, until {when}"
     return aside(zone, Reason.DELAY_NOT_ELAPSED, detail, instead_of=wanted, until=until)
 

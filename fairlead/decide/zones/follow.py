@@ -85,7 +85,9 @@ def shrunk(zone: Zone, leader: Zone, group: Group, now: datetime) -> Want | Asid
         return want
     text = min_time_of(zone.statefulset)
     if text is None:
-        return failure(zone, Reason.INVALID_ANNOTATION, f"it needs the annotation {MIN_TIME} to follow downwards")
+        return failure(
+            zone, Reason.INVALID_ANNOTATION, f"it needs the annotation {MIN_TIME} to follow its leader downwards"
+        )
     try:
         minimum = go_nanoseconds(text)
     except ValueError as error:
@@ -93,7 +95,7 @@ def shrunk(zone: Zone, leader: Zone, group: Group, now: datetime) -> Want | Asid
     if (now - last.at) // timedelta(microseconds=1) * 1000 > minimum:
         return want
     until = after(last.at, minimum + 1)  # strictly more must have passed
-    when = format_rfc3339(until) if until is not None else "further ahead than can be told"
+    when = format_rfc3339(until) if until is not None else "a time that no calendar has"
     detail = f"{last.zone.name} was scaled down at {format_rfc3339(last.at)} and {text} must pass, until {when}"
     return aside(zone, Reason.DOWNSCALE_SPACING, detail, instead_of=wanted, until=until)
 

@@ -59,5 +59,5 @@ def _judged(seen: Seen, change: Downscale, labels: dict[str, str]) -> Admit:
     label = f"{NO_DOWNSCALE}=true"
     return denied(
         "denied",
-        f"{sentence(seen.review, change)} is not allowed because of its label {label}; take the label away first",
+        f"{sentence(seen.review, change)} is not allowed because of its label {label}; remove the label first",
     )

@@ -184,7 +184,7 @@ def _denial(pod: Pod, zone: Zone, guards: tuple[Guard, ...], scenes: dict[str, S
     """Why this pod may not go; None when it may."""
     if len(guards) > 1:
         names = ", ".join(guard.name for guard in guards)
-        return _Denial(f"more than one disruption budget selects it: {names}; leave it one", lasts=True)
+        return _Denial(f"more than one disruption budget selects it ({names}): remove all but one", lasts=True)
     guard, scene = guards[0], scenes[guards[0].name]
     if isinstance(scene, str):
         return _Denial(scene, lasts=True)
@@ -198,7 +198,7 @@ def _denial(pod: Pod, zone: Zone, guards: tuple[Guard, ...], scenes: dict[str, S
     own = guard.limit(zone.statefulset) == 0
     larger = "the zone a larger rollout-max-unavailable" if own else f"disruption budget {guard.name} a larger maximum"
     help_ = f"delete it by hand, or give {larger}"
-    return _Denial(f"{why}, which the rollout itself would have to replace; {help_}", lasts=True)
+    return _Denial(f"{why}, and only this rollout would replace them: {help_}", lasts=True)
 
 
 def _is_deadlocked(pod: Pod, zone: Zone, limit: int) -> bool:

@@ -76,7 +76,7 @@ def refusal_of(zone: StatefulSet, change: Downscale, start: int) -> Refusal | No
     if change.new < 0:
         return Refusal("replicas-negative", "the number of replicas cannot be negative")
     if sum(each.stop - each.start for each in removed_of(zone.spec.ordinals.start, change, start)) > MOST_PODS:
-        return Refusal("too-many-pods", f"at most {MOST_PODS} pods are removed at once; go there in several steps")
+        return Refusal("too-many-pods", f"at most {MOST_PODS} pods are removed at once; do it in several steps")
     return None
 
 

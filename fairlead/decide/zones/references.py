@@ -93,7 +93,7 @@ def served_of(zone: Zone, answers: Answers) -> tuple[Served, ...] | str:
         return kind
     match answers[Ask(kind)]:
         case Bad(word, text):
-            return f"how kind {shown(kind.kind)} is served was not found out: {text or word}"
+            return f"cannot find out how kind {shown(kind.kind)} is served: {text or word}"
         case Good(value):
             return msgspec.json.decode(value, type=tuple[Served, ...])
 
@@ -151,4 +151,4 @@ def unreadable(zone: Zone, served: tuple[Served, ...], reads: tuple[Ask, ...], a
         return f"kind {shown(kind)} has no scale"
     answer = answers[reads[0]]
     why = answer.text or answer.kind if isinstance(answer, Bad) else "the answer could not be understood"
-    return f"the scale of {kind.lower()}/{annotations[MIRROR_NAME]} was not read: {why}"
+    return f"cannot read the scale of {kind.lower()}/{annotations[MIRROR_NAME]}: {why}"

@@ -29,7 +29,7 @@ TRY_AGAIN = timedelta(minutes=1)
 
 
 AFTER_REFUSAL = "a change of replicas in its group was refused a moment ago"
-UNDONE = "it was scaled to it a moment ago and somebody set it back; two writers of its replicas fight"
+UNDONE = "it was scaled a moment ago and somebody changed it back; two controllers write its replicas"
 
 
 class Scaling(Struct, frozen=True):

@@ -51,7 +51,7 @@ def start_of(zone: Zone, group: Group) -> Start | Need:
         return Start(zone)
     if soak := soaking(zone, group):
         end = format_rfc3339(soak.until)
-        detail = f"{soak.rolled.name} has to be ready for {soak.length}, until {end}"
+        detail = f"{soak.rolled.name} must be ready for {soak.length}, until {end}"
         return Start(zone, Reason.SOAKING, soak.until, detail)
     match judged(zone, group):
         case Need() as need:
@@ -76,10 +76,10 @@ def checked(zone: Zone, outcome: Judged) -> Start:
 def said(finding: Finding) -> str:
     match finding.result:
         case Result.NO_DATA:
-            return f"check {finding.check} has no data"
+            return f"check '{finding.check}' has no data"
         case Result.UNREACHABLE:
-            return f"check {finding.check} could not be made"
+            return f"check '{finding.check}' could not be run"
         case Result.UNASKED:
-            return f"check {finding.check} is made by the operator alone"
+            return f"only the operator runs check '{finding.check}'"
         case _:
-            return f"check {finding.check} fails"
+            return f"check '{finding.check}' fails"

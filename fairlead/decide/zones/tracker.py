@@ -106,7 +106,11 @@ class Tracker(Struct, frozen=True):
                 return understood(body)
             case Bad(kind="conflict"):
                 again = self.read(after="absent")
-                return f"the zone tracker {self.name} comes and goes; try again" if again is None else again
+                return (
+                    f"the zone tracker {self.name} was created and deleted several times; try again"
+                    if again is None
+                    else again
+                )
             case Bad() as bad:
                 return f"the zone tracker {self.name} could not be created: {bad.text or bad.kind}"
 

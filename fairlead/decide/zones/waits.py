@@ -202,7 +202,11 @@ def holding(zone: Zone, group: Group) -> Waiting:
 
 
 def spent(zone: Zone, group: Group) -> Waiting:
-    return about(zone, Reason.BUDGET_USED, count=zone.not_ready, limit=zone.budget.limit, since=zone_since(zone, group))
+    count, limit = zone.not_ready, zone.budget.limit
+    detail = f"{count} of {limit} allowed pods {'are' if count > 1 else 'is'} unavailable"
+    if count > limit:
+        detail = f"{count} pods are unavailable, and no more than {limit} may be"
+    return about(zone, Reason.BUDGET_USED, detail=detail, since=zone_since(zone, group))
 
 
 def paused(zone: Zone) -> Waiting:

@@ -22,13 +22,13 @@ class Words(Struct, frozen=True):
 BLOCKED = "RolloutBlocked"
 SCALING_FAILED = "ScalingFailed"
 IMPOSSIBLE = "scaling impossible"
-KEEPS = "{object} keeps {count} replicas and does not get {limit}: {detail}"
+KEEPS = "{object} stays at {count} replicas instead of {limit}: {detail}"
 
 REASONS: dict[Reason, Words] = {
     Reason.WRONG_STRATEGY: Words(
         "warn",
         "reconcile failed: wrong update strategy",
-        "{object} has update strategy {detail} and not OnDelete; no pod of the group is touched",
+        "{object} has the update strategy {detail}, not OnDelete: no pod of the group is deleted",
         BLOCKED,
     ),
     Reason.REVISION_UNKNOWN: Words(
@@ -37,7 +37,7 @@ REASONS: dict[Reason, Words] = {
         "{object} has no revisions in its status, so it is not known which pods are outdated",
         BLOCKED,
     ),
-    Reason.READ_FAILED: Words("warn", "reconcile failed: statefulset not read", "{object} could not be read: {detail}"),
+    Reason.READ_FAILED: Words("warn", "reconcile failed: statefulset not read", "{object} cannot be read: {detail}"),
     Reason.TWO_ZONES_NOT_READY: Words(
         "warn",
         "two or more zones not ready",
@@ -52,14 +52,14 @@ REASONS: dict[Reason, Words] = {
         "{object} is paused and not ready, which holds back {detail}",
         BLOCKED,
     ),
-    Reason.BUDGET_USED: Words("info", "budget reached", "{object} has used its budget: {count} out, {limit} allowed"),
+    Reason.BUDGET_USED: Words("info", "budget reached", "{object}: {detail}"),
     Reason.DISRUPTION_BUDGET: Words(
-        "info", "disruption budget reached", "{object} is kept by its disruption budget: {detail}"
+        "info", "disruption budget reached", "{object} is not deleted because of its disruption budget: {detail}"
     ),
     Reason.DISRUPTION_STUCK: Words(
         "warn",
         "rollout blocked by a disruption budget",
-        "{object} is kept by its disruption budget and waiting does not help: {detail}",
+        "{object} is not deleted because of its disruption budget, and waiting does not help: {detail}",
         BLOCKED,
     ),
     Reason.BUDGETS_OVERLAP: Words(
@@ -72,7 +72,7 @@ REASONS: dict[Reason, Words] = {
     Reason.POD_MISSING: Words("info", "zone updated but not ready", "{object} does not exist yet"),
     Reason.POD_TERMINATING: Words("debug", "waiting for a terminating pod", "{object} is shutting down"),
     Reason.POD_UNRIPE: Words(
-        "info", "zone updated but not ready", "{object} is ready, but not for {limit} seconds: {detail}"
+        "info", "zone updated but not ready", "{object} has not been ready for {limit} seconds yet: {detail}"
     ),
     Reason.SOAKING: Words("info", "waiting between zones", "{object} does not start yet: {detail}"),
     Reason.HEALTH_CHECK_FAILING: Words(
@@ -82,7 +82,7 @@ REASONS: dict[Reason, Words] = {
         "debug", "health check not asked for", "{object} starts when its health check passes: {detail}"
     ),
     Reason.HEALTH_CHECK_WARNING: Words(
-        "warn", "health check failing", "{object} starts in spite of health check {detail}", "HealthCheckFailing"
+        "warn", "health check failing", "{object} starts although a health check warns: {detail}", "HealthCheckFailing"
     ),
     Reason.HEALTH_CHECK_UNUSABLE: Words(
         "warn",
@@ -99,22 +99,22 @@ REASONS: dict[Reason, Words] = {
     Reason.ROTATION_IGNORED: Words(
         "warn",
         "rotation marks ignored",
-        "{object} has {detail} in its pod template, so pods are not replaced for having it",
+        "{object} has {detail} in its pod template: all new pods have it too, so it is ignored",
         "InvalidAnnotation",
     ),
     Reason.STATUS_STALE: Words(
         "debug",
         "waiting for the statefulset controller",
-        "the status of {object} is of generation {detail}; the newest is {count}",
+        "waiting for the status of {object}: it is of generation {detail}, the newest is {count}",
     ),
     Reason.CACHE_BEHIND: Words(
-        "debug", "waiting for the cache", "{object} has changed since it was seen; its newest version is awaited"
+        "debug", "waiting for the cache", "{object} has changed since it was seen: waiting for its newest version"
     ),
     Reason.ZONE_LEAVING: Words("info", "zone is being deleted", "{object} is being deleted"),
-    Reason.OTHER_ZONE_AHEAD: Words("debug", "waiting for the zone ahead", "{object} goes first"),
-    Reason.PAUSED: Words("info", "zone paused", "{object} is paused with work left: {detail}"),
+    Reason.OTHER_ZONE_AHEAD: Words("debug", "waiting for the zone ahead", "waiting for {object}, which goes first"),
+    Reason.PAUSED: Words("info", "zone paused", "{object} is paused and not done: {detail}"),
     Reason.DOWNSCALE_SPACING: Words("info", "waiting between downscales", KEEPS),
-    Reason.LEADER_NOT_READY: Words("info", "waiting for the leader to be ready", KEEPS),
+    Reason.LEADER_NOT_READY: Words("info", "waiting for the leader to become ready", KEEPS),
     Reason.DELAY_NOT_ELAPSED: Words("warn", "downscale delayed", KEEPS),
     Reason.PREPARE_FAILED: Words("warn", "downscale not prepared", KEEPS),
     Reason.NEEDS_ANSWER: Words("debug", "downscale not asked for", KEEPS),
@@ -126,14 +126,14 @@ REASONS: dict[Reason, Words] = {
     Reason.LEADER_MISSING: Words(
         "warn",
         IMPOSSIBLE,
-        "{object} follows {detail}, which is no StatefulSet of the group; no zone is scaled",
+        "{object} follows {detail}, which is not a StatefulSet of the group: no zone is scaled",
         SCALING_FAILED,
     ),
     Reason.INVALID_ANNOTATION: Words(
-        "warn", IMPOSSIBLE, "{object} cannot be scaled, nor zones after it: {detail}", SCALING_FAILED
+        "warn", IMPOSSIBLE, "{object} and the zones after it cannot be scaled: {detail}", SCALING_FAILED
     ),
     Reason.REFERENCE_UNREADABLE: Words(
-        "warn", IMPOSSIBLE, "{object} cannot be scaled, nor zones after it: {detail}", SCALING_FAILED
+        "warn", IMPOSSIBLE, "{object} and the zones after it cannot be scaled: {detail}", SCALING_FAILED
     ),
     Reason.SCALING_UNDONE: Words(
         "warn", IMPOSSIBLE, "{object} was not scaled from {count} to {limit} replicas: {detail}", SCALING_FAILED
@@ -142,7 +142,7 @@ REASONS: dict[Reason, Words] = {
         "warn", IMPOSSIBLE, "{object} was not scaled from {count} to {limit} replicas: {detail}", SCALING_FAILED
     ),
     Reason.SCALING_FAILED: Words(
-        "warn", IMPOSSIBLE, "no zone is scaled, because {object} could not be read: {detail}", SCALING_FAILED
+        "warn", IMPOSSIBLE, "no zone is scaled, because {object} cannot be read: {detail}", SCALING_FAILED
     ),
     Reason.SCALING: Words("debug", "zone being scaled", "{object} is being scaled"),
     Reason.ROLLING: Words("debug", "zone being reconciled", "{object} is rolling"),
@@ -164,7 +164,7 @@ WRITES: dict[Does, Words] = {
         "info", "scaling performed", "Scaled from {count} to {limit} replicas, {detail}", "ReplicasScaled"
     ),
     Does.STAMP_HEALTH_CHECK: Words("debug", "start of the rollout recorded", "{object} begins to roll"),
-    Does.REPORT_REPLICAS: Words("info", "reference status updated", "{object} was told of {count} replicas"),
+    Does.REPORT_REPLICAS: Words("info", "reference status updated", "{object} has {count} replicas in its status"),
 }
 """Told once the write has succeeded."""
 

@@ -90,7 +90,7 @@ MISTAKES: dict[str, tuple[object, str]] = {
     "no name": (a_spec({"name": ""}), "spec.checks[0].name: is required"),
     "no query": (a_spec({"query": None}), "spec.checks[0].query: is required"),
     "a query without pods": (a_spec({"query": "up"}), "spec.checks[0].query: must contain ${targetMatchers}"),
-    "a query with a stranger": (a_spec({"query": QUERY + "${zone}"}), "spec.checks[0].query: ${zone} stands for"),
+    "a query with a stranger": (a_spec({"query": QUERY + "${zone}"}), "spec.checks[0].query: ${zone} is unknown here"),
     "a query with the baseline": (a_spec({"query": QUERY + "${baseline}"}), "spec.checks[0].query: ${baseline} "),
     "no success query": (a_spec({"successQuery": " "}), "spec.checks[0].successQuery: is required"),
     "a success without current": (a_spec({"successQuery": "vector(1)"}), "spec.checks[0].successQuery: must contain"),

@@ -209,7 +209,7 @@ def test_d5_too_young_pods_refuse_until_the_last_is_old_enough() -> None:
     assert word(verdict) == "DelayNotElapsed"
     assert isinstance(verdict, Refused)
     assert verdict.aside.until == NOW + timedelta(minutes=40)
-    assert "keeps 5 replicas and does not get 3" in verdict.aside.text
+    assert "stays at 5 replicas instead of 3" in verdict.aside.text
     assert "ingester-zone-a-4 must have been prepared for 1h, until 2026-03-01T12:40:00Z" in verdict.aside.text
 
 

@@ -245,7 +245,7 @@ def test_a_stale_status_and_an_unknown_revision_are_named() -> None:
     stale, unknown = a_zone("a", generation=4, observed=3), a_zone("a", current="")
 
     assert blocks(explained(stale, pods_of(stale))) == [("roll", "StatusStale", "statefulset/ingester-zone-a")]
-    assert "generation 3; the newest is 4" in explained(stale, pods_of(stale)).blocked_by[0].text
+    assert "generation 3, the newest is 4" in explained(stale, pods_of(stale)).blocked_by[0].text
     assert blocks(explained(unknown, pods_of(unknown))) == [("roll", "RevisionUnknown", "statefulset/ingester-zone-a")]
     assert phases(explained(stale, pods_of(stale))) == ["Waiting"]
     assert explained(stale, pods_of(stale)).next == ("zone ingester-zone-a",)

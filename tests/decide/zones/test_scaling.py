@@ -347,7 +347,7 @@ def test_the_explain_document_shows_what_scaling_waits_for_while_pods_roll() -> 
     assert shown.stands.phase == "Rolling"
     block = shown.blocked_by[-1]
     assert (block.rule, block.reason, block.object) == ("scale", "DownscaleSpacing", "statefulset/ingester-zone-b")
-    assert "keeps 3 replicas and does not get 2" in block.text
+    assert "stays at 3 replicas instead of 2" in block.text
     assert "until 2026-03-01T23:00:00Z" in block.text
     assert block in shown.stands.lanes[1].waits
     assert block not in shown.stands.lanes[0].waits

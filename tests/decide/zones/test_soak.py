@@ -146,7 +146,7 @@ def test_the_explanation_names_the_zone_that_soaks_and_the_end() -> None:
         ("Soaking", "statefulset/ingester-zone-b"),
         ("Soaking", "statefulset/ingester-zone-c"),
     ]
-    assert "ingester-zone-a has to be ready for 10m, until 2026-03-01T12:05:00Z" in shown.blocked_by[0].text
+    assert "ingester-zone-a must be ready for 10m, until 2026-03-01T12:05:00Z" in shown.blocked_by[0].text
     assert (shown.stands.phase, [lane.phase for lane in shown.stands.lanes]) == (
         "Soaking",
         ["Current", "Pending", "Pending"],
