@@ -30,6 +30,10 @@ class Blocked(Collector):
     def vanished(self, part: str, key: Key) -> None:
         self._reasons.pop((part, key), None)
 
+    def clear(self) -> None:
+        """Another replica decides from now on; what was decided here last may have become wrong."""
+        self._reasons.clear()
+
     def collect(self) -> Iterator[Metric]:
         family = GaugeMetricFamily(NAME, "Whether a rollout cannot go on until somebody acts.", labels=LABELS)
         for (part, key), reason in self._reasons.items():

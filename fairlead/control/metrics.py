@@ -242,9 +242,12 @@ class Metrics:
         return EnvironmentMetrics(self.registry, self._now)
 
     def lead(self, parts: Iterable[str], leading: bool) -> None:
-        """Rounds of these parts begin here, or are left to whoever leads."""
+        """Rounds of these parts begin here, or are left to whoever leads, and then nothing is told of them here."""
         for part in parts:
             self.leader.labels(part).set(int(leading))
+        if not leading:
+            self.blocked.clear()
+            self.progress.clear()
 
     def exposition(self) -> bytes:
         """The registry in the text format."""

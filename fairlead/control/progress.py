@@ -88,6 +88,10 @@ class Progress(Collector):
         for held in (self._standings, self._evaluations, self._misconfigured, self._counted):
             held.pop(key, None)
 
+    def clear(self) -> None:
+        """Another replica decides from now on: what zones were last seen at is not told any more, counts stay."""
+        self._standings.clear()
+
     def _count(self, key: Key, zone: str, judged: Judged) -> None:
         counted = self._counted.setdefault(key, {})
         if counted.get(zone) == judged.until:

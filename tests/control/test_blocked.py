@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.control.metrics import GroupSeries, Metrics
 from fairlead.control.part import Key
+from fairlead.control.progress import Standing
 from fairlead.decide.reason import Kind, Reason
 
 KEY = Key(("shop", "ingester"))
@@ -73,3 +74,17 @@ def test_a_group_that_is_gone_has_no_series() -> None:
     groups.vanished(KEY)
 
     assert series(metrics) == []
+
+
+def test_a_replica_that_no_longer_leads_tells_nothing() -> None:
+    """Another one decides from then on; an alert would go by the worse of the two."""
+    metrics = Metrics()
+    metrics.blocked.passed("zones", KEY, Reason.POD_STUCK)
+    metrics.progress.passed(KEY, (Standing("a", 1, 2, 1, is_held=True),))
+
+    metrics.lead(("zones",), True)
+    assert series(metrics)
+    metrics.lead(("zones",), False)
+
+    assert series(metrics) == []
+    assert b'zone="a"' not in metrics.exposition()

@@ -179,9 +179,12 @@ def test_a_lost_lease_is_stood_for_again_where_that_is_wanted() -> None:
         manager = await world.operator(lease="fairlead", rejoins=True)
         task = asyncio.create_task(manager.run())
         await manager.leading.wait()
+        group = {"part": "zones", "namespace": "test", "rollout": "group", "reason": ""}
+        await world.until(lambda: world.metrics.registry.get_sample_value("fairlead_rollout_blocked", group) == 0)
 
         world.fault = lambda request: Fault("status", status=500) if "/leases" in request.path else None
         await world.until(lambda: not manager.leading.is_set(), within=30)
+        assert world.metrics.registry.get_sample_value("fairlead_rollout_blocked", group) is None
         await world.roll("zone-a")
         await asyncio.sleep(30)
         assert world.deleted() == []
