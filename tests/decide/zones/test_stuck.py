@@ -14,6 +14,9 @@ from fairlead.decide.decision import Hold
 from fairlead.decide.progress_deadline import PROGRESS_DEADLINE
 from fairlead.decide.reason import Reason
 from fairlead.decide.zones import Snapshot, explain
+from fairlead.decide.zones.groups import group_of
+from fairlead.decide.zones.stuck import judged
+from fairlead.decide.zones.waits import waits_of
 from tests.builders import EARLIER, NOW, RUNNING, STARTING, a_pod, a_zone, pods_of, seen, waiting
 from tests.decide.zones.judging import deleted, settled, waits_for
 
@@ -257,3 +260,37 @@ def test_a_paused_zone_with_a_stuck_pod_blocks_and_names_both() -> None:
 
     assert [block.reason for block in document.blocked_by] == ["OtherZoneNotReady", "PodStuck"]
     assert not any("delete" in step for step in document.blocked_by[1].advice)
+
+
+def test_a_stuck_pod_that_uses_up_a_disruption_budget_is_named_before_the_pods_that_it_keeps() -> None:
+    group = group_of(rolling(crashing(A), max_unavailable="2"), NOW)
+    held = Hold(Reason.DISRUPTION_BUDGET, details=(("pod/ingester-zone-a-1", "1 pod not ready in ingester-zone-a"),))
+
+    verdict = judged(held, group)
+
+    assert isinstance(verdict, Hold)
+    assert verdict.reason is Reason.POD_STUCK
+    assert [(wait.reason, wait.object) for wait in waits_of(group, verdict)] == [
+        (Reason.POD_STUCK, "pod/ingester-zone-a-0"),
+        (Reason.DISRUPTION_BUDGET, "pod/ingester-zone-a-1"),
+    ]
+
+
+@pytest.mark.parametrize("reason", [Reason.TWO_ZONES_NOT_READY, Reason.SOAKING, Reason.CACHE_BEHIND, Reason.COMPLETE])
+def test_what_is_not_a_wait_for_pods_stays_as_it_is(reason: Reason) -> None:
+    group = group_of(rolling(crashing(A)), NOW)
+
+    assert judged(Hold(reason), group) == Hold(reason)
+
+
+def test_more_stuck_pods_than_are_named_come_before_those_that_start() -> None:
+    a = a_zone("a", 15, ready=0, current="new")
+    pods = [
+        *(crashing(a, place) for place in range(5, 15)),
+        *(a_pod(a, place, "new", state="notReady") for place in range(5)),
+    ]
+
+    named = shown(seen(a, tuple(pods))).blocked_by
+
+    assert [block.reason for block in named[:10]] == ["PodStuck"] * 10
+    assert named[10].text.endswith("5 more of its pods are not ready")
