@@ -32,7 +32,7 @@ from fairlead.drive.round import Outpaced, settle
 from fairlead.kube import clock
 from fairlead.kube.errors import ApiError
 from fairlead.kube.ledger import Ledger
-from fairlead.kube.worker import NotBegun
+from fairlead.kube.worker import LooksAgain, NotBegun
 
 S = TypeVar("S")
 
@@ -46,8 +46,12 @@ LONGEST_HOLD = 60.0
 """Seconds for which a server that asks to be left alone is believed."""
 
 
-class PassFailed(Exception):
-    """The decision says that this pass failed; it is tried again after a while."""
+class PassFailed(LooksAgain):
+    """The decision says that this pass failed; it is tried again after a while, or when the decision says."""
+
+    def __init__(self, text: str, again: float | None = None) -> None:
+        super().__init__(text)
+        self.again = again
 
 
 class Vanished(Exception):
@@ -235,7 +239,7 @@ class Rounds(Generic[S]):
                 self._tried.setdefault(key, {})[write] = _Tried(Good(), now)
         if isinstance(verdict, Hold):
             if verdict.reason.fails:
-                raise PassFailed(verdict.reason.word)
+                raise PassFailed(verdict.reason.word, again)
             return again
         # Should the watch be silent, somebody must notice that the writes do not show.
         return LOOK_AGAIN if again is None else min(again, LOOK_AGAIN)

@@ -86,6 +86,8 @@ class Write(Struct, frozen=True, kw_only=True):
     refusable: bool = False
     """Whether what became of it is a fact to decide on: a refusal in the same round, and a success in those that follow
     soon, should they want the same write again because somebody undid it."""
+    repeatable: bool = False
+    """Whether it is sent again at once when the server fails at it: twice it does what it does once."""
     patience: float = 0.0
     """Seconds that it may take even where others may not: for a write that waits for admission and is bound to what it
     changes, so that one that arrives late does no harm."""

@@ -58,9 +58,12 @@ from fairlead.kube.record import Outdated, Records, TooLarge
 from fairlead.kube.redirects import told
 
 JSON_CALL = (("Content-Type", "application/json"),)
+SERVER_ERROR = 500
 WRONG_CLUSTER = 511
 BETWEEN_TRIES = 0.2
 """Seconds until a call that failed is sent again."""
+READ_TRIES = 3
+"""Times that one object is read while the API server fails: the whole pass would fail with it."""
 LATE = Bad("late", "the time for the whole request was over before this was begun")
 
 Heard = Callable[[Question, Answer], None]
@@ -122,12 +125,20 @@ async def _asked(question: Ask, outside: Outside, deadline: float | None) -> Ans
             outside.kept.overtaken(question.to)
         answer = await _called(question.to, question, outside, deadline)
     else:
-        answer = await _timed(
-            lambda client: _put(question, outside, client.uncounted()), outside, question.timeout, deadline
-        )
+        tries = READ_TRIES if isinstance(question.to, Read | ReadSecret) else 1
+        answer = await _read(question, outside, deadline)
+        for _ in range(tries - 1):
+            if not is_passing(answer) or (deadline is not None and clock.monotonic() + BETWEEN_TRIES >= deadline):
+                break
+            await asyncio.sleep(BETWEEN_TRIES)
+            answer = await _read(question, outside, deadline)
     if outside.kept is not None:
         _keep(outside.kept, question, answer, deadline)
     return answer
+
+
+async def _read(question: Ask, outside: Outside, deadline: float | None) -> Answer:
+    return await _timed(lambda client: _put(question, outside, client.uncounted()), outside, question.timeout, deadline)
 
 
 def _keep(kept: Kept, question: Ask, answer: Answer, deadline: float | None) -> None:
@@ -308,6 +319,11 @@ async def _written(write: AnyWrite, outside: Outside, deadline: float | None) ->
         return Good((await client.call(structs.replace(request_for(write), patient=False))).body)
 
     return await _timed(send, outside, outside.write_timeout, deadline)
+
+
+def is_passing(answer: Answer) -> bool:
+    """Whether the API server failed, and not the question: in a moment it may be answered."""
+    return isinstance(answer, Bad) and (answer.kind == "unreachable" or answer.code >= SERVER_ERROR)
 
 
 def bad_of(error: KubeError) -> Bad:

@@ -28,6 +28,8 @@ from fairlead.kube.request import Request
 
 FRESH_SECONDS = 0.5
 """For so long writes rest on what was seen before the first of them."""
+FIRST_PAUSE = 0.05
+"""Seconds until a write that the server failed at is sent again, doubling; as long as its facts are fresh."""
 
 
 class Teller(Protocol):
@@ -101,8 +103,10 @@ async def carry_out(writes: tuple[AnyWrite, ...], this: Round, effects: Effects)
         for place, write in enumerate(writes):
             if place and clock.monotonic() - begun > FRESH_SECONDS:
                 return place
+            if not effects.ledger.is_clear(subject(write), write):
+                return place
             try:
-                outcome, version = await _send(write, scope_of(write, this.key), effects)
+                outcome, version = await _persist(write, scope_of(write, this.key), effects, begun + FRESH_SECONDS)
             except KubeError as error:
                 effects.audit(line_of(write, this, str(error)))
                 if write.optional:
@@ -114,6 +118,29 @@ async def carry_out(writes: tuple[AnyWrite, ...], this: Round, effects: Effects)
             if write.tell is not None and outcome == "ok":
                 effects.tell(write.tell)
     return len(writes)
+
+
+async def _persist(write: AnyWrite, scope: str, effects: Effects, until: float) -> tuple[str, str]:
+    """Sends it, and a repeatable one again while the server fails at it and the facts are fresh.
+
+    So a passing fault costs no round, and no wait for a list that tells what became of it.
+    """
+    pause = FIRST_PAUSE
+    try:
+        while True:
+            try:
+                return await _send(write, scope, effects)
+            except (TransportError, ServerError) as error:
+                asks_to_wait = isinstance(error, ServerError) and error.retry_after is not None
+                if not write.repeatable or asks_to_wait or clock.monotonic() + pause > until:
+                    raise
+                if isinstance(write, Apply):  # the only one that is bound neither to a version nor to a UID
+                    effects.ledger.travels(subject(write), write)
+            await asyncio.sleep(pause)
+            pause *= 2
+    except (TransportError, ServerError, asyncio.CancelledError):
+        effects.ledger.unknown(scope, subject(write))
+        raise
 
 
 async def _send(write: AnyWrite, scope: str, effects: Effects) -> tuple[str, str]:
@@ -134,9 +161,6 @@ async def _send(write: AnyWrite, scope: str, effects: Effects) -> tuple[str, str
         if isinstance(write, Delete):  # the UID is another's: the one meant is gone
             effects.ledger.deleted(scope, ref)
             return "gone", ""
-        raise
-    except (TransportError, ServerError, asyncio.CancelledError):
-        effects.ledger.unknown(scope, ref)
         raise
     if isinstance(write, Delete):
         effects.ledger.deleted(scope, ref)

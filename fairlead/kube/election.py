@@ -35,6 +35,10 @@ JITTER = 1.2
 """Candidates wait between one and 1 + JITTER retry periods, so that they do not all ask at once."""
 
 
+HURRY = 4
+"""Part of the retry period after which a holder whose renewal failed tries again."""
+
+
 class LostLease(KubeError):
     """The lease could not be renewed in time, or another process holds it."""
 
@@ -207,12 +211,18 @@ class Election:
             raise errors.exceptions[0] from None  # LostLease, if there is one, came before what it made of `lead`
 
     async def _hold(self) -> None:
-        """Renews the lease; ends only by LostLease."""
+        """Renews the lease; ends only by LostLease.
+
+        A renewal that failed is tried again sooner: with few tries until the deadline, a server that fails now and then
+        would cost the lease, and all work with it.
+        """
+        pause = self._retry_period
         while self._renewed_at is not None:
             try:
                 async with asyncio.timeout_at(self._renewed_at + self._renew_deadline):
-                    await asyncio.sleep(self._retry_period)
-                    await self._attempt()
+                    await asyncio.sleep(pause)
+                    renewed = await self._attempt()
+                    pause = self._retry_period if renewed else self._retry_period / HURRY
             except TimeoutError:
                 self._renewed_at = None
                 why = f": {self.last_error}" if self.last_error is not None else ""

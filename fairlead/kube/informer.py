@@ -347,6 +347,8 @@ class Informer(Generic[T]):
             self._trouble(error)
 
     def _is_restored(self) -> None:
+        """The watch has stayed open: whatever fails next is no part of what failed before, however silent it is."""
+        self._pace.reset()
         if self._failed:
             self._failed = False
             if self._restored is not None:

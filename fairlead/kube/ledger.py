@@ -85,6 +85,8 @@ class Ledger:
         self._settle = settle
         self._expected: dict[str, list[_Expectation]] = {}
         """Per scope what is not visible yet as far as was asked; no list is empty."""
+        self._travelling: dict[Ref, tuple[object, float]] = {}
+        """By object, without UID: what may still arrive there, and until when."""
 
     def wrote(self, scope: str, ref: Ref, resource_version: str) -> None:
         """The cache must come to this version of the object or beyond."""
@@ -98,6 +100,18 @@ class Ledger:
         """A write of which nothing is known: only a list that begins when it must be over tells what became of it."""
         over = clock.monotonic() + self._settle
         self._expect(scope, _Expectation(ref, settled_from=over, due=over))
+
+    def travels(self, ref: Ref, what: object) -> None:
+        """This was sent to the object, bound to no version of it; it may be carried out at any time until it ends."""
+        self._travelling[_place(ref)] = (what, clock.monotonic() + self._settle)
+
+    def is_clear(self, ref: Ref, what: object) -> bool:
+        """Whether nothing else may still arrive at the object and undo this."""
+        other, over = self._travelling.get(_place(ref), (what, 0.0))
+        if over <= clock.monotonic():
+            self._travelling.pop(_place(ref), None)
+            return True
+        return other == what
 
     @contextmanager
     def in_flight(self, writes: Iterable[tuple[str, Ref]]) -> Iterator[None]:
@@ -147,6 +161,10 @@ class Ledger:
         left.remove(expectation)
         if not left:
             del self._expected[scope]
+
+
+def _place(ref: Ref) -> Ref:
+    return Ref(ref.resource, ref.namespace, ref.name)
 
 
 def _is_settled(expectation: _Expectation, cache: Cache | None) -> bool:

@@ -45,11 +45,11 @@ class OptionalInformer(Informer[T]):
         self.settled = asyncio.Event()
         """Set once it is known what there is, be it that nothing can be had."""
         self.is_absent = False
-        """Whether the last attempt was answered by `not found` or `forbidden`."""
+        """Whether the last answer that says something of it was `not found` or `forbidden`."""
 
     async def _recover(self, error: KubeError) -> None:
-        self.is_absent = isinstance(error, NotFound | Forbidden)
-        if self.is_absent:
+        if isinstance(error, NotFound | Forbidden):
+            self.is_absent = True
             self.settled.set()
         await super()._recover(error)
 

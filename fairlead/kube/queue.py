@@ -8,6 +8,8 @@ Promises:
   latest by get number n x (LIVE_BEFORE_INITIAL + 1).
 - The earliest delay wins; adding a key that waits for a delay runs it now.
 - A nudge does not cut a back-off short.
+- Failures count by time: one that comes before the back-off of the last is over lengthens nothing, so that any number
+  of changes at once, each of which runs a key that fails, counts as one failure.
 - Spacing holds whatever is asked: a key is not given out sooner than `spacing` seconds after its last `done`.
 
 What is lost by `close` is found again by the next first list.
@@ -65,7 +67,9 @@ class Queue(Generic[K]):
         self._held: dict[K, float] = {}
         """Until when spacing holds a key back; in order of time, since the spacing is the same for all."""
         self._failures: dict[K, int] = {}
-        """Retries since the last `forget`; at least 1."""
+        """Back-offs since the last `forget`; at least 1."""
+        self._backed_off: dict[K, float] = {}
+        """When the last back-off of a key is over; has the keys of `_failures`."""
         self._streak = 0
         """Live keys given out since an initial one was, while an initial one waited."""
         self._getters: deque[asyncio.Future[None]] = deque()
@@ -95,17 +99,23 @@ class Queue(Generic[K]):
         self._ask(key, now + max(seconds, 0.0), now, initial=False)
 
     def retry(self, key: K) -> None:
-        """The key runs again after its back-off, which doubles with every retry until `forget`."""
-        failures = self._failures.get(key, 0)
+        """The key runs again after its back-off, which doubles whenever it was waited for in vain, until `forget`."""
+        now, failures = clock.monotonic(), self._failures.get(key, 0)
+        if now < self._backed_off.get(key, now):
+            self.add_after(key, self._backed_off[key] - now)
+            return
         self._failures[key] = failures + 1
         # 2.0**failures overflows a float after some thousand failures; the longest delay is reached long before.
         longest = min(self._first_delay * 2.0 ** min(failures, 60), self._longest_delay)
         chance = self._random.random() if self._random is not None else 0.0
-        self.add_after(key, longest * (1 - self._jitter * chance))
+        delay = longest * (1 - self._jitter * chance)
+        self._backed_off[key] = now + delay
+        self.add_after(key, delay)
 
     def forget(self, key: K) -> None:
         """The next retry starts with the first delay."""
         self._failures.pop(key, None)
+        self._backed_off.pop(key, None)
 
     def due(self, key: K) -> float | None:
         """Seconds until the key runs; 0 when it is ready or runs, None when nobody has asked for it."""

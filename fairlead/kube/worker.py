@@ -15,6 +15,15 @@ from fairlead.kube.errors import Terminal
 from fairlead.kube.queue import Closed, K, Queue
 
 
+class LooksAgain(Exception):
+    """The work failed, and `again` says after how many seconds it is tried at the latest, whatever its back-off.
+
+    For what waits for something that nobody watches.
+    """
+
+    again: float | None = None
+
+
 class NotBegun(float):
     """Seconds until to look again at a key whose work could not begin: it has neither failed nor succeeded."""
 
@@ -54,6 +63,8 @@ async def _worker(
             failed(key, error)
         except Exception as error:  # noqa: BLE001  whatever it was, it must not end the work on other keys
             queue.retry(key)
+            if isinstance(error, LooksAgain) and error.again is not None:
+                queue.add_after(key, error.again)
             failed(key, error)
         else:
             if not isinstance(again, NotBegun):

@@ -52,6 +52,8 @@ class Plan:
         self.lag = 0.0
         """Seconds by which lines of watches opened from now on are late."""
         self.struck = 0
+        self.usual: Callable[[Request], Fault | None] = lambda _: None
+        """The fault of a request that nothing else is planned for."""
 
     def fail(self, means: Callable[[Request], bool], nth: int, fault: Fault) -> None:
         """The nth request from now on that it means gets the fault."""
@@ -60,6 +62,7 @@ class Plan:
     def clear(self) -> None:
         self._waiting.clear()
         self.lag = 0.0
+        self.usual = lambda _: None
 
     def __call__(self, request: Request, _number: int) -> Fault | None:
         left, struck = [], None
@@ -71,6 +74,8 @@ class Plan:
             else:
                 left.append((means, max(nth - counts, 1), fault))
         self._waiting = left
+        if struck is None and (struck := self.usual(request)) is not None:
+            self.struck += 1
         if struck is None and self.lag and request.verb == "watch":
             return Fault("lag", self.lag)
         return struck

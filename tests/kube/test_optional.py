@@ -11,6 +11,7 @@ import pytest
 
 from fairlead.api.core import PODS, Pod
 from fairlead.kube import clock
+from fairlead.kube.errors import ServerError
 from fairlead.kube.optional import OptionalInformer
 from fairlead.kube.request import Request, Response
 from fairlead.sim.time import run
@@ -121,5 +122,25 @@ def test_what_was_seen_before_it_was_withheld_stays() -> None:
 
             assert scene.informer.is_absent
             assert len(scene.informer.store) == 1
+
+    run(scenario(), steps=100_000)
+
+
+def test_what_is_known_to_be_absent_stays_so_while_the_server_fails() -> None:
+    """Else whoever reads it would wait for a list of it that cannot come."""
+
+    async def scenario() -> None:
+        scene = Scene()
+        scene.answer = failure(404, "NotFound")
+
+        async with scene.running():
+            scene.answer = failure(500, "InternalError")
+            await asyncio.sleep(100)
+            assert isinstance(scene.informer.last_error, ServerError)
+            assert scene.informer.is_absent
+
+            scene.answer = None
+            await asyncio.sleep(100)
+            assert not scene.informer.is_absent
 
     run(scenario(), steps=100_000)

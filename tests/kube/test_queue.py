@@ -242,10 +242,30 @@ def test_a_key_that_failed_ten_thousand_times_waits_as_long_as_one_that_failed_t
         queue: Queue[str] = Queue()
         for _ in range(10_000):
             queue.retry("b")
-        before = await times(queue, 1)
+            before = await times(queue, 1)
         queue.retry("b")
 
-        assert await times(queue, 1) == [before[0] + 5]
+        assert await times(queue, 1) == pytest.approx([before[0] + 5])
+
+    play(scenario)
+
+
+def test_failures_of_one_moment_count_as_one() -> None:
+    """Seven changes at once run a key that fails seven times; it waits as after one failure, and was not delayed."""
+
+    async def scenario() -> None:
+        queue: Queue[str] = Queue(first_delay=2.0, longest_delay=256.0)
+        began = clock.monotonic()
+        for _ in range(7):
+            queue.add("a")
+            assert await times(queue, 1) == [clock.monotonic()]
+            queue.retry("a")
+            await asyncio.sleep(0.03)
+
+        assert await times(queue, 1) == pytest.approx([began + 2])
+
+        queue.retry("a")
+        assert await times(queue, 1) == pytest.approx([began + 2 + 4])
 
     play(scenario)
 

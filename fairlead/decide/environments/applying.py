@@ -74,6 +74,7 @@ def applied(wanted: Wanted, does: Does, facts: Facts) -> Apply:
     found = facts.existing(wanted.ref)
     before = (facts.applied or {}).get(wanted.ref) or ("nothing" if found is None else found.uid)
     return Apply(
+        repeatable=True,
         ref=wanted.ref,
         body=wanted.body,
         manager=MANAGER,
@@ -88,6 +89,7 @@ def applied(wanted: Wanted, does: Does, facts: Facts) -> Apply:
 
 def created(wanted: Wanted, does: Does, facts: Facts) -> Create:
     return Create(
+        repeatable=True,
         resource=wanted.resource,
         namespace=wanted.namespace,
         name=wanted.name,

@@ -78,7 +78,9 @@ def _removed(stand: Standing, resource: Resource, found: Balancer | Console | No
     if found is None or found.metadata.deletion_timestamp is not None or not _is_owned(found.metadata, stand.uid):
         return Beside()
     ref = Ref(resource, found.metadata.namespace, found.metadata.name, found.metadata.uid)
-    return Beside((Delete(ref=ref, does=Does.REMOVE_COMPANION, scope=stand.uid, propagation="Background"),))
+    return Beside(
+        (Delete(ref=ref, does=Does.REMOVE_COMPANION, scope=stand.uid, repeatable=True, propagation="Background"),)
+    )
 
 
 def _is_owned(metadata: Meta, uid: str) -> bool:

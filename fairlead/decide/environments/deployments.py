@@ -247,19 +247,20 @@ def _bridge(wanted: Wanted, found: Deployment) -> Wanted | None:
 
 def _deleted(seen: Companion, ref: Ref, propagation: str) -> Move:
     """The next pass makes it anew."""
-    write = Delete(ref=ref, propagation=propagation, does=Does.MIGRATE_SELECTOR, scope=seen.uid)
+    write = Delete(ref=ref, propagation=propagation, does=Does.MIGRATE_SELECTOR, scope=seen.uid, repeatable=True)
     return Move(Reason.SELECTOR_CHANGING, (write,))
 
 
 def _removed(seen: Companion, ref: Ref, found: Meta) -> Delete:
     bound = structs.replace(ref, uid=found.uid)
-    return Delete(ref=bound, propagation="Background", does=Does.REMOVE_COMPANION, scope=seen.uid)
+    return Delete(ref=bound, propagation="Background", does=Does.REMOVE_COMPANION, scope=seen.uid, repeatable=True)
 
 
 def _status_write(seen: Companion, status: CompanionStatus, says: Condition | None = None) -> Replace:
     metadata = seen.own.metadata
     tell = None if says is None else Tell(seen.ref, False, READY if says.status == "True" else "NotReady", says.message)
     return Replace(
+        repeatable=True,
         ref=seen.ref,
         body=status_body(seen.resource, metadata, seen.own.spec, status),
         resource_version=metadata.resource_version,

@@ -27,6 +27,7 @@ from fairlead.decide.ask import Ask, Bad, Need, ReadSecret
 from fairlead.decide.decision import Hold, Move, Rule, Verdict
 from fairlead.decide.environments.images import at_least
 from fairlead.decide.environments.license import LicenseWrong, environment_of
+from fairlead.decide.environments.moments import soon
 from fairlead.decide.environments.objects.environmentd import LICENSE_KEY
 from fairlead.decide.environments.objects.wanted import encoded
 from fairlead.decide.environments.seen import Snapshot
@@ -108,7 +109,9 @@ def readable(seen: Snapshot, now: datetime) -> Verdict | None:
 def identified(seen: Snapshot, now: datetime) -> Verdict | Need | None:
     """Steps 3 and 4, and the license's half of step 5."""
     licence = license_of(seen)
-    if isinstance(licence, Hold | Need):
+    if isinstance(licence, Hold):
+        return looked_at_soon(seen, licence, now)
+    if isinstance(licence, Need):
         return licence
     if not has_environment_id(seen):
         return Move(Reason.IDENTIFYING, (_filled(seen, licence.environment),))
@@ -116,7 +119,12 @@ def identified(seen: Snapshot, now: datetime) -> Verdict | Need | None:
     if licence.environment in (None, NIL, own):
         return None
     detail = f"the license key is for environment {licence.environment}, and the spec's environmentId is {own}"
-    return _failed(seen, Reason.ENVIRONMENT_MISMATCH, detail)
+    return looked_at_soon(seen, _failed(seen, Reason.ENVIRONMENT_MISMATCH, detail), now)
+
+
+def looked_at_soon(seen: Snapshot, failure: Hold, now: datetime) -> Hold:
+    """What is wrong with the Secret is looked at as often as what is not ready: nobody watches Secrets."""
+    return structs.replace(failure, again=soon(seen.environment.metadata.uid, now))
 
 
 def unique(seen: Snapshot, now: datetime) -> Verdict | None:
@@ -207,6 +215,7 @@ def _patched(seen: Snapshot, metadata: dict[str, object], spec: dict[str, object
     if spec is not None:
         body["spec"] = spec
     return Patch(
+        repeatable=True,
         ref=Ref(MATERIALIZES, own.namespace, own.name, own.uid),
         kind=PatchKind.MERGE,
         body=encoded(body),

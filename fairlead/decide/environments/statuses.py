@@ -116,6 +116,7 @@ def written(environment: Materialize, status: MaterializeStatus, says: Says | No
     if says is not None and says.reason != before:
         tell = Tell(ref, False, says.reason, shortened(says.message))
     return Replace(
+        repeatable=True,
         ref=ref,
         body=status_body(MATERIALIZES, environment.metadata, environment.spec, status),
         resource_version=environment.metadata.resource_version,

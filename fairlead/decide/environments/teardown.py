@@ -46,6 +46,7 @@ def refs_of(stand: Standing, generation: int) -> tuple[Ref, ...]:
 def removed(stand: Standing, ref: Ref, found: Meta, *, refusable: bool = False) -> Delete:
     """Of exactly this incarnation, and not before what belongs to it is gone."""
     return Delete(
+        repeatable=True,
         ref=structs.replace(ref, uid=found.uid),
         propagation="Foreground",
         does=Does.REMOVE_GENERATION,

@@ -214,17 +214,20 @@ class EnvironmentWorld(World):
             return bool(self.cluster.get(DEFINITIONS, "", DEFINITION).get("status", {}).get("acceptedNames"))
         return False
 
-    def make_secret(self) -> None:
+    @property
+    def secret(self) -> Tree:
         data = {
             "metadata_backend_url": "x",
             "persist_backend_url": "y",
             "license_key": a_license_key(aud=NIL),
             "external_login_password_mz_system": SECRET_WORD,
         }
+        encoded = {key: b64encode(value.encode()).decode() for key, value in data.items()}
+        return {"metadata": {"name": "backend"}, "data": encoded}
+
+    def make_secret(self) -> None:
         for namespace in (NAMESPACE, OPS):
-            tree: Tree = {"metadata": {"name": "backend"}}
-            tree["data"] = {key: b64encode(value.encode()).decode() for key, value in data.items()}
-            self.cluster.verbs.create(SECRETS, namespace, tree, user=OTHERS)
+            self.cluster.verbs.create(SECRETS, namespace, self.secret, user=OTHERS)
 
     def make_account(self) -> None:
         """Without it no pod could be made whose environment names it."""
