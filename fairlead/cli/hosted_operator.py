@@ -29,10 +29,44 @@ HOME = "default"
 """The namespace that the operator belongs to."""
 INSTALLED = Values(namespace=HOME, webhooks=True)
 
+_POLICY = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "no-debugging"}}
+NO_DEBUGGING: tuple[Object, ...] = (
+    _POLICY
+    | {
+        "kind": "ValidatingAdmissionPolicy",
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {
+                "resourceRules": [
+                    {
+                        "apiGroups": [""],
+                        "apiVersions": ["v1"],
+                        "operations": ["UPDATE"],
+                        "resources": ["pods/ephemeralcontainers"],
+                    }
+                ]
+            },
+            "validations": [
+                {
+                    "expression": "false",
+                    "message": "no program runs in the pods of this cluster, so there is nothing to debug in them:"
+                    " see kubectl describe and kubectl logs",
+                }
+            ],
+        },
+    },
+    _POLICY
+    | {
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "spec": {"policyName": "no-debugging", "validationActions": ["Deny"]},
+    },
+)
+"""An ephemeral container would be taken and never started, and `kubectl debug -it` would wait for ever."""
+
 
 async def installed(client: Client, cluster: Cluster, network: Network, log: TextIO) -> Manager:
     """The operator with all parts, its kinds, and its webhooks, which the cluster asks from now on."""
-    await _apply(client, custom_resources("zones"))
+    await _apply(client, (*custom_resources("zones"), *NO_DEBUGGING))
     manager = await _assembled(cluster, network, log)
     network.serve(INSTALLED.host, manager.webhooks.handler)
     await _apply(client, tuple(_everywhere(each) for each in access.webhooks(INSTALLED)))

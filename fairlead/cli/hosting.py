@@ -75,6 +75,7 @@ async def running(place: Place, state: Saved | None) -> AsyncIterator[Client]:
     from fairlead.kube.calling import HttpCaller
     from fairlead.kube.client import Client
     from fairlead.plane.pki import Authority
+    from fairlead.sim import unattended
     from fairlead.sim.access.rights import insider
     from fairlead.sim.cluster import Cluster
     from fairlead.sim.kubelet import Kubelet
@@ -131,8 +132,9 @@ async def running(place: Place, state: Saved | None) -> AsyncIterator[Client]:
                 network=POD_NETWORK,
                 scheduler=SCHEDULER,
                 nodes=NODES,
+                demanding=True,
             )
-            work = [cluster.run(), kubelet.run()]
+            work = [cluster.run(), kubelet.run(), unattended.tell(node)]
             if place.saved is not None:
                 work.append(_saving(cluster, place.saved))
             started = [tasks.create_task(each) for each in work]

@@ -44,6 +44,7 @@ from fairlead.kube.queue import Queue
 from fairlead.kube.request import JSON, MERGE_PATCH, Request, create, get, patch, path_to
 from fairlead.kube.store import key_of
 from fairlead.kube.worker import work
+from fairlead.sim.kubelet.obstacles import Obstacle, Obstacles, no_place
 from fairlead.sim.kubelet.pods import Pod, outline_of, shape_of, status_patch
 from fairlead.sim.kubelet.programs import Hosted, Programs
 from fairlead.sim.kubelet.telling import Telling
@@ -60,6 +61,8 @@ ROOM = {"cpu": "64", "memory": "256Gi", "pods": "10k"}
 """Of each node."""
 CONCURRENT_REQUESTS = 16
 NOT_READY = "node.kubernetes.io/not-ready"
+LOOK_AGAIN = 1.0
+"""Seconds between looks at a pod that lacks something."""
 RETRY_NODES = 1.0
 """Seconds between attempts to register a node."""
 
@@ -80,6 +83,7 @@ class Life:
         "deleted",
         "dying_since",
         "exited",
+        "hindered",
         "node",
         "pod",
         "run",
@@ -97,6 +101,8 @@ class Life:
         self.deleted = False
         self.exited = False
         """Its program has ended by itself, and the status does not say so yet."""
+        self.hindered = False
+        """At the last look it lacked something."""
         self.settled = False
         """Nothing more is due: what happens next comes with the whole pod, so little of it is kept until then."""
 
@@ -130,8 +136,11 @@ class Kubelet:
         network: int = LOOPBACK,
         events: bool = False,
         scheduler: str = "",
+        demanding: bool = False,
     ) -> None:
         """`network` is the first number of pods' addresses; with `events` pods' lives are told in Events.
+
+        A `demanding` one runs only pods that have what they need (see `obstacles`), and tells what they lack.
 
         Pods of another `scheduler` are left to it; without a name all pods are this one's.
         """
@@ -139,6 +148,7 @@ class Kubelet:
         self._network = network
         self._scheduler = scheduler
         self._telling = Telling(client, everything=events)
+        self._obstacles = Obstacles(client, ROOM) if demanding else None
         self._namespace = namespace
         self._programs = programs
         if programs is not None:
@@ -250,8 +260,13 @@ class Kubelet:
             if _is_deleted(life.pod):
                 self._host(life, Shape.NEW)
                 return await self._end(life, behaviour)
-            if not life.node and not (await self._bind(life, behaviour) and self._is_ours(life)):
-                return None
+            if not life.node:
+                if self._is_hindered(life, await self._before_binding(life)):
+                    return LOOK_AGAIN
+                if not (await self._bind(life, behaviour) and self._is_ours(life)):
+                    return None
+            if self._is_hindered(life, await self._before_starting(life)):
+                return LOOK_AGAIN
             again = await self._shape(life, behaviour)
             if again is None and self._programs is None:
                 life.settle()
@@ -259,6 +274,22 @@ class Kubelet:
         except (NotFound, Invalid):
             # Gone, or made again under its name: the watch will say so.
             return None
+
+    async def _before_binding(self, life: Life) -> tuple[Obstacle, ...]:
+        return () if self._obstacles is None else await self._obstacles.to_binding(life.ref, len(self._nodes))
+
+    async def _before_starting(self, life: Life) -> tuple[Obstacle, ...]:
+        if self._obstacles is None or shape_of(life.pod) is not Shape.NEW:
+            return ()
+        return await self._obstacles.to_starting(life.ref)
+
+    def _is_hindered(self, life: Life, obstacles: tuple[Obstacle, ...]) -> bool:
+        """Tells of obstacles that were there a moment ago, too: what comes with the pod may come after it."""
+        if obstacles and life.hindered:
+            for each in obstacles:
+                self._telling.hindered(each.about or life.ref, each.reason, each.text)
+        life.hindered = bool(obstacles)
+        return life.hindered
 
     def _is_ours(self, life: Life) -> bool:
         """Whether the pod is on one of these nodes, or may come to be; others have a kubelet of their own."""
@@ -295,7 +326,11 @@ class Kubelet:
         named = wishes.named_node
         names: Iterable[str] = (named,) if named else islice(self._next_node, len(self._nodes))
         found = (node for name in names if (node := places.get("", name)) is not None)
-        return next((node.name for node in found if wishes.may_be_bound_to(node)), "")
+        chosen = next((node.name for node in found if wishes.may_be_bound_to(node)), "")
+        if not chosen and self._obstacles is not None:
+            obstacle = no_place(wishes, [node for name in self._nodes if (node := places.get("", name)) is not None])
+            self._telling.hindered(life.ref, obstacle.reason, obstacle.text)
+        return chosen
 
     async def _shape(self, life: Life, behaviour: Behaviour) -> float | None:
         """Has the pod take the shapes that are due; answers with the seconds until the next is."""

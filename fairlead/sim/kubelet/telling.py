@@ -41,6 +41,11 @@ class Telling:
             for text in behaviour.complaints(annotations) + answers.complaints(annotations):
                 self._kubelet.tell(_ref(pod), True, "BadAnnotation", text)
 
+    def hindered(self, about: Ref, reason: str, text: str) -> None:
+        """Something is in the way of a pod."""
+        recorder = self._scheduler if reason == "FailedScheduling" else self._kubelet
+        recorder.tell(about, True, reason, text)
+
     def bound(self, pod: Pod, node: str) -> None:
         if self._everything:
             meta = pod.metadata
