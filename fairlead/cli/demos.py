@@ -17,8 +17,8 @@ from fairlead.cli.draining import Drainer
 from fairlead.cli.witness import Witness
 from fairlead.kube import request
 from fairlead.kube.client import Client
-from fairlead.sim.kubelet.agent import ZONE_LABEL
-from fairlead.sim.kubelet.agent import ZONES as NODE_ZONES
+from fairlead.sim.kubelet.nodes import ZONE_LABEL
+from fairlead.sim.kubelet.nodes import ZONES as NODE_ZONES
 from fairlead.sim.standins.environmentd_rules import CATCH_UP, PROMOTE_TAKES
 
 Step = Callable[[Client], Awaitable[None]]

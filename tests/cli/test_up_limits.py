@@ -19,7 +19,7 @@ def a_pod(name: str, *, container: Tree | None = None, **spec: object) -> Tree:
 
 
 def a_claim(name: str, storage_class: str) -> Tree:
-    spec = {"storageClassName": storage_class, "accessModes": ["ReadWriteOnce"]}
+    spec: Tree = {"storageClassName": storage_class, "accessModes": ["ReadWriteOnce"]}
     spec |= {"resources": {"requests": {"storage": "1Gi"}}}
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": spec}
 

@@ -19,52 +19,37 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable
-from contextlib import suppress
 from itertools import count, cycle, islice
 
 import msgspec
 from msgspec import structs
 
 from fairlead.api.core import PODS
-from fairlead.api.meta import Ref, Resource
+from fairlead.api.meta import Ref
 from fairlead.kube import clock
 from fairlead.kube.client import Client
 from fairlead.kube.errors import (
-    AlreadyExists,
     Conflict,
     Invalid,
     KubeError,
     NotFound,
-    ServerError,
-    Throttled,
-    TransportError,
 )
 from fairlead.kube.informer import Change, Informer
 from fairlead.kube.queue import Queue
-from fairlead.kube.request import JSON, MERGE_PATCH, Request, create, get, patch, path_to
+from fairlead.kube.request import JSON, MERGE_PATCH, Request, get, patch, path_to
 from fairlead.kube.store import key_of
 from fairlead.kube.worker import work
+from fairlead.sim.kubelet.nodes import NODES, ROOM, ZONES, register
 from fairlead.sim.kubelet.obstacles import Obstacle, Obstacles, no_place
 from fairlead.sim.kubelet.pods import Pod, outline_of, shape_of, status_patch
 from fairlead.sim.kubelet.programs import Hosted, Programs
 from fairlead.sim.kubelet.telling import Telling
 from fairlead.sim.pods.behaviour import Behaviour, Defaults, Run, Shape, Wish, behaviour_of, turned, wanted
 from fairlead.sim.pods.scheduling import Node, Wishes
-from fairlead.sim.published.discovery import RELEASE
 
-NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
-
-ZONE_LABEL = "topology.kubernetes.io/zone"
-ZONES = ("zone-a", "zone-b", "zone-c")
-"""Where the nodes are, in turn."""
-ROOM = {"cpu": "64", "memory": "256Gi", "pods": "10k"}
-"""Of each node."""
 CONCURRENT_REQUESTS = 16
-NOT_READY = "node.kubernetes.io/not-ready"
 LOOK_AGAIN = 1.0
 """Seconds between looks at a pod that lacks something."""
-RETRY_NODES = 1.0
-"""Seconds between attempts to register a node."""
 
 FIRST_DOWN, LONGEST_DOWN = 1.0, 300.0
 """Seconds until a program that ended by itself is started again; doubled with every crash."""
@@ -172,7 +157,7 @@ class Kubelet:
     async def run(self) -> None:
         """Until cancelled."""
         for name, zone in zip(self._nodes, cycle(ZONES)):
-            await self._register(name, zone)
+            await register(self._client, name, zone)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._places.run())
             await self._places.synced.wait()
@@ -400,26 +385,6 @@ class Kubelet:
         life.deleted = True
         return None
 
-    async def _register(self, name: str, zone: str) -> None:
-        """The node is there afterwards, and ready for pods."""
-        body = msgspec.json.encode(_node(name, zone, clock.seconds(clock.now())))
-        while True:
-            try:
-                with suppress(AlreadyExists):
-                    await self._client.call(create(NODES, "", body))
-                await self._open_up(Ref(NODES, "", name))
-            except (TransportError, ServerError, Throttled):
-                await asyncio.sleep(RETRY_NODES)
-            else:
-                return
-
-    async def _open_up(self, ref: Ref) -> None:
-        """Takes the taint away that a server gives to new nodes until they are ready."""
-        taints = (await self._client.read(ref, Node)).spec.taints
-        left = [msgspec.to_builtins(each) for each in taints if each.key != NOT_READY]
-        if len(left) != len(taints):
-            await self._client.call(patch(ref, MERGE_PATCH, msgspec.json.encode({"spec": {"taints": left or None}})))
-
     def _address(self) -> str:
         while True:
             number = next(self._next_address) % ADDRESSES
@@ -433,44 +398,6 @@ def _failed(uid: str, error: Exception) -> None:
     """Failed requests are tried again, without a word; anything else is a mistake of ours and ends the run."""
     if not isinstance(error, KubeError):
         raise error
-
-
-_SYSTEM = {
-    "kubeletVersion": f"{RELEASE}+fairlead",
-    "kubeProxyVersion": "",
-    "containerRuntimeVersion": "sim://1",
-    "operatingSystem": "linux",
-    "architecture": "amd64",
-    "osImage": "simulated",
-    "kernelVersion": "none",
-    "machineID": "",
-    "systemUUID": "",
-    "bootID": "",
-}
-
-
-def _node(name: str, zone: str, now: str) -> dict[str, object]:
-    ready = {
-        "type": "Ready",
-        "status": "True",
-        "reason": "KubeletReady",
-        "message": "simulated",
-        "lastHeartbeatTime": now,
-        "lastTransitionTime": now,
-    }
-    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", ZONE_LABEL: zone}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
-        "status": {
-            "capacity": ROOM,
-            "allocatable": ROOM,
-            "conditions": [ready],
-            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}, {"type": "Hostname", "address": name}],
-            "nodeInfo": _SYSTEM,
-        },
-    }
 
 
 class Placed(msgspec.Struct, frozen=True):
