@@ -94,6 +94,7 @@ async def running(place: Place, state: Saved | None) -> AsyncIterator[Client]:
     cluster = Cluster(
         seed=secrets.randbits(32),
         caller=network.before(caller),
+        pods=network.call,
         authority=authority.certificate.decode(),
         history=False,
         events_expire=True,

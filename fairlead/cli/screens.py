@@ -118,7 +118,7 @@ def page(seen: Sequence[Explain], now: datetime, width: int, height: int, troubl
     rest = [one for one in seen if one not in going[: len(pictures)]]
     brief = [_brief(one) for one in rest]
     room = height - sum(map(len, pictures)) - len(foot)
-    if len(brief) > room:
+    if len(brief) > max(room, 0):
         kept = max(room - 1, 0)
         brief = [*brief[:kept], ((f"and {len(brief) - kept} more", "quiet"),)]
     return [*(line for one in pictures for line in one), *brief, *foot]

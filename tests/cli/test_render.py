@@ -189,6 +189,10 @@ def test_a_low_window_leaves_out_pictures_before_it_leaves_out_rollouts() -> Non
     assert "and 13 more" in text
 
 
+def test_a_window_that_is_too_low_for_one_picture_counts_no_others() -> None:
+    assert "more" not in plain(page([a_rollout(a_lane("a", "Rolling", 1, 3))], NOW, 80, 3))
+
+
 def test_trouble_is_shown_above_the_legend() -> None:
     assert "\nshown as last seen: gone\n●" in plain(page([complete()], NOW, 80, 30, "shown as last seen: gone"))
 

@@ -30,6 +30,8 @@ def test_the_demo_rolls_every_pod_and_ends_by_itself_where_nobody_watches(tmp_pa
     )
 
     assert (done.returncode, done.stderr) == (0, "")
+    assert "as the operator says (pod fairlead)" in done.stdout
+    assert "worked out by this command, because no operator" not in done.stdout
     assert "12 of 12 pods are new and ready; at the worst moment 2 of them were out, in 1 zone." in done.stdout
     commands = [line.split(maxsplit=1)[1] for line in done.stdout.splitlines() if line.startswith("  ")]
     assert [command.split()[0] for command in commands[1:]] == ["get", "explain", "watch"]
@@ -49,7 +51,7 @@ def test_the_demo_of_environments_takes_over_without_a_gap_and_ends_by_itself(tm
     )
 
     assert (done.returncode, done.stderr) == (0, "")
-    for seen in ("generation 2 Applying 0/1", "has not found it caught up", "generation 2 Promoting 1/1"):
+    for seen in ("generation 2 Applying 0/1", "it is catching up", "generation 2 Promoting 1/1"):
         assert seen in done.stdout
     assert "generation 2 serves; 2 generations were there at most, and one was ready at every moment." in done.stdout
 
