@@ -19,7 +19,7 @@ setup: .venv/.ready ## install everything into the checkout; commands are then i
 run: .venv/.runs ## embedded cluster, operator and a zone rollout to look at; ARGS="…" are options of `fairlead up`
 	@$(BIN)/fairlead up $(ARGS)
 
-test: setup control-plane prometheus ## every test: pure, simulated, end-to-end on the embedded and the real cluster, lint
+test: setup control-plane prometheus base-image ## every test: pure, simulated, end-to-end on the embedded and the real cluster, lint
 	@$(BIN)/python -m tests
 
 lint: setup ## style, types, import rules, duplicates
@@ -40,6 +40,12 @@ control-plane: setup ## build etcd, kube-apiserver, kube-controller-manager, hel
 prometheus: setup ## build Prometheus once, into the user's cache; tests of health checks use it
 	@$(BIN)/python -m fairlead.plane.prometheus >/dev/null || true
 
+image: setup ## build the image; BASE= names another base (debian: made here), TAG= the image, TARGET= what it starts
+	@$(BIN)/python -m tools.image $(if $(BASE),--base $(BASE)) $(if $(TAG),--tag $(TAG)) $(if $(TARGET),--target $(TARGET))
+
+base-image: setup ## make a base image of Debian's packages once, into the user's cache; tests of the image use it
+	@$(BIN)/python -m tools.base_image >/dev/null || true
+
 record: setup control-plane ## record anew all that is kept of the real cluster and its sources, and tell what changed
 	@$(BIN)/python -m tools.record
 
@@ -47,9 +53,13 @@ soak: setup control-plane prometheus ## long runs: programs by chance, fuzzing a
 	@code=0; $(BIN)/python -m tests --soak -m "machine or timing" || code=1; \
 		$(BIN)/python -m tests.fuzz --steps 50000 || code=1; $(BIN)/python -m tools.kubectl_suite || code=1; exit $$code
 
-lock: setup ## renew requirements.lock from pyproject.toml
+lock: setup ## renew requirements.lock and those of the image from pyproject.toml
 	@$(UV) pip compile -q --universal --generate-hashes --no-header --no-emit-index-url --extra dev --extra traces \
 		--upgrade -o requirements.lock pyproject.toml
+	@$(UV) pip compile -q --universal --generate-hashes --no-header --no-emit-index-url --extra traces \
+		--no-annotate -c requirements.lock --upgrade -o image/requirements.lock pyproject.toml
+	@echo hatchling | $(UV) pip compile -q --universal --generate-hashes --no-header --no-emit-index-url \
+		--no-annotate --upgrade -o image/build.lock -
 
 # Two marks: what running needs is there, and everything is. The lock file pins both.
 .venv/.runs: requirements.lock pyproject.toml
@@ -84,4 +94,4 @@ COMPILE = $(BIN)/python -m compileall -q fairlead
 clean: ## remove what set-up put into the checkout
 	rm -rf .venv .uv .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup run test lint bench control-plane prometheus record soak lock clean
+.PHONY: help setup run test lint bench control-plane prometheus image base-image record soak lock clean
