@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 ZONES = (
     "ha",
     "webhooks",
-    "monitoring",
     "network_policy",
     "network_policy_egress",
     "phased_deployments",
@@ -59,7 +58,7 @@ def _add_zones(parser: argparse._ArgumentGroup) -> None:
         help="two replicas, of which one acts and both answer webhooks; to switch, scale a single one to 0 first",
     )
     parser.add_argument("--webhooks", action="store_true", help="webhooks that guard downscales and evictions")
-    parser.add_argument("--monitoring", action="store_true", help="ServiceMonitor, alerts and a Grafana dashboard")
+    parser.add_argument("--monitoring", action="store_true", help="monitor, alerts and a Grafana dashboard")
     parser.add_argument("--network-policy", action="store_true", help="limit what the operator's pods reach")
     parser.add_argument(
         "--network-policy-egress",
@@ -112,6 +111,7 @@ def _environments(arguments: argparse.Namespace) -> tuple[Object, ...]:
         namespace=arguments.namespace,
         secret=secret,
         arguments=tuple(arguments.arg),
+        monitoring=arguments.monitoring,
         **({} if arguments.image is None else {"image": arguments.image}),
     )
     try:

@@ -37,10 +37,17 @@ EXPECTED = {
 """Metrics that functions of the operator register themselves: names and labels of the contract, None where it has
 no labels to say."""
 
-FROM_THE_SCRAPE = {"namespace", "service", "pod", "instance", "le"}
+FROM_THE_SCRAPE = {"namespace", "service", "pod", "container", "instance", "le", "exported_namespace"}
 
 DASHBOARD: dict[str, Any] = json.loads(text_of("zones", "dashboard.json"))
-ALERTS = {rule["alert"]: rule for group in data_of("zones", "alerts.yaml")["groups"] for rule in group["rules"]}
+
+
+def alerts(part: str) -> dict[str, Any]:
+    return {rule["alert"]: rule for group in data_of(part, "alerts.yaml")["groups"] for rule in group["rules"]}
+
+
+ALERTS = alerts("zones")
+ALL_ALERTS = ALERTS | alerts("environments")
 QUERIES = {f"alert {name}": rule["expr"] for name, rule in ALERTS.items()} | {
     f"panel {panel['title']} {target['refId']}": target["expr"]
     for panel in DASHBOARD["panels"]
@@ -119,9 +126,9 @@ def test_every_metric_has_a_panel() -> None:
     assert metrics().keys() - shown == unshown
 
 
-@pytest.mark.parametrize("name", ALERTS)
+@pytest.mark.parametrize("name", ALL_ALERTS)
 def test_alert_says_what_happened_and_has_its_page(name: str) -> None:
-    alert = ALERTS[name]
+    alert = ALL_ALERTS[name]
 
     assert alert["labels"]["severity"] in ("warning", "critical")
     assert alert["annotations"]["summary"]
@@ -134,12 +141,14 @@ def test_alert_says_what_happened_and_has_its_page(name: str) -> None:
 
 
 def test_every_page_of_the_runbooks_is_of_an_alert() -> None:
-    assert re.findall(r"^## (\w+)$", RUNBOOKS, re.MULTILINE) == list(ALERTS)
+    assert re.findall(r"^## (\w+)$", RUNBOOKS, re.MULTILINE) == list(ALL_ALERTS)
 
 
-def test_panels_lie_side_by_side() -> None:
+@pytest.mark.parametrize("part", ["zones", "environments"])
+def test_panels_lie_side_by_side(part: str) -> None:
     taken: set[tuple[int, int]] = set()
-    for panel in DASHBOARD["panels"]:
+    panels = json.loads(text_of(part, "dashboard.json"))["panels"]
+    for panel in panels:
         place = panel["gridPos"]
         fields = {
             (x, y)
@@ -149,4 +158,4 @@ def test_panels_lie_side_by_side() -> None:
         assert not fields & taken, panel["title"]
         assert max(x for x, _ in fields) < 24
         taken |= fields
-    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
+    assert len({panel["id"] for panel in panels}) == len(panels)

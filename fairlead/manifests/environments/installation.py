@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fairlead.manifests.environments import access, workload
+from fairlead.manifests.environments import access, monitoring, workload
 from fairlead.manifests.environments.values import Values
 from fairlead.manifests.files import Object
 
@@ -22,3 +22,5 @@ def _objects(values: Values) -> Iterator[Object]:
     yield workload.service(values)
     yield workload.deployment(values)
     yield workload.budget(values)
+    if values.monitoring:
+        yield from monitoring.objects(values)

@@ -23,6 +23,9 @@ class Values(Struct, frozen=True, kw_only=True):
     arguments: tuple[str, ...] = ()
     """Flags of the program, each with its value; one that the chart gives too replaces it."""
 
+    monitoring: bool = False
+    """PodMonitor, alerts and dashboard."""
+
     @property
     def certificate(self) -> str:
         return self.secret or f"{NAME}-cert"

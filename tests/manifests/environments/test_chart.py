@@ -269,6 +269,10 @@ PAIRS: dict[str, tuple[Values, dict[str, Any]]] = {
             "console": {"imageTagDefault": "latest"},
         },
     ),
+    "monitoring": (
+        Values(namespace=NAMESPACE, monitoring=True),
+        {each: {"enabled": True} for each in ("podMonitor", "prometheusRule", "dashboard")},
+    ),
     "arguments": (
         Values(namespace=NAMESPACE, arguments=("--region=eu", "--log-format=json")),
         {"operator": {"cloudProvider": {"region": "eu"}, "extraArgs": ["--log-format=json"]}},
