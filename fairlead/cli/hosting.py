@@ -144,6 +144,7 @@ async def running(place: Place, state: Saved | None) -> AsyncIterator[Client]:
             manager = await operator.installed(client, cluster, network, place.log)
             started.append(tasks.create_task(manager.run()))
             await manager.ready.wait()
+            await import_module("fairlead.cli.operator_pod").show_operator(client, network, manager)
             try:
                 yield client
             finally:

@@ -13,6 +13,7 @@ from fairlead.api.explain import Explain, OperatorReport, Source, Stands
 from fairlead.api.meta import Ref, Resource
 from fairlead.cli.choosing import is_complete
 from fairlead.cli.gathering import explain_all
+from fairlead.cli.operator_pod import show_operator
 from fairlead.control.explaining import PATH, handling, silent
 from fairlead.control.manager import Manager
 from fairlead.kube import request
@@ -261,3 +262,20 @@ async def grant(world: World, user: str, *rules: object, namespace: str = "") ->
     subjects = [{"apiGroup": ROLES.group, "kind": "User", "name": user}]
     kind = Resource(ROLES.group, "v1", "rolebindings", "RoleBinding") if namespace else BINDINGS
     await world.create(kind, namespace, {"metadata": {"name": name}, "roleRef": role, "subjects": subjects})
+
+
+def test_the_operator_of_fairlead_up_is_asked_as_a_pod_and_its_node_is_none_that_is_drained() -> None:
+    async def scenario(world: World) -> None:
+        await zones(world)
+        async with world.operating() as manager:
+            for _ in range(2):  # a cluster that was saved has the pod
+                await show_operator(world.client, world.cluster.network, manager)
+            await asyncio.sleep(3)
+
+            shown = await look(world)
+
+            assert shown.source
+            assert (shown.source.by, shown.source.name) == ("operator", "pod fairlead")
+            assert world.cluster.get(PODS, "kube-system", "fairlead")["spec"]["nodeName"] == "control-plane"
+
+    play(scenario)

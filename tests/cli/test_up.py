@@ -53,6 +53,7 @@ def test_the_demo_of_environments_takes_over_without_a_gap_and_ends_by_itself(tm
     assert (done.returncode, done.stderr) == (0, "")
     for seen in ("generation 2 Applying 0/1", "it is catching up", "generation 2 Promoting 1/1"):
         assert seen in done.stdout
+    assert "as the operator says (pod fairlead)" in done.stdout
     assert "generation 2 serves; 2 generations were there at most, and one was ready at every moment." in done.stdout
 
 
