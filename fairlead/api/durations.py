@@ -85,7 +85,7 @@ def _go_term(found: re.Match[str], text: str) -> int:
     if not whole and not fraction:
         raise ValueError(f'"{text}" is not a duration: write for example 90s, 5m or 1h30m')
     if not unit:
-        raise ValueError(f'the duration "{text}" lacks a unit: add one of h, m, s, ms, us, ns')
+        raise ValueError(f'the duration "{text}" has no unit: write a duration such as {text}s')
     size = _GO_UNITS.get(unit)
     if size is None:
         raise ValueError(f'the duration "{text}" has the unknown unit "{unit}": use h, m, s, ms, us or ns')
@@ -122,6 +122,8 @@ def prometheus_nanoseconds(text: str) -> int:
     order = list(_PROMETHEUS_UNITS)
     while at < len(text) or not text:
         found = _PROMETHEUS_TERM.match(text, at)
+        if found is None and text.isdecimal():
+            raise ValueError(f'the duration "{text}" has no unit: write a duration such as {text}s')
         if found is None:
             raise ValueError(f'"{text}" is not a duration: write for example 30s, 1h or 1d12h')
         value, unit = _whole(found[1], text), found[2]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairlead.cli import exits
+from fairlead.cli.expiry import expired
 from fairlead.cli.failures import first_of, sentence
 from fairlead.cli.options import wrong_namespaces
 from fairlead.kube.client import Client
@@ -46,7 +47,7 @@ def talk(arguments: argparse.Namespace, work: Callable[[Cluster], Awaitable[int]
             return asyncio.run(_with_client(config, namespaces_of(arguments, config), work))
     except (KubeError, ExceptionGroup) as error:
         cause = first_of(error) if isinstance(error, ExceptionGroup) else error
-        return fail(sentence(cause, config.server, config.context))
+        return fail(expired(cause, config.server) or sentence(cause, config.server, config.context))
 
 
 @contextmanager

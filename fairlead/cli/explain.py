@@ -30,6 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     async def work(cluster: Cluster) -> int:
         from fairlead.cli.choosing import named, none_named, several
         from fairlead.cli.documents import written
+        from fairlead.cli.elsewhere import why_not_found
         from fairlead.cli.explanation import explanation
         from fairlead.cli.gathering import explain_all
         from fairlead.cli.screens import printed
@@ -39,7 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
         seen = await explain_all(cluster.client, cluster.namespaces)
         found = named(seen, arguments.name)
         if not found:
-            return fail(none_named(arguments.name, seen, cluster.namespaces), exits.NOT_FOUND)
+            place = await why_not_found(cluster.client, arguments.name, cluster.namespaces)
+            return fail(place or none_named(arguments.name, seen, cluster.namespaces), exits.NOT_FOUND)
         if len(found) > 1:
             return fail(several(found, arguments.name), exits.USAGE)
         if arguments.output:

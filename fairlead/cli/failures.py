@@ -5,7 +5,19 @@ from __future__ import annotations
 import re
 from typing import cast
 
-from fairlead.kube.errors import ApiError, Forbidden, KubeError, NotFound, ServerError, Throttled, Unauthorized
+import msgspec
+
+from fairlead.kube.errors import (
+    ApiError,
+    Forbidden,
+    Garbled,
+    KubeError,
+    NotFound,
+    ServerError,
+    Throttled,
+    TransportError,
+    Unauthorized,
+)
 
 _REFUSED = re.compile(
     r'User "(?P<user>[^"]*)" cannot (?P<verb>\S+) resource "(?P<resource>[^"]*)" in API group "(?P<group>[^"]*)"'
@@ -30,6 +42,10 @@ def sentence(error: KubeError, server: str = "", context: str = "", *, chooses: 
             )
         case Forbidden():
             text = _forbidden(error, chooses=chooses)
+        case TransportError() if server and _is_garbled(error):
+            text = _no_kubernetes(error, server)
+        case ApiError(status=404 | 405, reason="") if server:
+            text = _no_kubernetes(error, server)  # a Kubernetes API says no in its own form
         case NotFound():
             text = f"{error}: {cluster} does not have it; check the version of the cluster and the namespace"
         case Throttled() | ServerError():
@@ -39,6 +55,15 @@ def sentence(error: KubeError, server: str = "", context: str = "", *, chooses: 
         case _:
             text = str(error)
     return " ".join(text.split())
+
+
+def _is_garbled(error: TransportError) -> bool:
+    """Whether there was an answer, which nobody can read."""
+    return isinstance(error, Garbled) or isinstance(error.__cause__, msgspec.DecodeError | UnicodeDecodeError)
+
+
+def _no_kubernetes(error: KubeError, server: str) -> str:
+    return f"no Kubernetes API answers at {server} ({error}): check the server's address in the kubeconfig"
 
 
 def _forbidden(error: Forbidden, *, chooses: bool) -> str:

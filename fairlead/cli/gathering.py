@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from msgspec import Struct
@@ -76,6 +77,8 @@ async def explain_all(client: Client, namespaces: Sequence[str]) -> list[Explain
         await finding
     finally:
         finding.cancel()
+        with suppress(asyncio.CancelledError):
+            await finding
     return await View(client, scopes, reports).look()
 
 

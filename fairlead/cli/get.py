@@ -27,16 +27,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from fairlead.cli.connect import talk
+    from fairlead.cli.connect import fail, talk
 
     async def work(cluster: Cluster) -> int:
         from fairlead.cli.choosing import none_at_all
         from fairlead.cli.documents import written
+        from fairlead.cli.elsewhere import missing_namespace
         from fairlead.cli.gathering import explain_all
         from fairlead.cli.sources import said_of
         from fairlead.kube import clock
 
         seen = await explain_all(cluster.client, cluster.namespaces)
+        if not seen and (missing := await missing_namespace(cluster.client, cluster.namespaces)):
+            return fail(missing, exits.NOT_FOUND)
         if arguments.output in ("json", "yaml"):
             print(written(seen, arguments.output), end="")
         elif not seen:

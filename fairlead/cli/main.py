@@ -48,6 +48,15 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}; `{self.prog} --help` lists the options")
 
+    def meant(self, word: str) -> str:
+        """The option that a mistyped one is likely to be."""
+        from difflib import get_close_matches
+
+        name = word.partition("=")[0]
+        known = list(self._option_string_actions) if name.startswith("-") else []
+        close = get_close_matches(name, known, 1) or [each for each in known if each == f"-{name}"]
+        return f" (did you mean {close[0]}?)" if close else ""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; the exit code."""
@@ -118,7 +127,7 @@ def _parsed(parser: Parser, words: list[str]) -> argparse.Namespace:
     arguments, unknown = parser.parse_known_args(words)
     if unknown:
         kind = "option" if unknown[0].startswith("-") else "argument"
-        parser.error(f"unknown {kind} {unknown[0]}")
+        parser.error(f"unknown {kind} {unknown[0]}{parser.meant(unknown[0])}")
     return arguments
 
 

@@ -27,6 +27,7 @@ ZONES: Mapping[str, str | bool] = {
     "phased-deployments": False,
 }
 """Keys of the section of zones, and what holds where neither it nor the command line says anything."""
+DURATIONS = ("interval", "pods-timeout")
 
 
 def read(name: str, parts: Sequence[str]) -> dict[str, Section]:
@@ -66,6 +67,8 @@ def fill_zones(arguments: argparse.Namespace, section: Section, name: str) -> No
     for key, value in section.items():
         if key not in ZONES:
             raise ValueError(f"zones.{key} of {name} is unknown{meant(key, ZONES)}: remove it or correct its name")
+        if key in DURATIONS and isinstance(value, int | float) and not isinstance(value, bool):
+            raise ValueError(f"zones.{key} of {name} is {value}: write a duration such as {value}s")
         if not isinstance(value, type(ZONES[key])):
             kind = "true or false" if isinstance(ZONES[key], bool) else "a text, in quotes where YAML needs them"
             raise ValueError(f"zones.{key} of {name} is of the wrong kind: write {kind}")  # noqa: TRY004

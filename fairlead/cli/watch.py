@@ -109,7 +109,7 @@ async def follow(cluster: Cluster, wanted: Wanted, screen: Screen) -> End:
             seen = await view.look()
             chosen = seen if wanted.name is None else named(seen, wanted.name)
             if not chosen and not (wanted.forever and wanted.name is None):
-                return End(exits.NOT_FOUND, _gone(wanted) if known else _unknown(wanted, seen, cluster.namespaces))
+                return End(exits.NOT_FOUND, _gone(wanted) if known else await _unknown(wanted, seen, cluster))
             known = True
             screen.show(chosen, clock.now(), following.trouble)
             end = ending(chosen, wanted)
@@ -139,10 +139,14 @@ def _word(one: Explain) -> str:
     return one.stands.phase if one.part == ENVIRONMENTS else one.stands.phase.lower()
 
 
-def _unknown(wanted: Wanted, seen: Sequence[Explain], namespaces: Sequence[str]) -> str:
+async def _unknown(wanted: Wanted, seen: Sequence[Explain], cluster: Cluster) -> str:
     from fairlead.cli.choosing import none_at_all, none_named
+    from fairlead.cli.elsewhere import missing_namespace, why_not_found
 
-    return none_at_all(namespaces) if wanted.name is None else none_named(wanted.name, seen, namespaces)
+    client, namespaces = cluster.client, cluster.namespaces
+    if wanted.name is None:
+        return await missing_namespace(client, namespaces) or none_at_all(namespaces)
+    return await why_not_found(client, wanted.name, namespaces) or none_named(wanted.name, seen, namespaces)
 
 
 def _gone(wanted: Wanted) -> str:

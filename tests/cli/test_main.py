@@ -76,7 +76,10 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["-n", "x", "get"], "unknown option -n before the command: write it after, as in `fairlead get -n`"),
         (["get", "--frob"], "unknown option --frob; `fairlead get --help` lists the options"),
         (["get", "x"], "unknown argument x; `fairlead get --help` lists the options"),
-        (["get", "--kube"], "unknown option --kube; `fairlead get --help` lists the options"),
+        (
+            ["get", "--kube"],
+            "unknown option --kube (did you mean --kubeconfig?); `fairlead get --help` lists the options",
+        ),
         (["explain"], "the following arguments are required: NAME; `fairlead explain --help` lists the options"),
         (["get", "-n"], "argument -n/--namespace: expected one argument; `fairlead get --help` lists the options"),
         (["version", "x"], "unknown argument x; `fairlead version` takes none"),

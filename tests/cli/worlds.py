@@ -75,6 +75,8 @@ class World:
 
     def answer(self, path: str) -> Response:
         place = place_of(path)
+        if place.plural == "namespaces":
+            return self._namespace(place.name)
         found = [
             item
             for (plural, namespace, name), item in self.objects.items()
@@ -84,6 +86,12 @@ class World:
             listed = {"metadata": {"resourceVersion": str(self.version)}, "items": found}
             return Response(200, msgspec.json.encode(listed))
         return Response(200, msgspec.json.encode(found[0])) if found else Response(404, b"{}")
+
+    def _namespace(self, name: str) -> Response:
+        if name in {"test", "elsewhere", *(namespace for _, namespace, _ in self.objects)}:
+            return Response(200, msgspec.json.encode({"metadata": {"name": name, "uid": "u", "resourceVersion": "1"}}))
+        status = {"kind": "Status", "reason": "NotFound", "code": 404, "message": f'namespaces "{name}" not found'}
+        return Response(404, msgspec.json.encode(status))
 
     def opened(self, path: str) -> Watch:
         watch = Watch(place_of(path).plural)

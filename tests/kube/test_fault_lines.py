@@ -122,7 +122,7 @@ FREEZE = "needs a time or a span: 'watch pods: freeze 5s' or 'watch pods 30s-60s
         ("delete pods 60s-30s: drop", "ends before it begins: write the earlier time of 60s-30s first"),
         (
             "delete pods after 30: drop",
-            'has a wrong time, the duration "30" lacks a unit: add one of h, m, s, ms, us, ns',
+            'has a wrong time, the duration "30" has no unit: write a duration such as 30s',
         ),
         ("delete pods after -3s: drop", "has a time before the beginning: write 3s"),
         ("delete pods: drop 3s", "has a time that drop does not take: leave out 3s"),

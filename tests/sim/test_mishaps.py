@@ -279,7 +279,7 @@ def test_lines_are_read() -> None:
         ("operator: crash at remove pods", "crashes at no call: 'remove pods' begins with no verb of "),
         ("operator x: crash at 3s", "is not understood: write it like 'operator 2: crash at 30s' or "),
         ("clock: jump 2h", "says nothing that befalls a clock: 'clock: jump 2h at 10s' or "),
-        ("clock: jump 2 at 3s", 'has a wrong time, the duration "2" lacks a unit'),
+        ("clock: jump 2 at 3s", 'has a wrong time, the duration "2" has no unit'),
         ("cluster: explode at 3s", "says nothing that befalls a cluster: 'cluster: disconnect at 30s' or "),
         ("delete pods: explode", "names no fault of lost-answer"),
     ],
