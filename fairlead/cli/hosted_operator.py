@@ -5,27 +5,20 @@ The cluster reaches its webhooks under the names of their Services, which are kn
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TextIO
 
-import msgspec
-
-from fairlead.api.core import PODS
 from fairlead.api.environments import Settings
-from fairlead.api.meta import Ref
 from fairlead.cli.applying import Found, apply_all
 from fairlead.cli.rollout_operator import identity
-from fairlead.control import explaining
 from fairlead.control.assembly import assemble
 from fairlead.control.logs import configure
 from fairlead.control.manager import Manager
 from fairlead.control.metrics import Metrics
 from fairlead.control.options import ConversionOptions, EnvironmentsOptions, OperatorOptions
-from fairlead.kube import request
 from fairlead.kube.client import Client
 from fairlead.manifests import access
 from fairlead.manifests.files import Object, custom_resources
-from fairlead.manifests.values import METRICS_PORT, NAME_LABEL, Values
+from fairlead.manifests.values import Values
 from fairlead.sim.access.rights import master
 from fairlead.sim.cluster import Cluster
 from fairlead.sim.network import Network
@@ -35,17 +28,6 @@ SERVICE = "fairlead"
 HOME = "default"
 """The namespace that the operator belongs to."""
 INSTALLED = Values(namespace=HOME, webhooks=True)
-PROCESS = "fairlead"
-SYSTEM = "kube-system"
-ADDRESS = "10.1.0.1"
-"""Outside of those that the kubelet gives to pods."""
-_PORT = {"name": "http-metrics", "containerPort": METRICS_PORT}
-_POD: Object = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": PROCESS, "namespace": SYSTEM, "labels": {NAME_LABEL: PROCESS}},
-    "spec": {"nodeName": PROCESS, "containers": [{"name": PROCESS, "image": PROCESS, "ports": [_PORT]}]},
-}
 
 _POLICY = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "no-debugging"}}
 NO_DEBUGGING: tuple[Object, ...] = (
@@ -88,17 +70,7 @@ async def installed(client: Client, cluster: Cluster, network: Network, log: Tex
     manager = await _assembled(cluster, network, log)
     network.serve(INSTALLED.host, manager.webhooks.handler)
     await _apply(client, tuple(_everywhere(each) for each in access.webhooks(INSTALLED)))
-    await _appear(client, network, manager)
     return manager
-
-
-async def _appear(client: Client, network: Network, manager: Manager) -> None:
-    """As a pod, by which commands find the operator and ask for its word; no kubelet has anything to do with it."""
-    network.serve(f"{ADDRESS}:{METRICS_PORT}", explaining.handling(partial(manager.report, PROCESS)))
-    await _apply(client, (_POD,))
-    status = {"phase": "Running", "podIP": ADDRESS, "podIPs": [{"ip": ADDRESS}]}
-    ref = Ref(PODS, SYSTEM, PROCESS)
-    await client.call(request.patch(ref, request.MERGE_PATCH, msgspec.json.encode({"status": status}), "status"))
 
 
 async def _apply(client: Client, objects: tuple[Object, ...]) -> None:
@@ -116,7 +88,7 @@ async def _assembled(cluster: Cluster, network: Network, log: TextIO) -> Manager
     settings = Settings(create_balancers=True, create_console=True)
     conversion = ConversionOptions(service_name=SERVICE, service_namespace=settings.operator_namespace)
     options = OperatorOptions(
-        process=PROCESS,
+        process="fairlead",
         identity=identity(),
         parts=("zones", "environments"),
         environments=EnvironmentsOptions(settings=settings, conversion=conversion),
