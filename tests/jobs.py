@@ -61,7 +61,7 @@ def work_off(jobs: Iterable[Job], ended: Callable[[Ended], Iterable[Job]], folde
 
 def startable(queue: Sequence[Job], running: Sequence[Job], cores: int) -> list[Job]:
     """What may start now, in the order of the queue."""
-    room = {False: cores, True: min(cores, MOST_WAITING)}
+    room = {False: cores, True: min(cores + 1, MOST_WAITING)}
     chosen: list[Job] = []
     for job in queue:
         if sum(each.waits == job.waits for each in (*running, *chosen)) < room[job.waits]:

@@ -69,10 +69,10 @@ def test_known_durations_are_of_files_that_are_there() -> None:
 def test_jobs_that_wait_run_beside_those_that_compute() -> None:
     computing, waiting = [_job(f"c{n}") for n in range(4)], [_job(f"w{n}", waits=True) for n in range(4)]
 
-    assert startable([*waiting, *computing], [], cores=2) == [*waiting[:2], *computing[:2]]
+    assert startable([*waiting, *computing], [], cores=2) == [*waiting[:3], *computing[:2]]
     assert startable(computing, [], cores=2) == computing[:2]
     assert startable(computing[1:], [*waiting[:2], computing[0]], cores=2) == [computing[1]]
-    assert startable([*waiting[2:], *computing], waiting[:2], cores=2) == computing[:2]
+    assert startable([*waiting[3:], *computing], waiting[:3], cores=2) == computing[:2]
 
 
 def test_a_machine_with_many_cores_is_not_filled_with_control_planes() -> None:
