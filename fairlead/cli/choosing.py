@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fairlead.api.explain import Explain
 from fairlead.cli.render import NAMELESS, name_of
+from fairlead.cli.severity import WORST_FIRST, weight
 from fairlead.decide.reason import Kind, Reason
 
 ENVIRONMENTS = "environments"
@@ -28,6 +29,19 @@ def is_blocked(seen: Explain) -> bool:
         return False
     waits = seen.part == ENVIRONMENTS and any(block.reason in FOR_PEOPLE for block in seen.blocked_by)
     return seen.stands.phase in BLOCKED or waits
+
+
+def worst_first(seen: Iterable[Explain]) -> list[Explain]:
+    """Those that are blocked, those that wait or go on, those that are complete; else in their order."""
+    return sorted(seen, key=_rank)
+
+
+def _rank(one: Explain) -> tuple[int, int]:
+    if is_blocked(one):
+        return 0, 0
+    if is_complete(one):
+        return 2, 0
+    return 1, min(map(weight, one.blocked_by), default=len(WORST_FIRST) + 1)
 
 
 def named(seen: Sequence[Explain], name: str) -> list[Explain]:

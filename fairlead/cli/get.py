@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from fairlead.cli.connect import Cluster
 
 Columns = dict[str, str]
+_MORE = re.compile(r" \(and \d+ more\)$")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,12 +58,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def rows(seen: Sequence[Explain], now: datetime, *, namespaces: bool = False, wide: bool = False) -> list[Columns]:
-    """A row per rollout, columns by their titles."""
+    """A row per rollout, those first that do not go on; columns by their titles."""
+    from fairlead.cli.choosing import worst_first
     from fairlead.cli.render import name_of, short
+    from fairlead.cli.severity import waits_of
 
     shown = []
-    for one in seen:
-        stands, first = one.stands, one.blocked_by[0] if one.blocked_by else None
+    for one in worst_first(seen):
+        stands, first = one.stands, next(iter(waits_of(one)), None)
         more = f" (and {len(one.blocked_by) - 1} more)" if len(one.blocked_by) > 1 else ""
         row = {"NAMESPACE": one.namespace} if namespaces else {}
         row |= {
@@ -110,4 +114,9 @@ def table(shown: Sequence[Columns], width: int = 0) -> str:
 
 
 def _cut(text: str, width: int) -> str:
-    return text.ljust(width) if len(text) <= width else f"{text[: width - 1]}…"
+    """What fits; that there is more is kept."""
+    from fairlead.cli.render import cut
+
+    found = _MORE.search(text) if len(text) > width else None
+    more = found[0] if found is not None and len(found[0]) < width - 1 else ""
+    return f"{cut(text.removesuffix(more), width - len(more))}{more}".ljust(width)

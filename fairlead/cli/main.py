@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import NoReturn, Protocol, cast
 
 from fairlead.cli import exits
+from fairlead.cli.characters import fit
 
 COMMANDS: tuple[tuple[str, str], ...] = (
     ("up", "start an embedded cluster with the operator and something to look at"),
@@ -63,8 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     _give_streams()
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without these characters shows a mark, not a traceback
+        fit(stream)  # a terminal without these characters shows others, not a traceback
     try:
         try:
             return _dispatch(words)

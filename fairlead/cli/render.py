@@ -12,6 +12,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from fairlead.api.explain import Block, Cell, Explain, Lane
+from fairlead.cli.severity import waits_of
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -49,6 +50,7 @@ NAMELESS = '""'
 _CELL_WIDTH = 3
 _BELOW = "    "
 _LONGEST_BAR = 40
+_MORE_WAITS = 3
 
 
 def picture(seen: Explain, now: datetime, width: int = 80) -> list[Line]:
@@ -62,11 +64,31 @@ def picture(seen: Explain, now: datetime, width: int = 80) -> list[Line]:
         *(line for rows in lane_rows(stands.lanes, width) for line in rows),
         (),
     ]
-    for block in seen.blocked_by:
-        lines += item("waiting: ", f"{block.text}, {since(block, now)}" if block.since else block.text, width, "waits")
+    lines += _waits(seen, now, width)
     for step in seen.next:
         lines += item("next: ", step, width)
     return lines
+
+
+def _waits(seen: Explain, now: datetime, width: int) -> Iterator[Line]:
+    """The worst in full, some more in a line each, and where to read the rest."""
+    waits = waits_of(seen)
+    for block in waits[:1]:
+        yield from item("waiting: ", _lasting(block, now), width, "waits")
+    for block in waits[1 : 1 + _MORE_WAITS]:
+        yield ("waiting: ", "waits"), (cut(_lasting(block, now), width - len("waiting: ")), "")
+    if (left := len(waits) - 1 - _MORE_WAITS) > 0:
+        namespace = f" -n {seen.namespace}" if seen.namespace else ""
+        yield ((f"and {left} more: fairlead explain {name_of(seen)}{namespace}", "quiet"),)
+
+
+def _lasting(block: Block, now: datetime) -> str:
+    return f"{block.text}, {since(block, now)}" if block.since else block.text
+
+
+def cut(text: str, width: int) -> str:
+    """What fits, with a mark where it was cut."""
+    return text if len(text) <= width else f"{text[: max(width - 1, 0)]}…"
 
 
 def title(seen: Explain) -> Line:
@@ -147,7 +169,7 @@ def change(seen: Explain) -> str:
     zones = ", ".join(f"{lane.name} {lane.phase} {lane.done}/{lane.total}" for lane in stands.lanes)
     text = f"{where} {stands.phase} {stands.done}/{stands.total} {stands.unit} ({zones})"
     if seen.blocked_by:
-        text += f"; waiting: {seen.blocked_by[0].text}"
+        text += f"; waiting: {waits_of(seen)[0].text}"
         more = len(seen.blocked_by) - 1
         text += f" (and {more} more)" if more else ""
     if seen.next:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from fairlead.cli.choosing import is_complete
+from fairlead.cli.choosing import is_complete, worst_first
 from fairlead.cli.render import NAMELESS, Line, change, legend, picture, plain, styled, title
 from fairlead.cli.sources import said_of
 
@@ -111,6 +111,7 @@ def page(seen: Sequence[Explain], now: datetime, width: int, height: int, troubl
     """As much as fits: pictures of the rollouts that are going on first, a line for each of the others."""
     speakers: list[Line] = [((text, "quiet"),) for text in said_of(seen)[:1]]
     foot: list[Line] = [((trouble, "stuck"),)] * bool(trouble) + speakers + [legend()]
+    seen = worst_first(seen)
     going = [one for one in seen if not is_complete(one)] or list(seen[:1])
     pictures = [[*picture(one, now, width), ()] for one in going]
     while pictures and sum(map(len, pictures)) + len(seen) - len(pictures) + len(foot) > height and len(pictures) > 1:

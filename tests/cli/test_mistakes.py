@@ -189,7 +189,7 @@ def test_a_demo_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
 
     line = said(capsys)
     assert code == exits.USAGE
-    assert line == 'fairlead: no demo is named "foo": choose zones, environments or drain'
+    assert line == 'fairlead: no demo is named "foo": choose zones, drain or environments'
 
 
 @pytest.mark.parametrize(
