@@ -102,13 +102,12 @@ def _each(lanes: tuple[Lane, ...], field: str) -> str:
 
 
 def table(shown: Sequence[Columns], width: int = 0) -> str:
-    """Columns side by side; with a width, the longest column is cut so that a line fits into it."""
+    """Columns side by side; with a width, the longest columns are cut, down to their titles, until a line fits."""
     titles = list(shown[0])
     widths = {title: max(len(title), *(len(row[title]) for row in shown)) for title in titles}
-    over = sum(widths.values()) + 3 * (len(titles) - 1) - width
-    if width and over > 0:
-        longest = max(titles, key=lambda title: widths[title])
-        widths[longest] = max(len(longest), widths[longest] - over)
+    for longest in sorted(titles, key=lambda title: -widths[title]) if width else ():
+        over = sum(widths.values()) + 3 * (len(titles) - 1) - width
+        widths[longest] = max(len(longest), widths[longest] - max(over, 0))
     lines = [{title: title for title in titles}, *shown]
     return "\n".join("   ".join(_cut(line[title], widths[title]) for title in titles).rstrip() for line in lines)
 

@@ -66,6 +66,17 @@ def test_a_cut_column_keeps_that_there_is_more() -> None:
     assert "x… (and 2 more)" in table(shown, width=100)
 
 
+def test_where_one_column_is_not_enough_the_next_longest_is_cut_too() -> None:
+    row = {"ROLLOUT": "ingester", "WAITING FOR": "x" * 60, "FROM": "y" * 50, "TO": "z" * 40, "SINCE": "5s"}
+
+    title, cut = table([row], width=80).splitlines()
+
+    assert len(cut) <= 80
+    assert cut.startswith("ingester   xxx")
+    assert cut.endswith("   5s")
+    assert title.split()[-1] == "SINCE"
+
+
 def test_the_live_view_shows_the_worst_wait_in_full_others_in_a_line_and_counts_the_rest() -> None:
     worst = a_block("the cause " + "y" * 30 + " " + "z" * 60, "blocked")
     others = [a_block(f"wait {number} " + "x" * 100) for number in range(5)]
