@@ -142,11 +142,11 @@ def bar(done: int, total: int, width: int) -> str:
 
 
 def since(block: Block, now: datetime) -> str:
-    """How long a wait has lasted, and whether that is a fact or only what this process saw; empty when not known."""
+    """How long a wait has lasted, and whether that is a fact or only what somebody saw of it; empty when not known."""
     if block.since is None:
         return ""
     lasted = short((now - block.since).total_seconds())
-    return f"for {lasted}" if block.since_exact else f"for {lasted} (first seen by this process)"
+    return f"for {lasted}" if block.since_exact else f"for at least {lasted}"
 
 
 def short(seconds: float) -> str:

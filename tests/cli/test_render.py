@@ -66,7 +66,7 @@ def test_three_zones_of_ten_pods_fit_into_80_columns() -> None:
         "  ingester-zone-c  Pending   0/10  ●o ●o ●o ●o ●o ●o ●o ●o ●o ●o\n"
         "\n"
         "waiting: ingester-zone-b-2 is not ready: container ingester is not ready, for\n"
-        "         12s (first seen by this process)\n"
+        "         at least 12s\n"
         "next: delete ingester-zone-b-3\n"
         "next: then zone ingester-zone-c"
     )
@@ -130,7 +130,7 @@ def test_times_have_their_two_largest_units(seconds: float, text: str) -> None:
 
 def test_a_time_that_only_this_process_saw_says_so() -> None:
     assert since(a_block(exact=True), NOW) == "for 12s"
-    assert since(a_block(exact=False), NOW) == "for 12s (first seen by this process)"
+    assert since(a_block(exact=False), NOW) == "for at least 12s"
     assert since(a_block(seconds=None), NOW) == ""
 
 

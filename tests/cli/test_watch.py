@@ -85,7 +85,7 @@ def test_a_wait_that_no_fact_dates_is_dated_by_what_the_watch_has_seen() -> None
 
     _, notes = watched(World(paused, pods_of(paused, "old")), Wanted("ingester"), seconds=30.5)
 
-    assert "for 30s (first seen by this process)" in " ".join(notes.pages[-1].split())
+    assert "for at least 30s" in " ".join(notes.pages[-1].split())
 
 
 def test_with_a_time_limit_it_leaves_with_4_when_that_has_passed() -> None:
