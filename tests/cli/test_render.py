@@ -65,8 +65,8 @@ def test_three_zones_of_ten_pods_fit_into_80_columns() -> None:
         "  ingester-zone-b  Waiting   2/10  ●n ●n ◐n ●o ●o ●o ●o ●o ●o ●o\n"
         "  ingester-zone-c  Pending   0/10  ●o ●o ●o ●o ●o ●o ●o ●o ●o ●o\n"
         "\n"
-        "waiting: ingester-zone-b-2 is not ready: container ingester is not ready, for\n"
-        "         at least 12s\n"
+        "waiting: ingester-zone-b-2 is not ready: container ingester is not ready, for at\n"
+        "         least 12s\n"
         "next: delete ingester-zone-b-3\n"
         "next: then zone ingester-zone-c"
     )
