@@ -9,9 +9,14 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from fairlead.control.blocked import Blocked
 from fairlead.control.part import Key
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+
+
+PART = "environments"
+"""As the metrics that all parts share name it."""
 
 
 class Standing(Struct, frozen=True):
@@ -51,8 +56,9 @@ class _Standings(Collector):
 class EnvironmentMetrics:
     """Of the passes over environments, balancers and consoles, and of conversion and migration."""
 
-    def __init__(self, registry: CollectorRegistry, now: Callable[[], float]) -> None:
+    def __init__(self, registry: CollectorRegistry, now: Callable[[], float], blocked: Blocked) -> None:
         """`now` is the time of day as a Unix time."""
+        self.blocked = blocked
         self.passes = Counter(
             "orchestratord_reconciles", "Passes by what came of them.", ("kind", "result"), registry=registry
         )
@@ -94,6 +100,7 @@ class EnvironmentMetrics:
     def gone(self, kind: str, key: Key) -> None:
         if kind == "materialize":
             self._standings.standings.pop(key, None)
+            self.blocked.vanished(PART, key)
 
 
 class Passes:

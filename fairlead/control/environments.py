@@ -25,7 +25,7 @@ from fairlead.api.environments import (
 )
 from fairlead.api.explain import Explain
 from fairlead.api.meta import Ref, Resource
-from fairlead.control.environment_metrics import EnvironmentMetrics, Standing
+from fairlead.control.environment_metrics import PART, EnvironmentMetrics, Standing
 from fairlead.control.gather import environments as gathering
 from fairlead.control.gather.environments import Stores
 from fairlead.control.part import BackOff, Key, Part, Saying, Wake
@@ -172,6 +172,7 @@ def environments(
     def observe(key: Key, seen: Snapshot, decision: Decision, _: datetime) -> None:
         metrics.decided("materialize", decision.rule)
         metrics.stands(key, _standing(seen))
+        metrics.blocked.passed(PART, key, decision.verdict.reason)
 
     def counted(kind: str) -> Callable[[Key, Any, Decision, datetime], None]:
         return lambda _key, _seen, decision, _now: metrics.decided(kind, decision.rule)

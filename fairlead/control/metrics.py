@@ -239,7 +239,7 @@ class Metrics:
     @cached_property
     def environments(self) -> EnvironmentMetrics:
         """Shown from the moment somebody asks for them: a process without environments has none."""
-        return EnvironmentMetrics(self.registry, self._now)
+        return EnvironmentMetrics(self.registry, self._now, self.blocked)
 
     def lead(self, parts: Iterable[str], leading: bool) -> None:
         """Rounds of these parts begin here, or are left to whoever leads, and then nothing is told of them here."""

@@ -171,12 +171,14 @@ def _block(rule: str, reason: Reason, about: str, detail: str, seen: Snapshot) -
         clears=reason.clears,
         since=_first_seen(reason, about, seen) if condition is None else condition.last_transition_time,
         since_exact=condition is not None,
+        kind=reason.kind.value,
     )
 
 
 def _beside(aside: Aside, seen: Snapshot) -> Block:
     reason, about = aside.reason, str(aside.about)
-    return Block("companions", reason.word, about, aside.text, reason.clears, _first_seen(reason, about, seen))
+    since = _first_seen(reason, about, seen)
+    return Block("companions", reason.word, about, aside.text, reason.clears, since, kind=reason.kind.value)
 
 
 def _first_seen(reason: Reason, about: str, seen: Snapshot) -> datetime | None:

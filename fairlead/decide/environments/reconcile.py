@@ -27,7 +27,7 @@ from fairlead.decide.environments.seen import Snapshot
 from fairlead.decide.environments.settling import settle
 from fairlead.decide.environments.standing import Standing, is_promoting, standing_of
 from fairlead.decide.environments.statuses import shortened
-from fairlead.decide.environments.words import text_of
+from fairlead.decide.environments.words import BLOCKED, text_of
 from fairlead.decide.reason import Reason
 
 S = TypeVar("S")
@@ -153,7 +153,10 @@ def decided(rule: str, verdict: Verdict, seen: Snapshot, beside: Beside = ALONE)
 
 
 def failures_of(about: Ref, verdict: Verdict) -> tuple[Tell, ...]:
-    """A failed pass is told, in the words of its reason, as often as it fails."""
+    """A failed pass is told, in the words of its reason, as often as it fails; that a pod is stuck is told once."""
+    if isinstance(verdict, Hold) and verdict.reason is Reason.POD_STUCK:
+        stuck = (text_of(verdict.reason, object_, detail) for object_, detail in verdict.details)
+        return tuple(Tell(about, True, BLOCKED, shortened(text)) for text in stuck)
     if not isinstance(verdict, Hold) or not verdict.reason.fails:
         return ()
     texts = (text_of(verdict.reason, object_, detail) for object_, detail in verdict.details)

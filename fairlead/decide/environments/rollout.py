@@ -35,6 +35,7 @@ from fairlead.decide.environments.standing import (
     is_promoting,
 )
 from fairlead.decide.environments.statuses import record
+from fairlead.decide.environments.stuck import told_of
 from fairlead.decide.environments.teardown import leaving, removed, teardown
 from fairlead.decide.reason import Reason
 
@@ -208,7 +209,8 @@ def unless_refused(stand: Standing, verdict: Verdict, now: datetime) -> Verdict:
 
 def awaited(stand: Standing, now: datetime) -> Verdict | Need | None:
     """N runs and could take over."""
-    match readiness(stand):
+    found = readiness(stand)
+    match told_of(stand, found, now) if isinstance(found, NotReady) else found:
         case Need() as need:
             return need
         case NotReady(reason=Reason.NEEDS_ANSWER) if stand.reason == READY_TO_PROMOTE and not stand.is_forced:

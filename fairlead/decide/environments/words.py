@@ -18,6 +18,8 @@ class Words(Struct, frozen=True):
 
 
 FAILED = "reconcile failed"
+BLOCKED = "RolloutBlocked"
+"""Reason of the Event that tells, once, that a rollout does not go on by itself."""
 
 REASONS: dict[Reason, Words] = {
     Reason.ENVIRONMENT_LEAVING: Words("info", "environment is being deleted", "{object} is being deleted"),
@@ -47,6 +49,7 @@ REASONS: dict[Reason, Words] = {
     Reason.STATUS_STALE: Words("debug", "waiting for the statefulset controller", "{object} is awaited: {detail}"),
     Reason.POD_MISSING: Words("info", "waiting for the pod", "{object} does not exist: {detail}"),
     Reason.PODS_NOT_READY: Words("info", "waiting for the pod", "{object} is awaited: {detail}"),
+    Reason.POD_STUCK: Words("warn", "rollout blocked", "{object} does not become ready: {detail}"),
     Reason.NEEDS_ANSWER: Words("debug", "environmentd not asked", "{object} is asked by the operator: {detail}"),
     Reason.LEADER_SILENT: Words("info", "waiting for environmentd to answer", "{object} did not answer: {detail}"),
     Reason.LEADER_INITIALIZING: Words(
