@@ -138,8 +138,13 @@ async def age(site: Site) -> None:
     text = await note(site)
     assert text is not None
     past = format_rfc3339(clock.now() - OVERDUE)
-    changed = await patched(site, "a", {"metadata": {"annotations": {PREPARING: f"{past} {text.split()[1]}"}}})
-    assert changed.status == 200
+    tree = {"metadata": {"annotations": {PREPARING: f"{past} {text.split()[1]}"}}}
+
+    async def changed() -> bool:
+        """Not before the webhooks of an operator that starts are served."""
+        return (await patched(site, "a", tree)).status == 200
+
+    await site.until(changed, every=0.1)
 
 
 @everywhere(controllers=False)
