@@ -58,7 +58,8 @@ from fairlead.kube.record import Outdated, Records, TooLarge
 from fairlead.kube.redirects import told
 
 JSON_CALL = (("Content-Type", "application/json"),)
-SERVER_ERROR = 500
+PASSING = (500, 502, 503, 504)
+"""What a server answers that fails at this moment, or whoever stands before it."""
 WRONG_CLUSTER = 511
 BETWEEN_TRIES = 0.2
 """Seconds until a call that failed is sent again."""
@@ -323,7 +324,7 @@ async def _written(write: AnyWrite, outside: Outside, deadline: float | None) ->
 
 def is_passing(answer: Answer) -> bool:
     """Whether the API server failed, and not the question: in a moment it may be answered."""
-    return isinstance(answer, Bad) and (answer.kind == "unreachable" or answer.code >= SERVER_ERROR)
+    return isinstance(answer, Bad) and (answer.kind == "unreachable" or answer.code in PASSING)
 
 
 def bad_of(error: KubeError) -> Bad:

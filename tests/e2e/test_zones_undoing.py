@@ -44,7 +44,11 @@ def last_heard(pods: Endpoints) -> dict[str, str]:
 async def test_b4_who_tries_again_at_once_is_admitted_and_its_pods_stay_prepared(
     site: Site, group: str | None, delay: float
 ) -> None:
-    """All pods have answered that they stay before the denial is sent; nothing of it comes later."""
+    """All pods have answered that they stay before the denial is sent; nothing of it comes later.
+
+    A real API server whose object was changed meanwhile, here by the note, reviews the request once more before it
+    believes the denial.
+    """
     _, pods = await five_pods(site, group=group)
     for pod in ("a-2", "a-3", "a-4"):
         pods.answer(pod, "POST", Answer(delay=delay))
@@ -55,8 +59,9 @@ async def test_b4_who_tries_again_at_once_is_admitted_and_its_pods_stay_prepared
 
     assert denied.status == 400
     undone = [heard for heard in pods.heard if heard.method == "DELETE"]
-    assert sorted(heard.pod for heard in undone) == ["a-2", "a-3", "a-4"]
-    assert [heard.status for heard in undone] == [200] * 3
+    reviews = 2 if site.real else 1
+    assert sorted(heard.pod for heard in undone) == sorted(["a-2", "a-3", "a-4"] * reviews)
+    assert {heard.status for heard in undone} == {200}
     assert (await last_downscale(site), await note(site)) == (None, None)
 
     pods.answer("a-3", "POST", Answer(delay=delay))
