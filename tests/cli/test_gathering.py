@@ -23,7 +23,8 @@ class Reading(Transport):
     """Answers reads of one zone, its pods and its reference; anything else is a mistake of the test."""
 
     def __init__(self, zone: StatefulSet, pods: tuple[Pod, ...], wanted: int) -> None:
-        kind = {"kind": "Scale", "apiVersion": "autoscaling/v1"}
+        metadata = {"name": "rt", "namespace": "test", "uid": "u-rt", "resourceVersion": "1"}
+        kind = {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata}
         scale = kind | {"spec": {"replicas": wanted}, "status": {"replicas": zone.spec.replicas}}
         entries = [
             {"name": name, "kind": "ReplicaTemplate", "namespaced": True}
