@@ -184,7 +184,8 @@ def test_a_mistake_names_its_key(configured: Configured, key: str, value: object
     ("sections", "told"),
     [
         ({"zones": {"intervall": "1s"}}, "zones.intervall of {} is unknown (did you mean interval?): remove it"),
-        ({"zones": {"interval": 5}}, "zones.interval of {} is of the wrong kind: write a text, in quotes"),
+        ({"zones": {"interval": 5}}, "zones.interval of {} is 5: write a duration such as 5s"),
+        ({"zones": {"zone-tracker": 5}}, "zones.zone-tracker of {} is of the wrong kind: write a text, in quotes"),
         ({"zones": {"phased-deployments": "x"}}, "zones.phased-deployments of {} is of the wrong kind: write true or"),
         ({"zones": ["x"]}, "the section zones of {} is no mapping: write its settings as key: value"),
         ({"zone": {}}, "{} has a section zone (did you mean zones?), but --parts has zones: name it there, or"),
