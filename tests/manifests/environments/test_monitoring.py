@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+from fairlead.control.blocked import Blocked
 from fairlead.control.environment_metrics import EnvironmentMetrics, Standing
 from fairlead.control.part import Key
 from fairlead.manifests.files import data_of, text_of
@@ -26,7 +27,7 @@ MONITORED = {each: {"enabled": True} for each in ("podMonitor", "prometheusRule"
 def metrics() -> dict[str, set[str]]:
     """Labels by name of everything that is there after something of each kind has happened."""
     registry = CollectorRegistry()
-    made = EnvironmentMetrics(registry, lambda: 100.0)
+    made = EnvironmentMetrics(registry, lambda: 100.0, Blocked())
     made.stands(ENVIRONMENT, Standing(needs_update=True, reason="Applying", stalled_since=1.0))
     made.of("materialize").ended(ENVIRONMENT, 1.0, failed=False, at=1.0)
     made.decided("materialize", "roll")
