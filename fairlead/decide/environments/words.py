@@ -26,41 +26,43 @@ REASONS: dict[Reason, Words] = {
     Reason.INVALID_ANNOTATION: Words("warn", f"{FAILED}: invalid annotation", "{object} has no status yet: {detail}"),
     Reason.SPEC_INVALID: Words("warn", f"{FAILED}: invalid spec", "the spec of {object} cannot be used: {detail}"),
     Reason.SECRET_MISSING: Words("warn", f"{FAILED}: backend secret missing", "{object} does not exist: {detail}"),
-    Reason.LICENSE_INVALID: Words("warn", f"{FAILED}: license key invalid", "{object} is of no use: {detail}"),
+    Reason.LICENSE_INVALID: Words("warn", f"{FAILED}: license key invalid", "{object} cannot be used: {detail}"),
     Reason.ENVIRONMENT_MISMATCH: Words(
-        "warn", f"{FAILED}: license key of another environment", "{object} is left alone: {detail}"
+        "warn", f"{FAILED}: license key of another environment", "{object} is not changed: {detail}"
     ),
     Reason.DUPLICATE_ENVIRONMENT: Words(
-        "warn", f"{FAILED}: environment id used twice", "{object} is left alone: {detail}"
+        "warn", f"{FAILED}: environment id used twice", "{object} is not changed: {detail}"
     ),
-    Reason.KIND_MISSING: Words("warn", f"{FAILED}: kind not served", "{object} cannot be had: {detail}"),
+    Reason.KIND_MISSING: Words("warn", f"{FAILED}: kind not served", "{object} cannot be made: {detail}"),
     Reason.OBJECT_REFUSED: Words("warn", f"{FAILED}: object refused", "{object} was refused: {detail}"),
     Reason.OBJECT_UNDONE: Words("warn", "object changed by somebody else", "{object} is not as it should be: {detail}"),
-    Reason.READ_FAILED: Words("warn", f"{FAILED}: object not read", "{object} could not be read: {detail}"),
+    Reason.READ_FAILED: Words("warn", f"{FAILED}: object not read", "{object} cannot be read: {detail}"),
     Reason.GENERATION_REFUSED: Words(
-        "warn", f"{FAILED}: generation not deployed", "the next generation of {object} could not be deployed: {detail}"
+        "warn", f"{FAILED}: generation not deployed", "the next generation of {object} cannot be deployed: {detail}"
     ),
-    Reason.UPGRADE_REFUSED: Words("warn", "upgrade refused", "{object} stays as it is: {detail}"),
+    Reason.UPGRADE_REFUSED: Words("warn", "upgrade refused", "{object} is not upgraded: {detail}"),
     Reason.ROLLOUT_TIMED_OUT: Words(
         "warn", "rollout cancelled", "the rollout of {object} is not tried again: {detail}"
     ),
-    Reason.OBJECTS_GOING: Words("info", "waiting for objects to go", "{object} is awaited to be gone: {detail}"),
-    Reason.CACHE_BEHIND: Words("debug", "waiting for the cache", "{object} is awaited: {detail}"),
-    Reason.STATUS_STALE: Words("debug", "waiting for the statefulset controller", "{object} is awaited: {detail}"),
+    Reason.OBJECTS_GOING: Words("info", "waiting for objects to go", "waiting for {object} to be gone: {detail}"),
+    Reason.CACHE_BEHIND: Words("debug", "waiting for the cache", "waiting for {object}: {detail}"),
+    Reason.STATUS_STALE: Words(
+        "debug", "waiting for the statefulset controller", "waiting for the status of {object}: {detail}"
+    ),
     Reason.POD_MISSING: Words("info", "waiting for the pod", "{object} does not exist: {detail}"),
-    Reason.PODS_NOT_READY: Words("info", "waiting for the pod", "{object} is awaited: {detail}"),
+    Reason.PODS_NOT_READY: Words("info", "waiting for the pod", "waiting for {object} to become ready: {detail}"),
     Reason.POD_STUCK: Words("warn", "rollout blocked", "{object} does not become ready: {detail}"),
     Reason.NEEDS_ANSWER: Words("debug", "environmentd not asked", "{object} is asked by the operator: {detail}"),
-    Reason.LEADER_SILENT: Words("info", "waiting for environmentd to answer", "{object} did not answer: {detail}"),
+    Reason.LEADER_SILENT: Words("info", "waiting for environmentd to answer", "{object} does not answer: {detail}"),
     Reason.LEADER_INITIALIZING: Words(
         "info", "waiting for environmentd to catch up", "{object} is not ready to be promoted: {detail}"
     ),
     Reason.CATCH_UP_KEPT: Words(
         "info", "waiting for environmentd to catch up", "{object} is not ready to be promoted: {detail}"
     ),
-    Reason.SIGN_IN_FAILED: Words("warn", "sign-in failed", "{object} did not let the operator in: {detail}"),
+    Reason.SIGN_IN_FAILED: Words("warn", "sign-in failed", "{object} refuses the operator's sign-in: {detail}"),
     Reason.AWAITING_PROMOTION: Words("info", "waiting for approval", "{object} is ready to be promoted: {detail}"),
-    Reason.PROMOTE_FAILED: Words("warn", f"{FAILED}: promotion not taken", "{object} was not promoted: {detail}"),
+    Reason.PROMOTE_FAILED: Words("warn", f"{FAILED}: promotion not taken", "{object} is not promoted: {detail}"),
     Reason.NOT_YET_LEADER: Words("info", "waiting for environmentd to lead", "{object} does not lead yet: {detail}"),
     Reason.BALANCER_NOT_READY: Words(
         "info", "waiting for the balancer", "the Console waits for Balancer {object}: {detail}"
@@ -69,12 +71,12 @@ REASONS: dict[Reason, Words] = {
     Reason.SELECTOR_CHANGING: Words(
         "info", "waiting for a selector to change", "{object} gets another selector: {detail}"
     ),
-    Reason.IDENTIFYING: Words("debug", "environment being identified", "{object} is being taken care of"),
+    Reason.IDENTIFYING: Words("debug", "environment being identified", "{object} is being prepared"),
     Reason.APPLYING: Words("debug", "generation being applied", "the next generation of {object} is being applied"),
     Reason.PROMOTING: Words("info", "generation being promoted", "the next generation of {object} is being promoted"),
     Reason.RETIRING: Words("info", "generation being removed", "a generation of {object} is being removed"),
-    Reason.SETTLING: Words("debug", "environment settling", "{object} is being settled"),
-    Reason.COMPLETE: Words("debug", "environment up to date", "{object} is as it is wanted"),
+    Reason.SETTLING: Words("debug", "environment settling", "{object} is being completed"),
+    Reason.COMPLETE: Words("debug", "environment up to date", "{object} is as its spec wants it"),
 }
 
 WRITES: dict[Does, Words] = {
