@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import CONFIGMAPS, PODS, SECRETS, SERVICES
+from fairlead.api.core import CONFIGMAPS, EVENTS, PODS, SECRETS, SERVICES
 from fairlead.api.environments import MATERIALIZES, NAME, NIL, RESOURCE_ID, Settings
 from fairlead.api.meta import Ref
 from fairlead.control.assembly import assemble
@@ -26,7 +26,7 @@ from fairlead.sim.access.rights import master
 from fairlead.sim.cluster import FIRST_NAMESPACES, Cluster
 from fairlead.sim.kubelet import Kubelet
 from fairlead.sim.kubelet.programs import Programs
-from fairlead.sim.pods.behaviour import HOLD
+from fairlead.sim.pods.behaviour import HOLD, IMAGE_PULL
 from fairlead.sim.standins.environmentd import Environments
 from fairlead.sim.standins.environmentd_rules import CATCH_UP
 from fairlead.sim.time import run
@@ -250,3 +250,23 @@ def test_that_consoles_need_balancers_is_told_at_the_start() -> None:
             assert "--create-balancers" in said[0][0]["help"]
 
     run(play(), seed=1)
+
+
+def test_an_image_that_cannot_be_pulled_is_told_once_and_corrected_by_another_spec() -> None:
+    async def scenario() -> None:
+        async with a_scene() as scene:
+            await scene.patch(OWN, {"spec": {"environmentdImageRef": NEXT, "podAnnotations": {IMAGE_PULL: "fail"}}})
+            await scene.until(lambda: bool(scene.log.of("rollout blocked")))
+            await asyncio.sleep(120)
+
+            (told,) = scene.log.of("rollout blocked")
+            assert told["reason"] == "PodStuck"
+            assert "container environmentd is in ImagePullBackOff" in told["waiting_for"]
+            assert scene.reason == "Applying"
+            events = [each["reason"] for each in scene.cluster.verbs.list(EVENTS, "e")]
+            assert events.count("RolloutBlocked") == 1
+
+            await scene.patch(OWN, {"spec": {"podAnnotations": None}})
+            await scene.promoted(2)
+
+    run(scenario(), steps=2_000_000)
