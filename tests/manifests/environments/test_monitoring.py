@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from fairlead.control.blocked import Blocked
 from fairlead.control.environment_metrics import EnvironmentMetrics, Standing
 from fairlead.control.part import Key
+from fairlead.decide.reason import Reason
 from fairlead.manifests.files import data_of, text_of
 from tests.manifests.environments.charts import NAME, NAMESPACE, container, render
 from tests.manifests.test_monitoring import FROM_THE_SCRAPE, alerts, base
@@ -27,7 +28,10 @@ MONITORED = {each: {"enabled": True} for each in ("podMonitor", "prometheusRule"
 def metrics() -> dict[str, set[str]]:
     """Labels by name of everything that is there after something of each kind has happened."""
     registry = CollectorRegistry()
-    made = EnvironmentMetrics(registry, lambda: 100.0, Blocked())
+    blocked = Blocked()
+    blocked.passed("environments", ENVIRONMENT, Reason.POD_STUCK)
+    registry.register(blocked)
+    made = EnvironmentMetrics(registry, lambda: 100.0, blocked)
     made.stands(ENVIRONMENT, Standing(needs_update=True, reason="Applying", stalled_since=1.0))
     made.of("materialize").ended(ENVIRONMENT, 1.0, failed=False, at=1.0)
     made.decided("materialize", "roll")
@@ -40,7 +44,7 @@ def metrics() -> dict[str, set[str]]:
 def test_query_names_metrics_of_the_operator_with_their_labels(query: str) -> None:
     known = metrics()
 
-    used = re.findall(r"\b((?:orchestratord|environmentd)_\w+|up)\b\{([^}]*)\}", QUERIES[query])
+    used = re.findall(r"\b((?:orchestratord|environmentd|fairlead)_\w+|up)\b\{([^}]*)\}", QUERIES[query])
 
     assert used
     for name, matchers in used:
