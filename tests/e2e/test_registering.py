@@ -86,7 +86,7 @@ async def test_a_conversion_that_another_tool_removed_is_repaired(site: Site, tm
         return bool((await definition(site))["spec"] == before["spec"])
 
     await site.until(is_repaired, following=[CUSTOM_RESOURCES])
-    assert stage.log.of("definition repaired")
+    await site.until(lambda: bool(stage.log.of("definition repaired")))  # said when the answer to the write has come
 
 
 @everywhere(controllers=False, on=("sim", "real"))
