@@ -10,16 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
+import msgspec
 from msgspec import Struct
 
-from fairlead.api.core import Pod
+from fairlead.api.core import PODS, Pod
 from fairlead.api.environments import Settings
 from fairlead.api.explain import Explain
 from fairlead.cli.reports import Heard
 from fairlead.cli.sightings import Sightings
 from fairlead.control.gather.environments import Stores, generation_of, key_of, snapshot
 from fairlead.control.part import Key
-from fairlead.decide.ask import Answer, Answers, Ask, Bad, Question, Read, ReadSecret
+from fairlead.decide.ask import Answer, Answers, Ask, Bad, Good, Question, Read, ReadSecret
 from fairlead.decide.decision import Decision
 from fairlead.decide.environments import decide
 from fairlead.decide.environments.explain import PART, explain
@@ -75,7 +76,7 @@ class EnvironmentLooks:
         """None when the environment went away while it was looked at."""
         gather = partial(_gathered, seen.stores, key, self._seen.of(key))
         try:
-            gathered, outcome = await settle(decide, gather, now, self._ask)
+            gathered, outcome = await settle(decide, gather, now, _from(seen.pods, self._ask))
         except _GoneError:
             return None
         if not isinstance(outcome, Decision):
@@ -102,6 +103,18 @@ def _looking(ask: Asker) -> Asker:
                 answer = Bad("not-sent")
             secrets[question] = clock.monotonic() + SECRET_SERVES, answer
         return answer
+
+    return look
+
+
+def _from(pods: Readable[Pod], ask: Asker) -> Asker:
+    """Answers what is asked of a pod from those that are seen: whoever may list them need not be allowed to get one."""
+
+    async def look(question: Question) -> Answer:
+        if not isinstance(question, Ask) or not isinstance(question.to, Read) or question.to.ref.resource != PODS:
+            return await ask(question)
+        found = pods.get(question.to.ref.namespace, question.to.ref.name)
+        return Bad("absent") if found is None else Good(msgspec.json.encode(found))
 
     return look
 

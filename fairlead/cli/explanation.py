@@ -5,13 +5,15 @@ A wait is told once. Commands stand on lines of their own, unfolded, so that the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 
 from fairlead.api.explain import Block, Explain, Lane
 from fairlead.cli.render import Line, item, lane_rows, legend, short, since, title
 
-COMMAND = "kubectl "
+COMMAND = re.compile(r"(?:^|(?<= ))(?:kubectl|fairlead) ")
+"""Where a command begins."""
 STYLES_OF_KINDS = dict.fromkeys(("blocked", "invalid", "failed"), "stuck")
 """By the kind of a wait; others look like waits."""
 MOST_RESTARTED = 5
@@ -81,12 +83,12 @@ def wait(block: Block, now: datetime, width: int, bullet: str) -> Iterator[Line]
 
 def _advised(advice: str, width: int, indent: str) -> Iterator[Line]:
     """A sentence, folded; a command, whole."""
-    sentence, at, rest = advice.partition(COMMAND)
-    if not at:
+    found = COMMAND.search(advice)
+    if found is None:
         yield from item(f"{indent}> ", advice, width)
         return
-    head = f"{indent}> "
+    head, sentence = f"{indent}> ", advice[: found.start()].strip()
     if sentence:
-        yield from item(head, sentence.strip(), width)
+        yield from item(head, sentence, width)
         head = f"{indent}    "
-    yield (head, ""), (f"{at}{rest}", "command")
+    yield (head, ""), (advice[found.start() :], "command")

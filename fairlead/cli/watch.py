@@ -122,10 +122,11 @@ def ending(seen: Sequence[Explain], wanted: Wanted) -> End | None:
     """Whether what is seen ends the watch, and how."""
     from fairlead.cli.choosing import is_blocked, is_complete
     from fairlead.cli.render import name_of
+    from fairlead.cli.severity import waits_of
 
     blocked = next((one for one in seen if is_blocked(one)), None)
     if wanted.exit_when_blocked and blocked is not None:
-        why = f": {blocked.blocked_by[0].text}" if blocked.blocked_by else ""
+        why = f": {waits_of(blocked)[0].text}" if blocked.blocked_by else ""
         return End(exits.BLOCKED, f"{name_of(blocked)} is {_word(blocked)}{why}")
     if all(map(is_complete, seen)) and not wanted.forever:
         return End(exits.OK)
@@ -136,7 +137,8 @@ def _word(one: Explain) -> str:
     """A phase in a sentence; a condition's word stays as the API has it."""
     from fairlead.cli.choosing import ENVIRONMENTS
 
-    return one.stands.phase if one.part == ENVIRONMENTS else one.stands.phase.lower()
+    phase = one.stands.phase
+    return phase if one.part == ENVIRONMENTS and phase != "Blocked" else phase.lower()
 
 
 async def _unknown(wanted: Wanted, seen: Sequence[Explain], cluster: Cluster) -> str:

@@ -95,6 +95,17 @@ def test_what_blocks_comes_with_what_helps_and_with_images_and_restarts() -> Non
     )
 
 
+def test_commands_of_our_own_stay_whole_too() -> None:
+    abort = "fairlead abort shop -n a-namespace-with-a-name-that-is-longer-than-most"
+    advice = ("correct the spec of fairlead's example", f"go back to generation 1: {abort}")
+    block = replace(a_block(), advice=advice)
+
+    text = explained(a_rollout(a_lane("b", "Blocked", 2, 3), blocks=(block,)), width=60)
+
+    assert "    > correct the spec of fairlead's example\n" in text
+    assert f"    > go back to generation 1:\n        {abort}\n" in text
+
+
 def test_a_wait_of_one_zone_alone_stands_below_it() -> None:
     own = replace(a_block(), reason="Paused", text="ingester-zone-b is paused")
     seen = a_rollout(a_lane("b", "Paused", 2, 3, waits=(own, a_block())), blocks=(a_block(),))

@@ -30,16 +30,21 @@ from fairlead.decide.environments.standing import (
     spec_trouble,
     standing_of,
 )
+from fairlead.decide.environments.stuck import advice_for, pod_at, told_of, trouble_at
 from fairlead.decide.environments.words import text_of
-from fairlead.decide.reason import Reason
+from fairlead.decide.pod_trouble import restarts_of
+from fairlead.decide.reason import Kind, Reason
 
 PART = "environments"
 NEW = "New"
 """The phase of an environment that has no condition yet."""
 CHANGED = "Changed"
 """The phase of one whose spec was changed since: its condition is about what was wanted before."""
+BLOCKED = "Blocked"
+"""The phase of a rollout that does not go on before somebody acts, where its condition says only that it goes on."""
 SERVING, RETIRING = "Serving", "Retiring"
 """Of the generation that serves, and of one that the next has taken over from."""
+FOR_A_POD = (Reason.PODS_NOT_READY, Reason.POD_STUCK)
 DATED = (Reason.GENERATION_REFUSED, Reason.UPGRADE_REFUSED, Reason.ROLLOUT_TIMED_OUT)
 """Waits that began when the condition's status last changed."""
 
@@ -50,31 +55,34 @@ def explain(seen: Snapshot, decision: Decision, now: datetime) -> Explain:
     stand = _standing(seen)
     condition = None if status is None else condition_of(status)
     is_done = stand is not None and stand.is_settled and not stand.is_promoting
-    blocks = (*_waits(seen, decision), *(_beside(aside, seen) for aside in decision.asides))
+    waits = _waits(seen, stand, decision, now)
+    blocks = (*waits, *(_beside(aside, seen) for aside in decision.asides))
+    phase = _phase(condition, stand, decision)
     document = Explain(
         part=PART,
         namespace=metadata.namespace,
         rollout=metadata.name,
         stands=Stands(
-            phase=_phase(condition, stand),
+            phase=phase,
             done=int(is_done),
             total=1,
             unit="generations",
-            lanes=() if stand is None else tuple(_lanes(stand, decision)),
+            lanes=() if stand is None else tuple(_lanes(stand, decision, phase, now)),
         ),
-        next=() if stand is None else tuple(_coming(stand, decision)),
+        next=() if stand is None or phase == BLOCKED else tuple(_coming(stand, decision)),
         blocked_by=blocks,
         again=decision.verdict.again,
     )
     return document if stand is None else _ended(document, stand)
 
 
-def _phase(condition: Condition | None, stand: Standing | None) -> str:
+def _phase(condition: Condition | None, stand: Standing | None, decision: Decision) -> str:
     if condition is None:
         return NEW
-    if stand is None or stand.is_promoting or stand.is_settled or stand.requested == stand.hash:
-        return condition.reason
-    return CHANGED
+    is_current = stand is None or stand.is_promoting or stand.is_settled or stand.requested == stand.hash
+    phase = condition.reason if is_current else CHANGED
+    is_held = isinstance(decision.verdict, Hold) and decision.verdict.reason.kind is Kind.BLOCKED
+    return BLOCKED if is_held and phase in (APPLYING, READY_TO_PROMOTE, PROMOTING) else phase
 
 
 def _standing(seen: Snapshot) -> Standing | None:
@@ -100,18 +108,19 @@ def _target(stand: Standing) -> End:
     return End(stand.target, stand.spec.environmentd_image_ref, stand.hash)
 
 
-def _lanes(stand: Standing, decision: Decision) -> Iterator[Lane]:
+def _lanes(stand: Standing, decision: Decision, phase: str, now: datetime) -> Iterator[Lane]:
     """The generations that exist or are on their way, the serving one first."""
     if stand.active > 0:
         yield _lane(stand, stand.active, RETIRING if stand.serves(stand.target) else SERVING, ())
     if not stand.is_settled or stand.is_promoting or stand.left_of(stand.target):
-        waits = tuple(_pod_waits(stand, decision))
-        yield _lane(stand, stand.target, _phase(stand.condition, stand), waits)
+        waits = tuple(_pod_waits(stand, decision, now))
+        yield _lane(stand, stand.target, phase, waits)
 
 
 def _lane(stand: Standing, generation: int, phase: str, waits: tuple[Block, ...]) -> Lane:
     statefulset = stand.statefulset(generation)
-    cell = _cell(stand, generation, statefulset)
+    is_stuck = any(wait.reason == Reason.POD_STUCK.word for wait in waits)
+    cell = _cell(stand, generation, statefulset, is_stuck=is_stuck)
     is_next = generation != stand.active
     before = _named(stand.environment.running_image, stand.completed)
     after = _named(stand.spec.environmentd_image_ref, stand.requested if stand.is_promoting else stand.hash)
@@ -131,10 +140,12 @@ def _named(image: str, hashed: str | None) -> str:
     return f"{tag_of(image) or image} {(hashed or '')[:12]}".strip()
 
 
-def _cell(stand: Standing, generation: int, statefulset: StatefulSet | None) -> Cell:
+def _cell(stand: Standing, generation: int, statefulset: StatefulSet | None, *, is_stuck: bool) -> Cell:
     name = f"{environmentd_name(stand.environment.resource_id, generation)}-0"
     wanted = stand.active if stand.is_settled and not stand.is_promoting else stand.target
-    return Cell(name, 0, _state(statefulset), "new" if generation == wanted else "old")
+    pod = pod_at(stand, f"pod/{name}")
+    state = "stuck" if is_stuck else _state(statefulset)
+    return Cell(name, 0, state, "new" if generation == wanted else "old", 0 if pod is None else restarts_of(pod))
 
 
 def _state(statefulset: StatefulSet | None) -> str:
@@ -145,19 +156,33 @@ def _state(statefulset: StatefulSet | None) -> str:
     return "ready" if statefulset.status.ready_replicas else "notReady"
 
 
-def _pod_waits(stand: Standing, decision: Decision) -> Iterator[Block]:
+def _pod_waits(stand: Standing, decision: Decision, now: datetime) -> Iterator[Block]:
     """What the pod of N waits for, also where the decision was made by something else."""
     statefulset = stand.statefulset(stand.target)
     pending = None if statefulset is None else pod_wait(statefulset)
-    if isinstance(pending, NotReady):
-        yield _block(decision.rule, pending.reason, pending.about, pending.detail, stand.seen)
+    told = None if pending is None else told_of(stand, pending, now)
+    wait = told if isinstance(told, NotReady) else pending
+    if wait is not None:
+        yield _precise(_block(decision.rule, wait.reason, wait.about, wait.detail, stand.seen), wait.reason, stand, now)
 
 
-def _waits(seen: Snapshot, decision: Decision) -> Iterator[Block]:
+def _waits(seen: Snapshot, stand: Standing | None, decision: Decision, now: datetime) -> Iterator[Block]:
     verdict = decision.verdict
     if isinstance(verdict, Hold):
         for about, detail in verdict.details:
-            yield _block(decision.rule, verdict.reason, about, detail, seen)
+            block = _block(decision.rule, verdict.reason, about, detail, seen)
+            yield block if stand is None else _precise(block, verdict.reason, stand, now)
+
+
+def _precise(block: Block, reason: Reason, stand: Standing, now: datetime) -> Block:
+    """A wait for a pod with what differs from look to look, since when it is so, and what helps."""
+    trouble = trouble_at(stand, block.object, now) if reason in FOR_A_POD else None
+    if trouble is None:
+        return block
+    block = structs.replace(block, text=text_of(reason, block.object.partition("/")[2], trouble.text))
+    if trouble.since is not None:
+        block = structs.replace(block, since=trouble.since, since_exact=True)
+    return structs.replace(block, advice=advice_for(stand, trouble)) if trouble.is_past else block
 
 
 def _block(rule: str, reason: Reason, about: str, detail: str, seen: Snapshot) -> Block:
@@ -206,5 +231,5 @@ def _coming(stand: Standing, decision: Decision) -> Iterator[str]:
         waits = stand.spec.rollout_strategy == MANUALLY and not stand.is_forced
         name = stand.environment.name
         yield f"promote generation {stand.target} when it is ready" + (
-            f", after `fairlead promote {name}`" if waits else ""
+            f", after `fairlead promote {name} -n {stand.environment.namespace}`" if waits else ""
         )

@@ -233,8 +233,8 @@ def parked(stand: Standing, now: datetime) -> Verdict | None:
     again = first(later(stand.uid, now), stand.expires)
     if write is not None:
         return Move(Reason.AWAITING_PROMOTION, (write,), again)
-    name = stand.environment.name
-    approve = f"approve it with `fairlead promote {name}`, which sets spec.forcePromote to {stand.hash}"
+    command = f"fairlead promote {stand.environment.name} -n {stand.environment.namespace}"
+    approve = f"approve it with `{command}`, which sets spec.forcePromote to {stand.hash}"
     return Hold(Reason.AWAITING_PROMOTION, again, ((str(stand.ref), approve),))
 
 

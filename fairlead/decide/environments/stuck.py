@@ -13,41 +13,61 @@ from msgspec import structs
 
 from fairlead.api.core import PODS, Pod
 from fairlead.api.meta import Ref
-from fairlead.decide.ask import Ask, Bad, Need, Read
+from fairlead.api.unreadable import UNREADABLE
+from fairlead.decide.ask import Ask, Bad, Good, Need, Read
 from fairlead.decide.environments.readiness import NotReady
 from fairlead.decide.environments.standing import Standing
-from fairlead.decide.pod_trouble import PodTrouble, trouble_of
+from fairlead.decide.pod_trouble import TERMINATING, PodTrouble, trouble_of
 from fairlead.decide.progress_deadline import deadline_of
 from fairlead.decide.reason import Reason
 
 
-def pod_question(stand: Standing, wait: NotReady) -> Ask:
-    return Ask(Read(Ref(PODS, stand.environment.namespace, wait.about.partition("/")[2])), is_expected_to_fail=True)
+def pod_question(stand: Standing, about: str) -> Ask:
+    return Ask(Read(Ref(PODS, stand.environment.namespace, about.partition("/")[2])), is_expected_to_fail=True)
 
 
 def told_of(stand: Standing, wait: NotReady, now: datetime) -> NotReady | Need:
-    """The same wait, with what the pod itself tells: Reason.POD_STUCK where it does not become ready by waiting."""
+    """The same wait, with what the pod itself tells: Reason.POD_STUCK where it does not become ready by waiting.
+
+    In words that stay the same from restart to restart, so that the same trouble is told once.
+    """
     if wait.reason is not Reason.PODS_NOT_READY:
         return wait
-    question = pod_question(stand, wait)
+    question = pod_question(stand, wait.about)
     if todo := stand.seen.answers.lacking((question,)):
         return Need(todo)
     answer = stand.seen.answers[question]
-    if isinstance(answer, Bad):
-        told = "it is not ready; grant the operator to get pods, and it says why" if answer.kind == "refused" else ""
-        return structs.replace(wait, detail=told or wait.detail)
-    deadline, _ = deadline_of(stand.seen.environment.metadata.annotations)
-    try:
-        trouble = trouble_of(msgspec.json.decode(answer.value, type=Pod), now, deadline)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return wait
+    if isinstance(answer, Bad) and answer.kind == "refused":
+        return structs.replace(wait, detail="it is not ready; grant the operator to get pods, and it says why")
+    trouble = trouble_at(stand, wait.about, now)
     if trouble is None:
         return wait
-    if not trouble.is_past:
-        return structs.replace(wait, detail=_brief(trouble))
-    return NotReady(Reason.POD_STUCK, wait.about, f"{_brief(trouble)}; see `{trouble.advice[0]}`")
+    return NotReady(Reason.POD_STUCK if trouble.is_past else wait.reason, wait.about, trouble.cause)
 
 
-def _brief(trouble: PodTrouble) -> str:
-    """Without the count of restarts, so that the same trouble is told once and not with every restart."""
-    return f"{trouble.cause} ({trouble.detail})" if trouble.detail else trouble.cause
+def trouble_at(stand: Standing, about: str, now: datetime) -> PodTrouble | None:
+    """Why the pod is not ready, as far as it was read."""
+    pod = pod_at(stand, about)
+    deadline, _ = deadline_of(stand.seen.environment.metadata.annotations)
+    return None if pod is None else trouble_of(pod, now, deadline)
+
+
+def pod_at(stand: Standing, about: str) -> Pod | None:
+    """The pod, if it was read."""
+    answer = stand.seen.answers.known.get(pod_question(stand, about))
+    if not isinstance(answer, Good):
+        return None
+    try:
+        return msgspec.json.decode(answer.value, type=Pod)
+    except UNREADABLE:
+        return None
+
+
+def advice_for(stand: Standing, trouble: PodTrouble) -> tuple[str, ...]:
+    """What shows more of a stuck pod, then what helps against it."""
+    if trouble.reason == TERMINATING:
+        return trouble.advice
+    name, namespace = stand.environment.name, stand.environment.namespace
+    if stand.active < 1 or stand.completed is None:
+        return (*trouble.advice, f"correct the spec: kubectl -n {namespace} edit materialize {name}")
+    return (*trouble.advice, f"go back to generation {stand.active}: fairlead abort {name} -n {namespace}")
