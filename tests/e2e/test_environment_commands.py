@@ -25,6 +25,7 @@ from fairlead.cli.watch import End, Wanted, follow, within
 from fairlead.kube import clock
 from fairlead.kube.client import Client
 from fairlead.kube.errors import Forbidden
+from fairlead.sim.pods.behaviour import IMAGE_PULL
 from fairlead.sim.standins.environmentd import SKIP
 from tests.cli.notes import Notes
 from tests.e2e.environments import NEWER, Scene, V, W, manifest, on_clusters
@@ -262,6 +263,20 @@ async def test_who_may_not_read_secrets_sees_the_rest(scene: Scene) -> None:
     assert refused
     others = [each for each in refused if not ("secrets" in each or "balancers" in each or "consoles" in each)]
     assert others == ["list pods"], "operators are looked for in all namespaces"
+
+
+@on_clusters()
+async def test_who_may_list_pods_and_not_get_one_sees_which_is_stuck(scene: Scene) -> None:
+    await first_generation(scene)
+    await scene.apply(manifest({**W, "podAnnotations": {IMAGE_PULL: "fail"}}))
+    rights: Rights = {**LOOKING, ("", "pods"): ("list", "watch")}
+
+    async with user_with(scene, rights, "lister") as (cluster, refused):
+        end = await within(60, cluster, Wanted("m", exit_when_blocked=True), Notes())
+
+    assert end.code == exits.BLOCKED
+    assert "container environmentd is in ImagePullBackOff" in end.text
+    assert "get pods" not in refused
 
 
 @on_clusters()

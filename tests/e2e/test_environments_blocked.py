@@ -1,0 +1,129 @@
+"""Environments whose rollout cannot go on, on clusters whose own controllers act: they say so, once, and what helps."""
+
+from __future__ import annotations
+
+from fairlead.api.core import EVENTS, PODS
+from fairlead.api.explain import Explain
+from fairlead.cli import exits
+from fairlead.cli.abort import aborted
+from fairlead.cli.acting import act
+from fairlead.cli.connect import Cluster
+from fairlead.cli.gathering import explain_all
+from fairlead.cli.watch import Wanted, within
+from fairlead.sim.pods.behaviour import CRASH_AFTER, IMAGE_PULL, READY_AFTER
+from tests.cli.notes import Notes
+from tests.e2e.environments import NEWER, Scene, V, W, manifest, on_clusters
+from tests.e2e.history import Tree
+from tests.e2e.programs import finished
+from tests.e2e.zones import told
+
+UNPULLABLE = {**W, "podAnnotations": {IMAGE_PULL: "fail"}}
+CRASHING = {CRASH_AFTER: "200ms", READY_AFTER: "1m"}
+"""Pods that crash before they are ready."""
+
+
+async def look(scene: Scene) -> Explain:
+    """By a command that finds no operator to ask."""
+    (shown,) = await explain_all(scene.site.client, [scene.site.namespace])
+    return shown
+
+
+async def blocked(scene: Scene) -> Explain:
+    """The document, once a look shows that the rollout is blocked."""
+
+    async def is_blocked() -> Explain | None:
+        shown = await look(scene)
+        return shown if shown.stands.phase == "Blocked" else None
+
+    found: Explain = await scene.until(is_blocked)
+    return found
+
+
+def warned(scene: Scene) -> list[Tree]:
+    events = scene.site.history.objects(EVENTS).values()
+    return [event for event in events if event["reason"] == "RolloutBlocked"]
+
+
+async def pod_of(scene: Scene, generation: int) -> str:
+    return f"{(await scene.statefulset(generation))['metadata']['name']}-0"
+
+
+@on_clusters()
+async def test_an_image_that_cannot_be_pulled_blocks_and_the_advice_ends_it(scene: Scene) -> None:
+    await scene.apply(manifest(V))
+    await scene.promoted(1)
+    await scene.apply(manifest(UNPULLABLE))
+
+    shown = await blocked(scene)
+    (event,) = await told(scene.site, "RolloutBlocked")
+
+    pod, namespace = await pod_of(scene, 2), scene.site.namespace
+    cause = f"{pod} does not become ready: container environmentd is in ImagePullBackOff"
+    assert event["regarding"]["name"] == "m"
+    assert event["note"] == f"pod/{cause}"
+    first = shown.blocked_by[0]
+    assert (first.text, first.kind, first.since_exact) == (f"{cause} (image {NEWER})", "blocked", True)
+    assert (shown.next, shown.stands.lanes[1].cells[0].state) == ((), "stuck")
+    assert first.advice == (
+        f"kubectl -n {namespace} describe pod {pod}",
+        f"go back to generation 1: fairlead abort m -n {namespace}",
+    )
+    assert (await scene.condition())["reason"] == "Applying"
+
+    end = await within(60, Cluster(scene.site.client, (namespace,)), Wanted("m", exit_when_blocked=True), Notes())
+    assert (end.code, end.text) == (exits.BLOCKED, f"m is blocked: {first.text}")
+
+    await act(scene.site.client, namespace, "m", aborted)
+    await scene.promoted(1)
+    assert (await look(scene)).stands.phase == "Applied"
+    assert len(warned(scene)) == 1
+
+
+@on_clusters()
+async def test_a_crash_loop_of_the_first_generation_is_told_once_and_ends_with_another_spec(scene: Scene) -> None:
+    await scene.site.history.follow(PODS)
+    await scene.apply(manifest({**V, "podAnnotations": CRASHING}))
+
+    shown = await blocked(scene)
+    await told(scene.site, "RolloutBlocked")
+
+    pod, namespace = await pod_of(scene, 1), scene.site.namespace
+    first = shown.blocked_by[0]
+    assert "container environmentd is in CrashLoopBackOff (" in first.text
+    assert first.advice[0] == f"kubectl -n {namespace} logs {pod} -c environmentd --previous"
+    assert first.advice[-1] == f"correct the spec: kubectl -n {namespace} edit materialize m"
+    before = restarts(scene, pod)
+    await scene.site.until(lambda: restarts(scene, pod) >= before + 3)
+    assert len(warned(scene)) == 1
+
+    await scene.apply(manifest(V))
+    await scene.promoted(1)
+    assert (await look(scene)).blocked_by == ()
+
+
+def restarts(scene: Scene, pod: str) -> int:
+    statuses = scene.site.history.objects(PODS)[pod]["status"].get("containerStatuses", ())
+    return max((each["restartCount"] for each in statuses), default=0)
+
+
+@on_clusters(on=("served", "real"))
+async def test_commands_show_what_blocks_and_the_watch_leaves_with_4(scene: Scene) -> None:
+    await scene.apply(manifest(V))
+    await scene.promoted(1)
+    await scene.apply(manifest(UNPULLABLE))
+    await blocked(scene)
+    kubeconfig, place = scene.site.server.kubeconfig, ("-n", scene.site.namespace)
+
+    got = await finished("fairlead", "get", *place, kubeconfig=kubeconfig)
+    explained = await finished("fairlead", "explain", "m", *place, kubeconfig=kubeconfig)
+    watched = await finished(
+        *("fairlead", "watch", "m", *place, "--exit-when-blocked", "--timeout", "60s"), kubeconfig=kubeconfig
+    )
+
+    (row,) = [line for line in got.out.splitlines() if line.startswith("environments")]
+    assert row.split()[2] == "Blocked"
+    assert explained.out.splitlines()[0].endswith("Blocked")
+    assert f"        fairlead abort m {' '.join(place)}\n" in explained.out
+    assert watched.code == exits.BLOCKED
+    assert "m is blocked: " in watched.err
+    assert "container environmentd is in ImagePullBackOff" in watched.err
