@@ -20,7 +20,7 @@ from fairlead.cli.reports import Heard
 from fairlead.cli.sightings import Sightings
 from fairlead.control.gather.environments import Stores, generation_of, key_of, snapshot
 from fairlead.control.part import Key
-from fairlead.decide.ask import Answer, Answers, Ask, Bad, Good, Question, Read, ReadSecret
+from fairlead.decide.ask import Answer, Answers, Ask, Bad, Good, Listing, Question, Read, ReadSecret
 from fairlead.decide.decision import Decision
 from fairlead.decide.environments import decide
 from fairlead.decide.environments.explain import PART, explain
@@ -92,7 +92,7 @@ def _looking(ask: Asker) -> Asker:
     secrets: dict[Question, tuple[float, Answer]] = {}
 
     async def look(question: Question) -> Answer:
-        if isinstance(question, Ask) and isinstance(question.to, Read):
+        if isinstance(question, Ask) and isinstance(question.to, Read | Listing):
             return await ask(question)
         if not isinstance(question, Ask) or not isinstance(question.to, ReadSecret):
             return Bad("not-sent")

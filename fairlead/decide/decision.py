@@ -48,6 +48,8 @@ class Aside(Struct, frozen=True):
     text: str
     until: datetime | None = None
     """When it is over by itself, where that is known."""
+    advice: tuple[str, ...] = ()
+    """What a person can do now, the first first."""
 
 
 class Decision(Struct, frozen=True):

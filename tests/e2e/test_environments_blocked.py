@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from fairlead.api.core import EVENTS, PODS
-from fairlead.api.explain import Explain
+from fairlead.api.environments import BALANCERS, CONSOLES
+from fairlead.api.explain import Block, Explain
+from fairlead.api.meta import Ref
 from fairlead.cli import exits
 from fairlead.cli.abort import aborted
 from fairlead.cli.acting import act
 from fairlead.cli.connect import Cluster
 from fairlead.cli.gathering import explain_all
 from fairlead.cli.watch import Wanted, within
+from fairlead.kube.request import delete
 from fairlead.sim.pods.behaviour import CRASH_AFTER, IMAGE_PULL, READY_AFTER
 from tests.cli.notes import Notes
 from tests.e2e.environments import NEWER, Scene, V, W, manifest, on_clusters
 from tests.e2e.history import Tree
 from tests.e2e.programs import finished
-from tests.e2e.zones import told
+from tests.e2e.zones import change, told
 
 UNPULLABLE = {**W, "podAnnotations": {IMAGE_PULL: "fail"}}
 CRASHING = {CRASH_AFTER: "200ms", READY_AFTER: "1m"}
@@ -99,6 +102,45 @@ async def test_a_crash_loop_of_the_first_generation_is_told_once_and_ends_with_a
     await scene.apply(manifest(V))
     await scene.promoted(1)
     assert (await look(scene)).blocked_by == ()
+
+
+@on_clusters()
+async def test_balancers_in_a_crash_loop_are_told_of_beside_the_environment(scene: Scene) -> None:
+    await scene.site.history.follow(PODS)
+    await scene.apply(manifest(V))
+    await scene.promoted(1)
+    await scene.until(lambda: companions_are_ready(scene))
+    pods = sorted(name for name in scene.site.history.objects(PODS) if "-balancerd-" in name)
+    for pod in pods:
+        await change(scene.site, PODS, pod, {"metadata": {"annotations": CRASHING}})
+
+    (event,) = await told(scene.site, "RolloutBlocked")
+
+    assert (event["regarding"]["kind"], event["regarding"]["name"]) == ("Balancer", "m")
+    cause = "container balancerd is in CrashLoopBackOff"
+    assert event["note"] in [f"pod/{pod} does not become ready: {cause}" for pod in pods]
+    shown = await scene.until(lambda: waiting_for(scene, "balancer/m"))
+    assert shown.text in [f"Balancer m is not available: pod {pod}: {cause}" for pod in pods]
+    assert shown.advice[0].startswith(f"kubectl -n {scene.site.namespace} logs ")
+
+    for pod in pods:
+        await scene.site.client.call(delete(Ref(PODS, scene.site.namespace, pod)))
+    await scene.until(lambda: companions_are_ready(scene))
+    assert (await look(scene)).blocked_by == ()
+
+
+async def companions_are_ready(scene: Scene) -> bool:
+    found = [await scene.site.get(resource, "m") for resource in (BALANCERS, CONSOLES)]
+    return all(
+        each is not None and [one["status"] for one in (each.get("status") or {}).get("conditions", ())] == ["True"]
+        for each in found
+    )
+
+
+async def waiting_for(scene: Scene, about: str) -> Block | None:
+    """The wait because of a stuck pod of this companion."""
+    blocks = (await look(scene)).blocked_by
+    return next((each for each in blocks if each.object == about and each.reason == "DeploymentNotReady"), None)
 
 
 def restarts(scene: Scene, pod: str) -> int:

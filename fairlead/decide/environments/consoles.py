@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from fairlead.api.environments import CONSOLES, Console
+from fairlead.decide.ask import Need
 from fairlead.decide.decision import Decision
 from fairlead.decide.environments.deployments import Companion, decide_companion
 from fairlead.decide.environments.objects.console import console_objects, console_trouble
@@ -12,7 +13,7 @@ from fairlead.decide.environments.objects.owner import CONSOLE
 from fairlead.decide.environments.seen import CompanionSnapshot
 
 
-def decide_console(seen: CompanionSnapshot[Console], now: datetime) -> Decision:
+def decide_console(seen: CompanionSnapshot[Console], now: datetime) -> Decision | Need:
     """What is to be done now for the Console that is seen."""
     trouble = console_trouble(seen.own, seen.settings)
     can_be_built = seen.own.status is not None and not trouble

@@ -17,12 +17,15 @@ from fairlead.api.apps import DEPLOYMENTS, Deployment
 from fairlead.api.environments import CERTIFICATES, Balancer, CompanionStatus, Condition, Console
 from fairlead.api.meta import LabelSelector, Meta, Ref, Resource
 from fairlead.decide.act import Delete, Does, Replace, Tell
+from fairlead.decide.ask import Need
 from fairlead.decide.decision import Decision, Hold, Move, Rule, Verdict
 from fairlead.decide.environments.applying import Facts, lacking, sorted_out
 from fairlead.decide.environments.applying import applied as apply
+from fairlead.decide.environments.companion_pods import stuck_pod
 from fairlead.decide.environments.identity import resource_id_of
 from fairlead.decide.environments.live import is_owned
 from fairlead.decide.environments.moments import later, soon
+from fairlead.decide.environments.objects.owner import Owner, owner_of_balancer, owner_of_console
 from fairlead.decide.environments.objects.wanted import Wanted, encoded
 from fairlead.decide.environments.reconcile import failures_of, first_answer, kind_missing
 from fairlead.decide.environments.refusals import refusal_of, undone
@@ -45,6 +48,10 @@ class Companion(Struct, frozen=True, kw_only=True):
     """Why its objects cannot be built, in a sentence."""
     objects: tuple[Wanted, ...] = ()
     """The Deployment is the last."""
+
+    @property
+    def owner(self) -> Owner:
+        return owner_of_balancer(self.own) if isinstance(self.own, Balancer) else owner_of_console(self.own)
 
     @property
     def own(self) -> Balancer | Console:
@@ -158,7 +165,7 @@ def applied(seen: Companion, now: datetime) -> Verdict | None:
     return undone(outdated, now)
 
 
-def reported(seen: Companion, now: datetime) -> Verdict:
+def reported(seen: Companion, now: datetime) -> Verdict | Need:
     """Whether the Deployment is available, written when that changes and not before the Deployment says it."""
     found, status = seen.seen.deployment, seen.own.status
     if status is None:
@@ -179,11 +186,26 @@ def reported(seen: Companion, now: datetime) -> Verdict:
         )
         written = _status_write(seen, structs.replace(status, conditions=(condition,)), condition)
         return Move(Reason.SETTLING, (written,))
-    if available:
+    if available and has_rolled_out(found):
         return Hold(Reason.COMPLETE, later(seen.uid, now))
+    return unfinished(seen, found, now, available=available)
+
+
+def unfinished(seen: Companion, found: Deployment, now: datetime, *, available: bool) -> Hold | Need:
+    """What its pods wait for; looked at again soon, since a pod that gets stuck changes nothing of its Deployment.
+
+    Pods of an earlier template keep it available while those of the newest do not become ready.
+    """
+    again = soon(seen.uid, now)
+    stuck = stuck_pod(seen.owner, seen.own, seen.seen.answers, now)
+    if isinstance(stuck, Need):
+        return stuck
+    if stuck is not None:
+        return Hold(Reason.POD_STUCK, again, ((f"pod/{stuck.pod}", stuck.cause),))
+    if available:
+        return Hold(Reason.COMPLETE, again)
     detail = f"{found.status.available_replicas} of {found.spec.replicas} pods are available"
-    about = f"deployment/{found.metadata.name}"
-    return Hold(Reason.DEPLOYMENT_NOT_READY, later(seen.uid, now), ((about, detail),))
+    return Hold(Reason.DEPLOYMENT_NOT_READY, again, ((f"deployment/{found.metadata.name}", detail),))
 
 
 RULES: tuple[Rule[Companion], ...] = (
@@ -197,10 +219,12 @@ RULES: tuple[Rule[Companion], ...] = (
 )
 
 
-def decide_companion(seen: Companion, now: datetime) -> Decision:
+def decide_companion(seen: Companion, now: datetime) -> Decision | Need:
     answer = first_answer(RULES, seen, now)
+    if isinstance(answer, Need):
+        return answer
     if not isinstance(answer, tuple):
-        raise TypeError("companions are decided about without asking")
+        raise TypeError("no rule answered, although the last one always does")
     rule, verdict = answer
     return Decision(rule, verdict, failures_of(seen.ref, verdict))
 

@@ -203,7 +203,8 @@ def _block(rule: str, reason: Reason, about: str, detail: str, seen: Snapshot) -
 def _beside(aside: Aside, seen: Snapshot) -> Block:
     reason, about = aside.reason, str(aside.about)
     since = _first_seen(reason, about, seen)
-    return Block("companions", reason.word, about, aside.text, reason.clears, since, kind=reason.kind.value)
+    kind, advice = reason.kind.value, aside.advice
+    return Block("companions", reason.word, about, aside.text, reason.clears, since, kind=kind, advice=advice)
 
 
 def _first_seen(reason: Reason, about: str, seen: Snapshot) -> datetime | None:

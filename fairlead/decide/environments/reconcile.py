@@ -19,6 +19,7 @@ from fairlead.decide.ask import REFUSAL_HOLDS, Anew, Need
 from fairlead.decide.decision import Aside, Decision, Hold, Move, Rule, Verdict
 from fairlead.decide.environments import identity, rollout
 from fairlead.decide.environments.applying import Lacking, lacking
+from fairlead.decide.environments.companion_pods import told_of_companions
 from fairlead.decide.environments.companions import Beside, companions
 from fairlead.decide.environments.objects.environment import environment_objects, environment_trouble
 from fairlead.decide.environments.promotion import promote
@@ -62,6 +63,12 @@ def decide(seen: Snapshot, now: datetime) -> Decision | Need | Anew:
         raise RuntimeError("no rule answered, although the last one always does")
     rule, verdict = step
     beside = companions(stand, now)
+    if isinstance(verdict, Hold):
+        # What is to be done does not wait for a list that only words depend on.
+        unready = told_of_companions(stand, now)
+        if isinstance(unready, Need):
+            return unready
+        beside = structs.replace(beside, asides=(*unready, *beside.asides))
     if isinstance(shared, Lacking):
         verdict, beside = together(shared, verdict, beside, now)
     else:

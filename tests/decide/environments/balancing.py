@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
+from typing import TypeVar
+
 import msgspec
 from msgspec import structs
 
@@ -14,11 +18,13 @@ from fairlead.api.apps import (
     Template,
     TemplateMeta,
 )
+from fairlead.api.core import PODS
 from fairlead.api.environments import (
     Balancer,
     BalancerSpec,
     CertificateSpec,
     CompanionStatus,
+    Console,
     EnvironmentMeta,
     IssuerRef,
     Settings,
@@ -26,12 +32,16 @@ from fairlead.api.environments import (
 )
 from fairlead.api.meta import LabelSelector
 from fairlead.decide.act import Replace
+from fairlead.decide.ask import Answer, Answers, Ask, Good, Listing, Need
 from fairlead.decide.decision import Decision, Move
 from fairlead.decide.environments import decide_balancer
 from fairlead.decide.environments.objects.balancer import balancer_objects
 from fairlead.decide.environments.seen import CompanionSnapshot
 from tests.builders import NOW
 
+C = TypeVar("C", Balancer, Console)
+
+NO_PODS = Good(b'{"items": []}')
 SPEC = BalancerSpec(
     balancerd_image_ref="materialize/balancerd:v26.0.0", static_routing=StaticRouting("e", "mzid-environmentd")
 )
@@ -59,11 +69,29 @@ def a_deployment(**fields: object) -> Deployment:
     return Deployment(meta, wish, structs.replace(status, **fields))
 
 
-def of(balancer: Balancer, **fields: object) -> Decision:
+def of(balancer: Balancer, pods: Answer = NO_PODS, **fields: object) -> Decision:
     """All objects are as they are wanted, unless said otherwise."""
     objects = balancer_objects(balancer, Settings()) if balancer.status and balancer.spec.static_routing else ()
     applied = {each.ref: each.digest for each in objects}
-    return decide_balancer(CompanionSnapshot(own=balancer, **({"applied": applied} | fields)), NOW)  # type: ignore[arg-type]
+    seen = CompanionSnapshot(own=balancer, **({"applied": applied} | fields))  # type: ignore[arg-type]
+    return answered(decide_balancer, seen, pods)
+
+
+def answered(
+    decide: Callable[[CompanionSnapshot[C], datetime], Decision | Need],
+    seen: CompanionSnapshot[C],
+    pods: Answer = NO_PODS,
+) -> Decision:
+    """What is decided when whoever lists pods gets these."""
+    outcome = decide(seen, NOW)
+    if isinstance(outcome, Need):
+        ((question,),) = outcome.stages
+        assert isinstance(question, Ask)
+        assert isinstance(question.to, Listing)
+        assert question.to.resource == PODS
+        outcome = decide(structs.replace(seen, answers=Answers({question: pods})), NOW)
+    assert isinstance(outcome, Decision)
+    return outcome
 
 
 def status_in(decision: Decision) -> CompanionStatus:

@@ -31,7 +31,7 @@ from fairlead.decide.environments import decide_console
 from fairlead.decide.environments.seen import CompanionSnapshot
 from fairlead.decide.reason import Reason
 from tests.builders import EARLIER, NOW
-from tests.decide.environments.balancing import CERTIFIED, IDENTIFIED, META, SPEC, a_deployment, of, status_in
+from tests.decide.environments.balancing import CERTIFIED, IDENTIFIED, META, SPEC, a_deployment, answered, of, status_in
 from tests.decide.environments.world import NAME_OF_IT, NAMESPACE, NEXT, World, a_ready_condition, promoted
 
 BOTH = Settings(create_balancers=True, create_console=True)
@@ -296,8 +296,8 @@ def test_a_console_is_told_of_in_its_own_words() -> None:
     )
     console = Console(META, spec, CompanionStatus(resource_id="abc"))
 
-    first = decide_console(CompanionSnapshot(own=console), NOW)
-    ready = decide_console(CompanionSnapshot(own=console, applied=None, deployment=None), NOW)
+    first = answered(decide_console, CompanionSnapshot(own=console))
+    ready = answered(decide_console, CompanionSnapshot(own=console, applied=None, deployment=None))
 
     assert isinstance(first.verdict, Move)
     names = [str(write.ref) for write in first.verdict.writes if isinstance(write, Apply)]

@@ -24,7 +24,7 @@ from fairlead.decide.environments import decide_console
 from fairlead.decide.environments.seen import CompanionSnapshot
 from fairlead.decide.reason import Reason
 from tests.builders import EARLIER, NOW
-from tests.decide.environments.balancing import META, SPEC, a_deployment, of, status_in
+from tests.decide.environments.balancing import META, SPEC, a_deployment, answered, of, status_in
 
 READY = Condition(type="Ready", status="True", reason="x", message="x", last_transition_time=EARLIER)
 HAS_OLD = CompanionStatus(resource_id="abc", conditions=(READY,))
@@ -91,8 +91,8 @@ def test_a_console_does_the_same() -> None:
     )
     children = dict((a_child(CONFIGMAPS, "mzabc-console", OWN),))
 
-    first = decide_console(CompanionSnapshot(own=Console(META, spec, HAS_OLD), children=children), NOW)
-    then = decide_console(CompanionSnapshot(own=Console(META, spec, HAS_OLD)), NOW)
+    first = answered(decide_console, CompanionSnapshot(own=Console(META, spec, HAS_OLD), children=children))
+    then = answered(decide_console, CompanionSnapshot(own=Console(META, spec, HAS_OLD)))
 
     assert [ref.name for ref in deletions(first)] == ["mzabc-console"]
     assert isinstance(then.verdict, Move)

@@ -19,10 +19,8 @@ from fairlead.decide.environments.stuck import pod_question
 from fairlead.decide.progress_deadline import PROGRESS_DEADLINE
 from fairlead.decide.reason import Reason
 from tests.builders import NOW
+from tests.decide.environments.pods import CREATING, IMAGE_BACK_OFF, a_loop, a_tree
 from tests.decide.environments.world import NEXT, World, promoted
-
-IMAGE_BACK_OFF: dict[str, Any] = {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off 5m0s pulling"}}
-CREATING: dict[str, Any] = {"waiting": {"reason": "ContainerCreating"}}
 
 
 def rolling(pod: Answer | None, world: World | None = None) -> World:
@@ -43,20 +41,11 @@ def is_of_pod(question: Ask) -> bool:
 
 
 def a_pod(state: dict[str, Any], generation: int = 2, **status: Any) -> Good:
-    name = f"mzx-environmentd-{generation}-0"
-    container = {"name": "environmentd", "image": NEXT, "ready": False, "restartCount": 0, "state": state, **status}
-    metadata = {"name": name, "namespace": "e", "uid": "u", "resourceVersion": "1"}
-    metadata["creationTimestamp"] = NOW.isoformat()
-    spec = {"containers": [{"name": "environmentd", "image": NEXT}]}
-    tree = {"metadata": metadata, "spec": spec, "status": {"phase": "Pending", "containerStatuses": [container]}}
-    return Good(msgspec.json.encode(tree))
+    return Good(msgspec.json.encode(a_tree(f"mzx-environmentd-{generation}-0", "environmentd", NEXT, state, **status)))
 
 
-def crashing(restarts: int, **others: Any) -> Good:
-    """In a crash loop, between two runs."""
-    ended = {"exitCode": 3, "reason": "Error", "startedAt": NOW.isoformat(), "finishedAt": NOW.isoformat()}
-    waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
-    return a_pod(waiting, restartCount=restarts, lastState={"terminated": ended}, **others)
+def crashing(restarts: int, generation: int = 2) -> Good:
+    return a_pod(generation=generation, **a_loop(restarts))
 
 
 def waits(decision: Decision) -> tuple[Reason, str]:

@@ -33,7 +33,20 @@ from fairlead.api.environments import (
 from fairlead.api.meta import Ref
 from fairlead.api.uuids import parse
 from fairlead.decide.act import AnyWrite, Apply, Create, Delete, Patch, Replace, Tell
-from fairlead.decide.ask import REFUSAL_HOLDS, Answer, Answers, Ask, Bad, Good, Http, Need, Question, Read, ReadSecret
+from fairlead.decide.ask import (
+    REFUSAL_HOLDS,
+    Answer,
+    Answers,
+    Ask,
+    Bad,
+    Good,
+    Http,
+    Listing,
+    Need,
+    Question,
+    Read,
+    ReadSecret,
+)
 from fairlead.decide.decision import Decision, Hold, Move
 from fairlead.decide.environments import decide
 from fairlead.decide.environments.hash import rollout_hash
@@ -330,6 +343,9 @@ class World:
             case Read(ref):
                 thing = self.things.get(structs.replace(ref, uid=""))
                 return Bad("absent", "not found", 404) if thing is None else Good(msgspec.json.encode(thing.tree))
+            case Listing(resource):
+                trees = [thing.tree for ref, thing in self.things.items() if ref.resource == resource]
+                return Good(msgspec.json.encode({"items": trees}))
             case Http() as call:
                 return self._called(call, question.effect)
         raise AssertionError(f"nobody answers {question}")
