@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fairlead.kube.client import Client
 
 ATTEMPTS = 5
-"""How often it is begun anew because somebody changed the object meanwhile."""
+"""How often it is begun again because somebody changed the object meanwhile."""
 
 
 class Stop(Exception):

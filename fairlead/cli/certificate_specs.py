@@ -35,7 +35,7 @@ def _read(texts: tuple[str, ...]) -> DefaultCertificates:
     try:
         found = msgspec.convert(specs, DefaultCertificates)
     except msgspec.ValidationError as error:
-        raise ValueError(f"is not what certificates are made of ({error}): correct it") from error
+        raise ValueError(f"is not a certificate spec ({error}): correct it") from error
     for name, one in zip(CERTIFICATES, (found.balancerd_external, found.console_external, found.internal), strict=True):
         if one is not None:
             _check(name, one)

@@ -165,7 +165,9 @@ def environments(
     """
     watched = _Watched(client, log, is_mixed)
     if not settings.license_keys and not settings.disable_license_key_checks:
-        log.warning("signatures of license keys are not checked", help="name those who sign: --license-key-public-key")
+        log.warning(
+            "signatures of license keys are not checked", help="name the keys to trust: --license-key-public-key"
+        )
     if settings.create_console and not settings.create_balancers:
         log.warning("consoles wait for balancers that nobody makes", help=NOT_TOGETHER)
 

@@ -164,7 +164,7 @@ class Registering:
                 return
             if clock.monotonic() + delay > deadline:
                 raise RegistrationFailed(
-                    f"the definition {name} is not in force after {PATIENCE:g} seconds: {problem}; put that in order"
+                    f"the definition {name} is not in force after {PATIENCE:g} seconds: {problem}; correct that"
                     " and start the operator again"
                 )
             self._log.info("definition not registered yet", name=name, error=problem)
@@ -290,7 +290,7 @@ class Registering:
         return self._publication.next_change()
 
     def _tell_repair(self, name: str) -> None:
-        text = "somebody had changed its versions or its conversion; they are as the operator needs them again"
+        text = "somebody changed its versions or its conversion; the operator has put them back"
         self._log.warning("definition repaired", name=name, why=text)
         self._tell(Ref(DEFINITIONS, "", name), True, "DefinitionRepaired", text)
 

@@ -76,7 +76,7 @@ class Reason(Enum):
     DUPLICATE_ENVIRONMENT = "DuplicateEnvironment", Kind.INVALID, "only one object has this environment id"
     KIND_MISSING = "KindMissing", Kind.FAILED, "the kind is installed in the cluster"
     OBJECT_REFUSED = "ObjectRefused", Kind.FAILED, "the API server accepts the object"
-    OBJECT_UNDONE = "ObjectUndone", Kind.BLOCKED, "one of the two writers of the object is taken away"
+    OBJECT_UNDONE = "ObjectUndone", Kind.BLOCKED, "only one of the two writers changes the object"
     GENERATION_REFUSED = "GenerationRefused", Kind.FAILED, "what refuses the generation lets it pass"
     UPGRADE_REFUSED = "UpgradeRefused", Kind.BLOCKED, "the spec names an image that may follow the running one"
     ROLLOUT_TIMED_OUT = "RolloutTimedOut", Kind.BLOCKED, "the spec, or the annotation force-rollout, changes"

@@ -89,7 +89,7 @@ async def test_a_look_says_what_a_generation_waits_for_and_since_when(scene: Sce
     ]
     block = catching_up.blocked_by[0]
     assert block.object.startswith("service/mz")
-    assert "has not found it caught up" in block.text
+    assert "the operator waits for it to catch up" in block.text
     assert block.since is not None
     assert not is_blocked(catching_up)
 

@@ -96,6 +96,6 @@ def _waits(stand: Standing, now: datetime, *, is_coming: bool) -> Beside:
     about = Ref(BALANCERS, stand.environment.namespace, stand.environment.name)
     detail = "it is not ready" if stand.seen.balancer is not None else "there is none"
     if not is_coming and stand.seen.balancer is None:
-        detail = f"there is none, and the operator makes none: {NOT_TOGETHER}"
+        detail = f"there is none, and the operator creates none: {NOT_TOGETHER}"
     aside = Aside(about, Reason.BALANCER_NOT_READY, text_of(Reason.BALANCER_NOT_READY, about.name, detail))
     return Beside(asides=(aside,), again=now + BALANCER if is_coming else soon(stand.uid, now))

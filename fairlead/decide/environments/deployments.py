@@ -1,8 +1,8 @@
 """Section 3.13, what Balancers and Consoles have in common: a resource id, objects, and whether they are ready.
 
 A Deployment's selector cannot be changed. One with another selector is made as it is wanted in all else, so that its
-pods get the labels of the right one beside those it selects by; then it is deleted without them and made anew, which
-takes the pods over. Where that cannot be, or nobody would miss the pods, they go with it.
+pods get the labels of the right one beside those it selects by; then it is deleted without them and created again,
+which takes the pods over. Where that cannot be, or nobody would miss the pods, they go with it.
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ def _bridge(wanted: Wanted, found: Deployment) -> Wanted | None:
 
 
 def _deleted(seen: Companion, ref: Ref, propagation: str) -> Move:
-    """The next pass makes it anew."""
+    """The next pass creates it again."""
     write = Delete(ref=ref, propagation=propagation, does=Does.MIGRATE_SELECTOR, scope=seen.uid, repeatable=True)
     return Move(Reason.SELECTOR_CHANGING, (write,))
 

@@ -213,7 +213,7 @@ def _first_seen(reason: Reason, about: str, seen: Snapshot) -> datetime | None:
 
 DOING = {
     Does.APPLY_GENERATION: "apply the objects of generation {target}",
-    Does.MOVE_SERVICE: "let the public Service select generation {target}",
+    Does.MOVE_SERVICE: "point the public Service at generation {target}",
     Does.REMOVE_GENERATION: "remove the objects of a generation",
     Does.APPLY_OBJECT: "apply objects that all generations share",
 }

@@ -55,8 +55,8 @@ def force(environment: Materialize) -> Force | Nothing | Refused:
         return Refused(f"there is nothing to promote: generation {stand.active} is what the spec asks for")
     if stand.requested != stand.hash:
         return Refused(
-            "the operator has not taken up the latest change of its spec: try again in a moment, and look whether the"
-            " operator runs if this stays so"
+            "the operator has not taken up the latest change of its spec: try again in a moment, and check that the"
+            " operator runs"
         )
     if stand.reason in (FAILED_DEPLOY, ROLLOUT_TIMEOUT):
         return Refused(f"generation {stand.target} cannot be promoted: {_message(stand)}")
@@ -75,7 +75,7 @@ def standing_for_people(environment: Materialize) -> Standing | Refused:
     if environment.metadata.deletion_timestamp is not None:
         return Refused("it is being deleted")
     if environment.status is None or not has_environment_id(seen):
-        return Refused("the operator has not taken it up yet: look whether the operator runs")
+        return Refused("the operator has not taken it up yet: check that the operator runs")
     if trouble := spec_trouble(seen):
         return Refused(f"its spec cannot be used: {trouble}")
     return standing_of(seen)

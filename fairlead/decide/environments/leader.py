@@ -84,9 +84,9 @@ def state_of(answer: Answer) -> str:
 def unheard(answer: Answer) -> str:
     """Why no state could be learnt, in a few words."""
     if isinstance(answer, Good):
-        return "its answer could not be understood"
+        return "its answer cannot be read"
     if answer.kind == "not-sent":
-        return "whoever only looks does not ask it"
+        return "a command does not ask it"
     return answer.text or answer.kind
 
 

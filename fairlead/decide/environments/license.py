@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ISSUER = "Materialize, Inc."
 VERSION = 1
 REVOKED: frozenset[str] = frozenset()
-"""Identifiers (`jti`) of keys that were withdrawn; none was so far."""
+"""Identifiers (`jti`) of keys that were withdrawn; there is none."""
 
 _REQUIRED = ("exp", "nbf", "aud", "iss", "sub")
 _BASE64URL = re.compile(rb"[A-Za-z0-9_-]+")
@@ -46,7 +46,7 @@ def environment_of(
     try:
         return _environment_of(key, trusted, revoked)
     except _Wrong as wrong:
-        return LicenseWrong(f"the license key is not valid: {wrong}; put the key as it was issued into the Secret")
+        return LicenseWrong(f"the license key is not valid: {wrong}; put the key into the Secret as it was issued")
 
 
 def is_public_key(pem: bytes) -> bool:
@@ -58,7 +58,7 @@ def _environment_of(key: str | bytes, trusted: tuple[bytes, ...], revoked: froze
     text = key.encode(errors="replace") if isinstance(key, str) else key
     parts = text.strip().split(b".")
     if len(parts) != 3:
-        raise _Wrong("it does not consist of three parts with dots between them")
+        raise _Wrong("it does not have three parts with dots between them")
     header, claims, signature = parts
     _check_header(_json(header, "header"))
     signed = _decoded(signature, "signature")
@@ -77,7 +77,7 @@ def _check_header(header: Json) -> None:
 def _check_claims(claims: Json, revoked: frozenset[str]) -> str:
     for name in _REQUIRED:
         if claims.get(name) is None:
-            raise _Wrong(f"it lacks the claim {name}")
+            raise _Wrong(f"it has no claim {name}")
     if claims["iss"] != ISSUER:
         raise _Wrong(f"it was not issued by {ISSUER}")
     version = claims.get("version")
@@ -85,7 +85,7 @@ def _check_claims(claims: Json, revoked: frozenset[str]) -> str:
         raise _Wrong(f"its claim version is not {VERSION}")
     begin, issued, end = (_time(claims, name) for name in ("nbf", "iat", "exp"))
     if not begin <= issued <= end:
-        raise _Wrong("it was issued at a time (iat) outside of its validity (nbf to exp)")
+        raise _Wrong("its time of issue (iat) is outside of its validity (nbf to exp)")
     identifier = claims.get("jti")
     if isinstance(identifier, str) and identifier in revoked:
         raise _Wrong("it was revoked")

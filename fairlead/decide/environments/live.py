@@ -1,7 +1,7 @@
 """Objects that the caches do not show, looked up by their names.
 
-The caches hold what carries the label of a resource id. An object that lost the label still runs, so nothing is made
-anew and nothing counts as gone on the word of a cache alone: it is read first. What names the environment as its owner
+The caches hold what carries the label of a resource id. An object that lost the label still runs, so nothing is created
+again and nothing counts as gone on the word of a cache alone: it is read first. What names the environment as its owner
 is the environment's. Nothing is read while the caches show all there should be.
 """
 
@@ -63,7 +63,7 @@ def makeable(stand: Standing, refs: Iterable[Ref]) -> Looked | Hold | Need:
     looked = look(stand, refs)
     if not isinstance(looked, Looked) or not looked.others:
         return looked
-    sentence = "somebody else made an object of this name: delete it, and it is made as it should be"
+    sentence = "an object of this name belongs to somebody else: delete it, and the operator creates its own"
     return Hold(Reason.OBJECT_REFUSED, details=tuple((str(ref), sentence) for ref in looked.others))
 
 

@@ -73,7 +73,7 @@ def recreated(stand: Standing, now: datetime) -> Verdict | Need | None:
     if all(facts.existing(ref) is not None for ref in refs_of(stand, stand.target)):
         return None
     if not has_environment_id(stand.seen):
-        sentence = f"objects of generation {stand.target} are lost, and are made again once spec.environmentId is set"
+        sentence = f"objects of generation {stand.target} are missing: set spec.environmentId, and they come back"
         return Hold(Reason.SPEC_INVALID, details=((str(stand.ref), sentence),))
     wanted = generation_objects(stand.environment, stand.target, stand.hash, stand.settings)
     absent = missing(wanted, Does.APPLY_GENERATION, facts)
@@ -102,7 +102,7 @@ def made_of(stand: Standing, now: datetime) -> Made | Verdict | Need:
     try:
         return leader_by_objects(stand, *bodies)
     except Unreadable as error:
-        sentence = f"it does not say how environmentd is reached ({error}): delete it, and it is made again"
+        sentence = f"it does not say how environmentd is reached ({error}): delete it, and it is created again"
         return Hold(Reason.READ_FAILED, details=((str(other), sentence),))
 
 

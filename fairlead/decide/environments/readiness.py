@@ -61,11 +61,11 @@ def pod_wait(statefulset: StatefulSet) -> NotReady | None:
     if status.ready_replicas < 1:
         pod = f"pod/{metadata.name}-0"
         if status.replicas < 1:
-            return NotReady(Reason.POD_MISSING, pod, "its StatefulSet has not made it yet")
+            return NotReady(Reason.POD_MISSING, pod, "its StatefulSet has not created it yet")
         return NotReady(Reason.PODS_NOT_READY, pod, "it is not ready")
     both = status.current_revision and status.update_revision
     if both and status.current_revision != status.update_revision and status.updated_replicas < 1:
-        return NotReady(Reason.PODS_NOT_READY, f"pod/{metadata.name}-0", "it is still one of the template before")
+        return NotReady(Reason.PODS_NOT_READY, f"pod/{metadata.name}-0", "it still has the earlier template")
     return None
 
 
@@ -94,7 +94,7 @@ def skipped(stand: Standing, leader: Leader, by_itself: Readiness, about: str) -
             return by_itself
         case Bad(code=code) if code == TOO_EARLY:
             # With nothing left to catch up on there is nothing to skip either.
-            early = NotReady(Reason.CATCH_UP_KEPT, about, "it is too early to skip the catching up")
+            early = NotReady(Reason.CATCH_UP_KEPT, about, "it is too early to skip catching up")
             return by_itself if isinstance(by_itself, Ready) else early
         case Bad(kind=kind, text=text):
             return Broken(f"skipping the catch-up of {about.partition('/')[2]} failed: {text or kind}")

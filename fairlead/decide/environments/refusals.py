@@ -1,4 +1,4 @@
-"""Objects that could not be had: what is said of them, and when they are tried again."""
+"""Objects that were refused or changed back: what is said of them, and when they are tried again."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ Pods = Callable[[str, str], Pod | None]
 
 RECORDED = (Reason.AWAITING_PROMOTION.word, Reason.NOT_YET_LEADER.word)
 """Waits that began when the operator last wrote the status."""
-CATCHING_UP = "its pod is ready, and the operator has not found it caught up"
+CATCHING_UP = "its pod is ready, and the operator waits for it to catch up"
 TAKING_OVER = "the operator has told it to take over"
 BEING_REMOVED = "the next generation leads"
 

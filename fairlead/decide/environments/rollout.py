@@ -123,7 +123,7 @@ def vacated(stand: Standing, now: datetime) -> Verdict | Need | None:
 
 
 def applied(stand: Standing, now: datetime) -> Verdict | None:
-    """N's objects are those of the spec; what cannot be patched into shape is made anew."""
+    """N's objects are those of the spec; what cannot be patched into shape is replaced."""
     going = leaving(stand, stand.target, now)
     if going is not None:
         return going
@@ -207,7 +207,7 @@ def unless_refused(stand: Standing, verdict: Verdict, now: datetime) -> Verdict:
     return verdict
 
 
-def awaited(stand: Standing, now: datetime) -> Verdict | Need | None:
+def caught_up(stand: Standing, now: datetime) -> Verdict | Need | None:
     """N runs and could take over."""
     found = readiness(stand)
     match told_of(stand, found, now) if isinstance(found, NotReady) else found:
@@ -265,7 +265,7 @@ RULES: tuple[Rule[Standing], ...] = (
     Rule("expired", expired),
     Rule("vacated", vacated),
     Rule("applied", applied),
-    Rule("awaited", awaited),
+    Rule("caught_up", caught_up),
     Rule("parked", parked),
     Rule("committed", committed),
 )

@@ -38,7 +38,7 @@ def told_of(stand: Standing, wait: NotReady, now: datetime) -> NotReady | Need:
         return Need(todo)
     answer = stand.seen.answers[question]
     if isinstance(answer, Bad) and answer.kind == "refused":
-        return structs.replace(wait, detail="it is not ready; grant the operator to get pods, and it says why")
+        return structs.replace(wait, detail="it is not ready; allow the operator to get pods to see why")
     trouble = trouble_at(stand, wait.about, now)
     if trouble is None:
         return wait

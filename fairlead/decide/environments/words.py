@@ -33,7 +33,7 @@ REASONS: dict[Reason, Words] = {
     Reason.DUPLICATE_ENVIRONMENT: Words(
         "warn", f"{FAILED}: environment id used twice", "{object} is not changed: {detail}"
     ),
-    Reason.KIND_MISSING: Words("warn", f"{FAILED}: kind not served", "{object} cannot be made: {detail}"),
+    Reason.KIND_MISSING: Words("warn", f"{FAILED}: kind not served", "{object} cannot be created: {detail}"),
     Reason.OBJECT_REFUSED: Words("warn", f"{FAILED}: object refused", "{object} was refused: {detail}"),
     Reason.OBJECT_UNDONE: Words("warn", "object changed by somebody else", "{object} is not as it should be: {detail}"),
     Reason.READ_FAILED: Words("warn", f"{FAILED}: object not read", "{object} cannot be read: {detail}"),
@@ -52,7 +52,7 @@ REASONS: dict[Reason, Words] = {
     Reason.POD_MISSING: Words("info", "waiting for the pod", "{object} does not exist: {detail}"),
     Reason.PODS_NOT_READY: Words("info", "waiting for the pod", "waiting for {object} to become ready: {detail}"),
     Reason.POD_STUCK: Words("warn", "rollout blocked", "{object} does not become ready: {detail}"),
-    Reason.NEEDS_ANSWER: Words("debug", "environmentd not asked", "{object} is asked by the operator: {detail}"),
+    Reason.NEEDS_ANSWER: Words("debug", "environmentd not asked", "only the operator asks {object}: {detail}"),
     Reason.LEADER_SILENT: Words("info", "waiting for environmentd to answer", "{object} does not answer: {detail}"),
     Reason.LEADER_INITIALIZING: Words(
         "info", "waiting for environmentd to catch up", "{object} is not ready to be promoted: {detail}"
@@ -76,7 +76,7 @@ REASONS: dict[Reason, Words] = {
     Reason.PROMOTING: Words("info", "generation being promoted", "the next generation of {object} is being promoted"),
     Reason.RETIRING: Words("info", "generation being removed", "a generation of {object} is being removed"),
     Reason.SETTLING: Words("debug", "environment settling", "{object} is being completed"),
-    Reason.COMPLETE: Words("debug", "environment up to date", "{object} is as its spec wants it"),
+    Reason.COMPLETE: Words("debug", "environment up to date", "{object} is as its spec says"),
 }
 
 WRITES: dict[Does, Words] = {

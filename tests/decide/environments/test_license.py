@@ -114,8 +114,8 @@ BROKEN: dict[str, tuple[str | bytes, str]] = {
     "another type": (a_license_key(header={"typ": "JOSE"}), "does not have the type JWT"),
     "no algorithm": (a_license_key(header={"alg": "none"}), "not signed with PS256"),
     "another algorithm": (a_license_key(header={"alg": "HS256"}), "not signed with PS256"),
-    **{f"no {name}": (a_license_key(**{name: None}), f"lacks the claim {name}") for name in ("exp", "nbf", "aud")},
-    **{f"no {name}": (a_license_key(**{name: None}), f"lacks the claim {name}") for name in ("iss", "sub")},
+    **{f"no {name}": (a_license_key(**{name: None}), f"has no claim {name}") for name in ("exp", "nbf", "aud")},
+    **{f"no {name}": (a_license_key(**{name: None}), f"has no claim {name}") for name in ("iss", "sub")},
     "another issuer": (a_license_key(iss="Somebody"), "not issued by Materialize, Inc."),
     "no version": (a_license_key(version=None), "version is not 1"),
     "another version": (a_license_key(version=2), "version is not 1"),
@@ -139,7 +139,7 @@ def test_every_fault_has_its_sentence(case: str) -> None:
 
     assert text.startswith("the license key is not valid: ")
     assert expected in text
-    assert text.endswith("put the key as it was issued into the Secret")
+    assert text.endswith("put the key into the Secret as it was issued")
 
 
 def test_a_key_that_was_revoked_is_refused() -> None:

@@ -152,7 +152,7 @@ def test_what_may_still_come_is_waited_for_until_a_deadline() -> None:
 @pytest.mark.parametrize(
     ("answer", "detail"),
     [
-        (Bad("refused", "forbidden", 403), "it is not ready; grant the operator to get pods, and it says why"),
+        (Bad("refused", "forbidden", 403), "it is not ready; allow the operator to get pods to see why"),
         (Bad("absent", "not found", 404), "it is not ready"),
         (Good(b"<html>"), "it is not ready"),
     ],

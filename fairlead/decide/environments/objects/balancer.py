@@ -70,7 +70,7 @@ def balancer(environment: Environment, settings: Settings) -> Wanted | None:
 
 
 def balancer_trouble(balancer: Balancer, settings: Settings) -> str:
-    """Why the objects of this Balancer cannot be had, in one sentence; empty when they can."""
+    """Why the objects of this Balancer cannot be built, in one sentence; empty when they can."""
     spec = balancer.spec
     if spec.static_routing is not None and spec.frontegg_routing is not None:
         return "The Balancer has two routings: keep staticRouting and remove fronteggRouting."

@@ -112,7 +112,7 @@ def effective(own: CertificateSpec | None, default: CertificateSpec | None) -> C
 
 
 def certificate_trouble(certificate: Certificate) -> str:
-    """Why the certificate cannot be had, in one sentence; empty when it can or when there is none."""
+    """Why the certificate cannot be made, in one sentence; empty when it can or when there is none."""
     trouble = certificate.key.trouble if certificate.is_wanted else ""
     return f"The {certificate.name} certificate cannot be asked for: {trouble}." if trouble else ""
 

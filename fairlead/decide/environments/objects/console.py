@@ -76,7 +76,7 @@ def console(environment: Environment, settings: Settings) -> Wanted | None:
 
 
 def console_trouble(console: Console, settings: Settings) -> str:
-    """Why the objects of this Console cannot be had, in one sentence; empty when they can."""
+    """Why the objects of this Console cannot be built, in one sentence; empty when they can."""
     return certificate_trouble(_certificate(console, settings))
 
 

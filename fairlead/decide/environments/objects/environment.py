@@ -30,10 +30,10 @@ def environment_objects(environment: Environment, settings: Settings) -> tuple[W
 
 
 def environment_trouble(environment: Environment, settings: Settings) -> str:
-    """Why the objects of this environment cannot be had, in one sentence; empty when they can."""
+    """Why the objects of this environment cannot be built, in one sentence; empty when they can."""
     if len(environment.name) > LONGEST_LABEL:
         return (
-            f"The name {environment.name} is longer than {LONGEST_LABEL} characters, so that its objects cannot be "
+            f"The name {environment.name} is longer than {LONGEST_LABEL} characters, so its objects cannot be "
             "labelled with it: create the environment again under a shorter name."
         )
     return certificate_trouble(internal_certificate(environment, settings))

@@ -336,7 +336,7 @@ def test_a_name_that_no_label_can_hold_is_refused_with_what_to_do() -> None:
     trouble = environment_trouble(environment, Settings())
 
     assert trouble == (
-        f"The name {'m' * 64} is longer than 63 characters, so that its objects cannot be labelled with it: "
+        f"The name {'m' * 64} is longer than 63 characters, so its objects cannot be labelled with it: "
         "create the environment again under a shorter name."
     )
     assert environment_trouble(msgspec.structs.replace(environment, name="m" * 63), Settings()) == ""
