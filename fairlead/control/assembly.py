@@ -41,6 +41,7 @@ from fairlead.kube.events import Recorder
 from fairlead.kube.limit import Limiter
 from fairlead.kube.record import LeaseRecords, MemoryRecords, Records
 from fairlead.kube.request import Transport
+from fairlead.kube.sweep import Sweep
 from fairlead.webhook.admission import Bench
 from fairlead.webhook.afterwards import Afterwards
 from fairlead.webhook.cluster_label import HEADER
@@ -151,6 +152,7 @@ def put_together(
         webhooks=_webhooks(parts, outside, limited, options.settings.request_timeout, recorder, log),
         rejoins=options.rejoins,
         leads=_leads(options, metrics),
+        duties=_duties(options, home, client, log),
     )
     return manager, lambda: _preflight(unlimited, parts, options, log)
 
@@ -222,6 +224,22 @@ def _records(options: OperatorOptions, home: str, client: Client) -> Records:
         return MemoryRecords()
     labels = labels_of(options, options.lease)
     return LeaseRecords(client.within(RECORD_TIMEOUT), place_of(options, home), options.lease, labels)
+
+
+def _duties(
+    options: OperatorOptions, home: str, client: Client, log: FilteringBoundLogger
+) -> tuple[Callable[[], Coroutine[Any, Any, None]], ...]:
+    """Only zones keep records: the other contract's role need not grant what sweeping takes."""
+    if options.lease is None or "zones" not in options.parts:
+        return ()
+    place = place_of(options, home)
+
+    def told(error: KubeError) -> None:
+        help_ = f"to have them deleted, grant list and delete of leases in namespace {place}"
+        log.info("Leases of records that are over stay for now", error=str(error), help=help_)
+
+    labels = labels_of(options, options.lease)
+    return (Sweep(client.uncounted(), place, options.lease, labels, told).keep,)
 
 
 def _webhooks(

@@ -99,10 +99,12 @@ class Manager:
         election: Leadership | None = None,
         rejoins: bool = False,
         leads: Callable[[bool], None] = lambda _: None,
+        duties: Sequence[Callable[[], Awaitable[None]]] = (),
     ) -> None:
         """`rejoins`: when the lease is lost, rounds end and it is stood for again, instead of raising LostLease.
 
-        `leads` hears when this replica takes the lead and when it gives it up.
+        `leads` hears when this replica takes the lead and when it gives it up; `duties` are what the leader does beside
+        those of the parts.
         """
         self.trace: Trace = untraced
         """Opens a span for every round; set before `run`."""
@@ -120,6 +122,7 @@ class Manager:
         self._election = election
         self._rejoins = rejoins
         self._leads = leads
+        self._duties = (*(duty for part in parts for duty in part.duties), *duties)
         timeout = min(outside.client.timeout, LONGEST_WRITE) if election is None else election.write_timeout
         self._lanes: list[_Lane] = []
         for part in parts:
@@ -216,7 +219,7 @@ class Manager:
     async def _work(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             beside = [tasks.create_task(self._resync())]
-            beside += [tasks.create_task(_dutifully(duty)) for part in self._parts for duty in part.duties]
+            beside += [tasks.create_task(_dutifully(duty)) for duty in self._duties]
             async with asyncio.TaskGroup() as working:
                 for lane in self._lanes:
                     failed, rounds = (

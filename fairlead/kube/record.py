@@ -3,7 +3,8 @@
 Whoever must not act at the same time as another reads the record before anything else and writes it before acting; of
 two that read the same version one is told that it came too late. There are no locks to be left behind.
 A version never comes back, also not that of a record which was removed: who read "there is none" and finds none again
-would otherwise not learn that somebody began and ended meanwhile.
+would otherwise not learn that somebody began and ended meanwhile. What is left of a removed record goes when nobody can
+be at work any more who read before it was made (`sweep`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from msgspec import Meta, Struct, structs
 
 from fairlead.api.core import LEASES
 from fairlead.api.meta import Ref
-from fairlead.kube import request
+from fairlead.kube import clock, request
 from fairlead.kube.client import Client
 from fairlead.kube.decoding import decoded
 from fairlead.kube.errors import Conflict, NotFound
@@ -27,9 +28,13 @@ LARGEST = 200_000
 """Bytes of a value; the API server takes no more than 256 KiB of annotations."""
 MOST_REMOVED = 4096
 """Removed records whose own version is remembered; beyond that they share the version of the newest one forgotten."""
+FRESH = 300.0
+"""Seconds for which it holds that there was no record; who comes later reads again. What is left of a removed record
+stays for longer, so that one who read before it was made finds it, or comes too late anyway."""
 
 KEY = "fairlead.dev/record"
 VALUE = "fairlead.dev/value"
+_ABSENT = "absent at "
 
 
 class Outdated(Exception):
@@ -106,7 +111,7 @@ class LeaseRecords:
     """Of all replicas: each record is the annotation of a Lease of its own, in one namespace.
 
     No leadership is needed to write one, so the client must have no gate. A removed record leaves its Lease behind,
-    whose version tells that there was one.
+    whose version tells that there was one, until it is swept away.
     """
 
     def __init__(self, client: Client, namespace: str, prefix: str, labels: Mapping[str, str] = {}) -> None:
@@ -116,10 +121,11 @@ class LeaseRecords:
         self._labels = labels
 
     async def get(self, key: str) -> Recorded:
+        began = clock.monotonic()
         try:
             return _recorded(await self._send(request.get(self._ref(key))))
         except NotFound:
-            return Recorded()
+            return Recorded(version=f"{_ABSENT}{began!r}")
 
     async def swap(self, key: str, version: str, value: bytes) -> str:
         _check_size(key, value)
@@ -138,10 +144,14 @@ class LeaseRecords:
             "annotations": annotations,
         }
         lease = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": {}}
-        if not version:
+        if version.startswith(_ABSENT):
+            if clock.monotonic() - float(version.removeprefix(_ABSENT)) > FRESH:
+                raise Outdated(f"record {key} was read too long ago")
             return request.create(LEASES, self._namespace, msgspec.json.encode(lease))
         # The UID as well: a Lease is made by a PUT where there is none, whatever version that asks for.
         metadata["resourceVersion"], _, metadata["uid"] = version.partition(":")
+        if not metadata["uid"]:
+            raise Outdated(f"record {key} was not read")
         return request.replace(ref, msgspec.json.encode(lease))
 
     async def _send(self, message: Request) -> _Lease:
@@ -150,8 +160,12 @@ class LeaseRecords:
         return decoded(response.body, _Lease, message.doing)
 
     def _ref(self, key: str) -> Ref:
-        """Any key becomes a name that the API server takes, and no two of them the same."""
-        return Ref(LEASES, self._namespace, f"{self._prefix}-{blake2b(key.encode(), digest_size=16).hexdigest()}")
+        return Ref(LEASES, self._namespace, lease_name(self._prefix, key))
+
+
+def lease_name(prefix: str, key: str) -> str:
+    """Any key becomes a name that the API server takes, and no two of them the same."""
+    return f"{prefix}-{blake2b(key.encode(), digest_size=16).hexdigest()}"
 
 
 def _recorded(lease: _Lease) -> Recorded:

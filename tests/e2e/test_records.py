@@ -8,8 +8,9 @@ import pytest
 
 from fairlead.api.core import LEASES
 from fairlead.api.meta import Ref
-from fairlead.kube import request
+from fairlead.kube import request, sweep
 from fairlead.kube.record import LARGEST, LeaseRecords, Outdated, Recorded
+from fairlead.kube.sweep import Sweep, _Meta
 from tests.e2e.clusters import Site, everywhere
 
 
@@ -21,12 +22,13 @@ def records(site: Site) -> LeaseRecords:
 async def test_record_lives_on_a_lease(site: Site) -> None:
     kept = records(site)
 
-    assert await kept.get("downscale/ns/group") == Recorded()
-    begun = await kept.swap("downscale/ns/group", "", b'{"zone":"a"}')
+    absent = await kept.get("downscale/ns/group")
+    assert absent.value == b""
+    begun = await kept.swap("downscale/ns/group", absent.version, b'{"zone":"a"}')
     assert await kept.get("downscale/ns/group") == Recorded(b'{"zone":"a"}', begun)
     ended = await kept.swap("downscale/ns/group", begun, b"")
     assert await kept.get("downscale/ns/group") == Recorded(b"", ended)
-    for version in ("", begun):
+    for version in (absent.version, begun):
         with pytest.raises(Outdated):
             await kept.swap("downscale/ns/group", version, b"late")
     full = await kept.swap("downscale/ns/group", ended, b"x" * LARGEST)
@@ -37,19 +39,19 @@ async def test_record_lives_on_a_lease(site: Site) -> None:
 async def test_record_whose_lease_was_deleted_is_not_made_anew_by_who_saw_the_old_one(site: Site) -> None:
     """An API server makes a Lease by a PUT where there is none, whatever version the PUT asks for."""
     kept = records(site)
-    version = await kept.swap("a", "", b"x")
+    version = await kept.swap("a", (await kept.get("a")).version, b"x")
     await site.client.call(request.delete(Ref(LEASES, site.namespace, kept._ref("a").name)))
 
     with pytest.raises(Outdated):
         await kept.swap("a", version, b"y")
 
-    assert await kept.get("a") == Recorded()
+    assert (await kept.get("a")).value == b""
 
 
 @everywhere(controllers=False)
 async def test_record_that_many_swap_at_once_is_won_by_one(site: Site) -> None:
     kept = records(site)
-    version = await kept.swap("a", "", b"start")
+    version = await kept.swap("a", (await kept.get("a")).version, b"start")
 
     async def won(number: int) -> bool:
         try:
@@ -62,3 +64,29 @@ async def test_record_that_many_swap_at_once_is_won_by_one(site: Site) -> None:
 
     assert outcomes.count(True) == 1
     assert (await kept.get("a")).value == f"{outcomes.index(True)}".encode()
+
+
+@everywhere(controllers=False)
+async def test_a_removed_record_leaves_no_lease_and_one_that_is_taken_meanwhile_stays(site: Site) -> None:
+    kept, sweeping = records(site), Sweep(site.client, site.namespace, "fairlead-operator")
+    versions = {key: await kept.swap(key, (await kept.get(key)).version, b"x") for key in ("over", "again", "begun")}
+    for key in ("over", "again"):
+        versions[key] = await kept.swap(key, versions[key], b"")
+    real = sweeping._delete
+
+    async def delete(found: _Meta) -> None:
+        """The other replica takes this one between the list and its deletion."""
+        if found.name == kept._ref("again").name:
+            await kept.swap("again", versions["again"], b"mine")
+        await real(found)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweep, "QUIET", 0.0)
+        patch.setattr(sweeping, "_delete", delete)
+        await sweeping.look()
+
+    assert await site.get(LEASES, kept._ref("over").name) is None
+    assert [(await kept.get(key)).value for key in ("over", "again", "begun")] == [b"", b"mine", b"x"]
+    with pytest.raises(Outdated):
+        await kept.swap("over", versions["over"], b"late")
+    await kept.swap("over", (await kept.get("over")).version, b"new")

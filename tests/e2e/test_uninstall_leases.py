@@ -45,7 +45,7 @@ async def test_leases_of_other_parts_stay_also_those_with_the_labels_of_earlier_
     await released(site, "of-environments", OF_ENVIRONMENTS)
     await released(site, "orchestratord", OF_ZONES)
     records = LeaseRecords(site.client, site.namespace, "fairlead-operator", OF_ZONES)
-    await records.swap("downscale/x/y", "", b"{}")
+    await records.swap("downscale/x/y", (await records.get("downscale/x/y")).version, b"{}")
 
     removal = await remove(site.client, await find(site.client, "zones", site.namespace, kinds=False))
 

@@ -34,13 +34,14 @@ LEASE_BODY = (
 )
 POD_LINE = b'{"type":"ADDED","object":' + msgspec.json.encode(a_pod("a")) + b"}"
 
+ABSENT = "absent at 0.0"
 EMPTY = {"an empty object": b"{}", "metadata without anything in it": b'{"metadata": {}}'}
 
 CALLERS: dict[str, Asking] = {
     "a read": lambda client: client.read(pod_ref("a"), Pod),
     "a list": lambda client: client.list(PODS, Pod),
     "a record": lambda client: LeaseRecords(client, "ns", "x").get("key"),
-    "a swap that makes a record": lambda client: LeaseRecords(client, "ns", "x").swap("key", "", b"value"),
+    "a swap that makes a record": lambda client: LeaseRecords(client, "ns", "x").swap("key", ABSENT, b"value"),
     "a swap": lambda client: LeaseRecords(client, "ns", "x").swap("key", "5:uid", b"value"),
     "discovery": lambda client: discover(client, "apps", "Deployment"),
     "discovery of the core": lambda client: discover(client, "", "Pod"),

@@ -34,11 +34,17 @@ def play(kind: str, scenario: Callable[[Records], Awaitable[None]], seed: int = 
     run(whole(), seed=seed)
 
 
+async def made(records: Records, key: str, value: bytes) -> str:
+    """The version of a new record."""
+    found = await records.get(key)
+    assert not found.value
+    return await records.swap(key, found.version, value)
+
+
 @KINDS
 def test_a_record_is_made_replaced_and_removed(kind: str) -> None:
     async def scenario(records: Records) -> None:
-        assert await records.get("a") == Recorded()
-        first = await records.swap("a", "", b'{"zone": "x"}')
+        first = await made(records, "a", b'{"zone": "x"}')
         assert await records.get("a") == Recorded(b'{"zone": "x"}', first)
         second = await records.swap("a", first, b"two")
         assert await records.get("a") == Recorded(b"two", second)
@@ -51,10 +57,11 @@ def test_a_record_is_made_replaced_and_removed(kind: str) -> None:
 @KINDS
 def test_who_read_another_version_comes_too_late(kind: str) -> None:
     async def scenario(records: Records) -> None:
-        first = await records.swap("a", "", b"one")
+        absent = (await records.get("a")).version
+        first = await records.swap("a", absent, b"one")
         await records.swap("a", first, b"two")
 
-        for version in ("", first, "nonsense" if kind == "memory" else "999999:uid"):
+        for version in (absent, "", first, "nonsense" if kind == "memory" else "999999:uid"):
             with pytest.raises(Outdated):
                 await records.swap("a", version, b"three")
         assert (await records.get("a")).value == b"two"
@@ -82,7 +89,7 @@ def test_records_do_not_disturb_one_another_whatever_their_names(kind: str) -> N
 
     async def scenario(records: Records) -> None:
         for name in names:
-            await records.swap(name, "", name.encode())
+            await made(records, name, name.encode())
 
         assert [(await records.get(name)).value.decode() for name in names] == names
 
@@ -92,7 +99,7 @@ def test_records_do_not_disturb_one_another_whatever_their_names(kind: str) -> N
 @KINDS
 def test_a_value_that_does_not_fit_is_refused_and_the_largest_is_kept(kind: str) -> None:
     async def scenario(records: Records) -> None:
-        version = await records.swap("a", "", b"x" * LARGEST)
+        version = await made(records, "a", b"x" * LARGEST)
         assert len((await records.get("a")).value) == LARGEST
 
         with pytest.raises(TooLarge, match="200001 bytes"):
@@ -147,13 +154,13 @@ def test_a_lease_that_is_deleted_by_hand_counts_as_no_record() -> None:
     async def scenario() -> None:
         cluster = Cluster(seed=1)
         records, client = records_on(cluster), Client(cluster.transport(master("person")))
-        version = await records.swap("a", "", b"x")
+        version = await made(records, "a", b"x")
         (lease,) = (await client.list(LEASES, _Named, namespace="default")).items
         await client.call(request.delete(Ref(LEASES, "default", lease.metadata.name)))
 
         with pytest.raises(Outdated):
             await records.swap("a", version, b"y")
-        await records.swap("a", "", b"y")
+        await made(records, "a", b"y")
         assert (await records.get("a")).value == b"y"
 
     run(scenario())
@@ -171,7 +178,7 @@ class _Named(msgspec.Struct):
 def test_people_can_read_what_a_lease_is_for() -> None:
     async def scenario() -> None:
         cluster = Cluster(seed=1)
-        await records_on(cluster).swap("downscale/ns/group", "", b'{"zone":"a"}')
+        await made(records_on(cluster), "downscale/ns/group", b'{"zone":"a"}')
 
         (lease,) = (await Client(cluster.transport(master("person"))).list(LEASES, _Named)).items
 
@@ -199,7 +206,7 @@ def test_a_write_whose_answer_is_lost_is_not_sent_again() -> None:
         records = LeaseRecords(Client(wire), "default", "fairlead-operator")
 
         with pytest.raises(TransportError):
-            await records.swap("a", "", b"x")
+            await made(records, "a", b"x")
         assert (await records.get("a")).value == b"x"
 
     run(scenario())

@@ -41,7 +41,7 @@ WEBHOOKS = (
 TRACKER_NAME = "rollout-operator-zone-tracker"
 TRACKER = grants("", "configmaps", "create") | grants("", "configmaps", "get update", TRACKER_NAME)
 PHASED = grants("apps", "deployments", "list watch patch")
-ELECTION = grants("coordination.k8s.io", "leases", "get create update")
+ELECTION = grants("coordination.k8s.io", "leases", "get create update list delete")
 CLUSTER = grants(
     "admissionregistration.k8s.io",
     "validatingwebhookconfigurations mutatingwebhookconfigurations",

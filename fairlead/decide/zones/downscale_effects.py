@@ -72,7 +72,7 @@ def carried_out(request: Request, record: Ask, mark: Good) -> Admit | Need | Ane
         if taken.kind == "conflict":
             return Anew()
         return request.denied("record-unwritten", f"it could not be noted that it is in progress: {_why(taken)}")
-    end = marks.ended(record, taken, request.now)
+    end = marks.ended(record, taken)
     if note and isinstance(bad := answers[note[0]], Bad):
         unnoted = f"its preparation could not be noted in annotation {PREPARING}: {_why(bad)}"
         return _ended(request, request.denied("unnoted", unnoted), end)

@@ -23,8 +23,6 @@ END_SECONDS = 1.0
 
 class Mark(Struct, frozen=True):
     zone: str
-    """Empty when nothing is in progress: the record is kept, because one that came back with the version of a record
-    that never was would let a request pass that had read it before all this began."""
     until: datetime
 
 
@@ -50,15 +48,19 @@ def in_progress(answer: Good, now: datetime) -> str:
 
 def taken(asked: Ask, answer: Good, zone: str, now: datetime, length: timedelta) -> Ask:
     """Puts the mark where nothing has changed since the record was read."""
-    return _swap(asked, answer, Mark(zone, now + length), asked.timeout)
+    return _swap(asked, answer, msgspec.json.encode(Mark(zone, now + length)), asked.timeout)
 
 
-def ended(asked: Ask, begun: Good, now: datetime) -> Ask:
-    """Takes away the mark that was put, unless it expired and is another's by then."""
-    return _swap(asked, begun, Mark("", now), END_SECONDS)
+def ended(asked: Ask, begun: Good) -> Ask:
+    """Takes away the mark that was put, unless it expired and is another's by then.
+
+    The version of the record does not come back with it: one that did would let a request pass that had read the record
+    before all this began.
+    """
+    return _swap(asked, begun, b"", END_SECONDS)
 
 
-def _swap(asked: Ask, last: Good, mark: Mark, timeout: float) -> Ask:
+def _swap(asked: Ask, last: Good, value: bytes, timeout: float) -> Ask:
     if not isinstance(asked.to, Recall):
         raise TypeError("a mark is kept in a record")
-    return Ask(Remember(asked.to.record, last.version, msgspec.json.encode(mark)), effect=True, timeout=timeout)
+    return Ask(Remember(asked.to.record, last.version, value), effect=True, timeout=timeout)

@@ -75,7 +75,7 @@ def _told(seen: Seen, ordinals: list[int], now: datetime) -> Decision | Need | A
     taken = answers[take]
     if isinstance(taken, Bad):
         return Anew() if taken.kind == "conflict" else _wait(now + SOON)
-    if todo := answers.lacking(calls.undo, (marks.ended(record, taken, now),)):
+    if todo := answers.lacking(calls.undo, (marks.ended(record, taken),)):
         return Need(todo)
     unheard = any(isinstance(bad := answers[call], Bad) and not bad.code for call in calls.undo)
     return _wait(now + AGAIN) if unheard else _forget(zone)

@@ -286,8 +286,7 @@ def told_of(question: Question) -> str:
         case Ask(to=Recall()):
             return "recall"
         case Ask(to=Remember(value=value)):
-            zone = msgspec.json.decode(value)["zone"]
-            return f"take {zone}" if zone else "end"
+            return f"take {msgspec.json.decode(value)['zone']}" if value else "end"
         case Ask(to=Listing(resource=resource, labels=labels)):
             return f"list {resource.plural} {labels}"
         case Ask(to=Read(ref=ref, after=after)):
