@@ -98,6 +98,8 @@ class Remember(Struct, frozen=True):
     record: str
     version: str
     value: bytes
+    lasts: int = 0
+    """Seconds after which the value counts for nothing, so that the record may go; 0: it stays until it is removed."""
 
 
 class Awaited(Struct, frozen=True):

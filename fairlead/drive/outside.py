@@ -194,10 +194,10 @@ async def _put(question: Ask, outside: Outside, client: Client) -> Answer:
         case Recall(record):
             found = await _records(outside).get(record)
             return Good(found.value, found.version)
-        case Remember(record, version, value):
+        case Remember(record, version, value, lasts):
             _pass(outside)
             try:
-                return Good(version=await _records(outside).swap(record, version, value))
+                return Good(version=await _records(outside).swap(record, version, value, lasts))
             except Outdated as error:
                 return Bad("conflict", str(error))
             except TooLarge as error:

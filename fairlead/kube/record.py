@@ -26,6 +26,8 @@ from fairlead.kube.request import Request
 
 LARGEST = 200_000
 """Bytes of a value; the API server takes no more than 256 KiB of annotations."""
+LONGEST = 2**31 - 1
+"""Seconds that a Lease can say; what lasts longer stays."""
 MOST_REMOVED = 4096
 """Removed records whose own version is remembered; beyond that they share the version of the newest one forgotten."""
 FRESH = 300.0
@@ -54,10 +56,11 @@ class Recorded(Struct, frozen=True):
 class Records(Protocol):
     async def get(self, key: str) -> Recorded: ...
 
-    async def swap(self, key: str, version: str, value: bytes) -> str:
+    async def swap(self, key: str, version: str, value: bytes, lasts: int = 0) -> str:
         """Replaces the record if it still has this version and returns the next; raises Outdated otherwise.
 
-        An empty value removes it; TooLarge is raised for one of more than LARGEST bytes.
+        An empty value removes it; TooLarge is raised for one of more than LARGEST bytes. With `lasts` the value counts
+        for nothing after so many seconds, and some time after that the record may be gone.
         """
 
 
@@ -71,14 +74,25 @@ class MemoryRecords:
         self._never = Recorded()
         """What a key without a trace stands at: at least as new as every removal that was forgotten."""
         self._versions = 0
+        self._ends: dict[str, float] = {}
+        """When what lasts for a while has run out."""
 
     async def get(self, key: str) -> Recorded:
+        now = clock.monotonic()
+        for ended in [each for each, end in self._ends.items() if end <= now]:
+            self._put(ended, b"")
         return self._kept.get(key) or self._removed.get(key, self._never)
 
-    async def swap(self, key: str, version: str, value: bytes) -> str:
+    async def swap(self, key: str, version: str, value: bytes, lasts: int = 0) -> str:
         _check_size(key, value)
         if (await self.get(key)).version != version:
             raise Outdated(f"record {key} has changed")
+        self._ends.pop(key, None)
+        if value and lasts > 0:
+            self._ends[key] = clock.monotonic() + lasts + FRESH
+        return self._put(key, value)
+
+    def _put(self, key: str, value: bytes) -> str:
         self._versions += 1
         recorded = Recorded(value, str(self._versions))
         self._kept.pop(key, None)
@@ -86,6 +100,7 @@ class MemoryRecords:
         if value:
             self._kept[key] = recorded
         else:
+            self._ends.pop(key, None)
             self._removed[key] = recorded
             if len(self._removed) > self._most_removed:
                 self._never = self._removed.pop(next(iter(self._removed)))
@@ -127,14 +142,14 @@ class LeaseRecords:
         except NotFound:
             return Recorded(version=f"{_ABSENT}{began!r}")
 
-    async def swap(self, key: str, version: str, value: bytes) -> str:
+    async def swap(self, key: str, version: str, value: bytes, lasts: int = 0) -> str:
         _check_size(key, value)
         try:
-            return _recorded(await self._send(self._write(key, version, value))).version
+            return _recorded(await self._send(self._write(key, version, value, lasts))).version
         except (Conflict, NotFound) as error:
             raise Outdated(f"record {key} has changed: {error}") from error
 
-    def _write(self, key: str, version: str, value: bytes) -> Request:
+    def _write(self, key: str, version: str, value: bytes, lasts: int) -> Request:
         ref = self._ref(key)
         annotations = {KEY: key, **({VALUE: value.decode()} if value else {})}
         metadata: dict[str, object] = {
@@ -143,7 +158,8 @@ class LeaseRecords:
             "labels": self._labels,
             "annotations": annotations,
         }
-        lease = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": {}}
+        spec = {"leaseDurationSeconds": lasts} if value and 0 < lasts <= LONGEST else {}
+        lease = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": spec}
         if version.startswith(_ABSENT):
             if clock.monotonic() - float(version.removeprefix(_ABSENT)) > FRESH:
                 raise Outdated(f"record {key} was read too long ago")

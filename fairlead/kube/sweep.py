@@ -1,14 +1,16 @@
-"""Deletes the Leases of records that were removed, when it is certain that nobody misses them.
+"""Deletes the Leases of records that were removed or have run out, when it is certain that nobody misses them.
 
-A Lease is deleted when its version has not changed for QUIET seconds by the clock of the process that looks, and only
-in that version. QUIET is more than FRESH and the time of a write together: whoever read that there was no record before
-this one was made has been told by its Lease that it came too late, or has waited too long to make one.
+A Lease is deleted when its version has not changed for QUIET seconds, and for those that its value lasts, by the clock
+of the process that looks, and only in that version. QUIET is more than FRESH and the time of a write together: whoever
+read that there was no record before this one was made has been told by its Lease that it came too late, or has waited
+too long to make one.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from math import inf
 
 from msgspec import Struct
 
@@ -30,18 +32,29 @@ class _Meta(Struct, rename="camel"):
     annotations: dict[str, str] | None = None
 
 
+class _Spec(Struct, rename="camel"):
+    lease_duration_seconds: int | None = None
+
+
 class _Lease(Struct):
     metadata: _Meta
+    spec: _Spec | None = None
 
     @property
     def version(self) -> tuple[str, str]:
         return self.metadata.uid, self.metadata.resource_version
 
-    def is_over(self, prefix: str) -> bool:
-        """Whether this is the Lease of a removed record; any other may have our labels too."""
-        annotations = self.metadata.annotations or {}
-        key = annotations.get(KEY, "")
-        return bool(key) and VALUE not in annotations and self.metadata.name == lease_name(prefix, key)
+    @property
+    def lasts(self) -> float:
+        """Seconds for which it counts if it is not written again."""
+        if VALUE not in (self.metadata.annotations or {}):
+            return 0.0
+        return (self.spec.lease_duration_seconds if self.spec else None) or inf
+
+    def is_record(self, prefix: str) -> bool:
+        """Any other Lease may have our labels too."""
+        key = (self.metadata.annotations or {}).get(KEY, "")
+        return bool(key) and self.metadata.name == lease_name(prefix, key)
 
 
 class Sweep:
@@ -79,12 +92,12 @@ class Sweep:
 
     async def look(self) -> None:
         listed = await self._client.list(LEASES, _Lease, namespace=self._namespace, labels=self._selection)
-        over = {lease.version: lease for lease in listed.items if lease.is_over(self._prefix)}
+        found = {lease.version: lease for lease in listed.items if lease.is_record(self._prefix)}
         now = clock.monotonic()
-        self._since = {version: self._since.get(version, now) for version in over}
+        self._since = {version: self._since.get(version, now) for version in found}
         for version, since in self._since.items():
-            if now - since >= QUIET:
-                await self._delete(over[version].metadata)
+            if now - since >= QUIET + found[version].lasts:
+                await self._delete(found[version].metadata)
 
     async def _delete(self, found: _Meta) -> None:
         ref = Ref(LEASES, self._namespace, found.name, found.uid)

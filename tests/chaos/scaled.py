@@ -164,8 +164,8 @@ class ScaledWorld(World):
             return
         real = records.swap
 
-        async def swap(key: str, version: str, value: bytes) -> str:
-            return await process.wire.effect(f"record {key}", lambda: real(key, version, value))
+        async def swap(key: str, version: str, value: bytes, lasts: int = 0) -> str:
+            return await process.wire.effect(f"record {key}", lambda: real(key, version, value, lasts))
 
         records.swap = swap  # type: ignore[method-assign]
 

@@ -146,8 +146,8 @@ def records_swapped_blindly(patch: pytest.MonkeyPatch) -> None:
     without_turns(patch)
     real = MemoryRecords.swap
 
-    async def swap(self: MemoryRecords, key: str, _version: str, value: bytes) -> str:
-        return await real(self, key, (await self.get(key)).version, value)
+    async def swap(self: MemoryRecords, key: str, _version: str, value: bytes, lasts: int = 0) -> str:
+        return await real(self, key, (await self.get(key)).version, value, lasts)
 
     patch.setattr(MemoryRecords, "swap", swap)
 

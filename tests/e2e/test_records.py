@@ -69,7 +69,8 @@ async def test_record_that_many_swap_at_once_is_won_by_one(site: Site) -> None:
 @everywhere(controllers=False)
 async def test_a_removed_record_leaves_no_lease_and_one_that_is_taken_meanwhile_stays(site: Site) -> None:
     kept, sweeping = records(site), Sweep(site.client, site.namespace, "fairlead-operator")
-    versions = {key: await kept.swap(key, (await kept.get(key)).version, b"x") for key in ("over", "again", "begun")}
+    keys = ("over", "again", "begun")
+    versions = {key: await kept.swap(key, (await kept.get(key)).version, b"x", 3600) for key in keys}
     for key in ("over", "again"):
         versions[key] = await kept.swap(key, versions[key], b"")
     real = sweeping._delete
@@ -86,7 +87,7 @@ async def test_a_removed_record_leaves_no_lease_and_one_that_is_taken_meanwhile_
         await sweeping.look()
 
     assert await site.get(LEASES, kept._ref("over").name) is None
-    assert [(await kept.get(key)).value for key in ("over", "again", "begun")] == [b"", b"mine", b"x"]
+    assert [(await kept.get(key)).value for key in keys] == [b"", b"mine", b"x"]
     with pytest.raises(Outdated):
         await kept.swap("over", versions["over"], b"late")
     await kept.swap("over", (await kept.get("over")).version, b"new")

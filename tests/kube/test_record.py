@@ -14,7 +14,7 @@ from fairlead.kube import request
 from fairlead.kube.client import Client
 from fairlead.kube.errors import TransportError
 from fairlead.kube.faults import Fault, Faulty
-from fairlead.kube.record import LARGEST, LeaseRecords, MemoryRecords, Outdated, Recorded, Records, TooLarge
+from fairlead.kube.record import FRESH, LARGEST, LeaseRecords, MemoryRecords, Outdated, Recorded, Records, TooLarge
 from fairlead.kube.request import Request
 from fairlead.sim.access.rights import master
 from fairlead.sim.cluster import Cluster
@@ -34,11 +34,11 @@ def play(kind: str, scenario: Callable[[Records], Awaitable[None]], seed: int = 
     run(whole(), seed=seed)
 
 
-async def made(records: Records, key: str, value: bytes) -> str:
+async def made(records: Records, key: str, value: bytes, lasts: int = 0) -> str:
     """The version of a new record."""
     found = await records.get(key)
     assert not found.value
-    return await records.swap(key, found.version, value)
+    return await records.swap(key, found.version, value, lasts)
 
 
 @KINDS
@@ -119,6 +119,30 @@ def test_what_is_remembered_of_removed_records_is_bounded_and_still_safe() -> No
         with pytest.raises(Outdated):
             await records.swap("a", seen.version, b"mine")
         await records.swap("a", (await records.get("a")).version, b"mine")
+
+    run(scenario())
+
+
+def test_what_has_run_out_does_not_stay_in_memory_and_its_version_does_not_come_back() -> None:
+    async def scenario() -> None:
+        records = MemoryRecords(most_removed=2)
+        seen = await records.get("0")
+        for number in range(50):
+            last = await made(records, str(number), b"x", 60)
+            await asyncio.sleep(FRESH)
+        lasting = await made(records, "for ever", b"x")
+        assert (await records.get("49")).version == last
+        await asyncio.sleep(FRESH + 60)
+        ended = await made(records, "other", b"x", 60)
+        ended = await records.swap("other", ended, b"")
+
+        assert set(records._kept) == {"for ever"}
+        assert records._ends == {}
+        for key, version in (("0", seen.version), ("49", last)):
+            with pytest.raises(Outdated):
+                await records.swap(key, version, b"late")
+        await records.swap("for ever", lasting, b"y")
+        await records.swap("other", ended, b"y")
 
     run(scenario())
 

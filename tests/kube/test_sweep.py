@@ -80,6 +80,23 @@ def test_a_removed_record_leaves_no_lease() -> None:
     run(scenario())
 
 
+def test_a_record_that_nobody_ended_goes_some_time_after_it_has_run_out() -> None:
+    async def scenario() -> None:
+        site = Site()
+        for key, lasts in (("crashed", 2000), ("for ever", 0), ("longer than can be said", 2**31), ("wrong", -5)):
+            await site.records.swap(key, (await site.records.get(key)).version, b"x", lasts)
+        keeping = asyncio.create_task(site.sweep.keep())
+        await asyncio.sleep(2000 + QUIET - 1)
+        assert (await site.records.get("crashed")).value == b"x"
+        await asyncio.sleep(LOOK_EVERY)
+
+        assert len(await site.leases()) == 3
+        assert (await site.records.get("crashed")).value == b""
+        keeping.cancel()
+
+    run(scenario())
+
+
 def test_what_is_written_or_not_a_record_of_ours_stays() -> None:
     async def scenario() -> None:
         site = Site()

@@ -14,7 +14,7 @@ from fairlead.api.apps import STATEFULSETS, StatefulSet
 from fairlead.api.core import Pod
 from fairlead.decide.ask import Answer, Ask, Listing, Recall, Remember
 from fairlead.decide.pod_readiness import is_ready, is_terminating
-from fairlead.decide.zones.evicted import Marks, is_marked
+from fairlead.decide.zones.evicted import LASTS, Marks, is_marked
 from fairlead.decide.zones.lists import pods_in
 from fairlead.decide.zones.zpdb import Guard
 
@@ -130,7 +130,7 @@ def record_question(guard: Guard) -> Ask:
 
 
 def swap_question(guard: Guard, version: str, value: bytes) -> Ask:
-    return Ask(Remember(guard.record, version, value), effect=True)
+    return Ask(Remember(guard.record, version, value, LASTS), effect=True)
 
 
 def zones_question(guard: Guard) -> Ask:

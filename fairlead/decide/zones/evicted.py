@@ -17,6 +17,8 @@ from fairlead.api.core import Pod
 from fairlead.api.unreadable import UNREADABLE
 
 KEPT = timedelta(minutes=2)
+LASTS = int(KEPT.total_seconds())
+"""Seconds after which no mark of a record counts, if nobody writes it again."""
 LINGERS = timedelta(seconds=30)
 """How long a mark stays after its pod was seen to be over: a review, which lasts no longer, may have listed the pod
 before that and read the record after it."""

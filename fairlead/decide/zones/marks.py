@@ -9,6 +9,7 @@ A mark that has expired counts as none, so a replica that dies holds nobody back
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from math import ceil
 
 import msgspec
 from msgspec import Struct
@@ -48,7 +49,8 @@ def in_progress(answer: Good, now: datetime) -> str:
 
 def taken(asked: Ask, answer: Good, zone: str, now: datetime, length: timedelta) -> Ask:
     """Puts the mark where nothing has changed since the record was read."""
-    return _swap(asked, answer, msgspec.json.encode(Mark(zone, now + length)), asked.timeout)
+    value = msgspec.json.encode(Mark(zone, now + length))
+    return _swap(asked, answer, value, asked.timeout, ceil(length.total_seconds()))
 
 
 def ended(asked: Ask, begun: Good) -> Ask:
@@ -60,7 +62,7 @@ def ended(asked: Ask, begun: Good) -> Ask:
     return _swap(asked, begun, b"", END_SECONDS)
 
 
-def _swap(asked: Ask, last: Good, value: bytes, timeout: float) -> Ask:
+def _swap(asked: Ask, last: Good, value: bytes, timeout: float, lasts: int = 0) -> Ask:
     if not isinstance(asked.to, Recall):
         raise TypeError("a mark is kept in a record")
-    return Ask(Remember(asked.to.record, last.version, value), effect=True, timeout=timeout)
+    return Ask(Remember(asked.to.record, last.version, value, lasts), effect=True, timeout=timeout)
