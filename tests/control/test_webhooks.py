@@ -16,8 +16,8 @@ from fairlead.control.manager import Manager
 from fairlead.control.metrics import Metrics
 from fairlead.control.part import Key
 from fairlead.decide.act import Does, Patch, PatchKind
-from fairlead.decide.ask import Ask, Bad, Good, Http, Recall, Remember
-from fairlead.drive.outside import asker
+from fairlead.decide.ask import Answer, Ask, Bad, Good, Http, Recall, Remember
+from fairlead.drive.outside import Outside, asker
 from fairlead.kube.calls import Call, Handler, NoReply, Reply
 from fairlead.kube.errors import ApiError
 from fairlead.kube.faults import Fault
@@ -160,12 +160,19 @@ def test_events_do_not_count_against_the_limit() -> None:
     play(scenario)
 
 
+async def marked(outside: Outside) -> Answer:
+    """What comes of a mark where there was none."""
+    ask = asker(outside)
+    seen = await ask(Ask(Recall("mark")))
+    assert isinstance(seen, Good)
+    return await ask(Ask(Remember("mark", seen.version, b"taken")))
+
+
 def test_marks_are_shared_between_replicas_only_where_there_can_be_several() -> None:
     async def remembered(manager: Manager, other: Manager) -> bytes:
         """What another replica sees of a mark."""
         mine, theirs = (each.webhooks.routes["/admission/no-downscale"] for each in (manager, other))
-        written = await asker(mine._outside)(Ask(Remember("mark", "", b"taken")))  # type: ignore[attr-defined]
-        assert isinstance(written, Good)
+        assert isinstance(await marked(mine._outside), Good)  # type: ignore[attr-defined]
         seen = await asker(theirs._outside)(Ask(Recall("mark")))  # type: ignore[attr-defined]
         assert isinstance(seen, Good)
         return seen.value
@@ -188,10 +195,10 @@ def test_effects_of_rounds_pass_the_gate_of_the_lease_and_those_of_reviews_do_no
         (lane, *_) = manager._lanes
         of_reviews = manager.webhooks.routes["/admission/no-downscale"]._outside  # type: ignore[attr-defined]
 
-        refused = await asker(lane.rounds._outside)(Ask(Remember("mark", "", b"x")))
+        refused = await marked(lane.rounds._outside)
         assert isinstance(refused, Bad)
         assert refused.kind == "not-sent"
-        assert isinstance(await asker(of_reviews)(Ask(Remember("mark", "", b"x"))), Good)
+        assert isinstance(await marked(of_reviews), Good)
 
     play(scenario)
 
