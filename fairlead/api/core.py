@@ -19,6 +19,8 @@ LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 
 READY_TIME = "grafana.com/ready-time"
 """Annotation of a pod, RFC 3339: since when it has been ready."""
+PREPARING = "fairlead.dev/preparing"
+"""Annotation of a pod, RFC 3339: since when it may be prepared for a downscale."""
 
 
 class ContainerWaiting(Struct, frozen=True, gc=False):
@@ -64,6 +66,7 @@ class PodAnnotations(Struct, frozen=True, gc=False):
     """Only what is read; thousands of pods carry many more."""
 
     ready_time: str | None = field(name=READY_TIME, default=None)
+    preparing: str | None = field(name=PREPARING, default=None)
 
 
 class PodMeta(Meta, frozen=True, rename="camel"):

@@ -40,9 +40,6 @@ RESUME = "grafana.com/rollout-resume"
 GATE = "fairlead.dev/rollout-gate"
 """Annotation written by the operator: which template of a phased Deployment is held, was blocked or has passed."""
 
-PREPARING = "fairlead.dev/preparing"
-"""Annotation written by the operator: since when which ordinals of a StatefulSet may be prepared for a downscale."""
-
 INJECT_CA = "grafana.com/inject-rollout-operator-ca"
 NAMESPACE = "grafana.com/namespace"
 

@@ -1,6 +1,7 @@
-"""The part of unfinished preparations: every StatefulSet that wants to be prepared, whether or not it is in a group.
+"""The part of unfinished preparations: every pod with a note, whether or not it belongs to a rollout.
 
-One is woken when its note changes and looked at again when the note is overdue; without notes it costs one watch.
+One is woken when its note changes and looked at again when the note is overdue; without notes it costs a look at an
+annotation per event.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import cast
 
-from fairlead.api.apps import STATEFULSETS, StatefulSet
+from fairlead.api.core import PODS, Pod
 from fairlead.api.meta import Resource
-from fairlead.api.zones import PREPARE_DOWNSCALE, PREPARING, Settings
+from fairlead.api.zones import Settings
 from fairlead.control.part import Key, Part, Saying, Wake
 from fairlead.decide.act import Does
 from fairlead.decide.ask import Answers
@@ -21,25 +22,24 @@ from fairlead.kube.informer import Change, Informer
 from fairlead.kube.store import Named
 
 NAME = "unfinished-preparations"
-SELECTION = f"{PREPARE_DOWNSCALE}=true"
 MAY_WRITE = frozenset({Does.NOTE_PREPARATION})
 DONE = {Does.NOTE_PREPARATION: Saying("debug", "preparation concluded")}
 
-Watched = Mapping[str, Informer[StatefulSet]]
+Watched = Mapping[str, Informer[Pod]]
 
 
 def unfinished(watched: Watched, settings: Settings) -> Part[Seen]:
-    """The part on these informers of SELECTION, by namespace; that of all namespaces is under an empty name."""
-    zones = _Zones(watched, settings)
+    """The part on these informers, by namespace; that of all namespaces is under an empty name."""
+    pods = _Pods(watched, settings)
     return Part(
         name=NAME,
         informers=(),
-        subscribe=zones.subscribe,
-        watched=zones.informers_of,
-        scopes=zones.scopes,
-        rollouts=zones.noted,
-        gather=zones.gather,
-        versions=lambda seen: (f"{seen.zone.metadata.uid}@{seen.zone.metadata.resource_version}",),
+        subscribe=pods.subscribe,
+        watched=pods.informers_of,
+        scopes=pods.scopes,
+        rollouts=pods.noted,
+        gather=pods.gather,
+        versions=lambda seen: (f"{seen.pod.metadata.uid}@{seen.pod.metadata.resource_version}",),
         decide=decide,
         say=_nothing,
         writes=MAY_WRITE,
@@ -47,13 +47,13 @@ def unfinished(watched: Watched, settings: Settings) -> Part[Seen]:
     )
 
 
-class _Zones:
+class _Pods:
     def __init__(self, watched: Watched, settings: Settings) -> None:
         self._watched = watched
         self._settings = settings
 
     def subscribe(self, wake: Wake) -> None:
-        def changed(change: Change[StatefulSet]) -> None:
+        def changed(change: Change[Pod]) -> None:
             new = change.new
             if new is not None and is_noted(new) and _note(new) != (change.old and _note(change.old)):
                 wake(_key(new), change.initial)
@@ -62,29 +62,29 @@ class _Zones:
             informer.subscribe(changed)
 
     def noted(self) -> Iterator[Key]:
-        return (_key(zone) for informer in self._watched.values() for zone in informer.store.items() if is_noted(zone))
+        return (_key(pod) for informer in self._watched.values() for pod in informer.store.items() if is_noted(pod))
 
     def informers_of(self, key: Key) -> Mapping[Resource, Informer[Named]]:
-        return {STATEFULSETS: cast("Informer[Named]", self._of(key))}
+        return {PODS: cast("Informer[Named]", self._of(key))}
 
     def gather(self, key: Key, answers: Answers) -> Seen | None:
-        zone = self._of(key).store.get(*key)
-        return None if zone is None else Seen(zone, answers, self._settings)
+        pod = self._of(key).store.get(*key)
+        return None if pod is None else Seen(pod, answers, self._settings)
 
     def scopes(self, key: Key) -> Iterable[str]:
-        zone = self._of(key).store.get(*key)
-        return () if zone is None else (zone.metadata.uid,)
+        pod = self._of(key).store.get(*key)
+        return () if pod is None else (pod.metadata.uid,)
 
-    def _of(self, key: Key) -> Informer[StatefulSet]:
+    def _of(self, key: Key) -> Informer[Pod]:
         return self._watched.get(key.namespace) or self._watched[""]
 
 
-def _note(zone: StatefulSet) -> str | None:
-    return zone.metadata.annotations.get(PREPARING)
+def _note(pod: Pod) -> str | None:
+    return pod.metadata.annotations.preparing
 
 
-def _key(zone: StatefulSet) -> Key:
-    return Key((zone.metadata.namespace, zone.metadata.name))
+def _key(pod: Pod) -> Key:
+    return Key((pod.metadata.namespace, pod.metadata.name))
 
 
 def _nothing(seen: Seen, decision: Decision, now: datetime) -> tuple[Saying, ...]:

@@ -21,7 +21,7 @@ from fairlead.control.progress import standings_of
 from fairlead.control.reviews import Caches, endpoints
 from fairlead.control.stamping import stamping
 from fairlead.control.troubles import Troubles
-from fairlead.control.unfinished import SELECTION, unfinished
+from fairlead.control.unfinished import unfinished
 from fairlead.decide.act import Does
 from fairlead.decide.ask import Answers
 from fairlead.decide.decision import Aside, Decision, Hold
@@ -70,16 +70,6 @@ class _Watched:
             trouble=of_pods.failed,
             restored=of_pods.restored,
         )
-        self.prepared = Informer(
-            client,
-            STATEFULSETS,
-            StatefulSet,
-            namespace=namespace,
-            labels=SELECTION,
-            trouble=of_zones.failed,
-            restored=of_zones.restored,
-        )
-        """Also those without a group."""
         self.budgets = Configured(BUDGETS, client, namespace, log, metrics.observed_configuration)
         self.checks = Configured(CHECKS, client, namespace, log, metrics.observed_health_check)
 
@@ -122,7 +112,7 @@ def zones(
 
     return Part(
         name=ZONES,
-        informers=tuple(_any(one) for each in watched.values() for one in (each.zones, each.pods, each.prepared)),
+        informers=tuple(_any(one) for each in watched.values() for one in (each.zones, each.pods)),
         subscribe=subscribe,
         watched=informers_of,
         scopes=scopes,
@@ -141,7 +131,7 @@ def zones(
         optional=tuple(one for each in watched.values() for one in (each.budgets.informer, each.checks.informer)),
         beside=(
             stamping({name: (each.pods, each.budgets) for name, each in watched.items()}, settings),
-            unfinished({name: each.prepared for name, each in watched.items()}, settings),
+            unfinished({name: each.pods for name, each in watched.items()}, settings),
         ),
     )
 

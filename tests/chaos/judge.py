@@ -28,11 +28,12 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.api.apps import StatefulSet
-from fairlead.api.core import READY_TIME, Pod
-from fairlead.api.zones import LAST_DOWNSCALE, PREPARING
+from fairlead.api.core import PREPARING, READY_TIME, Pod
+from fairlead.api.zones import LAST_DOWNSCALE
 from fairlead.kube import clock
 from fairlead.kube.request import Request, place_of
 from fairlead.sim.record import Entry
+from fairlead.sim.versions import Tree
 from tests import invariants
 from tests.chaos.doing import doing, is_review
 from tests.chaos.seen import Fact, Key, State, View, Zone, fact_of, group_of, wanted
@@ -103,6 +104,8 @@ class Judge:
         """Which zone a pass scaled."""
         self._refused: dict[str, Key] = {}
         """Zones whose scale was refused, by the pass that asked for it."""
+        self.unnoted: set[str] = set()
+        """Pods that were last prepared without a note, because the API server refused it."""
         self._tail: deque[str] = deque(maxlen=TAIL)
 
     def begins(self, operator: str) -> None:
@@ -137,8 +140,19 @@ class Judge:
                 return None
             case "PATCH", "pods", "" if _changes_only(request.body, READY_TIME):
                 return None
+            case "PATCH", "pods", "" if reviewed and _changes_only(request.body, PREPARING):
+                self.unnoted.discard(place.name)
+                return None
+            case "PATCH", "pods", "" if _removes_only(request.body, PREPARING):
+                return None
         self.broken("S15", f"{operator} sent {request.method} {request.path}")
         return None
+
+    def failed(self, request: Request) -> None:
+        """The answer was an error: a downscale goes on without the note of a pod."""
+        place = place_of(request.path)
+        if place.plural == "pods" and request.method == "PATCH" and _changes_only(request.body, PREPARING):
+            self.unnoted.add(place.name)
 
     def refused(self, request: Request) -> None:
         """What was asked for has not been done; a pass whose scale was refused may go on to roll (P1)."""
@@ -215,13 +229,11 @@ class Judge:
         return asked
 
     def _asks_change(self, operator: str, key: Key, body: bytes) -> Asked | None:
-        """A pass scales; a review notes the time of a downscale; both note which pods may be prepared."""
+        """A pass scales; a review notes the time of a downscale."""
         statefulset = self.truth.statefulsets.get(key)
         group = None if statefulset is None else group_of(statefulset)
         if statefulset is not None and group is None:
             self.broken("S15", f"{operator} changed {key[1]}, which has no group")
-        if _changes_only(body, PREPARING) or _removes_only(body, PREPARING):
-            return None
         if is_review(doing()):
             if not _changes_only(body, LAST_DOWNSCALE):
                 self.broken("S15", f"a review changed more of {key[1]} than the time of its downscale: {body!r}")
@@ -365,8 +377,14 @@ def _problems_of_record(zones: dict[str, Zone], name: str, recorded: str) -> Pro
 
 
 def _is_stamped(entry: Entry) -> bool:
-    """Whether nothing but annotations of a zone's downscale was written."""
+    """Whether nothing but annotations of a downscale was written, to a zone or to a pod."""
+    if entry.resource.plural == "pods":
+        return entry.verb == "patch" and _annotation(entry.old) != _annotation(entry.new)
     return entry.resource.plural == "statefulsets" and entry.verb == "patch" and _replicas(entry) is None
+
+
+def _annotation(tree: Tree | None) -> str | None:
+    return None if tree is None else tree["metadata"].get("annotations", {}).get(PREPARING)
 
 
 def _replicas(entry: Entry) -> int | None:

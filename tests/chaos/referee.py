@@ -179,10 +179,10 @@ class Referee:
                     self._broken("B-4", f"{post.pod} was prepared for {review.name}; an earlier denial took it back")
 
     def left_prepared(self) -> list[str]:
-        """Pods that are wanted and yet ready to leave for good."""
+        """Pods that are wanted and yet ready to leave for good, though there was a note of it."""
         zones = self._judge.truth.statefulsets.values()
         names = [f"{zone.metadata.name}-{ordinal}" for zone in zones for ordinal in range(zone.spec.replicas)]
-        return [name for name in names if self._pods.is_ready_to_leave(name)]
+        return [name for name in names if self._pods.is_ready_to_leave(name) and name not in self._judge.unnoted]
 
     def _check_dry_run(self, review: Reviewed) -> None:
         if review.is_dry_run and (done := review.by.wire.effects_of.get(review.doing)):

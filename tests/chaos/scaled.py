@@ -144,11 +144,8 @@ class ScaledWorld(World):
                 await asyncio.gather(*self._doings, return_exceptions=True)
 
     async def _check_forgotten(self) -> None:
-        """Whatever was killed, denied or given up: nobody who is wanted stays prepared, once pods answer.
-
-        With the tracker a process that is killed while pods prepare leaves no note of it.
-        """
-        if self.setting.tracked or not self.replicas or not self.referee.left_prepared():
+        """Whatever was killed, denied or given up: nobody who is wanted stays prepared, once pods answer."""
+        if not self.replicas or not self.referee.left_prepared():
             return
         self.pods_called.heal()
         if not await self.until(lambda: not self.referee.left_prepared(), FORGOTTEN_WITHIN, every=1.0):

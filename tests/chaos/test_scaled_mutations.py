@@ -113,7 +113,7 @@ def undone_after_the_answer(patch: pytest.MonkeyPatch) -> None:
 
 
 def nothing_noted(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(downscale_effects, "_note", lambda _: ())
+    patch.setattr(downscale_effects, "_notes", lambda _: ())
 
 
 def delay_unchecked(patch: pytest.MonkeyPatch) -> None:

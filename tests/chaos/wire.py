@@ -120,6 +120,8 @@ class Wire:
             self._check(request)
             asked.append(self._judge.asks(self._process, request))
             response = await self._carried(self.faulty.send(request))
+            if response.status >= 400:
+                self._judge.failed(request)
             if 400 <= response.status < 500:
                 self._judge.refused(request)
             return response

@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from fairlead.api.apps import STATEFULSETS
+from fairlead.api.core import PODS, PREPARING
 from fairlead.api.times import format_rfc3339
-from fairlead.api.zones import PREPARING, Settings
+from fairlead.api.zones import PREPARE_DOWNSCALE, Settings
 from fairlead.decide.zones.unfinished import OVERDUE
 from fairlead.kube import clock
 from tests.e2e.clusters import Site, everywhere
@@ -26,11 +26,10 @@ GROUPS = pytest.mark.parametrize("group", ["ingester", None], ids=["in a group",
 HURRIED = Settings(request_timeout=2.0, pods_timeout=1.5)
 
 
-async def note(site: Site, letter: str = "a") -> str | None:
-    found = await site.get(STATEFULSETS, f"{PREFIX}{letter}")
-    assert found is not None
-    text: str | None = found["metadata"].get("annotations", {}).get(PREPARING)
-    return text
+async def notes(site: Site) -> list[str]:
+    """The pods of zone a that have one."""
+    found = [(ordinal, await site.get(PODS, f"{PREFIX}a-{ordinal}")) for ordinal in range(5)]
+    return [f"a-{ordinal}" for ordinal, pod in found if pod and PREPARING in pod["metadata"].get("annotations", {})]
 
 
 def last_heard(pods: Endpoints) -> dict[str, str]:
@@ -44,11 +43,7 @@ def last_heard(pods: Endpoints) -> dict[str, str]:
 async def test_b4_who_tries_again_at_once_is_admitted_and_its_pods_stay_prepared(
     site: Site, group: str | None, delay: float
 ) -> None:
-    """All pods have answered that they stay before the denial is sent; nothing of it comes later.
-
-    A real API server whose object was changed meanwhile, here by the note, reviews the request once more before it
-    believes the denial.
-    """
+    """All pods have answered that they stay before the denial is sent; nothing of it comes later."""
     _, pods = await five_pods(site, group=group)
     for pod in ("a-2", "a-3", "a-4"):
         pods.answer(pod, "POST", Answer(delay=delay))
@@ -59,10 +54,9 @@ async def test_b4_who_tries_again_at_once_is_admitted_and_its_pods_stay_prepared
 
     assert denied.status == 400
     undone = [heard for heard in pods.heard if heard.method == "DELETE"]
-    reviews = 2 if site.real else 1
-    assert sorted(heard.pod for heard in undone) == sorted(["a-2", "a-3", "a-4"] * reviews)
-    assert {heard.status for heard in undone} == {200}
-    assert (await last_downscale(site), await note(site)) == (None, None)
+    assert sorted(heard.pod for heard in undone) == ["a-2", "a-3", "a-4"]
+    assert [heard.status for heard in undone] == [200] * 3
+    assert (await last_downscale(site), await notes(site)) == (None, [])
 
     pods.answer("a-3", "POST", Answer(delay=delay))
     since = pods.now
@@ -90,7 +84,7 @@ async def test_h15_what_does_not_fit_into_the_time_is_undone_under_the_mark(site
 
     assert (denied.status, again.status) == (400, 400)
     assert "in progress" in again.text
-    assert await note(site) is not None
+    assert await notes(site) == ["a-3", "a-4"]
 
     pods.answer("a-3", "POST", None)
     done.set()
@@ -123,33 +117,27 @@ async def test_a_downscale_that_is_denied_by_another_webhook_is_undone(site: Sit
     assert denied.status == 400
     assert "not on Fridays" in denied.text
     assert last_heard(pods) == dict.fromkeys(("a-3", "a-4"), "POST")
-    assert await note(site) is not None
+    assert await notes(site) == ["a-3", "a-4"]
     if site.real:
         await age(site)
     else:
         await asyncio.sleep(OVERDUE.total_seconds() - 5)
         assert last_heard(pods) == dict.fromkeys(("a-3", "a-4"), "POST")
 
-    await site.until(lambda: pods.called("DELETE") == ["a-3", "a-4"])
-    await site.until(lambda: _is_forgotten(site), following=[STATEFULSETS])
+    await site.until(lambda: sorted(pods.called("DELETE")) == ["a-3", "a-4"])
+    await site.until(lambda: _is_forgotten(site), following=[PODS])
 
 
 async def _is_forgotten(site: Site) -> bool:
-    return await note(site) is None
+    return await notes(site) == []
 
 
 async def age(site: Site) -> None:
-    """The note becomes as old as it would in some minutes."""
-    text = await note(site)
-    assert text is not None
+    """The notes become as old as they would in some minutes."""
     past = format_rfc3339(clock.now() - OVERDUE)
-    tree = {"metadata": {"annotations": {PREPARING: f"{past} {text.split()[1]}"}}}
-
-    async def changed() -> bool:
-        """Not before the webhooks of an operator that starts are served."""
-        return (await patched(site, "a", tree)).status == 200
-
-    await site.until(changed, every=0.1)
+    tree = {"metadata": {"annotations": {PREPARING: past}}}
+    for pod in await notes(site):
+        assert (await patched(site, pod, tree, resource=PODS)).status == 200
 
 
 @everywhere(controllers=False)
@@ -169,7 +157,7 @@ async def test_a_process_killed_between_denial_and_undoing_leaves_nobody_prepare
     play.task.cancel()
     with suppress(asyncio.CancelledError):
         await play.task
-    assert await note(site) is not None
+    assert await notes(site) == ["a-3", "a-4"]
 
     for pod in ("a-3", "a-4"):
         pods.answer(pod, "DELETE", None)
@@ -178,18 +166,35 @@ async def test_a_process_killed_between_denial_and_undoing_leaves_nobody_prepare
     if site.real:
         await age(site)
 
-    await site.until(lambda: pods.called("DELETE", since) == ["a-3", "a-4"], within=400)
-    await site.until(lambda: _is_forgotten(site), following=[STATEFULSETS])
+    await site.until(lambda: sorted(pods.called("DELETE", since)) == ["a-3", "a-4"], within=400)
+    await site.until(lambda: _is_forgotten(site), following=[PODS])
     assert await replicas(site) == 5
 
 
 @everywhere(controllers=False)
-async def test_a_note_of_a_downscale_that_took_place_goes_and_nobody_is_called(site: Site) -> None:
+async def test_a_note_of_a_pod_that_is_not_to_be_prepared_any_more_goes_and_nobody_is_called(site: Site) -> None:
     pods = await endpoints(site)
-    old = f"{format_rfc3339(clock.now() - timedelta(minutes=10))} 3-4"
-    await a_prepared_zone(site, "a", 3, pods=pods, group=None, annotations={PREPARING: old})
+    await a_prepared_zone(site, "a", 5, pods=pods, group=None, labels={PREPARE_DOWNSCALE: None})
+    old = format_rfc3339(clock.now() - timedelta(minutes=10))
+    await patched(site, "a-4", {"metadata": {"annotations": {PREPARING: old}}}, resource=PODS)
+    assert await notes(site) == ["a-4"]
 
     await prepared(site)
 
-    await site.until(lambda: _is_forgotten(site), following=[STATEFULSETS])
+    await site.until(lambda: _is_forgotten(site), following=[PODS])
     assert pods.heard == []
+
+
+@everywhere(controllers=False)
+@pytest.mark.parametrize("method", ["PATCH", "PUT"])
+@pytest.mark.parametrize("settings", [Settings(), TRACKING], ids=["annotations", "tracker"])
+async def test_a_denial_says_why_and_asks_the_pods_once(site: Site, method: str, settings: Settings) -> None:
+    """Nothing of the StatefulSet has changed, so the API server neither repeats the review nor finds a conflict."""
+    _, pods = await five_pods(site, operator=Operator(site, settings=settings))
+    pods.answer("a-4", "POST", Answer(500))
+
+    denied = await scaled(site, 4, method=method)
+
+    assert denied.status == 400
+    assert "a-4" in denied.text
+    assert (pods.called("POST"), pods.called("DELETE")) == (["a-4"], ["a-4"])

@@ -15,14 +15,14 @@ from msgspec import Struct, structs
 from fairlead.api.apps import STATEFULSETS, StatefulSet
 from fairlead.api.meta import Ref
 from fairlead.api.times import format_rfc3339
-from fairlead.api.zones import LAST_DOWNSCALE, PREPARING
+from fairlead.api.zones import LAST_DOWNSCALE
 from fairlead.decide.act import Does, Patch, PatchKind
 from fairlead.decide.ask import Anew, Ask, Awaited, Bad, Good, Need, Question
 from fairlead.decide.decision import Admit
 from fairlead.decide.zones import marks
 from fairlead.decide.zones.last_downscale import annotated, is_repetition
 from fairlead.decide.zones.preparation import Preparation
-from fairlead.decide.zones.preparation_note import forgotten, note_of, noted
+from fairlead.decide.zones.preparation_note import forgotten, noted
 from fairlead.decide.zones.reviewing import Downscale, Seen, denied, sentence
 from fairlead.decide.zones.tracker import Tracked, Tracker
 
@@ -63,19 +63,22 @@ def carried_out(request: Request, record: Ask, mark: Good) -> Admit | Need | Ane
     answers = request.seen.answers
     length = request.preparation.length(request.seen.settings)
     take = marks.taken(record, mark, request.zone.metadata.name, request.now, length)
-    # With the tracker a downscale changes nothing of its StatefulSet, and a note would: a PUT would find it modified.
-    note = _note(request) if request.tracker is None else ()
-    if todo := answers.lacking((take,), note, request.preparation.posts, (AWAITED,), _stamps(request)):
-        return Need(todo, stop_at_failure=True)
+    if todo := answers.lacking((take,)):
+        return Need(todo)
     taken = answers[take]
     if isinstance(taken, Bad):
         if taken.kind == "conflict":
             return Anew()
         return request.denied("record-unwritten", f"it could not be noted that it is in progress: {_why(taken)}")
     end = marks.ended(record, taken)
-    if note and isinstance(bad := answers[note[0]], Bad):
-        unnoted = f"its preparation could not be noted in annotation {PREPARING}: {_why(bad)}"
-        return _ended(request, request.denied("unnoted", unnoted), end)
+    notes = _notes(request)
+    if todo := answers.lacking(notes):
+        return Need(todo)
+    if unnoted := [bad for each in notes if isinstance(bad := answers[each], Bad) and not bad.code]:
+        because = f"it could not be noted that its pods prepare: {_why(unnoted[0])}"
+        return _ended(request, request.denied("unnoted", because), end)
+    if todo := answers.lacking(request.preparation.posts, (AWAITED,), _stamps(request)):
+        return Need(todo, stop_at_failure=True)
     outcome = _effected(request)
     match outcome:
         case Admit(allowed=False):
@@ -87,9 +90,9 @@ def carried_out(request: Request, record: Ask, mark: Good) -> Admit | Need | Ane
     return outcome
 
 
-def _note(request: Request) -> tuple[Patch, ...]:
-    note = noted(request.zone, request.preparation.ordinals, request.now)
-    return () if note is None else (note,)
+def _notes(request: Request) -> tuple[Patch, ...]:
+    """For whoever comes after a crash; an API server that refuses one holds nobody up, but one that is silent does."""
+    return noted(request.zone, request.preparation.pods, request.now)
 
 
 def _stamps(request: Request) -> tuple[Question, ...]:
@@ -144,29 +147,25 @@ def _effected(request: Request) -> Admit | Need:
 def _undone(request: Request, denial: Admit, end: Ask) -> Admit | Need:
     """B-4, H-15: every pod is told, also those that were never asked, and then the mark ends.
 
-    A pod that was not reached hears it later (`unfinished`): the note stays.
+    A pod that was not reached hears it later (`unfinished`): its note stays.
     """
-    answers, undo, note = request.seen.answers, request.preparation.undo, _note(request)
-    if todo := answers.lacking(note, undo):
+    answers, undo = request.seen.answers, request.preparation.undo
+    if todo := answers.lacking(undo):
         return Need(todo)
-    unnoted = tuple(each for each in note if isinstance(answers[each], Bad))
     late = tuple(each for each in undo if isinstance(bad := answers[each], Bad) and bad.kind == "late")
     if late:
-        return structs.replace(denial, afterwards=(*((unnoted,) if unnoted else ()), late, (_at_leisure(end),)))
-    if unnoted or any(isinstance(bad := answers[each], Bad) and not bad.code for each in undo):
-        return _ended(request, denial, end)
+        return structs.replace(denial, afterwards=(late, (_at_leisure(end),)))
     return _ended(request, denial, end, _forgets(request))
 
 
 def _forgets(request: Request) -> tuple[Patch, ...]:
-    """Takes the note away, unless it names pods of an earlier request too."""
-    note = _note(request)
-    text = note[0].change_to if note else request.zone.metadata.annotations[PREPARING]
-    zone = request.zone
-    now = structs.replace(zone, metadata=structs.replace(zone.metadata, annotations={PREPARING: text}))
-    known = note_of(now)
-    mine = known is not None and known.ordinals <= frozenset(request.preparation.ordinals)
-    return (forgotten(now, text),) if mine else ()
+    """Takes away the notes of the pods that have answered."""
+    answers = request.seen.answers
+    return tuple(
+        forgotten(note.ref, note.change_to, note.scope)
+        for note, call in zip(_notes(request), request.preparation.undo, strict=True)
+        if isinstance(answers[note], Good) and (isinstance(told := answers[call], Good) or told.code)
+    )
 
 
 def _ended(request: Request, outcome: Admit, end: Ask, first: tuple[Patch, ...] = ()) -> Admit | Need:

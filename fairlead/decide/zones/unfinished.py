@@ -1,8 +1,8 @@
-"""Preparations that came to nothing: pods that are still there long after their note are told that they stay.
+"""Preparations that came to nothing: pods that are still wanted long after their note are told that they stay.
 
 A process that is killed while pods prepare cannot take it back, and no webhook hears what became of a request that it
-allowed: another may have denied it. When the note of a preparation is older than any request can be and the pods are
-still wanted, they are told, under the mark, so that no downscale prepares them meanwhile; then the note goes.
+allowed: another may have denied it. When the note of a pod is older than any request can be and the pod is still
+wanted, it is told, under the mark, so that no downscale prepares it meanwhile; then the note goes.
 """
 
 from __future__ import annotations
@@ -11,23 +11,26 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from fairlead.api.apps import StatefulSet
-from fairlead.api.zones import PREPARING, Settings
-from fairlead.decide.act import Patch
-from fairlead.decide.ask import Anew, Answer, Answers, Bad, Good, Need
+from fairlead.api.apps import STATEFULSETS, StatefulSet
+from fairlead.api.core import Pod
+from fairlead.api.meta import Ref
+from fairlead.api.ordinals import ordinal_of
+from fairlead.api.zones import PREPARE_DOWNSCALE, Settings
+from fairlead.decide.ask import Anew, Answer, Answers, Ask, Bad, Good, Need, Read
 from fairlead.decide.decision import Decision, Hold, Move
 from fairlead.decide.reason import Reason
-from fairlead.decide.zones import live, marks
+from fairlead.decide.zones import marks
+from fairlead.decide.zones.groups import ordinals_of, pod_ref
 from fairlead.decide.zones.neighbours import group_of
 from fairlead.decide.zones.preparation import calls_to, uncallable
-from fairlead.decide.zones.preparation_note import existing, forgotten, note_of
+from fairlead.decide.zones.preparation_note import forgotten, since_of
 from fairlead.decide.zones.reviewing import decoded
 
 OVERDUE = timedelta(minutes=3)
-"""After this nothing can come of a request any more: it may leave the note of the last as it is for half a minute, and
-the API server gives up on it after a minute."""
+"""After this nothing can come of a request any more: the API server gives up on it after a minute, and the clocks of
+two replicas are not that far apart."""
 AGAIN = timedelta(minutes=5)
-"""Until pods that gave no answer are told again."""
+"""Until a pod that gave no answer is told again, and until one that is about to go is looked at again."""
 SOON = timedelta(seconds=5)
 """Until what is in the way is looked at again."""
 
@@ -35,40 +38,65 @@ NOTHING = Decision("", Hold(Reason.COMPLETE))
 
 
 class Seen(Struct, frozen=True):
-    """A StatefulSet as the cache shows it."""
+    """A pod as the cache shows it."""
 
-    zone: StatefulSet
+    pod: Pod
     answers: Answers = Answers()
     settings: Settings = Settings()
 
 
-def is_noted(zone: StatefulSet) -> bool:
-    return PREPARING in zone.metadata.annotations
+def is_noted(pod: Pod) -> bool:
+    return pod.metadata.annotations.preparing is not None
 
 
 def decide(seen: Seen, now: datetime) -> Decision | Need | Anew:
-    """The removal of a note that says nothing any more, once all that it names have been told."""
-    zone = seen.zone
-    if not is_noted(zone):
+    """The removal of a note that says nothing any more, once its pod has been told."""
+    pod = seen.pod
+    if not is_noted(pod) or pod.metadata.deletion_timestamp is not None:
         return NOTHING
-    note = note_of(zone)
-    if note is not None and now < note.since + OVERDUE:
-        return _wait(note.since + OVERDUE)
-    if note is None or uncallable(zone) or note.ordinals.isdisjoint(existing(zone)):
-        return _forget(zone)
-    return _told(seen, sorted(note.ordinals & frozenset(existing(zone))), now)
-
-
-def _told(seen: Seen, ordinals: list[int], now: datetime) -> Decision | Need | Anew:
-    zone, answers, group = seen.zone, seen.answers, group_of(seen.zone)
-    record = marks.question(zone.metadata.namespace, group) if group else marks.own_question(zone)
-    read = live.question(zone)
-    if todo := answers.lacking((record,), (read,)):
+    since = since_of(pod)
+    if since is None:
+        return _forget(pod)
+    if now < since + OVERDUE:
+        return _wait(since + OVERDUE)
+    owner = _owner(pod)
+    if owner is None:
+        return _forget(pod)
+    read = Ask(Read(owner))
+    if todo := seen.answers.lacking((read,)):
         return Need(todo)
-    mark, shown = answers[record], answers[read]
-    if not isinstance(mark, Good) or marks.in_progress(mark, now) or not _is_same(shown, zone):
+    answer = seen.answers[read]
+    if isinstance(answer, Bad):
+        return _forget(pod) if answer.kind == "absent" else _wait(now + SOON)
+    zone = decoded(answer.value, StatefulSet)
+    if zone is None or zone.metadata.uid != owner.uid:
+        # Another of the same name: it adopts the pod, or the pod goes with the one before.
         return _wait(now + SOON)
-    calls = calls_to(zone, ordinals, seen.settings, f"unfinished {zone.metadata.uid} {now.isoformat()}")
+    if zone.metadata.labels.get(PREPARE_DOWNSCALE) != "true" or uncallable(zone):
+        return _forget(pod)
+    ordinal = ordinal_of(pod.metadata.name, zone.metadata.name)
+    if ordinal is None:
+        return _forget(pod)
+    if ordinal not in ordinals_of(zone):
+        return _wait(now + AGAIN)
+    return _told(seen, zone, ordinal, now)
+
+
+def _told(seen: Seen, zone: StatefulSet, ordinal: int, now: datetime) -> Decision | Need | Anew:
+    """Zone and pod are read once more after the mark: a downscale may have begun and ended since."""
+    pod, answers, group = seen.pod, seen.answers, group_of(zone)
+    record = marks.question(zone.metadata.namespace, group) if group else marks.own_question(zone)
+    zone_again = Ask(Read(Ref(STATEFULSETS, zone.metadata.namespace, zone.metadata.name), after="mark"))
+    pod_again = Ask(Read(pod_ref(pod)))
+    if todo := answers.lacking((record,), (zone_again, pod_again)):
+        return Need(todo)
+    mark = answers[record]
+    if not isinstance(mark, Good) or marks.in_progress(mark, now):
+        return _wait(now + SOON)
+    if not _is_as(zone, answers[zone_again]) or not _has_note_of(pod, answers[pod_again]):
+        return _wait(now + SOON)
+    request = f"unfinished {pod.metadata.uid} {now.isoformat()}"
+    calls = calls_to(zone, [ordinal], seen.settings, request)
     take = marks.taken(record, mark, zone.metadata.name, now, calls.length(seen.settings))
     if todo := answers.lacking((take,)):
         return Need(todo)
@@ -78,22 +106,42 @@ def _told(seen: Seen, ordinals: list[int], now: datetime) -> Decision | Need | A
     if todo := answers.lacking(calls.undo, (marks.ended(record, taken),)):
         return Need(todo)
     unheard = any(isinstance(bad := answers[call], Bad) and not bad.code for call in calls.undo)
-    return _wait(now + AGAIN) if unheard else _forget(zone)
+    return _wait(now + AGAIN) if unheard else _forget(pod)
 
 
-def _is_same(answer: Answer, zone: StatefulSet) -> bool:
-    """Whether the cluster still shows the same note and as many replicas."""
+def _owner(pod: Pod) -> Ref | None:
+    """The StatefulSet that controls it."""
+    metadata = pod.metadata
+    for owner in metadata.owner_references:
+        if owner.controller and owner.kind == STATEFULSETS.kind:
+            return Ref(STATEFULSETS, metadata.namespace, owner.name, owner.uid)
+    return None
+
+
+def _is_as(zone: StatefulSet, answer: Answer) -> bool:
+    """Whether the cluster still shows the same pods to be wanted, in the same group."""
     found = decoded(answer.value, StatefulSet) if isinstance(answer, Good) else None
     return (
         found is not None
         and found.metadata.uid == zone.metadata.uid
-        and found.metadata.annotations.get(PREPARING) == zone.metadata.annotations[PREPARING]
-        and existing(found) == existing(zone)
+        and group_of(found) == group_of(zone)
+        and ordinals_of(found) == ordinals_of(zone)
     )
 
 
-def _forget(zone: StatefulSet) -> Decision:
-    write: Patch = forgotten(zone, zone.metadata.annotations[PREPARING])
+def _has_note_of(pod: Pod, answer: Answer) -> bool:
+    """Whether the cluster still shows the same note: a downscale that was let through a moment ago has renewed it."""
+    found = decoded(answer.value, Pod) if isinstance(answer, Good) else None
+    return (
+        found is not None
+        and found.metadata.uid == pod.metadata.uid
+        and found.metadata.deletion_timestamp is None
+        and found.metadata.annotations.preparing == pod.metadata.annotations.preparing
+    )
+
+
+def _forget(pod: Pod) -> Decision:
+    write = forgotten(pod_ref(pod), pod.metadata.annotations.preparing or "", pod.metadata.uid)
     return Decision("unfinished-preparation", Move(Reason.SETTLING, (write,)))
 
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw, structs
 
 from fairlead.api.apps import STATEFULSETS, Ordinals, StatefulSet
-from fairlead.api.core import Pod
+from fairlead.api.core import PODS, PREPARING, Pod
 from fairlead.api.meta import LabelSelector
 from fairlead.api.review import NOTHING, GroupVersionResource, Review
 from fairlead.api.times import format_rfc3339
@@ -24,7 +24,6 @@ from fairlead.api.zones import (
     PREPARE_DOWNSCALE,
     PREPARE_PATH,
     PREPARE_PORT,
-    PREPARING,
     Settings,
 )
 from fairlead.decide.act import Create, Does, Patch, PatchKind, Replace
@@ -46,7 +45,7 @@ from fairlead.decide.ask import (
 from fairlead.decide.decision import Admit
 from fairlead.decide.zones.reviewing import Seen
 from fairlead.drive.round import answer, settle
-from tests.builders import NAMESPACE, NOW, a_pod, a_zone
+from tests.builders import NAMESPACE, NOW, a_zone, pods_of
 
 Tree: TypeAlias = dict[str, object]
 Judge: TypeAlias = Callable[[Seen, datetime], Admit | Need | Anew]
@@ -152,7 +151,7 @@ class World:
 
     def __init__(self, *zones: StatefulSet, pods: tuple[Pod, ...] | None = None) -> None:
         self.zones = {zone.metadata.name: zone for zone in zones}
-        made = tuple(a_pod(zone, ordinal, "new") for zone in zones for ordinal in range(zone.spec.replicas))
+        made = tuple(pod for zone in zones for pod in pods_of(zone, "new"))
         self.pods = made if pods is None else pods
         self.tracker: Tree | None = None
         self.record = Good()
@@ -172,14 +171,16 @@ class World:
 
     def key(self) -> object:
         """Equal for worlds that go on alike."""
-        stamps = tuple((self.last(name), self.noted(name)) for name in self.zones)
+        stamps = tuple(map(self.last, self.zones)), tuple(self.noted().items())
         return stamps, self.record, self.versions, self.fails_once, self.prepared, msgspec.json.encode(self.tracker)
 
     def last(self, zone: str) -> str | None:
         return self.zones[zone].metadata.annotations.get(LAST_DOWNSCALE)
 
-    def noted(self, zone: str) -> str | None:
-        return self.zones[zone].metadata.annotations.get(PREPARING)
+    def noted(self) -> dict[str, str]:
+        """By pod: since when it may be prepared."""
+        notes = {pod.metadata.name: pod.metadata.annotations.preparing for pod in self.pods}
+        return {name: note for name, note in notes.items() if note is not None}
 
     def tracked(self) -> dict[str, str]:
         assert self.tracker is not None
@@ -236,26 +237,43 @@ class World:
         return [each for each in found if wanted.items() <= each.metadata.labels.items()]
 
     def _read(self, read: Read) -> Answer:
-        found = tree_of(self.zones[read.ref.name]) if read.ref.resource == STATEFULSETS else self.tracker
+        found: object = self.tracker
+        if read.ref.resource == STATEFULSETS:
+            found = tree_of(self.zones[read.ref.name]) if read.ref.name in self.zones else None
+        elif read.ref.resource == PODS:
+            found = next((pod for pod in self.pods if pod.metadata.name == read.ref.name), None)
         return Bad("absent", "not found", 404) if found is None else Good(msgspec.json.encode(found))
 
     def _patched(self, patch: Patch) -> Answer:
+        if patch.ref.resource == PODS:
+            return self._patched_pod(patch)
         zone = self.zones[patch.ref.name]
+        change = msgspec.json.decode(patch.body)
+        assert change.keys() == {"metadata"}
+        assert change["metadata"].keys() == {"annotations"}
+        annotations = {**zone.metadata.annotations, **change["metadata"]["annotations"]}
+        metadata = structs.replace(zone.metadata, annotations=annotations, resource_version=self._next())
+        self.zones[patch.ref.name] = structs.replace(zone, metadata=metadata)
+        return Good(msgspec.json.encode(tree_of(self.zones[patch.ref.name])))
+
+    def _patched_pod(self, patch: Patch) -> Answer:
+        pod = next((pod for pod in self.pods if pod.metadata.name == patch.ref.name), None)
+        if pod is None:
+            return Bad("absent", "not found", 404)
         change = msgspec.json.decode(patch.body)
         if patch.kind is PatchKind.JSON:
             test, remove = change
             assert (test["op"], remove["op"], test["path"]) == ("test", "remove", remove["path"])
             assert test["path"] == f"/metadata/annotations/{PREPARING.replace('/', '~1')}"
-            if zone.metadata.annotations.get(PREPARING) != test["value"]:
+            if pod.metadata.annotations.preparing != test["value"]:
                 return Bad("failed", "the test of the patch failed", 422)
-            annotations = {key: value for key, value in zone.metadata.annotations.items() if key != PREPARING}
-        else:
-            assert change.keys() == {"metadata"}
-            assert change["metadata"].keys() == {"annotations"}
-            annotations = {**zone.metadata.annotations, **change["metadata"]["annotations"]}
-        metadata = structs.replace(zone.metadata, annotations=annotations, resource_version=self._next())
-        self.zones[patch.ref.name] = structs.replace(zone, metadata=metadata)
-        return Good(msgspec.json.encode(tree_of(self.zones[patch.ref.name])))
+            change = {"metadata": {"annotations": {PREPARING: None}}}
+        assert change.keys() == {"metadata"}
+        assert change["metadata"].keys() == {"annotations"}
+        assert change["metadata"]["annotations"].keys() == {PREPARING}
+        new = with_note(pod, change["metadata"]["annotations"][PREPARING])
+        self.pods = tuple(new if each is pod else each for each in self.pods)
+        return Good(msgspec.json.encode(new))
 
     def _stored(self, write: Create | Replace) -> Answer:
         tree = msgspec.json.decode(write.body)
@@ -274,6 +292,11 @@ class World:
     def set_tracker(self, tree: Tree) -> None:
         metadata = msgspec.convert(tree.get("metadata", {}), dict[str, object])
         self.tracker = tree | {"metadata": metadata | {"resourceVersion": self._next()}}
+
+
+def with_note(pod: Pod, text: str | None) -> Pod:
+    annotations = structs.replace(pod.metadata.annotations, preparing=text)
+    return structs.replace(pod, metadata=structs.replace(pod.metadata, annotations=annotations))
 
 
 def told_of(question: Question) -> str:

@@ -19,7 +19,6 @@ from fairlead.decide.decision import Admit
 from fairlead.decide.zones import marks
 from fairlead.decide.zones.lists import pods_question
 from fairlead.decide.zones.neighbours import zones_question
-from fairlead.decide.zones.preparation_note import note_of
 from fairlead.decide.zones.prepare_downscale import prepare_downscale
 from fairlead.decide.zones.reviewing import Seen
 from tests.builders import NOW
@@ -265,7 +264,7 @@ def test_without_a_mark_it_would(monkeypatch: pytest.MonkeyPatch) -> None:
     assert undone_though_admitted(ends(the_same_zone_twice())) != []
 
 
-def test_after_a_crash_at_any_step_whoever_may_be_prepared_is_in_the_note() -> None:
+def test_after_a_crash_at_any_step_whoever_may_be_prepared_has_a_note() -> None:
     """So that the next process can tell them that they stay."""
     for group in ("ingester", None):
         world = World(a_prepared_zone("a", group=group), a_prepared_zone("b", group=group))
@@ -276,6 +275,4 @@ def test_after_a_crash_at_any_step_whoever_may_be_prepared_is_in_the_note() -> N
 
         assert any(play.crashed and state.world.prepared for state in states for play in state.plays)
         for state in states:
-            note = note_of(state.world.zones[A])
-            noted = set() if note is None else {f"{A}-{ordinal}" for ordinal in note.ordinals}
-            assert state.world.prepared <= noted
+            assert state.world.prepared <= state.world.noted().keys()

@@ -18,7 +18,18 @@ from fairlead.decide.zones.preparation import MOST_PODS, calls_to, normal_path
 from fairlead.decide.zones.prepare_downscale import outpaced, prepare_downscale
 from fairlead.decide.zones.reviewing import Seen
 from tests.builders import NAMESPACE, NOW
-from tests.decide.zones.reviews import HOST, World, a_downscale, a_prepared_zone, a_scale, ago, judged, judging, tree_of
+from tests.decide.zones.reviews import (
+    HOST,
+    TRACKER,
+    World,
+    a_downscale,
+    a_prepared_zone,
+    a_scale,
+    ago,
+    judged,
+    judging,
+    tree_of,
+)
 
 A, B = "ingester-zone-a", "ingester-zone-b"
 STAMP = f"patch statefulset/{A}"
@@ -43,14 +54,15 @@ def test_a_downscale_prepares_the_pods_it_removes_then_writes_its_time() -> None
         "list statefulsets rollout-group=ingester",
         f"list pods name={B}",
         f"take {A}",
-        f"note {A}",
+        f"note {A}-3",
+        f"note {A}-4",
         f"POST {A}-3",
         f"POST {A}-4",
         STAMP,
         "end",
         "answer",
     ]
-    assert world.noted(A) == "2026-03-01T12:00:00Z 3-4"
+    assert world.noted() == dict.fromkeys((f"{A}-3", f"{A}-4"), "2026-03-01T12:00:00Z")
 
 
 def test_a_scale_is_prepared_like_its_statefulset() -> None:
@@ -64,9 +76,15 @@ def test_a_scale_is_prepared_like_its_statefulset() -> None:
 
 
 def needed(to: int, settings: Settings | None = None, now: datetime = NOW) -> Need:
-    """What a downscale of a zone of 5 without group asks for once the zone was read: mark, note, calls and time."""
+    """What a downscale of a zone of 5 without group asks for under the mark: calls and time."""
     zone = a_prepared_zone("a", 5, group=None)
-    need = prepare_downscale(Seen(a_downscale(zone, to), there(zone), settings or Settings()), now)
+    answers = there(zone)
+    for _ in ("mark", "notes"):
+        need = prepare_downscale(Seen(a_downscale(zone, to), answers, settings or Settings()), now)
+        assert isinstance(need, Need)
+        (stage,) = need.stages
+        answers = Answers({**answers.known, **dict.fromkeys(stage, Good())})
+    need = prepare_downscale(Seen(a_downscale(zone, to), answers, settings or Settings()), now)
     assert isinstance(need, Need)
     return need
 
@@ -81,7 +99,7 @@ def calls_of(to: int, settings: Settings) -> list[Ask]:
     """The calls to pods that a downscale of a zone of 5 asks for."""
     need = needed(to, settings)
     assert need.stop_at_failure
-    return [each for each in need.stages[2] if isinstance(each, Ask)]
+    return [each for each in need.stages[0] if isinstance(each, Ask)]
 
 
 def test_pods_are_called_by_their_names_in_dns_with_the_time_they_are_given() -> None:
@@ -180,9 +198,10 @@ def test_a_pod_that_does_not_prepare_ends_it_and_all_are_undone_before_the_answe
 
     assert (admit.allowed, admit.word, admit.level) == (False, "prepare-failed", "warn")
     assert f"{A}-2: {bad.text or bad.kind}" in admit.message
-    assert (world.last(A), world.noted(A)) == (None, None)
+    assert (world.last(A), world.noted()) == (None, {})
     undone = world.log[world.log.index(f"DELETE {A}-1") :]
-    assert undone == [f"DELETE {A}-{ordinal}" for ordinal in (1, 2, 3, 4)] + [f"forget {A}", "end", "answer"]
+    told, forgotten = ([f"{verb} {A}-{ordinal}" for ordinal in (1, 2, 3, 4)] for verb in ("DELETE", "forget"))
+    assert undone == [*told, *forgotten, "end", "answer"]
 
     world.fails.clear()
     again = judged(prepare_downscale, world, a_downscale(world.zones[A], 1, uid="review-2"))
@@ -215,7 +234,7 @@ def test_what_does_not_fit_into_the_time_is_undone_after_the_answer_under_the_ma
     after = world.log[world.log.index("answer") + 1 :]
     assert [line for line in after if line not in ("recall", "answer")] == [f"DELETE {A}-3", f"DELETE {A}-4", "end"]
     assert world.asked("DELETE").count(f"DELETE {A}-2") == 1
-    assert world.noted(A) == "2026-03-01T12:00:00Z 2-4", "whoever comes after a crash must know of it"
+    assert world.noted().keys() == {f"{A}-2", f"{A}-3", f"{A}-4"}, "whoever comes after a crash must know of it"
 
 
 def test_a_client_that_has_gone_is_undone_before_the_time_is_written() -> None:
@@ -229,18 +248,78 @@ def test_a_client_that_has_gone_is_undone_before_the_time_is_written() -> None:
         assert (admit.allowed, admit.word) == (False, "unheard")
         assert world.last(A) is None
         assert world.asked("POST") == [f"POST {A}-3", f"POST {A}-4"]
-        assert world.log[-5:] == [f"DELETE {A}-3", f"DELETE {A}-4", f"forget {A}", "end", "answer"]
+        undone = [f"{verb} {A}-{ordinal}" for verb in ("DELETE", "forget") for ordinal in (3, 4)]
+        assert world.log[-6:] == [*undone, "end", "answer"]
 
 
-def test_nobody_is_called_when_that_cannot_be_noted() -> None:
+def test_nobody_is_called_when_the_api_server_does_not_answer_to_notes() -> None:
     world = a_world()
-    world.fails[f"note {A}"] = Bad("refused", "forbidden")
+    world.fails[f"note {A}-3"] = Bad("timeout", "no answer within 3 seconds")
 
     admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
 
     assert (admit.allowed, admit.word) == (False, "unnoted")
-    assert "forbidden" in admit.message
-    assert world.log[-3:] == [f"note {A}", "end", "answer"]
+    assert "no answer within 3 seconds" in admit.message
+    assert world.log[-4:] == [f"note {A}-3", f"note {A}-4", "end", "answer"]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        Bad("refused", "forbidden", 403),
+        Bad("absent", "not found", 404),
+        Bad("failed", "failed calling webhook", 500),
+        Bad("conflict", "", 409),
+    ],
+)
+def test_a_note_that_is_refused_holds_nobody_up(bad: Bad) -> None:
+    """It is for crashes only, and the right to patch pods is optional; the other pods are noted all the same."""
+    world = a_world()
+    world.fails[f"note {A}-3"] = bad
+
+    admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
+
+    assert (admit.allowed, admit.word) == (True, "prepared")
+    assert world.noted().keys() == {f"{A}-4"}
+    assert world.asked("POST") == [f"POST {A}-3", f"POST {A}-4"]
+
+
+def test_a_note_that_could_not_be_written_is_not_taken_away() -> None:
+    world = a_world()
+    world.fails = {f"note {A}-3": Bad("refused", "forbidden", 403), f"POST {A}-3": Bad("failed")}
+
+    admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
+
+    assert (admit.allowed, admit.word) == (False, "prepare-failed")
+    assert world.asked("forget") == [f"forget {A}-4"]
+    assert world.asked("DELETE") == [f"DELETE {A}-3", f"DELETE {A}-4"]
+
+
+def test_a_note_that_cannot_be_taken_away_changes_no_denial() -> None:
+    world = a_world()
+    world.fails = {f"POST {A}-3": Bad("failed", "no", 500), f"forget {A}-4": Bad("late")}
+
+    admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 3))
+
+    assert (admit.allowed, admit.word) == (False, "prepare-failed")
+    assert world.log[-2:] == ["end", "answer"]
+    assert world.noted().keys() == {f"{A}-4"}
+
+
+@pytest.mark.parametrize("settings", [Settings(), TRACKER], ids=["annotations", "tracker"])
+@pytest.mark.parametrize("group", ["ingester", None])
+def test_a_denial_has_changed_nothing_of_the_statefulset(group: str | None, settings: Settings) -> None:
+    """An API server repeats a review whose object has changed, and answers a PUT with a conflict."""
+    world = a_world(group=group)
+    world.set_tracker({"data": {}})
+    world.fails[f"POST {A}-3"] = Bad("failed")
+    before = dict(world.zones)
+
+    admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 3), settings=settings)
+
+    assert (admit.allowed, admit.word) == (False, "prepare-failed")
+    assert world.zones == before
+    assert world.asked("note") == [f"note {A}-3", f"note {A}-4"]
 
 
 def test_who_is_outpaced_is_denied_in_the_words_of_every_denial() -> None:
@@ -261,7 +340,7 @@ def test_undoing_goes_on_when_a_pod_does_not_answer() -> None:
 
     assert world.asked("DELETE") == [f"DELETE {A}-3", f"DELETE {A}-4"]
     assert world.log[-2:] == ["end", "answer"]
-    assert world.noted(A) == "2026-03-01T12:00:00Z 3-4", "it hears it later"
+    assert world.noted() == {f"{A}-3": "2026-03-01T12:00:00Z"}, "it hears it later"
 
 
 def test_a_message_names_the_first_pods_that_failed_and_counts_the_rest() -> None:
@@ -348,7 +427,7 @@ def test_a_repetition_that_comes_with_the_answer_is_allowed() -> None:
     assert first.afterwards == ()
     assert again.allowed
     assert world.asked("patch") == [STAMP]
-    assert world.asked("note") == [f"note {A}"]
+    assert world.noted() == dict.fromkeys((f"{A}-3", f"{A}-4"), "2026-03-01T12:00:05Z")
 
 
 def test_a_mark_that_could_not_be_ended_in_time_is_ended_after_the_answer() -> None:
@@ -482,7 +561,8 @@ def test_a_zone_without_group_has_a_mark_of_its_own() -> None:
         "recall",
         f"get statefulset/{A}",
         f"take {A}",
-        f"note {A}",
+        f"note {A}-3",
+        f"note {A}-4",
         f"POST {A}-3",
         f"POST {A}-4",
         STAMP,

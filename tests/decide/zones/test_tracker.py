@@ -220,7 +220,7 @@ def test_conflicts_without_end_deny_and_undo() -> None:
 
     assert (admit.allowed, admit.word) == (False, "unrecorded")
     assert world.asked("DELETE") == [f"DELETE {A}-3", f"DELETE {A}-4"]
-    assert world.log[-3:] == [f"forget {A}", "end", "answer"]
+    assert world.log[-4:] == [f"forget {A}-3", f"forget {A}-4", "end", "answer"]
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_a_zone_without_group_makes_the_configmap_with_its_own_entry() -> None:
 
     assert admit.allowed
     assert world.tracked() == {A: AT_NOW}
-    calls = [f"take {A}", f"POST {A}-3", f"POST {A}-4", CREATE, "end"]
+    calls = [f"take {A}", f"note {A}-3", f"note {A}-4", f"POST {A}-3", f"POST {A}-4", CREATE, "end"]
     assert world.log == ["recall", f"get statefulset/{A}", GET, *calls, "answer"]
 
 

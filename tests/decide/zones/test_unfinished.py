@@ -3,36 +3,49 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import pytest
 from msgspec import structs
 
 from fairlead.api.apps import StatefulSet
-from fairlead.api.zones import PREPARE_PORT, PREPARING, Settings
-from fairlead.decide.ask import Answer, Bad, Question
+from fairlead.api.core import Pod
+from fairlead.api.meta import OwnerReference
+from fairlead.api.zones import PREPARE_PORT, Settings
+from fairlead.decide.ask import Answer, Bad, Good, Question
 from fairlead.decide.decision import Decision, Hold, Move
-from fairlead.decide.zones.preparation_note import Note, note_of, noted
 from fairlead.decide.zones.prepare_downscale import prepare_downscale
 from fairlead.decide.zones.unfinished import AGAIN, OVERDUE, SOON, Seen, decide
 from fairlead.drive.round import settle
-from tests.builders import NOW
-from tests.decide.zones.reviews import World, a_downscale, a_prepared_zone, judged, told_of
+from tests.builders import NOW, a_pod, pods_of
+from tests.decide.zones.reviews import World, a_downscale, a_prepared_zone, judged, told_of, with_note
 
 A = "ingester-zone-a"
+NOTE = "2026-03-01T12:00:00Z"
 LATER = NOW + OVERDUE
 GROUPS = pytest.mark.parametrize("group", ["ingester", None])
 
 
-def a_noted_zone(text: str, replicas: int = 5, **more: object) -> StatefulSet:
+def a_world(*noted: int, text: str = NOTE, replicas: int = 5, **more: object) -> World:
+    """Zone a and its pods, of which these have a note."""
     zone = a_prepared_zone("a", replicas, **more)  # type: ignore[arg-type]
-    annotations = {**zone.metadata.annotations, PREPARING: text}
-    return structs.replace(zone, metadata=structs.replace(zone.metadata, annotations=annotations))
+    other = a_prepared_zone("b")
+    return World(zone, other, pods=(*with_notes(zone, noted, text), *pods_of(other, "new")))
 
 
-def passed(world: World, now: datetime = LATER, seen: StatefulSet | None = None) -> Hold | Move:
-    """The end of a pass, carried out."""
-    zone = seen or world.zones[A]
+def with_notes(zone: StatefulSet, noted: tuple[int, ...], text: str = NOTE) -> tuple[Pod, ...]:
+    names = {f"{A}-{ordinal}" for ordinal in noted}
+    return tuple(with_note(pod, text) if pod.metadata.name in names else pod for pod in pods_of(zone, "new"))
+
+
+def pod_in(world: World, ordinal: int) -> Pod:
+    return next(pod for pod in world.pods if pod.metadata.name == f"{A}-{ordinal}")
+
+
+def passed(world: World, ordinal: int = 4, now: datetime = LATER, seen: Pod | None = None) -> Hold | Move:
+    """The end of a pass about a pod, carried out."""
+    pod = seen or pod_in(world, ordinal)
 
     async def ask(question: Question) -> Answer:
         if (others := world.meanwhile.pop(told_of(question), None)) is not None:
@@ -40,116 +53,125 @@ def passed(world: World, now: datetime = LATER, seen: StatefulSet | None = None)
         return world.answer(question)
 
     async def passing() -> Hold | Move:
-        _, decision = await settle(decide, lambda answers: Seen(zone, answers, Settings()), now, ask)
+        _, decision = await settle(decide, lambda answers: Seen(pod, answers, Settings()), now, ask)
         assert isinstance(decision, Decision)
         if isinstance(decision.verdict, Move):
             for write in decision.verdict.writes:
-                world.answer(write)
+                assert isinstance(world.answer(write), Good)
         return decision.verdict
 
     return asyncio.run(passing())
 
 
-@pytest.mark.parametrize(
-    ("ordinals", "text"), [({4}, "4"), ({3, 4}, "3-4"), ({0, 3, 4, 5, 9}, "0,3-5,9"), (set(range(10_000)), "0-9999")]
-)
-def test_a_note_names_ordinals_and_is_read_again(ordinals: set[int], text: str) -> None:
-    zone = a_prepared_zone("a", 5)
-    patch = noted(zone, ordinals, NOW)
-    assert patch is not None
-
-    assert patch.change_to == f"2026-03-01T12:00:00Z {text}"
-    assert note_of(a_noted_zone(patch.change_to)) == Note(NOW, frozenset(ordinals))
+def again(verdict: Hold | Move) -> datetime | None:
+    assert isinstance(verdict, Hold)
+    return verdict.again
 
 
-@pytest.mark.parametrize(
-    "text", ["", "nonsense", "2026-03-01T12:00:00Z", "2026-03-01T12:00:00Z a-b", "2026-03-01T12:00:00Z 0-99999999999"]
-)
+@pytest.mark.parametrize("text", ["", "nonsense", "2026-03-01", "2026-03-01T12:00:00Z 3-4"])
 def test_a_note_that_cannot_be_read_is_taken_away(text: str) -> None:
-    world = World(a_noted_zone(text))
+    world = a_world(4, text=text)
 
     assert isinstance(passed(world), Move)
-    assert (world.noted(A), world.asked("DELETE")) == (None, [])
-
-
-def test_a_note_keeps_the_pods_of_the_one_before_that_are_still_wanted() -> None:
-    patch = noted(a_noted_zone("2026-03-01T11:00:00Z 1,7"), [4], NOW)
-
-    assert patch is not None
-    assert patch.change_to == "2026-03-01T12:00:00Z 1,4"
-
-
-@pytest.mark.parametrize(("seconds", "ordinals", "kept"), [(29, [4], True), (30, [4], False), (29, [3, 4], False)])
-def test_a_fresh_note_that_says_it_all_stays_as_it_is(seconds: int, ordinals: list[int], kept: bool) -> None:
-    """The API server repeats a review whose object changed; were it changed each time, that would never end (H-4)."""
-    zone = a_noted_zone("2026-03-01T12:00:00Z 4")
-
-    assert (noted(zone, ordinals, NOW + timedelta(seconds=seconds)) is None) is kept
+    assert world.log == [f"forget {A}-4"]
+    assert world.noted() == {}
 
 
 def test_without_a_note_nothing_is_asked() -> None:
-    world = World(a_prepared_zone("a"))
+    world = a_world()
 
-    assert passed(world) == Hold(decide(Seen(world.zones[A]), NOW).verdict.reason)  # type: ignore[union-attr]
+    assert again(passed(world)) is None
     assert world.log == []
 
 
 @GROUPS
 def test_a_process_that_died_while_pods_prepared_is_made_up_for(group: str | None) -> None:
-    """The pods that are still there are told, under the mark; then the note goes."""
-    world = World(a_noted_zone("2026-03-01T12:00:00Z 3-4", group=group))
+    """A pod that is still wanted is told, under the mark; then its note goes."""
+    world = a_world(3, 4, group=group)
     world.prepared = frozenset({f"{A}-3", f"{A}-4"})
 
-    early = passed(world, LATER - timedelta(seconds=1))
-    assert isinstance(early, Hold)
-    assert (early.again, world.log) == (LATER, [])
+    assert (again(passed(world, now=LATER - timedelta(seconds=1))), world.log) == (LATER, [])
 
     assert isinstance(passed(world), Move)
-    assert world.prepared == frozenset()
-    assert world.noted(A) is None
+    assert world.prepared == {f"{A}-3"}
+    assert world.noted() == {f"{A}-3": NOTE}
     assert world.log == [
-        "recall",
         f"get statefulset/{A}",
+        "recall",
+        f"get statefulset/{A} again",
+        f"get pod/{A}-4",
         f"take {A}",
-        f"DELETE {A}-3",
         f"DELETE {A}-4",
         "end",
-        f"forget {A}",
+        f"forget {A}-4",
     ]
 
+    assert isinstance(passed(world, 3), Move)
+    assert (world.prepared, world.noted()) == (frozenset(), {})
 
-def test_pods_that_went_are_not_called() -> None:
-    """The downscale took place."""
-    world = World(a_noted_zone("2026-03-01T12:00:00Z 3-4", 3))
+
+def test_pods_of_one_zone_take_turns() -> None:
+    world = a_world(3, 4)
+    verdicts = []
+
+    async def meanwhile(world: World) -> None:
+        verdicts.append(await asyncio.to_thread(passed, world, 3))
+
+    world.meanwhile[f"DELETE {A}-4"] = meanwhile
 
     assert isinstance(passed(world), Move)
-    assert world.log == [f"forget {A}"]
+    assert list(map(again, verdicts)) == [LATER + SOON]
+    assert world.asked("DELETE") == [f"DELETE {A}-4"]
 
 
-def test_only_those_that_are_still_wanted_are_told() -> None:
-    world = World(a_noted_zone("2026-03-01T12:00:00Z 2-4", 4))
+def test_whoever_loses_the_mark_looks_again() -> None:
+    world = a_world(3, 4)
 
-    passed(world)
+    async def meanwhile(world: World) -> None:
+        assert isinstance(await asyncio.to_thread(passed, world, 3), Move)
 
-    assert world.asked("DELETE") == [f"DELETE {A}-2", f"DELETE {A}-3"]
+    world.meanwhile[f"take {A}"] = meanwhile
+
+    assert isinstance(passed(world), Move)
+    assert world.asked("recall") == ["recall"] * 3
+    assert world.asked("DELETE") == [f"DELETE {A}-3", f"DELETE {A}-4"]
+
+
+def test_a_pod_that_is_not_wanted_goes_by_itself_and_is_looked_at_again() -> None:
+    """It may come to be wanted again before it has gone."""
+    zone = a_prepared_zone("a", 5)
+    world = World(a_prepared_zone("a", 3), pods=with_notes(zone, (4,)))
+
+    assert again(passed(world)) == LATER + AGAIN
+    assert world.asked("DELETE") == []
+    assert world.noted() == {f"{A}-4": NOTE}
+
+    world.zones[A] = zone
+    assert isinstance(passed(world, now=LATER + AGAIN), Move)
+    assert world.asked("DELETE") == [f"DELETE {A}-4"]
+
+
+def test_a_pod_that_terminates_is_not_called() -> None:
+    zone = a_prepared_zone("a", 5)
+    world = World(zone, pods=(with_note(a_pod(zone, 4, "new", state="terminating"), NOTE),))
+
+    assert again(passed(world)) is None
+    assert world.log == []
 
 
 def test_a_pod_that_gives_no_answer_is_told_again() -> None:
-    world = World(a_noted_zone("2026-03-01T12:00:00Z 3-4"))
-    world.fails[f"DELETE {A}-3"] = Bad("unreachable")
+    world = a_world(4)
+    world.fails[f"DELETE {A}-4"] = Bad("unreachable")
 
-    verdict = passed(world)
-
-    assert isinstance(verdict, Hold)
-    assert verdict.again == LATER + AGAIN
-    assert world.asked("DELETE") == [f"DELETE {A}-3", f"DELETE {A}-4"]
-    assert world.noted(A) is not None
+    assert again(passed(world)) == LATER + AGAIN
+    assert world.asked("DELETE") == [f"DELETE {A}-4"]
+    assert world.noted() == {f"{A}-4": NOTE}
     assert world.log[-1] == "end"
 
 
 def test_a_pod_that_says_no_has_heard_it() -> None:
     """As with B-4, a failure is logged and nothing else."""
-    world = World(a_noted_zone("2026-03-01T12:00:00Z 4"))
+    world = a_world(4)
     world.fails[f"DELETE {A}-4"] = Bad("failed", "it answered with status 405", 405)
 
     assert isinstance(passed(world), Move)
@@ -157,37 +179,123 @@ def test_a_pod_that_says_no_has_heard_it() -> None:
 
 def test_a_downscale_in_progress_goes_first() -> None:
     """Also where the cache still shows the note of the one before."""
-    seen = a_noted_zone("2026-03-01T12:00:00Z 4")
-    world = World(seen, a_prepared_zone("b"))
-    verdicts = []
+    world = a_world(4)
+    seen, verdicts = pod_in(world, 4), []
 
     async def meanwhile(world: World) -> None:
-        verdicts.append(await asyncio.to_thread(passed, world, LATER, seen))
+        verdicts.append(await asyncio.to_thread(passed, world, 4, LATER, seen))
 
     world.meanwhile[f"POST {A}-4"] = meanwhile
     admit = judged(prepare_downscale, world, a_downscale(world.zones[A], 4), now=LATER)
 
     assert admit.allowed
-    assert [isinstance(each, Hold) and each.again == LATER + SOON for each in verdicts] == [True]
+    assert list(map(again, verdicts)) == [LATER + SOON]
     assert world.asked("DELETE") == []
 
 
-@pytest.mark.parametrize("changed", [{"text": "2026-03-01T12:02:59Z 4"}, {"replicas": 4}])
-def test_what_the_cluster_no_longer_shows_is_not_acted_on(changed: dict[str, object]) -> None:
-    """A cache that is behind shows the note of an earlier downscale, or pods that are going."""
-    seen = a_noted_zone("2026-03-01T12:00:00Z 4")
-    world = World(a_noted_zone(**{"text": "2026-03-01T12:00:00Z 4", **changed}))  # type: ignore[arg-type]
+@pytest.mark.parametrize("step", [f"get statefulset/{A}", "recall", f"get statefulset/{A} again", f"take {A}"])
+@GROUPS
+def test_a_downscale_that_is_let_through_meanwhile_is_not_undone(group: str | None, step: str) -> None:
+    """The API server has not stored it yet: only the note, which it has renewed, and the mark tell of it."""
+    world = a_world(4, group=group)
 
-    verdict = passed(world, seen=seen)
+    async def meanwhile(world: World) -> None:
+        admit = await asyncio.to_thread(judged, prepare_downscale, world, a_downscale(world.zones[A], 4), now=LATER)
+        assert admit.allowed
 
-    assert isinstance(verdict, Hold)
+    world.meanwhile[step] = meanwhile
+
+    assert again(passed(world)) == LATER + SOON
+    assert world.asked("DELETE") == []
+    assert world.prepared == {f"{A}-4"}
+
+
+def terminating(world: World) -> None:
+    world.pods = (with_note(a_pod(world.zones[A], 4, "new", state="terminating"), NOTE),)
+
+
+def replaced(world: World) -> None:
+    world.pods = (with_note(a_pod(world.zones[A], 4, "newer"), NOTE),)
+
+
+def gone(world: World) -> None:
+    world.pods = ()
+
+
+def scaled(world: World) -> None:
+    world.zones[A] = a_prepared_zone("a", 4)
+
+
+def moved(world: World) -> None:
+    world.zones[A] = a_prepared_zone("a", 5, group="store")
+
+
+@pytest.mark.parametrize("change", [terminating, replaced, gone, scaled, moved])
+def test_what_the_cluster_no_longer_shows_is_not_acted_on(change: Callable[[World], None]) -> None:
+    world = a_world(4)
+    seen = pod_in(world, 4)
+
+    async def meanwhile(world: World) -> None:
+        change(world)
+
+    world.meanwhile["recall"] = meanwhile
+
+    assert again(passed(world, seen=seen)) == LATER + SOON
+    assert world.asked("DELETE") == []
+    assert world.asked("take") == []
+
+
+@pytest.mark.parametrize("told", [f"get statefulset/{A}", "recall", f"get statefulset/{A} again", f"get pod/{A}-4"])
+def test_what_cannot_be_read_is_read_again_soon(told: str) -> None:
+    world = a_world(4)
+    world.fails[told] = Bad("timeout")
+
+    assert again(passed(world)) == LATER + SOON
+    assert (world.asked("DELETE"), world.noted()) == ([], {f"{A}-4": NOTE})
+
+
+def test_a_pod_of_an_earlier_statefulset_waits_until_it_is_adopted_or_gone() -> None:
+    world = a_world(4)
+    owner = OwnerReference("StatefulSet", A, "another", "apps/v1", True)
+    pod = pod_in(world, 4)
+    seen = structs.replace(pod, metadata=structs.replace(pod.metadata, owner_references=(owner,)))
+
+    assert again(passed(world, seen=seen)) == LATER + SOON
     assert world.asked("DELETE") == []
 
 
-def test_one_that_cannot_be_called_any_more_is_left_alone() -> None:
-    zone = a_noted_zone("2026-03-01T12:00:00Z 4")
+def unlabelled(world: World) -> None:
+    world.zones[A] = a_prepared_zone("a", 5, label=None)
+
+
+def portless(world: World) -> None:
+    zone = world.zones[A]
     annotations = {key: value for key, value in zone.metadata.annotations.items() if key != PREPARE_PORT}
-    world = World(structs.replace(zone, metadata=structs.replace(zone.metadata, annotations=annotations)))
+    world.zones[A] = structs.replace(zone, metadata=structs.replace(zone.metadata, annotations=annotations))
+
+
+def without_zone(world: World) -> None:
+    del world.zones[A]
+
+
+def without_owner(world: World) -> None:
+    world.pods = (with_note(a_pod(world.zones[A], 4, "new", owner=""), NOTE),)
+
+
+def named_otherwise(world: World) -> None:
+    pod = pod_in(world, 4)
+    world.zones["other"] = structs.replace(
+        world.zones[A], metadata=structs.replace(world.zones[A].metadata, name="other")
+    )
+    owner = OwnerReference("StatefulSet", "other", world.zones[A].metadata.uid, "apps/v1", True)
+    world.pods = (structs.replace(pod, metadata=structs.replace(pod.metadata, owner_references=(owner,))),)
+
+
+@pytest.mark.parametrize("change", [unlabelled, portless, without_zone, without_owner, named_otherwise])
+def test_one_that_cannot_be_called_any_more_only_loses_its_note(change: Callable[[World], None]) -> None:
+    world = a_world(4)
+    change(world)
 
     assert isinstance(passed(world), Move)
-    assert world.log == [f"forget {A}"]
+    assert (world.asked("DELETE"), world.asked("take")) == ([], [])
+    assert world.noted() == {}
