@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 
 from fairlead.api.apps import STATEFULSETS
 from fairlead.api.core import EVENTS, PODS
 from fairlead.api.explain import Explain
 from fairlead.api.meta import Ref
+from fairlead.api.times import parse_rfc3339
 from fairlead.api.zones import PAUSED
 from fairlead.cli.gathering import explain_all
 from fairlead.decide.progress_deadline import PROGRESS_DEADLINE
+from fairlead.kube import clock
 from fairlead.kube.request import delete
 from fairlead.sim.pods.behaviour import CRASH_AFTER, HOLD, IMAGE_PULL, PENDING, READY_AFTER
 from tests.e2e.clusters import Site, everywhere
@@ -129,10 +132,14 @@ async def test_a_pod_that_gets_no_node_blocks_after_its_deadline_and_goes_on_wit
     await roll_badly(site, **{PENDING: "true"})
     await site.until(lambda: pods_out(site) == [f"{PREFIX}a-0"] and is_of(site, "a-0", SECOND))
     await play.operator.at_rest()
-    assert not blocked(play)
-    assert warned(site) == []
+    if not site.real:  # a machine with other work may take as long as the deadline to come here
+        assert not blocked(play)
+        assert warned(site) == []
     await until_blocked(play)
 
+    found = await site.get(PODS, f"{PREFIX}a-0")
+    assert found is not None
+    assert clock.now() - parse_rfc3339(found["metadata"]["creationTimestamp"]) >= timedelta(seconds=3)
     shown = await explained(site)
     assert shown.blocked_by[0].text == f"{PREFIX}a-0 is stuck: its phase is Pending"
     await change(site, PODS, f"{PREFIX}a-0", {"metadata": {"annotations": {PENDING: None}}})
