@@ -13,7 +13,7 @@ import pytest
 
 from fairlead.api.explain import KINDS, REVISIONS, STATES, Explain, RolloutList, Stands
 from fairlead.decide.environments import standing
-from fairlead.decide.environments.explain import CHANGED, NEW, RETIRING, SERVING
+from fairlead.decide.environments.explain import BLOCKED, CHANGED, NEW, RETIRING, SERVING
 from fairlead.decide.reason import Kind, Reason
 from fairlead.decide.zones.explain import phase_of, phase_of_group, phase_of_outdated
 from tools.explain_schema import TARGET, schema
@@ -59,6 +59,7 @@ def test_every_phase_of_zones_is_documented() -> None:
 def test_every_phase_of_environments_is_documented() -> None:
     words = {
         NEW,
+        BLOCKED,
         CHANGED,
         SERVING,
         RETIRING,
