@@ -347,3 +347,12 @@ async def judging(
     world.log.append("answer")
     await answer(Need(admit.afterwards), ask)
     return admit
+
+
+A, B = "ingester-zone-a", "ingester-zone-b"
+STAMP = f"patch statefulset/{A}"
+
+
+def a_world(**of_a: object) -> World:
+    """Zone a with 5 replicas, zone b at rest."""
+    return World(a_prepared_zone("a", 5, **of_a), a_prepared_zone("b"))  # type: ignore[arg-type]
