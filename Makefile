@@ -27,7 +27,7 @@ lint: setup ## style, types, import rules, duplicates
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/pylint fairlead
+	@$(BIN)/pylint kubeloop kubesim fairlead
 
 bench: setup control-plane ## measure against the bound and an ideal; prints a table for bench/RESULTS.md
 	@code=0; for each in zones admission conversion environments sim commands; do $(BIN)/python -m bench.$$each || code=1; done; exit $$code
@@ -89,7 +89,7 @@ $(UV) venv -q --allow-existing --python "$$($(PYTHON) -c 'import sys; print(sys.
 endef
 
 # Python would compile them at the first start, and at every start where it must not write.
-COMPILE = $(BIN)/python -m compileall -q fairlead
+COMPILE = $(BIN)/python -m compileall -q kubeloop kubesim fairlead
 
 clean: ## remove what set-up put into the checkout
 	rm -rf .venv .uv .mypy_cache .ruff_cache .hypothesis

@@ -33,15 +33,15 @@ from bench.reviews import Workload, World
 from bench.rollout import QUIET, SETUP_LIMIT, Stage, Stuck, staged
 from bench.subjects import FAIRLEAD, UPSTREAM, Subject, subjects, until_ready
 from bench.watching import answered
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.configurations import ZPDBS
-from fairlead.api.core import SECRETS
-from fairlead.api.meta import Ref, Resource
-from fairlead.api.zones import GROUP_LABEL, NO_DOWNSCALE
-from fairlead.kube.request import MERGE_PATCH, get, patch
-from fairlead.manifests.files import custom_resources
+from fairlead.contracts.zones.configuration_kinds import ZPDBS
+from fairlead.contracts.zones.kinds import GROUP_LABEL, NO_DOWNSCALE
+from fairlead.engine.charts import custom_resources
 from fairlead.plane.build import Unavailable
 from fairlead.plane.launch import Plane, free_port
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import SECRETS
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import MERGE_PATCH, get, patch
 
 DEFINITIONS = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False

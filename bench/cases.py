@@ -7,7 +7,7 @@ from string import ascii_lowercase
 
 from msgspec import Struct
 
-from fairlead.api.zones import GROUP_LABEL, MAX_UNAVAILABLE, NAME_LABEL
+from fairlead.contracts.zones.kinds import GROUP_LABEL, MAX_UNAVAILABLE, NAME_LABEL
 
 READY_AFTER = 0.5
 GONE_AFTER = 0.1

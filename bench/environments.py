@@ -32,15 +32,15 @@ from bench.promoted import Figures, Phase, Rest, checks, report
 from bench.promotions import Call, judge
 from bench.rollout import Stuck
 from bench.watching import answered
-from fairlead.api.apps import DEPLOYMENTS
-from fairlead.api.core import SECRETS
-from fairlead.api.environments import BALANCERS, CONSOLES, ENVIRONMENT_CHILDREN, MATERIALIZES
-from fairlead.api.meta import Ref
-from fairlead.kube.http import HttpTransport
-from fairlead.kube.request import MERGE_PATCH, patch
+from fairlead.contracts.environments.kinds import BALANCERS, CONSOLES, ENVIRONMENT_CHILDREN, MATERIALIZES
+from fairlead.contracts.environments.stand_in.environmentd import CALLS, PROGRAM
 from fairlead.plane.build import Unavailable
 from fairlead.plane.launch import Plane
-from fairlead.sim.standins.environmentd import CALLS
+from kubeloop.http_transport import HttpTransport
+from kubeloop.objects.apps import DEPLOYMENTS
+from kubeloop.objects.core import SECRETS
+from kubeloop.objects.meta import Ref
+from kubeloop.request import MERGE_PATCH, patch
 
 NAMESPACE = "bench-environments"
 KINDS = (MATERIALIZES, BALANCERS, CONSOLES, DEPLOYMENTS, *ENVIRONMENT_CHILDREN, *ROLLED_KINDS)
@@ -177,7 +177,7 @@ def _kubelet(ground: Ground) -> list[str]:
     # The API server takes no endpoints on the loopback interface, and controllers would try again and again.
     times = ["--ready-after", str(READY_AFTER), "--gone-after", str(GONE_AFTER), "--network", "10"]
     where = ["--kubeconfig", str(ground.plane.kubeconfig), "--namespace", NAMESPACE, "--endpoints", "0"]
-    return [sys.executable, "-m", "fairlead.sim.kubelet", *where, *times]
+    return [sys.executable, "-m", "kubesim.kubelet", *where, *times, "--program", PROGRAM]
 
 
 async def run(estate: Estate) -> Figures | None:

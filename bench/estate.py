@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from bench.cases import GONE_AFTER, READY_AFTER
-from fairlead.sim.standins.environmentd_rules import CATCH_UP, PROMOTE_TAKES
+from fairlead.contracts.environments.stand_in.rules import CATCH_UP, PROMOTE_TAKES
 
 FIRST, SECOND = "materialize/environmentd:v26.0.0", "materialize/environmentd:v26.1.0"
 SECRET = "materialize-backend"  # noqa: S105  (a name)

@@ -16,11 +16,11 @@ from msgspec import Struct
 
 from bench.narrow import Line, Meta, StatefulSet, anything_in, statefulset_line
 from bench.watching import Named, changes, present
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import SERVICES
-from fairlead.api.environments import GENERATION, MATERIALIZES, NAME, ORGANIZATION_NAME
-from fairlead.api.meta import Resource
-from fairlead.kube.request import Transport
+from fairlead.contracts.environments.kinds import GENERATION, MATERIALIZES, NAME, ORGANIZATION_NAME
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import SERVICES
+from kubeloop.objects.meta import Resource
+from kubeloop.request import Transport
 
 T = TypeVar("T", bound=Named)
 

@@ -18,12 +18,12 @@ from msgspec import Struct
 from bench.cases import NEW_TEMPLATE, Zone, statefulset
 from bench.narrow import StatefulSet, anything_in
 from bench.watching import answered, present
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import NAMESPACES, PODS
-from fairlead.api.meta import Ref, Resource
-from fairlead.kube.http import HttpTransport
-from fairlead.kube.request import STRATEGIC_MERGE_PATCH, Request, create, get, patch, path_of
 from fairlead.plane.launch import Plane
+from kubeloop.http_transport import HttpTransport
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import NAMESPACES, PODS
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import STRATEGIC_MERGE_PATCH, Request, create, get, patch, path_of
 
 GROUP = "bench:subjects"
 BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)

@@ -20,14 +20,14 @@ from pathlib import Path
 
 from bench.narrow import Line, Pod, StatefulSet, pod_line, pods_in, statefulset_line, statefulsets_in
 from bench.watching import answered, changes, present
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import PODS
-from fairlead.api.meta import Ref
-from fairlead.api.ordinals import natural_key
-from fairlead.api.zones import GROUP_LABEL, MAX_UNAVAILABLE
-from fairlead.kube.http import HttpTransport
-from fairlead.kube.kubeconfig import load
-from fairlead.kube.request import delete
+from fairlead.contracts.zones.kinds import GROUP_LABEL, MAX_UNAVAILABLE
+from fairlead.core.ordinals import natural_key
+from kubeloop.http_transport import HttpTransport
+from kubeloop.kubeconfig import load
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import Ref
+from kubeloop.request import delete
 
 
 class Ideal:

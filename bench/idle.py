@@ -11,10 +11,10 @@ from msgspec import Struct
 from bench.ground import Ground, Requests
 from bench.narrow import anything_in
 from bench.watching import present
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import LEASES, PODS
-from fairlead.api.meta import Resource
-from fairlead.kube.request import Transport, watch
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import LEASES, PODS
+from kubeloop.objects.meta import Resource
+from kubeloop.request import Transport, watch
 
 EVENTS = Resource("", "v1", "events", "Event")
 REVISIONS = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")

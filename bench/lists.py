@@ -14,7 +14,7 @@ from uuid import NAMESPACE_OID, uuid5
 import msgspec
 from msgspec import Raw, Struct
 
-from fairlead.api.environments import GROUP, MATERIALIZES
+from fairlead.contracts.environments.kinds import GROUP, MATERIALIZES
 
 OLD, NEW = f"{GROUP}/v1alpha1", f"{GROUP}/v1alpha2"
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"

@@ -24,11 +24,11 @@ from msgspec import Struct
 
 from bench.reviews import UID, Asked, Kind, Sample, World, read, stream
 from bench.wire import Connection
-from fairlead.api.core import PODS
-from fairlead.api.meta import Ref
-from fairlead.kube.http import HttpTransport
-from fairlead.kube.kubeconfig import load
-from fairlead.kube.request import delete
+from kubeloop.http_transport import HttpTransport
+from kubeloop.kubeconfig import load
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import Ref
+from kubeloop.request import delete
 
 CONNECTIONS = 25
 """As many as the API server keeps open to a webhook that does not speak HTTP/2."""

@@ -10,8 +10,8 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
-from fairlead.api.apps import REVISION_LABEL
-from fairlead.api.zones import NAME_LABEL
+from fairlead.contracts.zones.kinds import NAME_LABEL
+from kubeloop.objects.apps import REVISION_LABEL
 
 T = TypeVar("T")
 

@@ -16,9 +16,9 @@ from bench.cases import Zone
 from bench.narrow import Line, Pod, StatefulSet, pod_line, pods_in, statefulset_line, statefulsets_in
 from bench.replay import Event
 from bench.watching import changes, present
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import PODS
-from fairlead.kube.request import Transport
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import PODS
+from kubeloop.request import Transport
 
 
 class Observer:

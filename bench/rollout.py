@@ -25,7 +25,7 @@ from bench.observer import Observer, observing
 from bench.processes import Process, busy_seconds, cpu_seconds, peak_megabytes, running
 from bench.replay import Verdict, judge
 from bench.subjects import Subject, port_for, until_ready
-from fairlead.kube.http import HttpTransport
+from kubeloop.http_transport import HttpTransport
 
 SETUP_LIMIT = 240.0
 """Seconds that any phase before or after the rollout may take."""
@@ -182,4 +182,4 @@ async def _roll(stage: Stage, process: Process) -> Figures:
 def _kubelet(ground: Ground, namespace: str) -> list[str]:
     times = ["--ready-after", str(READY_AFTER), "--gone-after", str(GONE_AFTER)]
     where = ["--kubeconfig", str(ground.plane.kubeconfig), "--namespace", namespace]
-    return [sys.executable, "-m", "fairlead.sim.kubelet", *where, *times]
+    return [sys.executable, "-m", "kubesim.kubelet", *where, *times]

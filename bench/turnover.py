@@ -14,16 +14,16 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from fairlead.api.core import PODS
-from fairlead.api.meta import Meta, OwnerReference, Ref, Resource
-from fairlead.kube.client import Client
-from fairlead.kube.informer import Change, Informer
-from fairlead.kube.request import MERGE_PATCH, create, delete, patch
-from fairlead.sim import time as virtual
-from fairlead.sim.access.rights import insider, master
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.kubelet import Kubelet
-from fairlead.sim.versions import Author, Event
+from kubeloop.client import Client
+from kubeloop.informer import Change, Informer
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import Meta, OwnerReference, Ref, Resource
+from kubeloop.request import MERGE_PATCH, create, delete, patch
+from kubesim import time as virtual
+from kubesim.access.rights import insider, master
+from kubesim.cluster import Cluster
+from kubesim.kubelet import Kubelet
+from kubesim.versions import Author, Event
 
 STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
 NAMESPACE = "default"

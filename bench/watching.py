@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Callable
 from typing import Protocol, TypeVar
 
 from bench.narrow import Line, Meta
-from fairlead.api.meta import Resource
-from fairlead.kube.request import Request, Transport, list_page, watch
+from kubeloop.objects.meta import Resource
+from kubeloop.request import Request, Transport, list_page, watch
 
 
 class Named(Protocol):

@@ -9,21 +9,21 @@ import time
 import msgspec
 from msgspec import Struct
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import PODS
-from fairlead.api.meta import Ref, Resource
-from fairlead.api.zones import GROUP_LABEL, MAX_UNAVAILABLE, NAME_LABEL
-from fairlead.control.logs import configure
-from fairlead.control.metrics import Metrics
-from fairlead.control.options import OperatorOptions
-from fairlead.control.run import assemble
-from fairlead.kube.client import Client
-from fairlead.kube.request import MERGE_PATCH, create, patch
-from fairlead.sim import time as virtual
-from fairlead.sim.access.rights import insider, master
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.kubelet import Kubelet
-from fairlead.sim.versions import Author, Event
+from fairlead.contracts.zones.kinds import GROUP_LABEL, MAX_UNAVAILABLE, NAME_LABEL
+from fairlead.engine.logs import configure
+from fairlead.engine.metrics import Metrics
+from fairlead.engine.options import OperatorOptions
+from fairlead.engine.process import assemble
+from kubeloop.client import Client
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import MERGE_PATCH, create, patch
+from kubesim import time as virtual
+from kubesim.access.rights import insider, master
+from kubesim.cluster import Cluster
+from kubesim.kubelet import Kubelet
+from kubesim.versions import Author, Event
 
 NAMESPACE = "default"
 ZONES = "abc"

@@ -23,7 +23,7 @@ from tests.shards import Case, Shard, shards
 ROOT = Path(__file__).parent.parent
 LINT = (
     ("mypy",),
-    ("pylint", "fairlead"),
+    ("pylint", "kubeloop", "kubesim", "fairlead"),
     ("lint-imports",),
     ("ruff", "check", "."),
     ("ruff", "format", "--check", "."),

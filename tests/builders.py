@@ -7,7 +7,10 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from fairlead.api.apps import (
+from fairlead.contracts.zones.decide import Snapshot
+from fairlead.contracts.zones.kinds import GROUP_LABEL, MAX_UNAVAILABLE, NAME_LABEL, PAUSED
+from fairlead.core.ask import Answer, Answers, Question
+from kubeloop.objects.apps import (
     REVISION_LABEL,
     Ordinals,
     StatefulSet,
@@ -18,7 +21,7 @@ from fairlead.api.apps import (
     TemplateMeta,
     UpdateStrategy,
 )
-from fairlead.api.core import (
+from kubeloop.objects.core import (
     ContainerRunning,
     ContainerState,
     ContainerStatus,
@@ -27,10 +30,7 @@ from fairlead.api.core import (
     PodMeta,
     PodStatus,
 )
-from fairlead.api.meta import Condition, LabelSelector, OwnerReference
-from fairlead.api.zones import GROUP_LABEL, MAX_UNAVAILABLE, NAME_LABEL, PAUSED
-from fairlead.decide.ask import Answer, Answers, Question
-from fairlead.decide.zones import Snapshot
+from kubeloop.objects.meta import Condition, LabelSelector, OwnerReference
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 EARLIER = datetime(2026, 3, 1, 11, 55, tzinfo=UTC)

@@ -22,8 +22,8 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
-from fairlead.api.apps import StatefulSet
-from fairlead.api.core import Pod
+from kubeloop.objects.apps import StatefulSet
+from kubeloop.objects.core import Pod
 
 Tree: TypeAlias = Mapping[str, object]
 Key: TypeAlias = tuple[str, str]

@@ -58,8 +58,8 @@ SECONDS: dict[tuple[str, bool], float] = {
     ("tests/chaos/test_crash_at_every_write.py", False): 20.0,
     ("tests/chaos/test_machine.py", False): 20.0,
     ("tests/cli/test_up.py", False): 80.0,
-    ("tests/control/test_phased.py", False): 10.0,
-    ("tests/decide/zones/test_exhaustive.py", False): 12.0,
+    ("tests/contracts/zones/test_phased.py", False): 10.0,
+    ("tests/contracts/zones/decide/test_exhaustive.py", False): 12.0,
     ("tests/e2e/test_bad_input.py", False): 25.0,
     ("tests/e2e/test_environment_commands.py", False): 13.0,
     ("tests/e2e/test_environment_commands.py", True): 50.0,
@@ -79,8 +79,8 @@ SECONDS: dict[tuple[str, bool], float] = {
     ("tests/e2e/test_takeover.py", False): 12.0,
     ("tests/e2e/test_webhooks_served.py", False): 20.0,
     ("tests/e2e/test_zones_30_to_32.py", False): 50.0,
-    ("tests/sim/controllers/test_namespaces.py", True): 20.0,
-    ("tests/webhook/test_certificates.py", False): 12.0,
+    ("tests/kubesim/controllers/test_namespaces.py", True): 20.0,
+    ("tests/engine/webhooks/test_certificates.py", False): 12.0,
 }
 """Of files that take longer than their number of tests would say; `make test` prints what shards take."""
 

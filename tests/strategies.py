@@ -7,7 +7,18 @@ from datetime import UTC, datetime
 import msgspec
 from hypothesis import strategies as some
 
-from fairlead.api.apps import (
+from fairlead.contracts.zones.decide import Snapshot
+from fairlead.contracts.zones.kinds import (
+    GROUP_LABEL,
+    HEALTH_CHECK,
+    MAX_UNAVAILABLE,
+    NAME_LABEL,
+    PAUSED,
+    ROTATE,
+    ZONE_SOAK,
+)
+from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Question, Read
+from kubeloop.objects.apps import (
     REVISION_LABEL,
     STATEFULSETS,
     Ordinals,
@@ -19,7 +30,7 @@ from fairlead.api.apps import (
     TemplateMeta,
     UpdateStrategy,
 )
-from fairlead.api.core import (
+from kubeloop.objects.core import (
     ContainerRunning,
     ContainerState,
     ContainerStatus,
@@ -28,10 +39,7 @@ from fairlead.api.core import (
     PodMeta,
     PodStatus,
 )
-from fairlead.api.meta import Condition, LabelSelector, LabelSelectorRequirement, OwnerReference, Ref
-from fairlead.api.zones import GROUP_LABEL, HEALTH_CHECK, MAX_UNAVAILABLE, NAME_LABEL, PAUSED, ROTATE, ZONE_SOAK
-from fairlead.decide.ask import Answer, Answers, Ask, Bad, Good, Question, Read
-from fairlead.decide.zones import Snapshot
+from kubeloop.objects.meta import Condition, LabelSelector, LabelSelectorRequirement, OwnerReference, Ref
 from tests.builders import GROUP, NAMESPACE, body_of
 
 NAMES = ("zone-a", "zone-b", "zone-c", "zone-10", "zone-9")

@@ -7,8 +7,8 @@ from typing import TypeAlias
 import msgspec
 import pytest
 
-from fairlead.api.apps import StatefulSet
-from fairlead.api.core import Pod
+from kubeloop.objects.apps import StatefulSet
+from kubeloop.objects.core import Pod
 from tests.builders import NOW, a_pod, a_zone, pods_of
 from tests.invariants import Event, Witness, by_version
 

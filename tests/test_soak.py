@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.sim.controllers.test_traces import SCENARIOS
+from tests.kubesim.controllers.test_traces import SCENARIOS
 
 ROOT = Path(__file__).parent.parent
-TRACES = "tests/sim/controllers/test_traces.py"
+TRACES = "tests/kubesim/controllers/test_traces.py"
 MACHINES = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*machine.py"))
 
 

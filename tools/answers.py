@@ -22,7 +22,7 @@ from fairlead.plane.launch import Plane
 from tests.e2e import answers
 from tests.e2e.clusters import Site, played
 from tests.e2e.history import Tree
-from tests.sim import costs, expressions
+from tests.kubesim import costs, expressions
 from tools import keeping
 
 Ask = Callable[[Site], Awaitable[Tree]]

@@ -4,7 +4,7 @@
 
 starts the real control plane that the tests use, waits until its controllers have filled the roles that collect the
 rules of others, and writes the roles, bindings and priority classes that nobody made into
-`fairlead/sim/data/bootstrap.json`, without what differs from cluster to cluster. Each object is one line, so that the
+`kubesim/data/bootstrap.json`, without what differs from cluster to cluster. Each object is one line, so that the
 difference between two releases can be read. Run it again when the release of the control plane changes.
 """
 
@@ -24,7 +24,7 @@ from tools.schemas import reader
 
 Tree = dict[str, Any]
 
-TARGET = Path(__file__).parent.parent / "fairlead" / "sim" / "data" / "bootstrap.json"
+TARGET = Path(__file__).parent.parent / "kubesim" / "data" / "bootstrap.json"
 COLLECTIONS = (
     ("scheduling.k8s.io/v1", "priorityclasses"),
     ("rbac.authorization.k8s.io/v1", "clusterroles"),

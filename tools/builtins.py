@@ -3,8 +3,8 @@
     python -m tools.builtins
 
 starts the pinned control plane without controllers, asks it with dry runs, prints how the answers differ from those
-that are committed, and writes them into `tests/sim/recorded_builtins.json`, from which tests without a control plane
-know what each object becomes and in which words it is refused. Run it again when the release of the control plane
+that are committed, and writes them into `tests/kubesim/recorded_builtins.json`, from which tests without a control
+plane know what each object becomes and in which words it is refused. Run it again when the release of the control plane
 changes, or when an object is added.
 """
 

@@ -12,16 +12,16 @@ from pathlib import Path
 import yaml
 from msgspec import Struct
 
-from fairlead.manifests import files
+from fairlead.engine import charts
 from tools.keeping import keep
 
 PARTS = ("zones", "environments")
 SHOWN = 60
 """Characters of a default that are shown; a longer one is to be looked up."""
 INSTALLS = {
-    "zones": "helm install rollout-operator fairlead/manifests/charts/rollout-operator --namespace mimir",
+    "zones": "helm install rollout-operator fairlead/contracts/zones/install/charts/rollout-operator --namespace mimir",
     "environments": (
-        "helm install materialize-operator fairlead/manifests/charts/materialize-operator "
+        "helm install materialize-operator fairlead/contracts/environments/install/charts/materialize-operator "
         "--namespace materialize --create-namespace"
     ),
 }
@@ -52,7 +52,7 @@ class Value(Struct, frozen=True):
 
 
 def readme(part: str) -> str:
-    chart = files.chart(part)
+    chart = charts.chart(part)
     about = yaml.safe_load((chart / "Chart.yaml").read_text())
     rows = "\n".join(
         f"| `{value.path}` | {_shown(value.default)} | {value.meaning.replace('|', chr(92) + '|')} |"
@@ -99,7 +99,7 @@ def _shown(default: object) -> str:
 
 
 def path_of(part: str) -> Path:
-    return files.chart(part) / "README.md"
+    return charts.chart(part) / "README.md"
 
 
 def main() -> int:

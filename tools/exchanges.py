@@ -20,12 +20,12 @@ from functools import cache
 
 from aiohttp import ClientError
 
-from fairlead.kube.auth import Credential
-from fairlead.kube.http import tls_context
-from fairlead.kube.request import Request
 from fairlead.plane.build import Unavailable
 from fairlead.plane.launch import Plane
-from fairlead.sim.time import run
+from kubeloop.auth import Credential
+from kubeloop.http_transport import tls_context
+from kubeloop.request import Request
+from kubesim.time import run
 from tests.exchanges import recordings
 from tests.exchanges.case import Case
 from tests.exchanges.cases import AREAS

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from fairlead.api.explain import Explain, OperatorReport, RolloutList
+from fairlead.core.explain import Explain, OperatorReport, RolloutList
 
 TARGET = Path(__file__).parent.parent / "docs" / "explain.schema.json"
 DOCUMENTS = (Explain, RolloutList, OperatorReport)

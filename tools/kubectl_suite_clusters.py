@@ -17,16 +17,16 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from fairlead.kube.client import Client
-from fairlead.kube.http import HttpTransport
-from fairlead.kube.request import Request, Transport
 from fairlead.plane.launch import Plane
 from fairlead.plane.pki import Authority
 from fairlead.plane.programs import SERVICE_ADDRESS
-from fairlead.sim.access.rights import AUTHENTICATED
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.kinds.addresses import RANGE
-from fairlead.sim.server import serve
+from kubeloop.client import Client
+from kubeloop.http_transport import HttpTransport
+from kubeloop.request import Request, Transport
+from kubesim.access.rights import AUTHENTICATED
+from kubesim.cluster import Cluster
+from kubesim.kinds.addresses import RANGE
+from kubesim.server import serve
 
 USER = "suite"
 GROUPS = (AUTHENTICATED, "the-group")

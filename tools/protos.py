@@ -3,7 +3,7 @@
     python -m tools.protos
 
 reads the `.proto` files and the Go types beside them from the Go module cache, where building the control plane puts
-them, and writes what the served kinds need into `fairlead/sim/data/wire.json`: for every message its fields by number,
+them, and writes what the served kinds need into `kubesim/data/wire.json`: for every message its fields by number,
 with the name that JSON has for them. A Go type may write a message into the object around it (`inline`) and leave out
 values that are zero (`omitempty`); both are said in the table. Each message is one line, so that the difference between
 two releases can be read. Run it again when the release changes, or when a group is added to the registry.
@@ -23,7 +23,7 @@ from typing import NamedTuple
 from fairlead.plane.build import KUBERNETES
 from tools.keeping import keep, without_options
 
-TARGET = Path(__file__).parent.parent / "fairlead" / "sim" / "data" / "wire.json"
+TARGET = Path(__file__).parent.parent / "kubesim" / "data" / "wire.json"
 Fields = dict[str, list[str]]
 """By number: the name in JSON (empty when inline), the type, and `0` where a value of zero is left out."""
 

@@ -18,11 +18,11 @@ from tools import answers, bootstrap, builtins, exchanges, protos, schemas, trac
 
 ROOT = Path(__file__).parent.parent
 FILES = (
-    "fairlead/sim/data/*.json",
+    "kubesim/data/*.json",
     "tests/exchanges/recorded/*.json",
     "tests/e2e/*_answers.json",
-    "tests/sim/*.json",
-    "tests/sim/controllers/recorded_*.py",
+    "tests/kubesim/*.json",
+    "tests/kubesim/controllers/recorded_*.py",
 )
 COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "protos": protos.main,

@@ -3,7 +3,7 @@
     python -m tools.schemas
 
 starts the real control plane that the tests use, reads its OpenAPI v3 documents, and writes what the kinds below need
-into `fairlead/sim/data/schemas.json`: types, list types, keys, merge keys, defaults, no descriptions. Beside them stand
+into `kubesim/data/schemas.json`: types, list types, keys, merge keys, defaults, no descriptions. Beside them stand
 the types of the Go sources (`tools.go_types`), which say how a body is decoded and written. Each type is one line, so
 that the difference between two releases can be read. Run it again when the release of the control plane changes, or
 when a kind is added to `KINDS`.
@@ -26,7 +26,7 @@ from tools.keeping import keep, without_options
 
 Tree = dict[str, Any]
 
-TARGET = Path(__file__).parent.parent / "fairlead" / "sim" / "data" / "schemas.json"
+TARGET = Path(__file__).parent.parent / "kubesim" / "data" / "schemas.json"
 KINDS = {
     "v1": (
         "Binding ConfigMap DeleteOptions Endpoints Event LimitRange Namespace Node PersistentVolume "

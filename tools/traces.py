@@ -5,10 +5,10 @@
     python -m tools.traces --anew       as if nothing had been recorded before
 
 starts the real control plane that the tests use, plays every scenario several times, each in a namespace of its own and
-many at once, and writes the lines (see `tests.sim.controllers.telling`) into `tests/sim/controllers/recorded_*.py`. A
-line that every run showed is sure; one that only some showed is a status of a moment and gets a question mark. What was
-recorded before counts as runs, so that with every run more of such moments are known. Run it `--anew` when the release
-of the control plane changes, or when a scenario does.
+many at once, and writes the lines (see `tests.kubesim.controllers.telling`) into
+`tests/kubesim/controllers/recorded_*.py`. A line that every run showed is sure; one that only some showed is
+a status of a moment and gets a question mark. What was recorded before counts as runs, so that with every run more of
+such moments are known. Run it `--anew` when the release of the control plane changes, or when a scenario does.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from pathlib import Path
 
 import msgspec
 
-from fairlead.api.core import NAMESPACES, SERVICE_ACCOUNTS
-from fairlead.kube import clock
-from fairlead.kube.client import Client
-from fairlead.kube.errors import KubeError
-from fairlead.kube.http import HttpTransport
-from fairlead.kube.request import Request, create, path_of
 from fairlead.plane.build import Unavailable
 from fairlead.plane.launch import Plane
+from kubeloop import clock
+from kubeloop.client import Client
+from kubeloop.errors import KubeError
+from kubeloop.http_transport import HttpTransport
+from kubeloop.objects.core import NAMESPACES, SERVICE_ACCOUNTS
+from kubeloop.request import Request, create, path_of
 from tests.e2e.history import History
-from tests.sim.controllers.acting import Scenario
-from tests.sim.controllers.scenarios import SCENARIOS
-from tests.sim.controllers.scenes import Scene
-from tests.sim.controllers.telling import Line, about, lives, others
+from tests.kubesim.controllers.acting import Scenario
+from tests.kubesim.controllers.scenarios import SCENARIOS
+from tests.kubesim.controllers.scenes import Scene
+from tests.kubesim.controllers.telling import Line, about, lives, others
 from tools.keeping import told
 
-FOLDER = Path(__file__).parent.parent / "tests" / "sim" / "controllers"
+FOLDER = Path(__file__).parent.parent / "tests" / "kubesim" / "controllers"
 RUNS = 4
 AT_ONCE = 12
 """Runs; the controllers' requests are limited per second, so that with many more they would be slow."""
@@ -210,7 +210,7 @@ def known(module: str) -> dict[str, list[str]]:
     """What is recorded already."""
     if not (FOLDER / f"{module}.py").exists():
         return {}
-    recorded: dict[str, tuple[str, ...]] = import_module(f"tests.sim.controllers.{module}").RECORDED
+    recorded: dict[str, tuple[str, ...]] = import_module(f"tests.kubesim.controllers.{module}").RECORDED
     return {name: ["\n".join(map(str.strip, step.split("\n"))) for step in steps] for name, steps in recorded.items()}
 
 

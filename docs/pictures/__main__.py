@@ -13,19 +13,19 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fairlead.api.explain import Explain
-from fairlead.cli.demos import DEMOS, GROUP
-from fairlead.cli.gathering import explain_all
-from fairlead.cli.render import legend, picture, styled
-from fairlead.control.logs import configure
-from fairlead.control.metrics import Metrics
-from fairlead.control.options import OperatorOptions
-from fairlead.control.run import assemble
-from fairlead.kube import clock
-from fairlead.kube.client import Client
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.kubelet import Kubelet
-from fairlead.sim.time import run
+from fairlead.cli.documents_of import explain_all
+from fairlead.cli.embedded.demos import DEMOS, GROUP
+from fairlead.cli.views.render import legend, picture, styled
+from fairlead.core.explain import Explain
+from fairlead.engine.logs import configure
+from fairlead.engine.metrics import Metrics
+from fairlead.engine.options import OperatorOptions
+from fairlead.engine.process import assemble
+from kubeloop import clock
+from kubeloop.client import Client
+from kubesim.cluster import Cluster
+from kubesim.kubelet import Kubelet
+from kubesim.time import run
 
 WIDTH = 92
 # No font is fetched from anywhere: the reader's own monospaced one is used.

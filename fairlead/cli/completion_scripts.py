@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fairlead.cli.completion import Command, Option
+    from fairlead.cli.commands.completion import Command, Option
 
 PROGRAMS = ("fairlead", "kubectl-fairlead")
 

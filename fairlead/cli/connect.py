@@ -11,13 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairlead import __version__
 from fairlead.cli import exits
 from fairlead.cli.expiry import expired
 from fairlead.cli.failures import first_of, sentence
-from fairlead.cli.options import wrong_namespaces
-from fairlead.kube.client import Client
-from fairlead.kube.errors import KubeError
-from fairlead.kube.kubeconfig import ClusterConfig, find
+from fairlead.cli.flags.common import wrong_namespaces
+from kubeloop.client import Client
+from kubeloop.errors import KubeError
+from kubeloop.kubeconfig import ClusterConfig, find
 
 SELDOM = 50_000
 """Objects made between two looks for garbage, which is hardly ever there: what a command makes is mostly modules."""
@@ -82,9 +83,9 @@ def fail(text: str, code: int = exits.ERROR) -> int:
 async def _with_client(
     config: ClusterConfig, namespaces: tuple[str, ...], work: Callable[[Cluster], Awaitable[int]]
 ) -> int:
-    from fairlead.kube.http import HttpTransport
+    from kubeloop.http_transport import HttpTransport
 
-    client = Client(HttpTransport(config))
+    client = Client(HttpTransport(config), user_agent=f"fairlead/{__version__}")
     try:
         return await work(Cluster(client, namespaces))
     finally:

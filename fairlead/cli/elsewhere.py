@@ -7,13 +7,13 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import NAMESPACES
-from fairlead.api.environments import MATERIALIZES
-from fairlead.api.meta import Meta, Ref
-from fairlead.api.zones import GROUP_LABEL
-from fairlead.kube.client import Client
-from fairlead.kube.errors import KubeError, NotFound
+from fairlead.contracts.environments.kinds import MATERIALIZES
+from fairlead.contracts.zones.kinds import GROUP_LABEL
+from kubeloop.client import Client
+from kubeloop.errors import KubeError, NotFound
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import NAMESPACES
+from kubeloop.objects.meta import Meta, Ref
 
 
 class _Named(Struct, frozen=True):

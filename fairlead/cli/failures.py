@@ -7,7 +7,7 @@ from typing import cast
 
 import msgspec
 
-from fairlead.kube.errors import (
+from kubeloop.errors import (
     ApiError,
     Forbidden,
     Garbled,

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import NoReturn, Protocol, cast
 
 from fairlead.cli import exits
-from fairlead.cli.characters import fit
+from fairlead.cli.views.characters import fit
 
 COMMANDS: tuple[tuple[str, str], ...] = (
     ("up", "start an embedded cluster with the operator and something to look at"),
@@ -107,7 +107,7 @@ def _dispatch(words: list[str]) -> int:
 
 
 def _command(name: str) -> Command:
-    return cast("Command", import_module(f"fairlead.cli.{name}"))
+    return cast("Command", import_module(f"fairlead.cli.commands.{name}"))
 
 
 def parser_of(name: str) -> Parser:

@@ -23,11 +23,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from fairlead.kube.kubeconfig import ClusterConfig, load
 from fairlead.plane import programs
 from fairlead.plane.build import Say, Unavailable, find
 from fairlead.plane.held import GuardEnded, Held
 from fairlead.plane.pki import Authority, Pair, signing_pair
+from kubeloop.kubeconfig import ClusterConfig, load
 
 PATIENCE = 60.0
 """Seconds a program may take to answer; a busy machine needs ten times the usual."""

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from bench.generations import Condition, Environment, Observer, Service, ServiceSpec, Spec, Status
 from bench.narrow import Line, Meta
-from fairlead.api.environments import NAME, ORGANIZATION_NAME
+from fairlead.contracts.environments.kinds import NAME, ORGANIZATION_NAME
 
 IMAGE = "materialize/environmentd:v26.1.0"
 DONE = Status(2, "hash", "hash", IMAGE, (Condition("True", "Applied"),))

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from bench.lists import BYTES, NEW, OLD, UID, converted, environment, newer_faults, older_faults, review
-from fairlead.webhook.conversion_review import answer
-from fairlead.webhook.conversion_rules import ENVIRONMENTS
+from fairlead.engine.conversion.review import answer
+from fairlead.engine.conversion.rules import ENVIRONMENTS
 
 COUNT = 3
 OLDS = [environment(index) for index in range(COUNT)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bench.generations import Condition, Environment, Event, Object, Service, ServiceSpec, Status
 from bench.narrow import Meta, StatefulSet
 from bench.promotions import Call, Verdict, judge
-from fairlead.api.environments import GENERATION, NAME
+from fairlead.contracts.environments.kinds import GENERATION, NAME
 
 NAME_OF = "mzr-environmentd"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bench.lists import NEW, environment, review
 from bench.pulse import Order, is_right, message
-from fairlead.webhook.conversion_review import answer
-from fairlead.webhook.conversion_rules import ENVIRONMENTS
+from fairlead.engine.conversion.review import answer
+from fairlead.engine.conversion.rules import ENVIRONMENTS
 
 BEAT = Order(1, "", "/healthz")
 REVIEW = Order(1, "", "/convert", body=review([environment(0)], NEW).decode())

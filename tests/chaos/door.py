@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from fairlead.kube.calls import Call, NoReply, Reply
-from fairlead.sim.time import Draws
+from kubeloop.calls import Call, NoReply, Reply
+from kubesim.time import Draws
 from tests.chaos.doing import at, review
 from tests.chaos.loop import running
 from tests.chaos.world import Process

@@ -9,9 +9,9 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Struct
 
-from fairlead.kube import clock
-from fairlead.kube.calls import Call, Handler, NoReply, Reply
-from fairlead.sim.network import Network
+from kubeloop import clock
+from kubeloop.calls import Call, Handler, NoReply, Reply
+from kubesim.network import Network
 from tests.chaos.doing import doing
 
 PREPARE, DELAYED = "prepare", "delayed"

@@ -27,13 +27,13 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
-from fairlead.api.apps import StatefulSet
-from fairlead.api.core import PREPARING, READY_TIME, Pod
-from fairlead.api.zones import LAST_DOWNSCALE
-from fairlead.kube import clock
-from fairlead.kube.request import Request, place_of
-from fairlead.sim.record import Entry
-from fairlead.sim.versions import Tree
+from fairlead.contracts.zones.kinds import LAST_DOWNSCALE
+from kubeloop import clock
+from kubeloop.objects.apps import StatefulSet
+from kubeloop.objects.core import PREPARING, READY_TIME, Pod
+from kubeloop.request import Request, place_of
+from kubesim.record import Entry
+from kubesim.versions import Tree
 from tests import invariants
 from tests.chaos.doing import doing, is_review
 from tests.chaos.seen import Fact, Key, State, View, Zone, fact_of, group_of, wanted

@@ -12,7 +12,7 @@ from collections.abc import Coroutine
 from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 
-from fairlead.sim.time import VirtualLoop, _Ready
+from kubesim.time import VirtualLoop, _Ready
 
 T = TypeVar("T")
 

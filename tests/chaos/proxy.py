@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from aiohttp import web
 
-from fairlead.kube.errors import TransportError
-from fairlead.kube.faults import Faulty
-from fairlead.kube.http import HttpTransport
-from fairlead.kube.kubeconfig import ClusterConfig
-from fairlead.kube.request import Request
+from kubeloop.errors import TransportError
+from kubeloop.http_transport import HttpTransport
+from kubeloop.kubeconfig import ClusterConfig
+from kubeloop.request import Request
+from kubesim.faults import Faulty
 
 
 class Seen(NamedTuple):

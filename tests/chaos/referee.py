@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from fairlead.api.durations import parse_go
-from fairlead.api.zones import DELAY, DELAY_URL, GROUP_LABEL, NO_DOWNSCALE, PREPARE_DOWNSCALE
-from fairlead.sim.admission.questions import REQUEST_SECONDS
-from fairlead.sim.record import Entry
-from fairlead.sim.versions import Tree
+from fairlead.contracts.zones.kinds import DELAY, DELAY_URL, GROUP_LABEL, NO_DOWNSCALE, PREPARE_DOWNSCALE
+from kubeloop.durations import parse_go
+from kubesim.admission.questions import REQUEST_SECONDS
+from kubesim.record import Entry
+from kubesim.versions import Tree
 from tests import invariants
 from tests.chaos import door
 from tests.chaos.door import Door, Reviewed

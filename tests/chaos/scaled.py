@@ -10,12 +10,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.configurations import ZPDBS
-from fairlead.api.core import PODS
-from fairlead.api.durations import parse_go
-from fairlead.api.meta import Ref, Resource
-from fairlead.api.zones import (
+from fairlead.contracts.zones.configuration_kinds import ZPDBS
+from fairlead.contracts.zones.kinds import (
     API_GROUP,
     DELAY,
     DELAY_URL,
@@ -30,19 +26,23 @@ from fairlead.api.zones import (
     PREPARE_PATH,
     PREPARE_PORT,
     ZONE_SOAK,
-    Settings,
 )
-from fairlead.api.zones import MIRROR_API_VERSION as API_VERSION
-from fairlead.kube import request
-from fairlead.kube.errors import TransportError
-from fairlead.kube.record import MemoryRecords
-from fairlead.kube.request import JSON, MERGE_PATCH, Request, Response, path_of
-from fairlead.manifests.files import custom_resources
-from fairlead.sim.access.rights import master
-from fairlead.sim.errors import StatusError
-from fairlead.sim.record import Entry
-from fairlead.sim.time import Draws
-from fairlead.sim.versions import Tree
+from fairlead.contracts.zones.kinds import MIRROR_API_VERSION as API_VERSION
+from fairlead.contracts.zones.settings import Settings
+from fairlead.engine.charts import custom_resources
+from kubeloop import request
+from kubeloop.durations import parse_go
+from kubeloop.errors import TransportError
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.records import MemoryRecords
+from kubeloop.request import JSON, MERGE_PATCH, Request, Response, path_of
+from kubesim.access.rights import master
+from kubesim.errors import StatusError
+from kubesim.record import Entry
+from kubesim.time import Draws
+from kubesim.versions import Tree
 from tests.chaos.door import Door, configurations
 from tests.chaos.endpoints import PORT, PREPARE, URL, Pods
 from tests.chaos.loop import running

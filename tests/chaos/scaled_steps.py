@@ -6,7 +6,7 @@ import asyncio
 
 from hypothesis import strategies as st
 
-from fairlead.api.zones import FORCE_REPLICAS, NO_DOWNSCALE, PAUSED, ROTATE, ZONE_SOAK
+from fairlead.contracts.zones.kinds import FORCE_REPLICAS, NO_DOWNSCALE, PAUSED, ROTATE, ZONE_SOAK
 from tests.chaos.endpoints import MANNERS, OK
 from tests.chaos.plans import ZonePlan
 from tests.chaos.scaled import MOST_PODS, GroupPlan, Scaled, ScaledWorld

@@ -8,9 +8,9 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
-from fairlead.api.apps import StatefulSet
-from fairlead.api.core import Pod
-from fairlead.sim.record import Entry
+from kubeloop.objects.apps import StatefulSet
+from kubeloop.objects.core import Pod
+from kubesim.record import Entry
 from tests import invariants
 
 Key: TypeAlias = tuple[str, str]

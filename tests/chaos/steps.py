@@ -8,10 +8,10 @@ from collections.abc import Callable
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from fairlead.api.zones import GROUP_LABEL, MAX_UNAVAILABLE, PAUSED
-from fairlead.kube.faults import Fault
-from fairlead.kube.request import Request, place_of
-from fairlead.sim.pods.behaviour import CRASH_AFTER, HOLD, IMAGE_PULL
+from fairlead.contracts.zones.kinds import GROUP_LABEL, MAX_UNAVAILABLE, PAUSED
+from kubeloop.request import Request, place_of
+from kubesim.faults import Fault
+from kubesim.pods.behaviour import CRASH_AFTER, HOLD, IMAGE_PULL
 from tests.chaos.plans import Setting, ZonePlan
 from tests.chaos.world import Process, Replica, World, play
 

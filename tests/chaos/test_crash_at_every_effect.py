@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from fairlead.kube.calls import NoReply
-from fairlead.kube.errors import TransportError
+from kubeloop.calls import NoReply
+from kubeloop.errors import TransportError
 from tests.chaos.plans import ZonePlan
 from tests.chaos.scaled import GroupPlan, Scaled, ScaledWorld
 from tests.chaos.world import LEASE, Process, World, play

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from fairlead.kube.errors import TransportError
+from kubeloop.errors import TransportError
 from tests.chaos.plans import three_zones
 from tests.chaos.world import Process, Scenario, World, play
 

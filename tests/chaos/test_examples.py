@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from fairlead.kube.faults import Fault
-from fairlead.sim.pods.behaviour import HOLD
+from kubesim.faults import Fault
+from kubesim.pods.behaviour import HOLD
 from tests.chaos.plans import Setting, ZonePlan
 from tests.chaos.steps import MEANS
 from tests.chaos.world import Process, World, play

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import PODS
-from fairlead.api.meta import Ref
-from fairlead.kube.request import delete
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import Ref
+from kubeloop.request import delete
 from tests.chaos.judge import Asked
 from tests.chaos.plans import Setting, ZonePlan
 from tests.chaos.world import NAMESPACE, World, play

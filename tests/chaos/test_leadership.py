@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from fairlead.kube.election import LostLease
-from fairlead.kube.faults import Fault
-from fairlead.kube.request import Request, place_of
+from kubeloop.election import LostLease
+from kubeloop.request import Request, place_of
+from kubesim.faults import Fault
 from tests.chaos.plans import three_zones
 from tests.chaos.world import Process, Replica, World, play
 

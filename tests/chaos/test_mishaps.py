@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.api.core import LEASES
-from fairlead.api.core import PODS as PODS_RESOURCE
-from fairlead.sim.mishaps.playing import Life, Play, play
+from kubeloop.objects.core import LEASES
+from kubeloop.objects.core import PODS as PODS_RESOURCE
+from kubesim.mishaps.playing import Life, Play, play
 from tests.chaos import world
 from tests.chaos.plans import Setting, three_zones
 from tests.chaos.wire import Wire

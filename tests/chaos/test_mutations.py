@@ -8,15 +8,15 @@ from collections.abc import Callable
 import pytest
 from msgspec import structs
 
-from fairlead.api.meta import Ref
-from fairlead.control.manager import Manager
-from fairlead.decide.zones.groups import Zone
-from fairlead.kube import request
-from fairlead.kube.election import Election
-from fairlead.kube.faults import Fault
-from fairlead.kube.ledger import Ledger
-from fairlead.kube.request import Request
-from fairlead.sim.pods.behaviour import HOLD
+from fairlead.contracts.zones.decide.groups import Zone
+from fairlead.engine.manager import Manager
+from kubeloop import request
+from kubeloop.election import Election
+from kubeloop.ledger import Ledger
+from kubeloop.objects.meta import Ref
+from kubeloop.request import Request
+from kubesim.faults import Fault
+from kubesim.pods.behaviour import HOLD
 from tests.chaos.judge import Broken
 from tests.chaos.plans import Setting, ZonePlan, three_zones
 from tests.chaos.steps import MEANS

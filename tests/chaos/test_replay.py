@@ -11,8 +11,8 @@ from pathlib import Path
 
 from msgspec import structs
 
-from fairlead.kube.faults import Fault
-from fairlead.sim.pods.behaviour import CRASH_AFTER
+from kubesim.faults import Fault
+from kubesim.pods.behaviour import CRASH_AFTER
 from tests.chaos.plans import Setting, ZonePlan
 from tests.chaos.scaled import GroupPlan, Scaled
 from tests.chaos.scaled_steps import Autoscale, Behave, EvictPods, Refer, ScaleBy, ScaledProgram

@@ -9,38 +9,37 @@ from datetime import datetime
 import pytest
 from msgspec import structs
 
-from fairlead.api.apps import StatefulSet
-from fairlead.api.core import PODS
-from fairlead.api.meta import Ref
-from fairlead.api.review import Review
-from fairlead.control import reviews
-from fairlead.decide.act import Delete, Does, Patch
-from fairlead.decide.ask import Anew, Ask, Good, Need
-from fairlead.decide.decision import Admit
-from fairlead.decide.zones import (
-    delay,
+from fairlead.contracts.zones import webhooks
+from fairlead.contracts.zones.decide.admission import (
     downscale_effects,
-    eviction,
+    downscale_marks,
     last_downscale,
-    marks,
     no_downscale,
     prepare_downscale,
-    scaling,
-    sweep,
-    tracker,
+    zone_tracker,
 )
-from fairlead.decide.zones.downscale_effects import Request
-from fairlead.decide.zones.follow import followed
-from fairlead.decide.zones.groups import Group
-from fairlead.decide.zones.neighbours import zones_in, zones_question
-from fairlead.decide.zones.permits import Permits
-from fairlead.decide.zones.reviewing import Seen, decoded, downscale_of, ignored
-from fairlead.decide.zones.wants import Findings, Want, scaled
-from fairlead.drive import outside
-from fairlead.kube import request as requests
-from fairlead.kube.faults import Fault
-from fairlead.kube.record import MemoryRecords
-from fairlead.kube.request import place_of
+from fairlead.contracts.zones.decide.admission.downscale_effects import Request
+from fairlead.contracts.zones.decide.admission.neighbours import zones_in, zones_question
+from fairlead.contracts.zones.decide.admission.review_reading import Seen, decoded, downscale_of, ignored
+from fairlead.contracts.zones.decide.budgets import eviction
+from fairlead.contracts.zones.decide.budgets.permits import Permits
+from fairlead.contracts.zones.decide.groups import Group
+from fairlead.contracts.zones.decide.rollout import group_pass
+from fairlead.contracts.zones.decide.scaling import delay, scale_step
+from fairlead.contracts.zones.decide.scaling.follow import followed
+from fairlead.contracts.zones.decide.scaling.scale_target import Findings, Want, scaled
+from fairlead.core.act import Delete, Does, Patch
+from fairlead.core.ask import Anew, Ask, Good, Need
+from fairlead.core.decision import Admit
+from fairlead.engine.driver import questions
+from kubeloop import request as requests
+from kubeloop.objects.apps import StatefulSet
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import Ref
+from kubeloop.objects.review import Review
+from kubeloop.records import MemoryRecords
+from kubeloop.request import place_of
+from kubesim.faults import Fault
 from tests.chaos.judge import Broken
 from tests.chaos.plans import ZonePlan
 from tests.chaos.scaled import GroupPlan, Scaled, ScaledWorld
@@ -77,11 +76,11 @@ def lists_read_before_the_mark(patch: pytest.MonkeyPatch) -> None:
             return judged
         return prepare_downscale._settled(judged, zones) or real(seen, now)
 
-    patch.setattr(reviews, "prepare_downscale", lists_first)
+    patch.setattr(webhooks, "prepare_downscale", lists_first)
 
 
 def no_mark(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(marks, "in_progress", lambda *_: "")
+    patch.setattr(downscale_marks, "in_progress", lambda *_: "")
 
 
 def no_time_written(patch: pytest.MonkeyPatch) -> None:
@@ -93,12 +92,12 @@ def times_of_others_unread(patch: pytest.MonkeyPatch) -> None:
 
 
 def every_repetition_is_new(patch: pytest.MonkeyPatch) -> None:
-    for module in (last_downscale, downscale_effects, tracker):
+    for module in (last_downscale, downscale_effects, zone_tracker):
         patch.setattr(module, "is_repetition", lambda *_: False)
 
 
 def any_reply_is_good(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(outside, "_of", lambda _, reply: Good(reply.body))
+    patch.setattr(questions, "_of", lambda _, reply: Good(reply.body))
 
 
 def nothing_undone(patch: pytest.MonkeyPatch) -> None:
@@ -156,7 +155,7 @@ def own_deletions_past_the_budget(patch: pytest.MonkeyPatch) -> None:
     def permits(pods: tuple[object, ...], *_: object) -> Permits:
         return Permits(pods)  # type: ignore[arg-type]
 
-    patch.setattr(sweep, "permits", permits)
+    patch.setattr(group_pass, "permits", permits)
 
 
 def two_zones_in_one_pass(patch: pytest.MonkeyPatch) -> None:
@@ -168,7 +167,7 @@ def two_zones_in_one_pass(patch: pytest.MonkeyPatch) -> None:
         reports: tuple[Patch, ...] = tuple(scaled(want) for want in wants)
         return structs.replace(found, want=structs.replace(found.want, reports=reports))
 
-    patch.setattr(scaling, "followed", both)
+    patch.setattr(scale_step, "followed", both)
 
 
 def a_pod_deleted_in_the_same_pass(patch: pytest.MonkeyPatch) -> None:
@@ -182,7 +181,7 @@ def a_pod_deleted_in_the_same_pass(patch: pytest.MonkeyPatch) -> None:
         deletion = Delete(ref=ref, does=Does.TERMINATE_POD, scope=zone.ref.uid)
         return structs.replace(found, want=structs.replace(found.want, reports=(deletion,)))
 
-    patch.setattr(scaling, "followed", and_a_pod)
+    patch.setattr(scale_step, "followed", and_a_pod)
 
 
 # What happens.

@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import LEASES, PODS
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import LEASES, PODS
 from tests import invariants
 from tests.chaos.proxy import Freezer, Proxy, proxied
 from tests.e2e.clusters import RealGround, Site, everywhere

@@ -17,10 +17,10 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from fairlead.kube.calls import Call, Caller, NoReply, Reply
-from fairlead.kube.errors import KubeError, TransportError
-from fairlead.kube.faults import Fault, Faulty, Hook
-from fairlead.kube.request import Request, Response, Stream, Transport, place_of
+from kubeloop.calls import Call, Caller, NoReply, Reply
+from kubeloop.errors import KubeError, TransportError
+from kubeloop.request import Request, Response, Stream, Transport, place_of
+from kubesim.faults import Fault, Faulty, Hook
 from tests.chaos.doing import at, doing, is_pass
 from tests.chaos.judge import Asked, Judge
 

@@ -11,24 +11,25 @@ import msgspec
 import structlog
 from structlog.types import EventDict, FilteringBoundLogger, WrappedLogger
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import PODS
-from fairlead.api.zones import GROUP_LABEL, MAX_UNAVAILABLE, NAME_LABEL, PAUSED, Settings
-from fairlead.control.manager import Manager
-from fairlead.control.metrics import Metrics
-from fairlead.control.options import OperatorOptions
-from fairlead.control.run import assemble
-from fairlead.kube.calls import Reply
-from fairlead.kube.client import Client
-from fairlead.kube.errors import KubeError
-from fairlead.kube.request import MERGE_PATCH
-from fairlead.sim.access.rights import insider, master
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.errors import StatusError
-from fairlead.sim.kubelet import Kubelet
-from fairlead.sim.pods.behaviour import CRASH_AFTER, HANG_TERMINATING, HOLD, IMAGE_PULL, PENDING
-from fairlead.sim.record import Entry
-from fairlead.sim.versions import Tree
+from fairlead.contracts.zones.kinds import GROUP_LABEL, MAX_UNAVAILABLE, NAME_LABEL, PAUSED
+from fairlead.contracts.zones.settings import Settings
+from fairlead.engine.manager import Manager
+from fairlead.engine.metrics import Metrics
+from fairlead.engine.options import OperatorOptions
+from fairlead.engine.process import assemble
+from kubeloop.calls import Reply
+from kubeloop.client import Client
+from kubeloop.errors import KubeError
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import PODS
+from kubeloop.request import MERGE_PATCH
+from kubesim.access.rights import insider, master
+from kubesim.cluster import Cluster
+from kubesim.errors import StatusError
+from kubesim.kubelet import Kubelet
+from kubesim.pods.behaviour import CRASH_AFTER, HANG_TERMINATING, HOLD, IMAGE_PULL, PENDING
+from kubesim.record import Entry
+from kubesim.versions import Tree
 from tests import invariants
 from tests.chaos.doing import in_passes
 from tests.chaos.judge import Broken, Judge

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.api.environments import Settings
-from fairlead.cli.clapflags import FlagError, parse
-from fairlead.cli.orchestratord import FLAGS, PREFIX, PROCESS, options_of
-from fairlead.control.options import ConversionOptions, OperatorOptions
+from fairlead.cli.commands.orchestratord import FLAGS, PREFIX, PROCESS, options_of
+from fairlead.cli.flags.clap import FlagError, parse
+from fairlead.contracts.environments.settings import Settings
+from fairlead.engine.options import ConversionOptions, OperatorOptions
 
 REQUIRED = {
     "cloud-provider": "local",

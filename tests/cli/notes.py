@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from fairlead.api.explain import Explain
-from fairlead.cli.render import plain
-from fairlead.cli.screens import page
+from fairlead.cli.views.render import plain
+from fairlead.cli.views.screens import page
+from fairlead.core.explain import Explain
 
 
 class Notes:

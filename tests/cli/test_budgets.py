@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from fairlead.cli.gathering import explain_all
-from fairlead.kube.client import Client
-from fairlead.sim.access.rights import master
-from tests.control.test_disruption_budgets import budget, define, zones
-from tests.control.world import World, play
+from fairlead.cli.documents_of import explain_all
+from kubeloop.client import Client
+from kubesim.access.rights import master
+from tests.contracts.zones.test_disruption_budgets import budget, define, zones
+from tests.engine.world import World, play
 
 
 async def next_of(world: World) -> list[str]:

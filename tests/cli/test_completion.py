@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.cli import exits
-from fairlead.cli.completion import SCRIPTS, commands
+from fairlead.cli.commands.completion import SCRIPTS, commands
 from fairlead.cli.main import COMMANDS, main
 
 ASK = """

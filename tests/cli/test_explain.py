@@ -11,7 +11,7 @@ import yaml
 
 from fairlead.cli import exits
 from fairlead.cli.main import main
-from fairlead.decide.progress_deadline import PROGRESS_DEADLINE
+from fairlead.core.progress_deadline import PROGRESS_DEADLINE
 from tests.builders import a_zone, pods_of
 from tests.cli.worlds import Object, World, served
 

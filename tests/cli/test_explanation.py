@@ -9,10 +9,10 @@ from datetime import datetime
 import pytest
 from msgspec.structs import replace
 
-from fairlead.api.explain import Block, Explain
-from fairlead.cli.explanation import explanation
-from fairlead.cli.render import plain
-from fairlead.cli.screens import printed
+from fairlead.cli.views.explanation import explanation
+from fairlead.cli.views.render import plain
+from fairlead.cli.views.screens import printed
+from fairlead.core.explain import Block, Explain
 from tests.cli.test_render import NOW, a_block, a_lane, a_rollout, complete, three_zones
 
 LOGS = "kubectl -n test logs ingester-zone-b-2 -c ingester --previous"

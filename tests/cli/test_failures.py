@@ -11,7 +11,7 @@ import yaml
 from fairlead.cli import exits
 from fairlead.cli.failures import first_of
 from fairlead.cli.main import main
-from fairlead.kube.errors import KubeError, TransportError
+from kubeloop.errors import KubeError, TransportError
 from tests.cli.worlds import World, kubeconfig_of, served
 
 COMMANDS = pytest.mark.parametrize(

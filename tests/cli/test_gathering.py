@@ -6,15 +6,15 @@ from contextlib import AbstractAsyncContextManager
 
 import msgspec
 
-from fairlead.api.apps import STATEFULSETS, StatefulSet
-from fairlead.api.core import PODS, Pod
-from fairlead.api.explain import Explain
-from fairlead.cli.gathering import explain_all
-from fairlead.kube.client import Client
-from fairlead.kube.request import Request, Response, Stream, Transport, path_of
-from fairlead.sim.time import run
+from fairlead.cli.documents_of import explain_all
+from fairlead.core.explain import Explain
+from kubeloop.client import Client
+from kubeloop.objects.apps import STATEFULSETS, StatefulSet
+from kubeloop.objects.core import PODS, Pod
+from kubeloop.request import Request, Response, Stream, Transport, path_of
+from kubesim.time import run
 from tests.builders import body_of, pods_of
-from tests.decide.zones.outsiders import TEMPLATES, a_delayed
+from tests.contracts.zones.decide.outsiders import TEMPLATES, a_delayed
 
 GROUP, VERSION = f"/apis/{TEMPLATES.group}", f"/apis/{TEMPLATES.group}/v1"
 

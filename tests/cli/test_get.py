@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from fairlead.cli import exits
-from fairlead.cli.get import table
+from fairlead.cli.commands.get import table
 from fairlead.cli.main import main
-from fairlead.decide.progress_deadline import PROGRESS_DEADLINE
+from fairlead.core.progress_deadline import PROGRESS_DEADLINE
 from tests.builders import a_zone, pods_of
 from tests.cli.worlds import World, served
 

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.cli.goflags import BOOL, DURATION, FLOAT, INT, LIST, PROMETHEUS, STRING, Flag, Leave, Parsed, parse, usage
+from fairlead.cli.flags.go import (
+    BOOL,
+    DURATION,
+    FLOAT,
+    INT,
+    LIST,
+    PROMETHEUS,
+    STRING,
+    Flag,
+    Leave,
+    Parsed,
+    parse,
+    usage,
+)
 
 NAME = Flag("name", STRING, "nobody", "Who it is.")
 PORT = Flag("port", INT, 80, "Where it listens.")

@@ -10,12 +10,24 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fairlead.api.environments import FORCE_ROLLOUT
 from fairlead.cli import exits
-from fairlead.cli.inputs import objects_in
 from fairlead.cli.main import main
-from fairlead.decide.environments.hash import rollout_hash
-from tests.decide.environments.trees import HV, HW, U1, V1, V1ALPHA1, V1ALPHA2, Tree, V, W, an_object, an_old_object
+from fairlead.cli.object_files import objects_in
+from fairlead.contracts.environments.decide.hash import rollout_hash
+from fairlead.contracts.environments.kinds import FORCE_ROLLOUT
+from tests.contracts.environments.decide.trees import (
+    HV,
+    HW,
+    U1,
+    V1,
+    V1ALPHA1,
+    V1ALPHA2,
+    Tree,
+    V,
+    W,
+    an_object,
+    an_old_object,
+)
 
 Captured = pytest.CaptureFixture[str]
 

@@ -15,8 +15,8 @@ RUNS = "import sys; from fairlead.cli.main import main; code = main(sys.argv[1:]
 TELLS = "print(*sys.modules, file=sys.stderr); sys.exit(code)"
 NEEDLESS = {
     "cryptography",
-    "fairlead.sim",
-    "fairlead.webhook",
+    "kubesim",
+    "fairlead.engine.webhooks",
     "prometheus_client",
     "pygments",
     "re2",

@@ -9,15 +9,15 @@ import pytest
 import yaml
 
 from fairlead.cli import exits
+from fairlead.cli.commands.operator import add_arguments, options_of
 from fairlead.cli.main import Parser, main
-from fairlead.cli.operator import add_arguments, options_of
-from fairlead.manifests.environments import values as environments
-from fairlead.manifests.environments.definitions import definitions
-from fairlead.manifests.environments.installation import objects as environment_objects
-from fairlead.manifests.files import custom_resources
-from fairlead.manifests.values import Values
-from fairlead.manifests.workload import program
-from fairlead.manifests.zones import objects
+from fairlead.contracts.environments.install import values as environments
+from fairlead.contracts.environments.install.definitions import definitions
+from fairlead.contracts.environments.install.objects import objects as environment_objects
+from fairlead.contracts.zones.install.objects import objects
+from fairlead.contracts.zones.install.values import Values
+from fairlead.contracts.zones.install.workload import program
+from fairlead.engine.charts import custom_resources
 
 
 def test_manifests_are_the_objects_of_the_values(capsys: pytest.CaptureFixture[str]) -> None:

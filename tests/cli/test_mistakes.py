@@ -20,9 +20,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from msgspec import structs
 
-from fairlead.api.durations import parse_go, parse_prometheus
 from fairlead.cli import exits
 from fairlead.cli.main import main
+from kubeloop.durations import parse_go, parse_prometheus
 from tests.builders import a_zone, pods_of
 from tests.cli.worlds import World, kubeconfig_of, served
 

@@ -6,11 +6,11 @@ import argparse
 
 import pytest
 
-from fairlead.api.zones import Settings
+from fairlead.cli.commands.operator import add_arguments, options_of
 from fairlead.cli.main import main
-from fairlead.cli.operator import add_arguments, options_of
-from fairlead.control.options import OperatorOptions, WebhookOptions
-from fairlead.webhook.cluster_label import ClusterLabel
+from fairlead.contracts.zones.settings import Settings
+from fairlead.engine.options import OperatorOptions, WebhookOptions
+from fairlead.engine.serving.cluster_label import ClusterLabel
 
 
 def options(*words: str) -> OperatorOptions:

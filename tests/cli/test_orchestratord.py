@@ -6,20 +6,18 @@ import json
 
 import pytest
 
-from fairlead.api.environments import (
+from fairlead.cli.commands.orchestratord import FLAGS, PREFIX, PROCESS
+from fairlead.cli.flags.clap import FlagError, parse
+from fairlead.contracts.environments.kinds import CertificateSpec, IssuerRef, Json
+from fairlead.contracts.environments.settings import (
     ORIGINS,
-    CertificateSpec,
     DefaultCertificates,
-    IssuerRef,
-    Json,
     NetworkPolicies,
     Placement,
     Ports,
     Settings,
 )
-from fairlead.cli.clapflags import FlagError, parse
-from fairlead.cli.orchestratord import FLAGS, PREFIX, PROCESS
-from fairlead.control.options import ConversionOptions
+from fairlead.engine.options import ConversionOptions
 from tests.cli.environments import CONTRACT, OWN, PROGRAMS, REQUIRED, conversion, options, sentence, settings
 
 

@@ -13,10 +13,10 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from fairlead.cli import exits
-from fairlead.cli.clapflags import parse
-from fairlead.cli.orchestratord import FLAGS, PREFIX, PROCESS, main, options_of
-from fairlead.control.options import OperatorOptions
-from fairlead.kube.errors import Forbidden
+from fairlead.cli.commands.orchestratord import FLAGS, PREFIX, PROCESS, main, options_of
+from fairlead.cli.flags.clap import parse
+from fairlead.engine.options import OperatorOptions
+from kubeloop.errors import Forbidden
 from tests.cli.environments import CONTRACT, OWN, REQUIRED, options, sentence, settings
 
 
@@ -94,9 +94,9 @@ class TestLicenseKeys:
 def started(monkeypatch: pytest.MonkeyPatch) -> list[OperatorOptions]:
     """What the process would run with, instead of running it."""
     ran: list[OperatorOptions] = []
-    run = ModuleType("fairlead.control.run")
+    run = ModuleType("fairlead.engine.process")
     run.run = ran.append  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "fairlead.control.run", run)
+    monkeypatch.setitem(sys.modules, "fairlead.engine.process", run)
     return ran
 
 
@@ -146,9 +146,9 @@ def test_what_keeps_it_from_running_is_said_in_its_own_words(
         message = 'User "u" cannot list resource "materializes" in API group "materialize.cloud" at the cluster scope'
         raise Forbidden(403, "Forbidden", message)
 
-    run = ModuleType("fairlead.control.run")
+    run = ModuleType("fairlead.engine.process")
     run.run = refused  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "fairlead.control.run", run)
+    monkeypatch.setitem(sys.modules, "fairlead.engine.process", run)
 
     assert main(words_of(REQUIRED), {}) == exits.ERROR
 
@@ -176,8 +176,8 @@ def test_version_is_that_of_the_release(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_help_imports_nothing_heavy() -> None:
-    heavy = ("asyncio", "aiohttp", "cryptography", "structlog", "yaml", "fairlead.control.options")
-    code = "import sys; from fairlead.cli.orchestratord import main; main(['--help'], {})\n"
+    heavy = ("asyncio", "aiohttp", "cryptography", "structlog", "yaml", "fairlead.engine.options")
+    code = "import sys; from fairlead.cli.commands.orchestratord import main; main(['--help'], {})\n"
     code += f"sys.stderr.write('imported: ' + ','.join(m for m in {heavy!r} if m in sys.modules))"
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from rich.console import Console
 
-from fairlead.api.explain import Block, Cell, Explain, Lane, Stands
-from fairlead.cli.render import bar, change, picture, plain, short, since, styled
-from fairlead.cli.screens import lines, page
+from fairlead.cli.views.render import bar, change, picture, plain, short, since, styled
+from fairlead.cli.views.screens import lines, page
+from fairlead.core.explain import Block, Cell, Explain, Lane, Stands
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

@@ -8,21 +8,21 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from fairlead.api.core import PODS
-from fairlead.api.explain import Explain, OperatorReport, Source, Stands
-from fairlead.api.meta import Ref, Resource
-from fairlead.cli.choosing import is_complete
-from fairlead.cli.gathering import explain_all
-from fairlead.cli.operator_pod import show_operator
-from fairlead.control.explaining import PATH, handling, silent
-from fairlead.control.manager import Manager
-from fairlead.kube import request
-from fairlead.kube.calls import Call, Handler, Reply
-from fairlead.kube.client import Client
-from fairlead.sim.access.rights import User, master
-from fairlead.webhook.routes import dispatching, text
-from tests.control.test_wishes import Prometheus, check, define, rolled, zones
-from tests.control.world import World, play
+from fairlead.cli.documents_of import explain_all
+from fairlead.cli.embedded.operator_pod import show_operator
+from fairlead.cli.selection import is_complete
+from fairlead.core.explain import Explain, OperatorReport, Source, Stands
+from fairlead.engine.explain_endpoint import PATH, handling, silent
+from fairlead.engine.manager import Manager
+from fairlead.engine.serving.routes import dispatching, text
+from kubeloop import request
+from kubeloop.calls import Call, Handler, Reply
+from kubeloop.client import Client
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import Ref, Resource
+from kubesim.access.rights import User, master
+from tests.contracts.zones.test_ignored_annotations import Prometheus, check, define, rolled, zones
+from tests.engine.world import World, play
 
 ROLES = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
 BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)

@@ -8,12 +8,12 @@ from types import ModuleType
 
 import pytest
 
-from fairlead.api.zones import Settings
-from fairlead.cli import rollout_operator
-from fairlead.cli.goflags import parse
-from fairlead.cli.rollout_operator import FLAGS, PROCESS, main, options_of, warnings
-from fairlead.control.options import OperatorOptions, WebhookOptions
-from fairlead.webhook.cluster_label import ClusterLabel
+from fairlead.cli.commands import rollout_operator
+from fairlead.cli.commands.rollout_operator import FLAGS, PROCESS, main, options_of, warnings
+from fairlead.cli.flags.go import parse
+from fairlead.contracts.zones.settings import Settings
+from fairlead.engine.options import OperatorOptions, WebhookOptions
+from fairlead.engine.serving.cluster_label import ClusterLabel
 
 CONTRACT = {
     "log.level": "debug",
@@ -57,9 +57,9 @@ def options(*words: str) -> OperatorOptions:
 def started(monkeypatch: pytest.MonkeyPatch) -> list[OperatorOptions]:
     """What the process would run with, instead of running it."""
     ran: list[OperatorOptions] = []
-    run = ModuleType("fairlead.control.run")
+    run = ModuleType("fairlead.engine.process")
     run.run = ran.append  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "fairlead.control.run", run)
+    monkeypatch.setitem(sys.modules, "fairlead.engine.process", run)
     return ran
 
 

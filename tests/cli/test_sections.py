@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from fairlead.api.environments import CertificateSpec, DefaultCertificates, IssuerRef, Settings
-from fairlead.cli.environment_flags import CONTRACT as FLAGS
-from fairlead.cli.operator import add_arguments, options_of
-from fairlead.control.options import ConversionOptions, OperatorOptions
+from fairlead.cli.commands.operator import add_arguments, options_of
+from fairlead.contracts.environments.flags import CONTRACT as FLAGS
+from fairlead.contracts.environments.kinds import CertificateSpec, IssuerRef
+from fairlead.contracts.environments.settings import DefaultCertificates, Settings
+from fairlead.engine.options import ConversionOptions, OperatorOptions
 from tests.cli.environments import CONTRACT, OWN
 
 NEEDED = {

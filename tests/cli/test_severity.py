@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from fairlead.api.explain import KINDS, Block, Explain, Stands
-from fairlead.cli.characters import PLAIN, fit
-from fairlead.cli.get import rows, table
-from fairlead.cli.render import GLYPHS, bar, change, picture, plain
-from fairlead.cli.screens import page
-from fairlead.cli.severity import WORST_FIRST
+from fairlead.cli.commands.get import rows, table
+from fairlead.cli.views.characters import PLAIN, fit
+from fairlead.cli.views.render import GLYPHS, bar, change, picture, plain
+from fairlead.cli.views.screens import page
+from fairlead.cli.views.severity import WORST_FIRST
+from fairlead.core.explain import KINDS, Block, Explain, Stands
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

@@ -7,12 +7,13 @@ import json
 
 import pytest
 
-from fairlead.api.meta import Ref, Resource
-from fairlead.cli import exits, uninstall
+from fairlead.cli import exits
+from fairlead.cli.commands import uninstall
+from fairlead.cli.commands.uninstall import document, shown, stopped
 from fairlead.cli.main import main
-from fairlead.cli.removing import Item, Removal
-from fairlead.cli.uninstall import document, shown, stopped
-from fairlead.kube.errors import Forbidden
+from fairlead.cli.removal import Item, Removal
+from kubeloop.errors import Forbidden
+from kubeloop.objects.meta import Ref, Resource
 
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 ROLES = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role")

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.cli.hosting import Place, held, running
+from fairlead.cli.embedded.host import Place, held, running
 from fairlead.cli.main import main
-from fairlead.sim import saving
-from fairlead.sim.cluster import Cluster
+from kubesim import saving
+from kubesim.cluster import Cluster
 from tests.cli.ups import FAIRLEAD, environment, started, upped
 
 

@@ -17,14 +17,14 @@ from pathlib import Path
 import pytest
 
 from fairlead.cli import exits
+from fairlead.cli.commands.watch import End, Wanted, within
 from fairlead.cli.connect import Cluster
-from fairlead.cli.following import BURST
+from fairlead.cli.live_documents import BURST
 from fairlead.cli.main import main
-from fairlead.cli.watch import End, Wanted, within
-from fairlead.decide.progress_deadline import PROGRESS_DEADLINE
-from fairlead.kube.client import Client
-from fairlead.kube.errors import Unauthorized
-from fairlead.sim.time import run
+from fairlead.core.progress_deadline import PROGRESS_DEADLINE
+from kubeloop.client import Client
+from kubeloop.errors import Unauthorized
+from kubesim.time import run
 from tests.builders import a_zone, pods_of
 from tests.cli.notes import Notes
 from tests.cli.worlds import Object, Served, World, served

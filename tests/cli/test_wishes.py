@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from fairlead.api.explain import Explain
-from fairlead.cli.gathering import explain_all
-from fairlead.kube.client import Client
-from fairlead.sim.access.rights import master
-from tests.control.test_wishes import Prometheus, annotate, check, define, rolled, zones
-from tests.control.world import World, play
+from fairlead.cli.documents_of import explain_all
+from fairlead.core.explain import Explain
+from kubeloop.client import Client
+from kubesim.access.rights import master
+from tests.contracts.zones.test_ignored_annotations import Prometheus, annotate, check, define, rolled, zones
+from tests.engine.world import World, play
 
 
 async def look(world: World) -> list[Explain]:

@@ -15,9 +15,9 @@ import msgspec
 import yaml
 from aiohttp import web
 
-from fairlead.api.apps import StatefulSet
-from fairlead.api.core import Pod
-from fairlead.kube.request import Request, Response, Stream, place_of
+from kubeloop.objects.apps import StatefulSet
+from kubeloop.objects.core import Pod
+from kubeloop.request import Request, Response, Stream, place_of
 
 Object = StatefulSet | Pod
 

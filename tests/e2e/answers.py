@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from fairlead.kube.calls import Call, Handler, Reply
-from fairlead.kube.request import path_of
-from fairlead.sim.errors import quoted
+from kubeloop.calls import Call, Handler, Reply
+from kubeloop.request import path_of
+from kubesim.errors import quoted
 from tests.e2e.admission_cases import HOOKS
 from tests.e2e.bad_admission import CONFIGURATIONS
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site
@@ -20,7 +20,7 @@ from tests.e2e.odd_definitions import DEFINITIONS
 from tests.e2e.policies import BINDINGS, CASE, CONFIG_MAPS, POLICIES, a_binding, a_map, a_policy, a_rule, enforce, told
 from tests.e2e.typed_policies import POLICIES as TYPED_POLICIES
 from tests.e2e.webhooks import MUTATING, VALIDATING, install, serve
-from tests.sim import costs, expressions
+from tests.kubesim import costs, expressions
 
 FOLDER = Path(__file__).parent
 _JSON = (("Content-Type", "application/json"),)

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from fairlead.kube.request import APPLY, JSON, JSON_PATCH, MERGE_PATCH
+from kubeloop.request import APPLY, JSON, JSON_PATCH, MERGE_PATCH
 from tests.e2e.definitions import a_definition, a_version
 
 Tree = dict[str, Any]

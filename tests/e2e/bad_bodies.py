@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from fairlead.kube.request import APPLY, JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from kubeloop.request import APPLY, JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 
 Tree = dict[str, Any]
 YAML = "application/yaml"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fairlead.kube.request import JSON, MERGE_PATCH
+from kubeloop.request import JSON, MERGE_PATCH
 from tests.e2e.bad_bodies import DEPLOYMENTS, MAPS, SERVICES, TEXTS, THERE, WIDGETS, Case, Tree, a_map, case
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")

@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from fairlead.api.meta import Resource
-from fairlead.kube.http import HttpTransport
-from fairlead.kube.request import JSON, MERGE_PATCH, Request, Response, Transport, path_of
 from fairlead.plane.launch import Plane
-from fairlead.sim.kinds.registry import KINDS, NAMESPACES, SERVICE_ACCOUNTS
+from kubeloop.http_transport import HttpTransport
+from kubeloop.objects.meta import Resource
+from kubeloop.request import JSON, MERGE_PATCH, Request, Response, Transport, path_of
+from kubesim.kinds.registry import KINDS, NAMESPACES, SERVICE_ACCOUNTS
 from tests.e2e.builtin_changes import CHANGES
 from tests.e2e.builtin_others import METADATA, OTHERS, STORAGE
 from tests.e2e.builtin_pods import PODS
@@ -25,7 +25,7 @@ from tests.e2e.builtin_workloads import WORKLOADS
 
 Answers = dict[str, Any]
 OBJECTS: dict[str, Tree] = METADATA | PODS | WORKLOADS | SERVICES | STORAGE | OTHERS
-RECORD = Path(__file__).parent.parent / "sim" / "recorded_builtins.json"
+RECORD = Path(__file__).parent.parent / "kubesim" / "recorded_builtins.json"
 NAMESPACE = "alike"
 _DRY = (("dryRun", "All"),)
 _RESOURCES = {(kind.resource.api_version, kind.resource.kind): kind.resource for kind in KINDS}

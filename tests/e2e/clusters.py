@@ -21,17 +21,17 @@ from typing import Any, Protocol, TypeVar, overload
 import msgspec
 import pytest
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import PODS
-from fairlead.api.meta import Ref, Resource
-from fairlead.kube.client import Client
-from fairlead.kube.errors import NotFound
-from fairlead.kube.http import HttpTransport
-from fairlead.kube.request import Request, Transport, create, get, path_of
 from fairlead.plane.launch import Plane
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.kubelet import Kubelet
-from fairlead.sim.time import run as run_in_virtual_time
+from kubeloop.client import Client
+from kubeloop.errors import NotFound
+from kubeloop.http_transport import HttpTransport
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import Request, Transport, create, get, path_of
+from kubesim.cluster import Cluster
+from kubesim.kubelet import Kubelet
+from kubesim.time import run as run_in_virtual_time
 from tests.e2e.history import History, Tree
 from tests.e2e.served import ServedGround
 from tests.e2e.wire import Notes

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from fairlead.api.meta import Resource
-from fairlead.kube.request import APPLY, JSON, MERGE_PATCH, STRATEGIC_MERGE_PATCH, path_of
+from kubeloop.objects.meta import Resource
+from kubeloop.request import APPLY, JSON, MERGE_PATCH, STRATEGIC_MERGE_PATCH, path_of
 from tests.e2e.definitions import GROUP, a_definition, a_version
 
 Tree = dict[str, Any]

@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fairlead.api.meta import Resource
-from fairlead.kube.calls import Call, Reply
-from fairlead.kube.request import path_of
+from kubeloop.calls import Call, Reply
+from kubeloop.objects.meta import Resource
+from kubeloop.request import path_of
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site
 from tests.e2e.definitions import MERGE, Shop, Tree, a_definition, an_empty_shop, tree_of
 from tests.e2e.webhooks import serve

@@ -11,25 +11,25 @@ from typing import Any
 
 import msgspec
 
-from fairlead.api.environments import GROUP, MATERIALIZES
-from fairlead.api.meta import Ref, Resource
-from fairlead.control.metrics import Metrics
-from fairlead.control.registering import Registering
-from fairlead.decide.apiversions.register import DEFINITIONS, Tree, Webhook, name_of
-from fairlead.kube import request
-from fairlead.kube.calls import Call, Handler, Reply
-from fairlead.kube.client import Client
-from fairlead.kube.request import JSON_PATCH
-from fairlead.manifests.environments.definitions import definitions, materializes
+from fairlead.contracts.environments.install.definitions import definitions, materializes
+from fairlead.contracts.environments.kinds import GROUP, MATERIALIZES
+from fairlead.engine.certificates.authority import AuthorityFiles, FromAuthority, Publication
+from fairlead.engine.conversion.health import healthy
+from fairlead.engine.conversion.rules import ENVIRONMENTS
+from fairlead.engine.conversion.webhook import LARGEST_REVIEW, Conversion
+from fairlead.engine.decide.registration import DEFINITIONS, Tree, Webhook, name_of
+from fairlead.engine.kinds.registration import Registering
+from fairlead.engine.metrics import Metrics
+from fairlead.engine.serving.routes import Routes, dispatching
+from fairlead.engine.serving.server import Terms, serving
 from fairlead.plane.pki import Authority
-from fairlead.webhook.authority import AuthorityFiles, FromAuthority, Publication
-from fairlead.webhook.conversion import LARGEST_REVIEW, Conversion
-from fairlead.webhook.conversion_rules import ENVIRONMENTS
-from fairlead.webhook.health import healthy
-from fairlead.webhook.routes import Routes, dispatching
-from fairlead.webhook.server import Terms, serving
-from tests.control.world import Log
+from kubeloop import request
+from kubeloop.calls import Call, Handler, Reply
+from kubeloop.client import Client
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import JSON_PATCH
 from tests.e2e.clusters import SimGround, Site
+from tests.engine.world import Log
 
 HOST = "hook.operator.svc"
 NAME = name_of(materializes())

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from fairlead.api.meta import Resource
-from fairlead.kube.http import HttpTransport
-from fairlead.kube.request import Request, Response, Transport, path_of
+from kubeloop.http_transport import HttpTransport
+from kubeloop.objects.meta import Resource
+from kubeloop.request import Request, Response, Transport, path_of
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site
 
 Tree = dict[str, Any]

@@ -8,20 +8,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import CONFIGMAPS
-from fairlead.api.meta import Ref, Resource
-from fairlead.api.zones import (
-    LAST_DOWNSCALE,
-    MIN_TIME,
-    PREPARE_DOWNSCALE,
-    PREPARE_PATH,
-    PREPARE_PORT,
-    Settings,
-)
-from fairlead.kube.client import Client
-from fairlead.kube.errors import ApiError
-from fairlead.kube.request import JSON, MERGE_PATCH, Request, get, path_to
+from fairlead.contracts.zones.kinds import LAST_DOWNSCALE, MIN_TIME, PREPARE_DOWNSCALE, PREPARE_PATH, PREPARE_PORT
+from fairlead.contracts.zones.settings import Settings
+from kubeloop.client import Client
+from kubeloop.errors import ApiError
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import CONFIGMAPS
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import JSON, MERGE_PATCH, Request, get, path_to
 from tests.e2e.clusters import Site
 from tests.e2e.endpoints import Endpoints, endpoints
 from tests.e2e.history import Tree

@@ -17,11 +17,11 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from msgspec import Struct
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.durations import prometheus_nanoseconds
-from fairlead.api.zones import DELAY, DELAY_URL
-from fairlead.kube import clock
-from fairlead.kube.calls import Call, Handler, NoReply, Reply
+from fairlead.contracts.zones.kinds import DELAY, DELAY_URL
+from kubeloop import clock
+from kubeloop.calls import Call, Handler, NoReply, Reply
+from kubeloop.durations import prometheus_nanoseconds
+from kubeloop.objects.apps import STATEFULSETS
 from tests.e2e.clusters import SimGround, Site
 from tests.e2e.history import Event, Tree
 from tests.e2e.zones import PREFIX, Zone

@@ -12,11 +12,11 @@ from typing import Self
 
 from msgspec import structs
 
-from fairlead.kube.calls import Call, Reply
-from fairlead.sim.kubelet.programs import Exit, Hosted, Programs
-from fairlead.sim.kubelet.serving import serve
-from fairlead.sim.standins.environmentd import PROMOTE, Environmentd, Environments, Seen
-from fairlead.sim.standins.environmentd_rules import PREFIX
+from fairlead.contracts.environments.stand_in.environmentd import PROMOTE, Environmentd, Environments, Seen
+from fairlead.contracts.environments.stand_in.rules import PREFIX
+from kubeloop.calls import Call, Reply
+from kubesim.kubelet.programs import Exit, Hosted, Programs
+from kubesim.kubelet.serving import serve
 from tests.e2e.clusters import SimGround, Site
 
 TEMPLATE = "{scheme}://{service}.{namespace}.svc.cluster.local:{port}"

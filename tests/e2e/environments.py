@@ -19,13 +19,13 @@ from typing import Any
 
 import msgspec
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import CONFIGMAPS, SECRETS, SERVICES
-from fairlead.api.environments import BALANCERS, CONDITION, CONSOLES, MATERIALIZES, NAME, NIL
-from fairlead.api.meta import Ref, Resource
-from fairlead.decide.environments.hash import rollout_hash
-from fairlead.kube.errors import NotFound
-from fairlead.kube.request import JSON, MERGE_PATCH, Request, path_of, path_to
+from fairlead.contracts.environments.decide.hash import rollout_hash
+from fairlead.contracts.environments.kinds import BALANCERS, CONDITION, CONSOLES, MATERIALIZES, NAME, NIL
+from kubeloop.errors import NotFound
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import CONFIGMAPS, SECRETS, SERVICES
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import JSON, MERGE_PATCH, Request, path_of, path_to
 from tests.e2e.clusters import SimGround, Site, everywhere
 from tests.e2e.environmentds import Stubs
 from tests.e2e.history import Event, Tree

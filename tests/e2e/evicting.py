@@ -6,14 +6,14 @@ from typing import Any
 
 import msgspec
 
-from fairlead.api.apps import REVISION_LABEL
-from fairlead.api.configurations import ZPDBS
-from fairlead.api.core import PODS
-from fairlead.api.zones import GROUP_LABEL, NAME_LABEL
-from fairlead.kube.client import Client
-from fairlead.kube.errors import NotFound
-from fairlead.kube.request import JSON, Request, list_page, path_of
-from fairlead.manifests.files import custom_resources
+from fairlead.contracts.zones.configuration_kinds import ZPDBS
+from fairlead.contracts.zones.kinds import GROUP_LABEL, NAME_LABEL
+from fairlead.engine.charts import custom_resources
+from kubeloop.client import Client
+from kubeloop.errors import NotFound
+from kubeloop.objects.apps import REVISION_LABEL
+from kubeloop.objects.core import PODS
+from kubeloop.request import JSON, Request, list_page, path_of
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site
 from tests.e2e.downscaling import DRY_RUN, Answered, ask
 from tests.e2e.history import Tree

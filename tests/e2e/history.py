@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from fairlead.api.meta import Resource
-from fairlead.kube.client import Client
-from fairlead.kube.errors import TransportError
-from fairlead.kube.request import Request, path_of
+from kubeloop.client import Client
+from kubeloop.errors import TransportError
+from kubeloop.objects.meta import Resource
+from kubeloop.request import Request, path_of
 
 Tree = dict[str, Any]
 World = dict[Resource, dict[str, Tree]]

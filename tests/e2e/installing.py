@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from fairlead.api.meta import Ref, Resource
-from fairlead.kube.errors import NotFound
-from fairlead.kube.request import JSON, Request, get, path_of
-from fairlead.manifests.values import Values
+from fairlead.contracts.zones.install.values import Values
+from kubeloop.errors import NotFound
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import JSON, Request, get, path_of
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site
 from tests.e2e.definitions import is_established
 from tests.e2e.history import Tree

@@ -6,9 +6,8 @@ import copy
 import json
 from typing import Any
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import CONFIGMAPS, SERVICES
-from fairlead.api.environments import (
+from fairlead.contracts.environments.install.definitions import materializes
+from fairlead.contracts.environments.kinds import (
     APP,
     GENERATION,
     MATERIALIZES,
@@ -17,10 +16,11 @@ from fairlead.api.environments import (
     ORGANIZATION_NAMESPACE,
     RESOURCE_ID,
 )
-from fairlead.kube import clock
-from fairlead.kube.errors import NotFound
-from fairlead.kube.request import Request, path_of
-from fairlead.manifests.environments.definitions import materializes
+from kubeloop import clock
+from kubeloop.errors import NotFound
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import CONFIGMAPS, SERVICES
+from kubeloop.request import Request, path_of
 from tests.e2e.clusters import CUSTOM_RESOURCES
 from tests.e2e.converting import definition
 from tests.e2e.environments import IMAGE, OLD, Scene, V, manifest

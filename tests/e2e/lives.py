@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fairlead.kube.faults import Fault, Faulty
-from fairlead.kube.request import Request, Transport
+from kubeloop.request import Request, Transport
+from kubesim.faults import Fault, Faulty
 from tests.e2e.clusters import Site
 from tests.e2e.operators import LOOK_EVERY, Operator
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from fairlead.kube.request import Request, Response, Stream, Transport, place_of
+from kubeloop.request import Request, Response, Stream, Transport, place_of
 
 
 class Meddling:

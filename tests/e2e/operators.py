@@ -13,16 +13,16 @@ import structlog
 from msgspec import Struct
 from structlog.types import EventDict, FilteringBoundLogger, WrappedLogger
 
-from fairlead.api.meta import Resource
-from fairlead.api.zones import Settings
-from fairlead.control.assembly import assemble
-from fairlead.control.manager import Manager
-from fairlead.control.metrics import Metrics
-from fairlead.control.options import OperatorOptions
-from fairlead.kube import clock
-from fairlead.kube.calling import HttpCaller
-from fairlead.kube.calls import Call, Caller, Handler, NoReply, Reply
-from fairlead.kube.request import Transport
+from fairlead.contracts.zones.settings import Settings
+from fairlead.engine.assembly import assemble
+from fairlead.engine.manager import Manager
+from fairlead.engine.metrics import Metrics
+from fairlead.engine.options import OperatorOptions
+from kubeloop import clock
+from kubeloop.calls import Call, Caller, Handler, NoReply, Reply
+from kubeloop.http_caller import HttpCaller
+from kubeloop.objects.meta import Resource
+from kubeloop.request import Transport
 from tests.e2e.clusters import SimGround, Site
 from tests.e2e.served import ServedGround
 

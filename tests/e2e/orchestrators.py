@@ -18,18 +18,18 @@ import structlog
 from msgspec import structs
 from structlog.types import EventDict, FilteringBoundLogger, WrappedLogger
 
-from fairlead.api.core import SERVICES
-from fairlead.cli import orchestratord
-from fairlead.cli.clapflags import parse
-from fairlead.control.assembly import assemble
-from fairlead.control.manager import Manager
-from fairlead.control.metrics import Metrics
-from fairlead.kube.calls import Call, NoReply, Reply
-from fairlead.kube.faults import Fault, Faulty
-from fairlead.kube.request import Request
+from fairlead.cli.commands import orchestratord
+from fairlead.cli.flags.clap import parse
+from fairlead.engine.assembly import assemble
+from fairlead.engine.manager import Manager
+from fairlead.engine.metrics import Metrics
+from fairlead.engine.serving.routes import dispatching
 from fairlead.plane.launch import free_port
 from fairlead.plane.pki import Authority
-from fairlead.webhook.routes import dispatching
+from kubeloop.calls import Call, NoReply, Reply
+from kubeloop.objects.core import SERVICES
+from kubeloop.request import Request
+from kubesim.faults import Fault, Faulty
 from tests.e2e.clusters import SimGround, Site
 from tests.e2e.history import Tree
 from tests.e2e.operators import POD_CALL_FAILED, OperatorMistake

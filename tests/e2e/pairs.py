@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from fairlead.api.core import SECRETS
+from kubeloop.objects.core import SECRETS
 from tests.e2e.clusters import Site
 from tests.e2e.history import Tree
 from tests.e2e.zones import change

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from fairlead.api.meta import Resource
-from fairlead.kube.request import path_of
+from kubeloop.objects.meta import Resource
+from kubeloop.request import path_of
 from tests.e2e.clusters import Site
 from tests.e2e.definitions import Shop
 from tests.e2e.history import Tree

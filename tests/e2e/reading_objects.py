@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.sim.kinds.registry import KINDS, Kind
+from kubesim.kinds.registry import KINDS, Kind
 
 Tree = dict[str, Any]
 

@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl, quote
 import msgspec
 from msgspec import Struct
 
-from fairlead.api.meta import Resource
-from fairlead.kube.request import JSON, MERGE_PATCH, Request, Response, Transport, place_of
+from kubeloop.objects.meta import Resource
+from kubeloop.request import JSON, MERGE_PATCH, Request, Response, Transport, place_of
 from tests.e2e.clusters import Site
 from tests.e2e.history import Tree
 

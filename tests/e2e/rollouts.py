@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fairlead.api.apps import REVISION_LABEL, STATEFULSETS
-from fairlead.api.core import PODS
-from fairlead.api.zones import MAX_UNAVAILABLE, NAME_LABEL
-from fairlead.sim.pods.behaviour import HOLD
+from fairlead.contracts.zones.kinds import MAX_UNAVAILABLE, NAME_LABEL
+from kubeloop.objects.apps import REVISION_LABEL, STATEFULSETS
+from kubeloop.objects.core import PODS
+from kubesim.pods.behaviour import HOLD
 from tests.e2e.clusters import Site
 from tests.e2e.history import Tree
 from tests.e2e.zones import PREFIX, change, statefulset

@@ -5,10 +5,7 @@ from __future__ import annotations
 import itertools
 from datetime import timedelta
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.meta import Ref, Resource
-from fairlead.api.times import format_rfc3339
-from fairlead.api.zones import (
+from fairlead.contracts.zones.kinds import (
     API_GROUP,
     DELAY,
     DELAY_URL,
@@ -18,11 +15,14 @@ from fairlead.api.zones import (
     MIRROR_KIND,
     MIRROR_NAME,
 )
-from fairlead.decide.ask import REFUSAL_HOLDS
-from fairlead.kube import clock
-from fairlead.kube.errors import NotFound
-from fairlead.kube.request import delete
-from fairlead.manifests.files import custom_resources
+from fairlead.core.ask import REFUSAL_HOLDS
+from fairlead.core.times import format_rfc3339
+from fairlead.engine.charts import custom_resources
+from kubeloop import clock
+from kubeloop.errors import NotFound
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import delete
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site
 from tests.e2e.endpoints import Endpoints, endpoints
 from tests.e2e.history import Tree

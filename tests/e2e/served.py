@@ -12,10 +12,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from fairlead.kube.request import Transport
 from fairlead.plane.pki import Authority
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.server import serve
+from kubeloop.request import Transport
+from kubesim.cluster import Cluster
+from kubesim.server import serve
 
 if TYPE_CHECKING:
     from tests.e2e.clusters import Site

@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import PODS
-from fairlead.api.meta import Resource
-from fairlead.kube.calls import Call, Reply
-from fairlead.kube.http import HttpTransport
-from fairlead.kube.request import JSON, JSON_PATCH, MERGE_PATCH, Request, path_of
+from kubeloop.calls import Call, Reply
+from kubeloop.http_transport import HttpTransport
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import Resource
+from kubeloop.request import JSON, JSON_PATCH, MERGE_PATCH, Request, path_of
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.webhooks import CONFIG_MAPS, MUTATING, VALIDATING, answering, install, patching, rule, serve

@@ -12,12 +12,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.manifests.files import data_of
+from fairlead.engine.charts import data_of
 from fairlead.plane.build import Unavailable
 from fairlead.plane.held import Held
 from fairlead.plane.prometheus import find
-from fairlead.sim.pods.behaviour import IMAGE_PULL
-from fairlead.sim.time import run
+from kubesim.pods.behaviour import IMAGE_PULL
+from kubesim.time import run
 from tests.e2e.clusters import SimGround, Site, _play
 from tests.e2e.rollouts import SECOND, is_complete, three_zones
 from tests.e2e.test_prometheus import PATIENCE, Log, Prometheus, _place

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from fairlead.api.meta import Resource
-from fairlead.kube.request import Request, Response, path_of
+from kubeloop.objects.meta import Resource
+from kubeloop.request import Request, Response, path_of
 from tests.e2e.apply_examples import EXAMPLES, NAME, Ask, a_crate_definition
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.configurations import BOXES, Step, Steps, Tree, a_box, a_box_definition

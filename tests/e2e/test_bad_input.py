@@ -11,8 +11,8 @@ import aiohttp
 import pytest
 import yaml
 
-from fairlead.api.core import LEASES, PODS
 from fairlead.plane.launch import free_port
+from kubeloop.objects.core import LEASES, PODS
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.operators import Operator
 from tests.e2e.programs import Finished, ended, finished, line_with, running

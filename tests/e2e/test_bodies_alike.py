@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.kube.request import Request, Response
-from fairlead.sim.bodies import wire
-from fairlead.sim.bodies.decoding import PROTOBUF
+from kubeloop.request import Request, Response
+from kubesim.bodies import wire
+from kubesim.bodies.decoding import PROTOBUF
 from tests.e2e import bad_bodies, bad_paths
 from tests.e2e.bad_bodies import OBJECTS, Case
 from tests.e2e.clusters import Site, everywhere

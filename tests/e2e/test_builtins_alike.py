@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.kube.http import HttpTransport
-from fairlead.kube.request import JSON, Request, Transport, path_of
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.controllers.revisions import hash_of, name_of, patch_of
+from kubeloop.http_transport import HttpTransport
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.request import JSON, Request, Transport, path_of
+from kubesim.cluster import Cluster
+from kubesim.controllers.revisions import hash_of, name_of, patch_of
 from tests.e2e.builtin_answers import make_namespace, of_changes, of_objects
 from tests.e2e.builtin_trees import BUSY, FULL, Tree, a_container, a_stateful_set, a_template
 from tests.e2e.clusters import Site, everywhere

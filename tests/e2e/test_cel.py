@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.kube.request import path_of
+from kubeloop.request import path_of
 from tests.e2e.cel_cases import BAD_RULES, CASES, NUMBER, TEXT, an_object, ruled
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.definitions import (

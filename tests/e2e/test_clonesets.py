@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from fairlead.api.core import PODS
-from fairlead.api.meta import Ref
-from fairlead.kube.request import MERGE_PATCH, Request, patch, path_of
-from fairlead.sim.standins.cloneset import CloneSets
-from fairlead.sim.standins.cloneset_definition import install
-from fairlead.sim.standins.cloneset_plan import CLONESETS
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import Ref
+from kubeloop.request import MERGE_PATCH, Request, patch, path_of
+from kubesim.standins.cloneset import CloneSets
+from kubesim.standins.cloneset_definition import install
+from kubesim.standins.cloneset_plan import CLONESETS
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 
@@ -184,7 +184,7 @@ async def test_it_runs_as_a_program_of_its_own(site: Site) -> None:
     options = ("--kubeconfig", str(site.server.kubeconfig), "--namespace", site.namespace)
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "fairlead.sim.standins.cloneset", *options, stdout=pipe, stderr=pipe
+        sys.executable, "-m", "kubesim.standins.cloneset", *options, stdout=pipe, stderr=pipe
     )
     try:
         assert process.stdout is not None

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import PODS
-from fairlead.api.meta import Ref, Resource
-from fairlead.kube.request import Transport, delete
-from fairlead.sim.time import run
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import Transport, delete
+from kubesim.time import run
 from tests.e2e import clusters
 from tests.e2e.clusters import CUSTOM_RESOURCES, RealGround, SimGround, Site, everywhere
 from tests.e2e.history import Tree

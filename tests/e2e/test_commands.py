@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from fairlead.api.core import PODS
-from fairlead.sim.pods.behaviour import HOLD
+from kubeloop.objects.core import PODS
+from kubesim.pods.behaviour import HOLD
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.programs import finished, line_with, running
 from tests.e2e.rollouts import SECOND, is_complete, pods_out, release, roll, three_zones

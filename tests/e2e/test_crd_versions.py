@@ -8,9 +8,9 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 
-from fairlead.api.meta import Resource
-from fairlead.kube.http import HttpTransport
-from fairlead.kube.request import Request, Response, path_of
+from kubeloop.http_transport import HttpTransport
+from kubeloop.objects.meta import Resource
+from kubeloop.request import Request, Response, path_of
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.conversions import (
     NAME,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.kube.request import path_of
+from kubeloop.request import path_of
 from tests.e2e.bad_definitions import BAD_DEFINITIONS, BAD_WIDGETS, INVALID
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.definitions import (

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from fairlead.kube.request import Request, Response, path_of
-from fairlead.sim.cluster import Cluster
+from kubeloop.request import Request, Response, path_of
+from kubesim.cluster import Cluster
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.definitions import SPEC, WIDGETS, Tree, a_definition, a_shop, a_widget, refusal, tree_of
 

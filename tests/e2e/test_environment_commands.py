@@ -9,24 +9,24 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import PODS, Pod
-from fairlead.api.environments import MATERIALIZES
-from fairlead.api.explain import Explain
 from fairlead.cli import exits
-from fairlead.cli.abort import aborted
-from fairlead.cli.acting import Stop, act
-from fairlead.cli.choosing import is_blocked, is_complete
+from fairlead.cli.commands.abort import aborted
+from fairlead.cli.commands.promote import promoted
+from fairlead.cli.commands.watch import End, Wanted, follow, within
 from fairlead.cli.connect import Cluster
-from fairlead.cli.gathering import explain_all
-from fairlead.cli.promote import promoted
-from fairlead.cli.sources import UNKNOWN
-from fairlead.cli.watch import End, Wanted, follow, within
-from fairlead.kube import clock
-from fairlead.kube.client import Client
-from fairlead.kube.errors import Forbidden
-from fairlead.sim.pods.behaviour import IMAGE_PULL
-from fairlead.sim.standins.environmentd import SKIP
+from fairlead.cli.documents_of import explain_all
+from fairlead.cli.environment_patch import Stop, act
+from fairlead.cli.selection import is_blocked, is_complete
+from fairlead.cli.views.provenance import UNKNOWN
+from fairlead.contracts.environments.kinds import MATERIALIZES
+from fairlead.contracts.environments.stand_in.environmentd import SKIP
+from fairlead.core.explain import Explain
+from kubeloop import clock
+from kubeloop.client import Client
+from kubeloop.errors import Forbidden
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import PODS, Pod
+from kubesim.pods.behaviour import IMAGE_PULL
 from tests.cli.notes import Notes
 from tests.e2e.environments import NEWER, Scene, V, W, manifest, on_clusters
 from tests.e2e.programs import finished, line_with, running

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fairlead.api.environments import BALANCERS, CONSOLES, GROUP, MATERIALIZES, NIL
-from fairlead.api.meta import Resource
-from fairlead.kube.request import Response, path_of
-from fairlead.manifests.environments.definitions import definitions
+from fairlead.contracts.environments.install.definitions import definitions
+from fairlead.contracts.environments.kinds import BALANCERS, CONSOLES, GROUP, MATERIALIZES, NIL
+from kubeloop.objects.meta import Resource
+from kubeloop.request import Response, path_of
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.definitions import MERGE, Shop, Tree, an_empty_shop, is_established, refusal, tree_of
 

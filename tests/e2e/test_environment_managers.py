@@ -8,10 +8,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from fairlead.api.environments import MATERIALIZES
-from fairlead.api.meta import Ref, Resource
-from fairlead.kube.errors import Conflict
-from fairlead.kube.request import apply
+from fairlead.contracts.environments.kinds import MATERIALIZES
+from kubeloop.errors import Conflict
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import apply
 from tests.e2e.environments import NEWER, OLD, Scene, V, manifest, on_clusters
 from tests.e2e.history import Tree
 from tests.e2e.legacies import FIRST

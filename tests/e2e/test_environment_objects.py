@@ -7,13 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.api.environments import BALANCERS, CERTIFICATES, CONSOLES, MANAGER, Settings
-from fairlead.decide.environments.objects.environment import environment_objects
-from fairlead.decide.environments.objects.generation import generation_objects, public_service
-from fairlead.decide.environments.objects.wanted import Environment, Wanted, encoded
-from fairlead.kube.request import apply
-from fairlead.manifests.environments.definitions import definitions
-from tests.decide.environments.objects.samples import (
+from fairlead.contracts.environments.decide.objects.environment import environment_objects
+from fairlead.contracts.environments.decide.objects.generation import generation_objects, public_service
+from fairlead.contracts.environments.decide.objects.wanted import Environment, Wanted, encoded
+from fairlead.contracts.environments.install.definitions import definitions
+from fairlead.contracts.environments.kinds import BALANCERS, CERTIFICATES, CONSOLES, MANAGER
+from fairlead.contracts.environments.settings import Settings
+from kubeloop.request import apply
+from tests.contracts.environments.decide.objects.samples import (
     AWS,
     HASH,
     LOCAL,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from base64 import b64decode
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.environments import BALANCERS, CONSOLES, FORCE_ROLLOUT, MATERIALIZES
-from fairlead.sim.standins.environmentd import PROMOTE, SKIP, STATUS
+from fairlead.contracts.environments.kinds import BALANCERS, CONSOLES, FORCE_ROLLOUT, MATERIALIZES
+from fairlead.contracts.environments.stand_in.environmentd import PROMOTE, SKIP, STATUS
+from kubeloop.objects.apps import STATEFULSETS
 from tests.e2e.converting import definition
 from tests.e2e.environments import HASH_V, IMAGE, NEWER, Scene, V, W, manifest, on_clusters
 from tests.e2e.history import Tree

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 import msgspec
 import pytest
 
-from fairlead.api.core import CONFIGMAPS, SERVICE_ACCOUNTS
-from fairlead.api.environments import MATERIALIZES
-from fairlead.api.meta import Ref, Resource
-from fairlead.kube.errors import ApiError, Conflict
-from fairlead.kube.request import JSON_PATCH, apply, delete, patch
+from fairlead.contracts.environments.kinds import MATERIALIZES
+from fairlead.contracts.environments.stand_in.environmentd import LOGIN
 from fairlead.plane.pki import Authority
-from fairlead.sim.standins.environmentd import LOGIN
+from kubeloop.errors import ApiError, Conflict
+from kubeloop.objects.core import CONFIGMAPS, SERVICE_ACCOUNTS
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import JSON_PATCH, apply, delete, patch
 from tests.e2e.converting import LATEST, definition, marks, patched
 from tests.e2e.environments import CLIENT_SIDE, ENVIRONMENT, HASH_V, NEWER, OLD, Scene, V, W, manifest, on_clusters
 from tests.e2e.history import Tree

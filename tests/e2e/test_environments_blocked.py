@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from fairlead.api.core import EVENTS, PODS
-from fairlead.api.environments import BALANCERS, CONSOLES, MATERIALIZES
-from fairlead.api.explain import Block, Explain
-from fairlead.api.meta import Ref
 from fairlead.cli import exits
-from fairlead.cli.abort import aborted
-from fairlead.cli.acting import act
+from fairlead.cli.commands.abort import aborted
+from fairlead.cli.commands.watch import Wanted, within
 from fairlead.cli.connect import Cluster
-from fairlead.cli.gathering import explain_all
-from fairlead.cli.watch import Wanted, within
-from fairlead.kube.request import delete
-from fairlead.sim.pods.behaviour import CRASH_AFTER, IMAGE_PULL, READY_AFTER
+from fairlead.cli.documents_of import explain_all
+from fairlead.cli.environment_patch import act
+from fairlead.contracts.environments.kinds import BALANCERS, CONSOLES, MATERIALIZES
+from fairlead.core.explain import Block, Explain
+from kubeloop.objects.core import EVENTS, PODS
+from kubeloop.objects.meta import Ref
+from kubeloop.request import delete
+from kubesim.pods.behaviour import CRASH_AFTER, IMAGE_PULL, READY_AFTER
 from tests.cli.notes import Notes
 from tests.e2e.environments import NEWER, Scene, V, W, manifest, on_clusters
 from tests.e2e.history import Tree

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from fairlead.api.environments import MATERIALIZES
-from fairlead.sim.standins.environmentd import PROMOTE
+from fairlead.contracts.environments.kinds import MATERIALIZES
+from fairlead.contracts.environments.stand_in.environmentd import PROMOTE
 from tests.e2e.environments import HASH_V, Scene, V, W, manifest, on_clusters
 from tests.e2e.history import Tree
 

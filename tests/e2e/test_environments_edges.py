@@ -7,9 +7,7 @@ import asyncio
 import msgspec
 import pytest
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import SECRETS
-from fairlead.api.environments import (
+from fairlead.contracts.environments.kinds import (
     BALANCERS,
     CERTIFICATES,
     CONSOLES,
@@ -20,11 +18,13 @@ from fairlead.api.environments import (
     NETWORK_POLICIES,
     NIL,
 )
-from fairlead.api.meta import Ref, Resource
-from fairlead.kube.errors import ServerError
-from fairlead.kube.request import JSON_PATCH, MERGE_PATCH, Request, delete, patch, path_of
-from fairlead.sim.kinds.registry import NODES
-from fairlead.sim.pods.behaviour import READY_AFTER
+from kubeloop.errors import ServerError
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import SECRETS
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import JSON_PATCH, MERGE_PATCH, Request, delete, patch, path_of
+from kubesim.kinds.registry import NODES
+from kubesim.pods.behaviour import READY_AFTER
 from tests.e2e.clusters import SimGround
 from tests.e2e.converting import definition, patched
 from tests.e2e.environments import ENVIRONMENT, HASH_V, HASH_W, IMAGE, NEWER, OLD, Scene, V, W, manifest, on_clusters

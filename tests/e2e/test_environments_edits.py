@@ -6,8 +6,8 @@ from contextlib import suppress
 
 import pytest
 
-from fairlead.api.environments import MATERIALIZES
-from fairlead.kube.errors import ApiError
+from fairlead.contracts.environments.kinds import MATERIALIZES
+from kubeloop.errors import ApiError
 from tests.e2e.converting import definition
 from tests.e2e.environments import HASH_V, HASH_W, NEWER, OLD, Scene, W, manifest, on_clusters
 from tests.e2e.legacies import FIRST, a_legacy, define_legacy, migrated

@@ -7,18 +7,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.api.apps import DEPLOYMENTS
-from fairlead.api.meta import Ref
-from fairlead.kube.request import JSON, JSON_PATCH, Request, patch, path_of
-from fairlead.manifests.environments.installation import objects
-from fairlead.manifests.environments.values import Values
+from fairlead.contracts.environments.install.objects import objects
+from fairlead.contracts.environments.install.values import Values
+from kubeloop.objects.apps import DEPLOYMENTS
+from kubeloop.objects.meta import Ref
+from kubeloop.request import JSON, JSON_PATCH, Request, patch, path_of
+from tests.contracts.environments.install.charts import CHART
+from tests.contracts.environments.install.test_chart import EVERYTHING
+from tests.contracts.zones.install import helm
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.installing import a_kind_of, define, present, ref_of
 from tests.e2e.test_helm import run
-from tests.manifests import helm
-from tests.manifests.environments.charts import CHART
-from tests.manifests.environments.test_chart import EVERYTHING
 
 CERT_MANAGER = "cert-manager.io/v1"
 OWN_SECRET = {"operator": {"certificate": {"source": "secret", "secretName": "mine"}, "replicas": 1}}

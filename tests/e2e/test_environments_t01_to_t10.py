@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.environments import FORCE, FORCE_ROLLOUT, MATERIALIZES, NIL
-from fairlead.api.uuids import parse, uuid5
-from fairlead.sim.standins.environmentd import PROMOTE, STATUS
+from fairlead.contracts.environments.kinds import FORCE, FORCE_ROLLOUT, MATERIALIZES, NIL
+from fairlead.contracts.environments.stand_in.environmentd import PROMOTE, STATUS
+from fairlead.core.uuids import parse, uuid5
+from kubeloop.objects.apps import STATEFULSETS
 from tests.e2e.environments import BACKEND, HASH_V, HASH_W, NEWER, OLD, Scene, V, W, manifest, on_clusters
 from tests.e2e.legacies import FIRST, SECOND, a_generation, a_legacy, define_legacy, migrated
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import subprocess
 
-from fairlead.api.apps import DEPLOYMENTS
-from fairlead.manifests.files import custom_resources
+from fairlead.engine.charts import custom_resources
+from kubeloop.objects.apps import DEPLOYMENTS
+from tests.contracts.zones.install import helm
+from tests.contracts.zones.install.helm import Tree
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.definitions import is_established
 from tests.e2e.installing import present
-from tests.manifests import helm
-from tests.manifests.helm import Tree
 
 
 async def run(site: Site, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:

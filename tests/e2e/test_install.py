@@ -8,21 +8,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.api.core import PODS
-from fairlead.api.meta import Ref, Resource
-from fairlead.kube.errors import Forbidden, Invalid, ServerError
-from fairlead.kube.request import MERGE_PATCH, get, list_page, patch
-from fairlead.manifests.files import custom_resources
-from fairlead.manifests.values import Values
-from fairlead.manifests.zones import objects
+from fairlead.contracts.zones.install.objects import objects
+from fairlead.contracts.zones.install.values import Values
+from fairlead.engine.charts import custom_resources
+from kubeloop.errors import Forbidden, Invalid, ServerError
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import MERGE_PATCH, get, list_page, patch
+from tests.contracts.zones.install.helm import render
+from tests.contracts.zones.install.test_chart import EVERYTHING, FORMER
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.installing import a_kind_of, define, everything, present, put, ref_of
 from tests.e2e.operators import LOOK_EVERY, Operator
 from tests.e2e.roles import grant
 from tests.e2e.zones import a_zone, begin
-from tests.manifests.helm import render
-from tests.manifests.test_chart import EVERYTHING, FORMER
 
 GROUP = "rollout-operator.grafana.com"
 MONITORING = "monitoring.coreos.com/v1"

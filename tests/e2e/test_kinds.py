@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from fairlead.api.meta import Resource
-from fairlead.kube.request import path_of
+from kubeloop.objects.meta import Resource
+from kubeloop.request import path_of
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.definitions import MERGE, Shop, Tree, an_empty_shop, refusal, tree_of
 

@@ -10,15 +10,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fairlead.api.environments import MATERIALIZES
-from fairlead.api.meta import Ref
-from fairlead.control.migrating import Migrating, Pace, Run
-from fairlead.decide.apiversions.register import Tree
-from fairlead.kube import request
-from fairlead.kube.client import Client
-from fairlead.kube.errors import ServerError
-from fairlead.kube.request import MERGE_PATCH, Request, Response, Stream, Transport
-from fairlead.manifests.environments.definitions import materializes
+from fairlead.contracts.environments.install.definitions import materializes
+from fairlead.contracts.environments.kinds import MATERIALIZES
+from fairlead.engine.decide.registration import Tree
+from fairlead.engine.kinds.migration import Migrating, Pace, Run
+from kubeloop import request
+from kubeloop.client import Client
+from kubeloop.errors import ServerError
+from kubeloop.objects.meta import Ref
+from kubeloop.request import MERGE_PATCH, Request, Response, Stream, Transport
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.converting import LATEST, NAME, OLD, Stage, an_environment, definition, patched
 

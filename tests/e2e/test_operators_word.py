@@ -8,12 +8,12 @@ import aiohttp
 import msgspec
 from msgspec import structs
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import PODS
-from fairlead.api.explain import Explain, RolloutList
-from fairlead.api.zones import PAUSED
-from fairlead.kube.calling import HttpCaller
-from fairlead.kube.calls import Call, Reply
+from fairlead.contracts.zones.kinds import PAUSED
+from fairlead.core.explain import Explain, RolloutList
+from kubeloop.calls import Call, Reply
+from kubeloop.http_caller import HttpCaller
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import PODS
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.processes import Program, contract, started
 from tests.e2e.programs import finished

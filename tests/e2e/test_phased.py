@@ -8,14 +8,15 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from fairlead.api.apps import DEPLOYMENTS
-from fairlead.api.core import PODS
-from fairlead.api.meta import Ref
-from fairlead.api.zones import DEPENDS_ON, GATE, PHASED, RESUME, REVISION, SOAK_DURATION, Settings
-from fairlead.kube.calls import Call, Reply
-from fairlead.kube.request import MERGE_PATCH, Request, apply, path_of
-from fairlead.manifests.values import Values
-from fairlead.manifests.zones import objects
+from fairlead.contracts.zones.install.objects import objects
+from fairlead.contracts.zones.install.values import Values
+from fairlead.contracts.zones.kinds import DEPENDS_ON, GATE, PHASED, RESUME, REVISION, SOAK_DURATION
+from fairlead.contracts.zones.settings import Settings
+from kubeloop.calls import Call, Reply
+from kubeloop.objects.apps import DEPLOYMENTS
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import Ref
+from kubeloop.request import MERGE_PATCH, Request, apply, path_of
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.installing import put

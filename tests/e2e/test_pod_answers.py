@@ -9,12 +9,12 @@ import sys
 
 from aiohttp import ClientSession
 
-from fairlead.api.core import PODS, SERVICES
-from fairlead.kube.calling import HttpCaller
-from fairlead.kube.calls import Call, Caller, NoReply, Reply
-from fairlead.sim.kubelet.answers import answering
-from fairlead.sim.kubelet.programs import Programs
-from fairlead.sim.pods.behaviour import HTTP
+from kubeloop.calls import Call, Caller, NoReply, Reply
+from kubeloop.http_caller import HttpCaller
+from kubeloop.objects.core import PODS, SERVICES
+from kubesim.kubelet.answers import answering
+from kubesim.kubelet.programs import Programs
+from kubesim.pods.behaviour import HTTP
 from tests.e2e.clusters import SimGround, Site, everywhere
 
 RULES = {
@@ -78,7 +78,7 @@ async def test_a_kubelet_of_its_own_answers_for_pods_at_one_address_and_as_a_pro
     options = ("--kubeconfig", str(site.server.kubeconfig), "--ready-after", "0", "--endpoints", "0")
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "fairlead.sim.kubelet", "--namespace", site.namespace, *options, stdout=pipe, stderr=pipe
+        sys.executable, "-m", "kubesim.kubelet", "--namespace", site.namespace, *options, stdout=pipe, stderr=pipe
     )
     caller = HttpCaller()
     try:

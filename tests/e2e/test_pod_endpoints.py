@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.api.zones import Settings
-from fairlead.kube import clock
+from fairlead.contracts.zones.settings import Settings
+from kubeloop import clock
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.endpoints import CUT, HANGING, Answer, timestamp
 from tests.e2e.operators import POD_CALL_FAILED, Operator

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.meta import Resource
-from fairlead.kube.errors import ApiError
-from fairlead.kube.request import JSON, Request, path_of
+from kubeloop.errors import ApiError
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.meta import Resource
+from kubeloop.request import JSON, Request, path_of
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.definitions import MERGE, a_shop, a_widget, an_empty_shop
 from tests.e2e.history import Tree

@@ -18,21 +18,21 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 import pytest
 
-from fairlead.api.times import format_rfc3339
-from fairlead.decide.ask import Answer, Answers, Ask, Bad, Good, Http, Question
-from fairlead.decide.reason import Reason
-from fairlead.decide.zones import Snapshot
-from fairlead.decide.zones.checks import HealthCheck
-from fairlead.decide.zones.groups import group_of
-from fairlead.decide.zones.healthcheck import EVERY, window_of
-from fairlead.decide.zones.starting import Start, start_of
-from fairlead.manifests.files import data_of
+from fairlead.contracts.zones.decide import Snapshot
+from fairlead.contracts.zones.decide.groups import group_of
+from fairlead.contracts.zones.decide.healthchecks.healthcheck import EVERY, window_of
+from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import HealthCheck
+from fairlead.contracts.zones.decide.rollout.starting import Start, start_of
+from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Http, Question
+from fairlead.core.reason import Reason
+from fairlead.core.times import format_rfc3339
+from fairlead.engine.charts import data_of
 from fairlead.plane.build import Unavailable
 from fairlead.plane.held import Held
 from fairlead.plane.prometheus import find
 from tests.builders import a_pod, a_zone, pods_of, seen
-from tests.decide.zones.checking import a_check, a_checked_zone, settled_by
-from tests.decide.zones.judging import deleted
+from tests.contracts.zones.decide.checking import a_check, a_checked_zone, settled_by
+from tests.contracts.zones.decide.judging import deleted
 
 PATIENCE = 120.0
 

@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl, quote
 import msgspec
 import yaml
 
-from fairlead.kube.request import MERGE_PATCH, Request, Response, Transport, path_of
-from fairlead.sim.kinds.registry import KINDS
+from kubeloop.request import MERGE_PATCH, Request, Response, Transport, path_of
+from kubesim.kinds.registry import KINDS
 from tests.e2e import reading_gadgets, reading_objects, readings
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.definitions import tree_of

@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from fairlead.api.core import LEASES
-from fairlead.api.meta import Ref
-from fairlead.kube import request, sweep
-from fairlead.kube.record import LARGEST, LeaseRecords, Outdated, Recorded
-from fairlead.kube.sweep import Sweep, _Meta
+from kubeloop import record_sweep, request
+from kubeloop.objects.core import LEASES
+from kubeloop.objects.meta import Ref
+from kubeloop.record_sweep import Sweep, _Meta
+from kubeloop.records import LARGEST, LeaseRecords, Outdated, Recorded
 from tests.e2e.clusters import Site, everywhere
 
 
@@ -82,7 +82,7 @@ async def test_a_removed_record_leaves_no_lease_and_one_that_is_taken_meanwhile_
         await real(found)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweep, "QUIET", 0.0)
+        patch.setattr(record_sweep, "QUIET", 0.0)
         patch.setattr(sweeping, "_delete", delete)
         await sweeping.look()
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from base64 import b64decode
 from pathlib import Path
 
-from fairlead.api.environments import MATERIALIZES
-from fairlead.decide.apiversions.register import Tree, name_of
-from fairlead.kube.calls import Call
-from fairlead.manifests.environments.definitions import definitions
+from fairlead.contracts.environments.install.definitions import definitions
+from fairlead.contracts.environments.kinds import MATERIALIZES
+from fairlead.engine.decide.registration import Tree, name_of
 from fairlead.plane.pki import Authority
+from kubeloop.calls import Call
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.converting import LATEST, OLD, Stage, an_environment, definition, marks, patched
 

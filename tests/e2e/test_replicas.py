@@ -8,9 +8,9 @@ from contextlib import AsyncExitStack
 
 import msgspec
 
-from fairlead.api.core import LEASES, PODS, SECRETS
-from fairlead.api.meta import Ref
-from fairlead.kube.request import get
+from kubeloop.objects.core import LEASES, PODS, SECRETS
+from kubeloop.objects.meta import Ref
+from kubeloop.request import get
 from tests.e2e.clusters import Site, everywhere, neighbour
 from tests.e2e.history import Tree
 from tests.e2e.pairs import a_pair, entries_of, store, stored

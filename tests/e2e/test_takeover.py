@@ -17,12 +17,12 @@ from datetime import timedelta
 import aiohttp
 import pytest
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import PODS, SECRETS
-from fairlead.api.times import format_rfc3339
-from fairlead.api.zones import LAST_DOWNSCALE, MIN_TIME, PREPARE_DOWNSCALE, PREPARE_PATH, PREPARE_PORT
-from fairlead.kube import clock
+from fairlead.contracts.zones.kinds import LAST_DOWNSCALE, MIN_TIME, PREPARE_DOWNSCALE, PREPARE_PATH, PREPARE_PORT
+from fairlead.core.times import format_rfc3339
 from fairlead.plane.launch import free_port
+from kubeloop import clock
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import PODS, SECRETS
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.endpoints import endpoints
 from tests.e2e.history import Tree

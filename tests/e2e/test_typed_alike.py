@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.kube.errors import TransportError
-from fairlead.kube.http import HttpTransport
-from fairlead.kube.request import Request, Response, Transport
-from fairlead.sim.cluster import Cluster
+from kubeloop.errors import TransportError
+from kubeloop.http_transport import HttpTransport
+from kubeloop.request import Request, Response, Transport
+from kubesim.cluster import Cluster
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.typed_objects import Mistake, Tree, a_mistake, objects
 

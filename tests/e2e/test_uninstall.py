@@ -7,19 +7,19 @@ from typing import Any
 
 import msgspec
 
-from fairlead.api.meta import Ref, Resource
-from fairlead.cli.removing import Item, find, remove
-from fairlead.kube.client import Client
-from fairlead.kube.errors import Conflict, Forbidden, NotFound
-from fairlead.kube.faults import Fault, Faulty
-from fairlead.kube.request import Request, delete
-from fairlead.manifests.files import custom_resources
-from fairlead.manifests.zones import objects
+from fairlead.cli.removal import Item, find, remove
+from fairlead.contracts.zones.install.objects import objects
+from fairlead.engine.charts import custom_resources
+from kubeloop.client import Client
+from kubeloop.errors import Conflict, Forbidden, NotFound
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import Request, delete
+from kubesim.faults import Fault, Faulty
+from tests.contracts.zones.install.helm import render
 from tests.e2e.clusters import CUSTOM_RESOURCES, NAMESPACES, Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.installing import a_kind_of, define, everything, present, put
 from tests.e2e.programs import finished
-from tests.manifests.helm import render
 
 MONITORING = "monitoring.coreos.com/v1"
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")

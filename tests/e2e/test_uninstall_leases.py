@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from fairlead.api.core import LEASES
-from fairlead.api.environments import OWN_LABELS as OF_ENVIRONMENTS
-from fairlead.api.meta import Ref
-from fairlead.api.zones import OWN_LABELS as OF_ZONES
-from fairlead.cli.removing import GIVEN_BACK_WITHIN, find, remove
-from fairlead.cli.uninstall import held
-from fairlead.kube.election import Election
-from fairlead.kube.record import LeaseRecords
+from fairlead.cli.commands.uninstall import held
+from fairlead.cli.removal import GIVEN_BACK_WITHIN, find, remove
+from fairlead.contracts.environments.kinds import OWN_LABELS as OF_ENVIRONMENTS
+from fairlead.contracts.zones.kinds import OWN_LABELS as OF_ZONES
+from kubeloop.election import Election
+from kubeloop.objects.core import LEASES
+from kubeloop.objects.meta import Ref
+from kubeloop.records import LeaseRecords
 from tests.e2e.clusters import Site, everywhere
 
 

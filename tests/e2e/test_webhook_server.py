@@ -6,24 +6,24 @@ import asyncio
 from base64 import b64encode
 from collections.abc import Callable
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.meta import Ref
-from fairlead.control.assembly import assemble
-from fairlead.control.metrics import Metrics
-from fairlead.control.options import OperatorOptions
-from fairlead.kube import request
-from fairlead.kube.client import Client
-from fairlead.kube.errors import ApiError
-from fairlead.kube.request import Transport
+from fairlead.engine.assembly import assemble
+from fairlead.engine.certificates.pairs import Pair
+from fairlead.engine.certificates.served import Credentials
+from fairlead.engine.metrics import Metrics
+from fairlead.engine.options import OperatorOptions
+from fairlead.engine.serving.routes import Routes, dispatching
+from fairlead.engine.serving.server import Terms, serving
 from fairlead.plane.pki import Authority
-from fairlead.webhook.certificates import Credentials
-from fairlead.webhook.pairs import Pair
-from fairlead.webhook.routes import Routes, dispatching
-from fairlead.webhook.server import Terms, serving
-from tests.control.world import Log, a_statefulset
+from kubeloop import request
+from kubeloop.client import Client
+from kubeloop.errors import ApiError
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.meta import Ref
+from kubeloop.request import Transport
 from tests.e2e.clusters import SimGround, Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.webhooks import VALIDATING, install, rule
+from tests.engine.world import Log, a_statefulset
 
 HOST = "rollout-operator.test.svc"
 

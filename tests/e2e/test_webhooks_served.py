@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.kube.errors import ApiError
-from fairlead.kube.faults import Faulty
-from fairlead.kube.kubeconfig import load
-from fairlead.kube.request import Request, Response, Transport, place_of
+from kubeloop.errors import ApiError
+from kubeloop.kubeconfig import load
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.request import Request, Response, Transport, place_of
+from kubesim.faults import Faulty
 from tests.chaos.proxy import proxied
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.endpoints import Answer, endpoints

@@ -7,12 +7,12 @@ import asyncio
 import msgspec
 import pytest
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import PODS
-from fairlead.api.meta import Ref
-from fairlead.kube.calls import Call, NoReply
-from fairlead.kube.client import Client
-from fairlead.kube.request import MERGE_PATCH, delete, patch
+from kubeloop.calls import Call, NoReply
+from kubeloop.client import Client
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import Ref
+from kubeloop.request import MERGE_PATCH, delete, patch
 from tests.e2e.clusters import SimGround, Site, everywhere
 from tests.e2e.endpoints import Answer, Endpoints, timestamp
 from tests.e2e.scaling import delayed, following

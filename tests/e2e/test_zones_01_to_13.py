@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import PODS
-from fairlead.api.meta import Ref
-from fairlead.kube.request import delete
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import Ref
+from kubeloop.request import delete
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.operators import LOOK_EVERY

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.zones import MIN_TIME, MIRROR_KIND
-from fairlead.kube import clock
+from fairlead.contracts.zones.kinds import MIN_TIME, MIRROR_KIND
+from kubeloop import clock
+from kubeloop.objects.apps import STATEFULSETS
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.endpoints import Answer, timestamp
 from tests.e2e.scaling import (

@@ -7,13 +7,13 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from fairlead.api.apps import DEPLOYMENTS, REPLICASETS, STATEFULSETS
-from fairlead.api.core import CONFIGMAPS
-from fairlead.api.meta import Ref, Resource
-from fairlead.api.times import format_rfc3339, parse_rfc3339
-from fairlead.api.zones import NO_DOWNSCALE, PREPARE_DOWNSCALE
-from fairlead.kube import clock
-from fairlead.kube.request import MERGE_PATCH, patch
+from fairlead.contracts.zones.kinds import NO_DOWNSCALE, PREPARE_DOWNSCALE
+from fairlead.core.times import format_rfc3339, parse_rfc3339
+from kubeloop import clock
+from kubeloop.objects.apps import DEPLOYMENTS, REPLICASETS, STATEFULSETS
+from kubeloop.objects.core import CONFIGMAPS
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import MERGE_PATCH, patch
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.downscaling import (
     TRACKER,

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import SECRETS
-from fairlead.api.meta import Ref, Resource
-from fairlead.kube.errors import ApiError
-from fairlead.kube.request import delete
 from fairlead.plane.launch import free_port
+from kubeloop.errors import ApiError
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import SECRETS
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import delete
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.pairs import LOCAL, SECRET, a_pair, entries_of, keys, names_of, store, stored

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from fairlead.api.zones import FORCE_REPLICAS, MIN_TIME
+from fairlead.contracts.zones.kinds import FORCE_REPLICAS, MIN_TIME
 from tests.e2e.clusters import SimGround, Site, everywhere
 from tests.e2e.lives import Life
 from tests.e2e.operators import LOOK_EVERY, Operator

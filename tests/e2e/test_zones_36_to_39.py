@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.api.configurations import ZPDBS
-from fairlead.api.core import PODS, READY_TIME
-from fairlead.kube.calls import Call
-from fairlead.kube.errors import ApiError
-from fairlead.kube.request import MERGE_PATCH, Request, path_of
+from fairlead.contracts.zones.configuration_kinds import ZPDBS
+from kubeloop.calls import Call
+from kubeloop.errors import ApiError
+from kubeloop.objects.core import PODS, READY_TIME
+from kubeloop.request import MERGE_PATCH, Request, path_of
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.downscaling import Answered, ask, prepared
 from tests.e2e.evicting import a_guarded_zone, budget, define_budgets, evict, going

@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import CONFIGMAPS
-from fairlead.api.meta import Ref
-from fairlead.api.zones import MIN_TIME, NO_DOWNSCALE, PREPARE_DOWNSCALE, Settings
-from fairlead.kube import clock
-from fairlead.kube.calls import Call, NoReply, Reply
-from fairlead.kube.request import MERGE_PATCH, create, delete, patch
+from fairlead.contracts.zones.kinds import MIN_TIME, NO_DOWNSCALE, PREPARE_DOWNSCALE
+from fairlead.contracts.zones.settings import Settings
+from kubeloop import clock
+from kubeloop.calls import Call, NoReply, Reply
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import CONFIGMAPS
+from kubeloop.objects.meta import Ref
+from kubeloop.request import MERGE_PATCH, create, delete, patch
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.downscaling import (
     TRACKER,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from fairlead.api.times import parse_rfc3339
-from fairlead.api.zones import MIN_TIME, NO_DOWNSCALE
-from fairlead.kube import clock
+from fairlead.contracts.zones.kinds import MIN_TIME, NO_DOWNSCALE
+from fairlead.core.times import parse_rfc3339
+from kubeloop import clock
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.downscaling import a_prepared_zone, last_downscale, prepared
 from tests.e2e.endpoints import Answer, endpoints

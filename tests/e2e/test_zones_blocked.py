@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import EVENTS, PODS
-from fairlead.api.explain import Explain
-from fairlead.api.meta import Ref
-from fairlead.api.times import parse_rfc3339
-from fairlead.api.zones import PAUSED
-from fairlead.cli.gathering import explain_all
-from fairlead.decide.progress_deadline import PROGRESS_DEADLINE
-from fairlead.kube import clock
-from fairlead.kube.request import delete
-from fairlead.sim.pods.behaviour import CRASH_AFTER, HOLD, IMAGE_PULL, PENDING, READY_AFTER
+from fairlead.cli.documents_of import explain_all
+from fairlead.contracts.zones.kinds import PAUSED
+from fairlead.core.explain import Explain
+from fairlead.core.progress_deadline import PROGRESS_DEADLINE
+from fairlead.core.times import parse_rfc3339
+from kubeloop import clock
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import EVENTS, PODS
+from kubeloop.objects.meta import Ref
+from kubeloop.request import delete
+from kubesim.pods.behaviour import CRASH_AFTER, HOLD, IMAGE_PULL, PENDING, READY_AFTER
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.programs import finished

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import EVENTS, PODS
-from fairlead.api.meta import Ref
-from fairlead.kube.request import Request, Transport, delete, place_of
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import EVENTS, PODS
+from kubeloop.objects.meta import Ref
+from kubeloop.request import Request, Transport, delete, place_of
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.meddling import Meddling
 from tests.e2e.operators import Operator

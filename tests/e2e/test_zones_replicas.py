@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import msgspec
 
-from fairlead.api.configurations import ZPDBS
-from fairlead.api.core import LEASES
-from fairlead.api.zones import Settings
-from fairlead.kube import clock
-from fairlead.kube.calls import Call, NoReply, Reply
-from fairlead.kube.faults import Fault, Faulty
-from fairlead.kube.request import Transport
+from fairlead.contracts.zones.configuration_kinds import ZPDBS
+from fairlead.contracts.zones.settings import Settings
+from kubeloop import clock
+from kubeloop.calls import Call, NoReply, Reply
+from kubeloop.objects.core import LEASES
+from kubeloop.request import Transport
+from kubesim.faults import Fault, Faulty
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.downscaling import BOTH, a_prepared_zone, last_downscale, scaled
 from tests.e2e.endpoints import HANGING, Answer, Endpoints, endpoints

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from fairlead.api.core import PODS
-from fairlead.decide.pod_trouble import DEFAULT_DEADLINE
-from fairlead.kube import clock
-from fairlead.kube.faults import Faulty
-from fairlead.kube.request import Transport
+from fairlead.core.pod_trouble import DEFAULT_DEADLINE
+from kubeloop import clock
+from kubeloop.objects.core import PODS
+from kubeloop.request import Transport
+from kubesim.faults import Faulty
 from tests.e2e.clusters import SimGround, Site, everywhere
 from tests.e2e.meddling import Losing
 from tests.e2e.operators import LOOK_EVERY, Operator

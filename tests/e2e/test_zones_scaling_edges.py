@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.meta import Ref
-from fairlead.api.zones import (
-    MIN_TIME,
-    MIRROR_API_VERSION,
-    NO_DOWNSCALE,
-)
-from fairlead.kube.request import Request, delete, path_of
+from fairlead.contracts.zones.kinds import MIN_TIME, MIRROR_API_VERSION, NO_DOWNSCALE
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.meta import Ref
+from kubeloop.request import Request, delete, path_of
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.operators import Operator
 from tests.e2e.scaling import (

@@ -8,9 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.times import format_rfc3339
-from fairlead.api.zones import (
+from fairlead.contracts.zones.kinds import (
     FORCE_REPLICAS,
     GROUP_LABEL,
     LAST_DOWNSCALE,
@@ -18,7 +16,9 @@ from fairlead.api.zones import (
     MIRROR_WRITE_BACK,
     UPSCALE_ONLY_WHEN_LEADER_READY,
 )
-from fairlead.kube import clock
+from fairlead.core.times import format_rfc3339
+from kubeloop import clock
+from kubeloop.objects.apps import STATEFULSETS
 from tests.e2e.clusters import SimGround, Site, everywhere
 from tests.e2e.lives import Life
 from tests.e2e.operators import INTERVAL, Operator

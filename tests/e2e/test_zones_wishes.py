@@ -6,9 +6,9 @@ from __future__ import annotations
 from datetime import datetime
 from itertools import pairwise
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import PODS
-from fairlead.api.zones import EXCLUDE, ROTATE, ZONE_SOAK
+from fairlead.contracts.zones.kinds import EXCLUDE, ROTATE, ZONE_SOAK
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import PODS
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.rollouts import FIRST, SECOND, image_of, is_complete, is_ready, pods_of, roll, three_zones

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from fairlead.kube.http import HttpTransport
-from fairlead.kube.request import Request, Response, Transport, path_of
-from fairlead.sim.cluster import Cluster
+from kubeloop.http_transport import HttpTransport
+from kubeloop.request import Request, Response, Transport, path_of
+from kubesim.cluster import Cluster
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site
 from tests.e2e.definitions import Tree, tree_of
 

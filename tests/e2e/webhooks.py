@@ -19,12 +19,12 @@ from typing import Any, Protocol
 
 import structlog
 
-from fairlead.api.meta import Resource
-from fairlead.kube.calls import Call, Handler, NoReply, Reply
-from fairlead.kube.errors import ApiError
-from fairlead.kube.request import JSON, Request, path_of
+from fairlead.engine.serving.server import Served, Terms, serving
 from fairlead.plane.pki import Authority
-from fairlead.webhook.server import Served, Terms, serving
+from kubeloop.calls import Call, Handler, NoReply, Reply
+from kubeloop.errors import ApiError
+from kubeloop.objects.meta import Resource
+from kubeloop.request import JSON, Request, path_of
 from tests.e2e.clusters import SimGround, Site
 from tests.e2e.history import Tree
 

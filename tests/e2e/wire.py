@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from fairlead.kube import clock
-from fairlead.kube.request import Request, Response, Stream, Transport, place_of
+from kubeloop import clock
+from kubeloop.request import Request, Response, Stream, Transport, place_of
 from tests import invariants
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 
-from fairlead.api.apps import REVISION_LABEL, STATEFULSETS
-from fairlead.api.core import EVENTS, PODS
-from fairlead.api.meta import Ref, Resource
-from fairlead.api.zones import GROUP_LABEL, MAX_UNAVAILABLE, NAME_LABEL, PAUSED
-from fairlead.kube.request import MERGE_PATCH, delete, patch
+from fairlead.contracts.zones.kinds import GROUP_LABEL, MAX_UNAVAILABLE, NAME_LABEL, PAUSED
+from kubeloop.objects.apps import REVISION_LABEL, STATEFULSETS
+from kubeloop.objects.core import EVENTS, PODS
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import MERGE_PATCH, delete, patch
 from tests import invariants
 from tests.e2e.clusters import Site
 from tests.e2e.history import Tree

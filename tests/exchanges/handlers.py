@@ -7,7 +7,7 @@ import json
 from typing import Any
 from urllib.parse import urlsplit
 
-from fairlead.kube.calls import Call, Handler, Reply
+from kubeloop.calls import Call, Handler, Reply
 from tests.e2e.conversions import converted
 from tests.e2e.webhooks import Decide, answering, patching
 

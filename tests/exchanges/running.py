@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from fairlead.kube.request import Request
+from kubeloop.request import Request
 from tests.exchanges.case import Case, Step, digest
 from tests.exchanges.masking import Mask, sorted_causes
 from tests.exchanges.worlds import AGENT, Answer, World

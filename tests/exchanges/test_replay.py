@@ -7,11 +7,11 @@ from functools import cache
 
 import pytest
 
-from fairlead.kube.request import path_of
 from fairlead.plane.build import KUBERNETES
-from fairlead.sim.cluster import Cluster
-from fairlead.sim.kinds.registry import KINDS
-from fairlead.sim.server import serve
+from kubeloop.request import path_of
+from kubesim.cluster import Cluster
+from kubesim.kinds.registry import KINDS
+from kubesim.server import serve
 from tests.exchanges import recordings
 from tests.exchanges.case import Case, digest
 from tests.exchanges.cases import AREAS

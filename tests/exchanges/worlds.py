@@ -15,10 +15,10 @@ from aiohttp import web
 from msgspec import Struct
 from yarl import URL
 
-from fairlead.kube.calls import Call
-from fairlead.kube.request import Request
-from fairlead.sim.access.rights import AUTHENTICATED, User
-from fairlead.sim.cluster import Cluster
+from kubeloop.calls import Call
+from kubeloop.request import Request
+from kubesim.access.rights import AUTHENTICATED, User
+from kubesim.cluster import Cluster
 from tests.e2e.webhooks import authority, server_context
 from tests.exchanges import handlers
 from tests.exchanges.masking import HOOKS

@@ -20,7 +20,7 @@ PYTHON = "/opt/fairlead/bin/python3"
 STARTS = {
     "a Python that does nothing": (PYTHON, "-c", "pass"),
     "`fairlead --help`": ("fairlead", "--help"),
-    "everything that the operator loads": (PYTHON, "-c", "import fairlead.control.run"),
+    "everything that the operator loads": (PYTHON, "-c", "import fairlead.engine.process"),
 }
 
 

@@ -22,7 +22,7 @@ PROGRAMS = {
     "rollout-operator": ["rollout-operator", "-help"],
     "orchestratord": ["orchestratord", "--help"],
 }
-VALUES = ROOT / "fairlead" / "manifests" / "charts"
+CONTRACTS = ROOT / "fairlead" / "contracts"
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +105,9 @@ def test_it_runs_as_nobody_special_on_a_root_that_is_read_only(a_container: Cont
     assert written == "65532 []"
 
 
-@pytest.mark.parametrize("chart", ["rollout-operator", "materialize-operator"])
-def test_its_user_is_that_of_the_charts(a_container: Container, chart: str) -> None:
-    text = "".join(path.read_text() for path in (VALUES / chart).rglob("*.yaml"))
+@pytest.mark.parametrize("contract", ["zones", "environments"])
+def test_its_user_is_that_of_the_charts(a_container: Container, contract: str) -> None:
+    text = "".join(path.read_text() for path in (CONTRACTS / contract / "install" / "charts").rglob("*.yaml"))
 
     user, group = a_container.image.config["User"].split(":")
     assert set(re.findall(r"runAsUser: (\d+)", text)) == {user}

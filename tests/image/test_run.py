@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from fairlead.kube.request import JSON, Request
-from fairlead.manifests.files import custom_resources
+from fairlead.engine.charts import custom_resources
+from kubeloop.request import JSON, Request
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.installing import define, put

@@ -11,17 +11,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import PODS
-from fairlead.api.meta import Resource
-from fairlead.kube.client import Client
-from fairlead.kube.errors import Forbidden, TransportError, Unauthorized
-from fairlead.kube.http import HttpTransport
-from fairlead.kube.kubeconfig import ClusterConfig
-from fairlead.kube.request import Request, create, path_of
 from fairlead.plane import held, launch
 from fairlead.plane.build import PROGRAMS, Unavailable
 from fairlead.plane.launch import Plane, PortTaken
+from kubeloop.client import Client
+from kubeloop.errors import Forbidden, TransportError, Unauthorized
+from kubeloop.http_transport import HttpTransport
+from kubeloop.kubeconfig import ClusterConfig
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import Resource
+from kubeloop.request import Request, create, path_of
 from tests.plane.processes import alive, until
 from tests.planes import Planes
 

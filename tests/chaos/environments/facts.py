@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from fairlead.sim.versions import Tree
+from kubesim.versions import Tree
 
 NIL = str(uuid.UUID(int=0))
 FORCE_ROLLOUT = "materialize.cloud/force-rollout"

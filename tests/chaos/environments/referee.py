@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from fairlead.kube.calls import Call, Reply
-from fairlead.kube.request import Request, place_of
-from fairlead.sim.record import Entry
-from fairlead.sim.versions import Tree
+from kubeloop.calls import Call, Reply
+from kubeloop.request import Request, place_of
+from kubesim.record import Entry
+from kubesim.versions import Tree
 from tests.chaos.doing import doing
 from tests.chaos.environments.facts import IMMEDIATELY, MANUALLY, NIL, Fact, fact_of, generated, public
 from tests.chaos.judge import Asked, Judge

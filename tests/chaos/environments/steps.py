@@ -10,11 +10,11 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec import structs
 
-from fairlead.api.environments import Settings
-from fairlead.kube.faults import Fault
-from fairlead.kube.request import Request, place_of
-from fairlead.sim.pods.behaviour import CRASH_AFTER, FLAP, HOLD, IMAGE_PULL
-from fairlead.sim.standins.environmentd_rules import BOOT, CATCH_UP, FAIL, PROMOTE_TAKES
+from fairlead.contracts.environments.settings import Settings
+from fairlead.contracts.environments.stand_in.rules import BOOT, CATCH_UP, FAIL, PROMOTE_TAKES
+from kubeloop.request import Request, place_of
+from kubesim.faults import Fault
+from kubesim.pods.behaviour import CRASH_AFTER, FLAP, HOLD, IMAGE_PULL
 from tests.chaos.environments.facts import FORCE_ROLLOUT, IMAGES, IMMEDIATELY, MANUALLY
 from tests.chaos.environments.world import ACCOUNT, OPS, WATCHED, EnvironmentSetting, EnvironmentWorld
 from tests.chaos.steps import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from fairlead.api.environments import MATERIALIZES
-from fairlead.api.meta import Ref, Resource
-from fairlead.kube import request
+from fairlead.contracts.environments.kinds import MATERIALIZES
+from kubeloop import request
+from kubeloop.objects.meta import Ref, Resource
 from tests.chaos.environments.world import DEFINITION, DEFINITIONS, OLD, EnvironmentSetting, EnvironmentWorld
 from tests.chaos.world import NAMESPACE, World, play
 

@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.environments import ENVIRONMENT_CHILDREN, MATERIALIZES
-from fairlead.sim.versions import Tree
+from fairlead.contracts.environments.kinds import ENVIRONMENT_CHILDREN, MATERIALIZES
+from kubeloop.objects.apps import STATEFULSETS
+from kubesim.versions import Tree
 from tests.chaos.environments.facts import IMMEDIATELY, MANUALLY
 from tests.chaos.environments.world import EnvironmentSetting, EnvironmentWorld
 from tests.chaos.steps import killed_at

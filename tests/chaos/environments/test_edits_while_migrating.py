@@ -7,12 +7,12 @@ import asyncio
 import msgspec
 import pytest
 
-from fairlead.api.meta import Ref
-from fairlead.decide.environments import convert, identity
-from fairlead.kube import request
-from fairlead.kube.faults import Fault
-from fairlead.kube.request import MERGE_PATCH, Request, place_of
-from fairlead.sim.versions import Tree
+from fairlead.contracts.environments.decide import convert, identity
+from kubeloop import request
+from kubeloop.objects.meta import Ref
+from kubeloop.request import MERGE_PATCH, Request, place_of
+from kubesim.faults import Fault
+from kubesim.versions import Tree
 from tests.chaos.environments.facts import IMAGES
 from tests.chaos.environments.test_migration import found, stored_in_the_old_version
 from tests.chaos.environments.world import OLD, EnvironmentSetting, EnvironmentWorld

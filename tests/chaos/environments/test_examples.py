@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.kube.faults import Fault
-from fairlead.sim.pods.behaviour import CRASH_AFTER, HOLD
-from fairlead.sim.standins.environmentd_rules import CATCH_UP, FAIL, PROMOTE_TAKES
+from fairlead.contracts.environments.stand_in.rules import CATCH_UP, FAIL, PROMOTE_TAKES
+from kubesim.faults import Fault
+from kubesim.pods.behaviour import CRASH_AFTER, HOLD
 from tests.chaos.environments.facts import IMAGES, MANUALLY
 from tests.chaos.environments.steps import (
     Approve,

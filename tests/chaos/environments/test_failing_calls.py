@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from fairlead.api.core import SECRETS
-from fairlead.kube import clock
-from fairlead.kube.faults import Fault
-from fairlead.kube.request import Request
-from fairlead.sim.time import Draws
+from kubeloop import clock
+from kubeloop.objects.core import SECRETS
+from kubeloop.request import Request
+from kubesim.faults import Fault
+from kubesim.time import Draws
 from tests.chaos.environments.facts import IMAGES
 from tests.chaos.environments.world import EnvironmentSetting, EnvironmentWorld
 from tests.chaos.world import NAMESPACE, OTHERS, World, play

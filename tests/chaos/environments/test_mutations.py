@@ -12,11 +12,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from fairlead.api.apps import StatefulSet
-from fairlead.decide.act import AnyWrite, Replace
-from fairlead.decide.ask import Need
-from fairlead.decide.decision import Move, Rule, Verdict
-from fairlead.decide.environments import (
+from fairlead.contracts.environments.decide import (
     identity,
     promotion,
     readiness,
@@ -26,21 +22,25 @@ from fairlead.decide.environments import (
     standing,
     statuses,
 )
-from fairlead.decide.environments.applying import lacking
-from fairlead.decide.environments.leader import leader_by_spec
-from fairlead.decide.environments.readiness import NotReady
-from fairlead.decide.environments.seen import Snapshot
-from fairlead.decide.environments.standing import Standing
-from fairlead.decide.environments.statuses import promoted, promoting, record
-from fairlead.decide.environments.teardown import teardown
-from fairlead.decide.reason import Reason
-from fairlead.drive import perform
-from fairlead.kube import request
-from fairlead.kube.election import Election
-from fairlead.kube.faults import Fault
-from fairlead.kube.request import MERGE_PATCH, Request
-from fairlead.sim.pods.behaviour import HOLD
-from fairlead.sim.standins.environmentd_rules import CATCH_UP, PROMOTE_TAKES
+from fairlead.contracts.environments.decide.applying import lacking
+from fairlead.contracts.environments.decide.leader import leader_by_spec
+from fairlead.contracts.environments.decide.readiness import NotReady
+from fairlead.contracts.environments.decide.seen import Snapshot
+from fairlead.contracts.environments.decide.standing import Standing
+from fairlead.contracts.environments.decide.statuses import promoted, promoting, record
+from fairlead.contracts.environments.decide.teardown import teardown
+from fairlead.contracts.environments.stand_in.rules import CATCH_UP, PROMOTE_TAKES
+from fairlead.core.act import AnyWrite, Replace
+from fairlead.core.ask import Need
+from fairlead.core.decision import Move, Rule, Verdict
+from fairlead.core.reason import Reason
+from fairlead.engine.driver import perform
+from kubeloop import request
+from kubeloop.election import Election
+from kubeloop.objects.apps import StatefulSet
+from kubeloop.request import MERGE_PATCH, Request
+from kubesim.faults import Fault
+from kubesim.pods.behaviour import HOLD
 from tests.chaos.environments.facts import IMAGES, IMMEDIATELY, MANUALLY
 from tests.chaos.environments.steps import FLAGS, MEANS, OtherFlags
 from tests.chaos.environments.world import EnvironmentSetting, EnvironmentWorld

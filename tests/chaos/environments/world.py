@@ -11,29 +11,30 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from fairlead.api.apps import STATEFULSETS
-from fairlead.api.core import CONFIGMAPS, PODS, SECRETS, SERVICE_ACCOUNTS, SERVICES
-from fairlead.api.environments import BALANCERS, CONSOLES, LOGS_IN, MATERIALIZES, NIL, Settings
-from fairlead.api.meta import Ref, Resource
-from fairlead.control.assembly import assemble
-from fairlead.control.metrics import Metrics
-from fairlead.control.options import ConversionOptions, EnvironmentsOptions, OperatorOptions
-from fairlead.control.registering import RegistrationFailed
-from fairlead.kube import request
-from fairlead.kube.calls import Call, NoReply, Reply
-from fairlead.kube.client import Client
-from fairlead.kube.errors import TransportError
-from fairlead.kube.request import MERGE_PATCH, Request, Response
-from fairlead.sim.access.rights import insider, master
-from fairlead.sim.errors import StatusError
-from fairlead.sim.kubelet import Kubelet
-from fairlead.sim.kubelet.programs import Exit, Hosted, Program, Programs
-from fairlead.sim.record import Entry
-from fairlead.sim.standins.environmentd import Environments
-from fairlead.sim.standins.environmentd_rules import FAIL, PASSWORD
-from fairlead.sim.standins.environmentd_rules import PREFIX as ENVIRONMENTD
-from fairlead.sim.time import Draws
-from fairlead.sim.versions import Tree
+from fairlead.contracts.environments.kinds import BALANCERS, CONSOLES, LOGS_IN, MATERIALIZES, NIL
+from fairlead.contracts.environments.settings import Settings
+from fairlead.contracts.environments.stand_in.environmentd import Environments
+from fairlead.contracts.environments.stand_in.rules import FAIL, PASSWORD
+from fairlead.contracts.environments.stand_in.rules import PREFIX as ENVIRONMENTD
+from fairlead.engine.assembly import assemble
+from fairlead.engine.kinds.registration import RegistrationFailed
+from fairlead.engine.metrics import Metrics
+from fairlead.engine.options import ConversionOptions, EnvironmentsOptions, OperatorOptions
+from kubeloop import request
+from kubeloop.calls import Call, NoReply, Reply
+from kubeloop.client import Client
+from kubeloop.errors import TransportError
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import CONFIGMAPS, PODS, SECRETS, SERVICE_ACCOUNTS, SERVICES
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import MERGE_PATCH, Request, Response
+from kubesim.access.rights import insider, master
+from kubesim.errors import StatusError
+from kubesim.kubelet import Kubelet
+from kubesim.kubelet.programs import Exit, Hosted, Program, Programs
+from kubesim.record import Entry
+from kubesim.time import Draws
+from kubesim.versions import Tree
 from tests.chaos.doing import doing, in_passes
 from tests.chaos.environments.facts import IMAGES, MANUALLY, Fact, generated
 from tests.chaos.environments.referee import Referee

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from fairlead.api.meta import Resource
-from fairlead.kube.request import path_of
+from kubeloop.objects.meta import Resource
+from kubeloop.request import path_of
 from tests.e2e import configurations
 from tests.e2e.configurations import BOXES, CONFIG_MAPS, DEPLOYMENTS, MANAGERS, SERVICES, Steps, Tree, a_box_definition
 from tests.e2e.conversions import versions

@@ -1,0 +1,273 @@
+"""`fairlead up`: a cluster in this process, the operator on it, and with `--demo` a rollout to look at.
+
+The cluster is served over HTTPS on a loopback port; a kubeconfig for it lets every other command, and kubectl, talk to
+it from another terminal for as long as this one stays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import shlex
+import shutil
+import signal
+import sys
+from contextlib import nullcontext
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairlead.cli import exits
+
+if TYPE_CHECKING:
+    from fairlead.cli.embedded.apply_files import Found
+    from fairlead.cli.embedded.demos import Demo
+    from fairlead.cli.embedded.host import Place
+    from kubeloop.client import Client
+    from kubesim.saving import Saved
+
+FASTEST = 100.0
+"""Beyond that time-outs of seconds are over before a busy machine has answered."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--demo", type=_some, metavar="NAME", help="play something to look at: zones, environments or drain"
+    )
+    parser.add_argument("--until-done", action="store_true", help="leave when the demo is over")
+    parser.add_argument(
+        "-f",
+        "--filename",
+        type=_some,
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="apply the objects of a file or a folder at the start; - is standard input; repeatable",
+    )
+    parser.add_argument(
+        "--speed",
+        type=_speed,
+        default=1.0,
+        metavar="N",
+        help=f"how many times as fast as real time it runs, at most {FASTEST:.0f}",
+    )
+    parser.add_argument("--save", type=_some, metavar="DIR", help="keep the state of the cluster in this folder")
+    parser.add_argument("--load", type=_some, metavar="DIR", help="begin with the state that this folder keeps")
+    parser.add_argument("--kubeconfig-out", type=_some, metavar="FILE", help="where to write the cluster's kubeconfig")
+    parser.add_argument("--port", type=int, default=0, help="port of the cluster on 127.0.0.1; default any free one")
+    parser.add_argument("--no-color", action="store_true", help="show no colours; so does the variable NO_COLOR")
+
+
+def _some(text: str) -> str:
+    """Not what is left of a variable that is not set."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
+
+
+def _speed(text: str) -> float:
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = 0.0
+    if not 0 < speed <= FASTEST:
+        raise argparse.ArgumentTypeError(f"it must be a number above 0 and at most {FASTEST:.0f}, not {text}")
+    return speed
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from fairlead.cli.main import UsageError
+
+    demo = _demo(arguments.demo) if arguments.demo else None
+    if arguments.until_done and demo is None:
+        raise UsageError("--until-done needs --demo: without a rollout nothing is ever done")
+    if not 0 <= arguments.port <= 65535:
+        raise UsageError(f"--port is {arguments.port}: set it to a port from 0 to 65535")
+    return _attempt(arguments, demo)
+
+
+def _demo(name: str) -> Demo:
+    from fairlead.cli.embedded.demos import DEMOS
+    from fairlead.cli.main import UsageError
+
+    demo = DEMOS.get(name)
+    if demo is None:
+        *others, last = DEMOS
+        raise UsageError(f'no demo is named "{name}": choose {", ".join(others)} or {last}')
+    return demo
+
+
+def _attempt(arguments: argparse.Namespace, demo: Demo | None) -> int:
+    """Runs it; what a user can mend is said in a sentence."""
+    from fairlead.cli.connect import fail
+    from fairlead.cli.embedded.apply_files import Refused, found_in
+    from fairlead.cli.embedded.host import Unhostable, held
+    from fairlead.cli.object_files import Unreadable
+    from kubesim.pace import PacedLoop
+    from kubesim.saving import Unusable, read
+
+    try:
+        with held(Path(arguments.save)) if arguments.save else nullcontext():
+            state = read(Path(arguments.load)) if arguments.load else None
+            _keep(arguments.save, arguments.load)
+            objects = found_in(arguments.filename)
+            start = max(datetime.now(UTC), state.heading.now) if state is not None else None
+            with asyncio.Runner(loop_factory=lambda: PacedLoop(start=start)) as runner:
+                return runner.run(_up(arguments, demo, state, objects))
+    except (Unusable, Unreadable, Unhostable, OSError, ExceptionGroup) as problem:
+        mendable, other = _sorted(problem, (Unusable, Unreadable, Unhostable, Refused, OSError))
+        if other is not None or mendable is None:
+            raise
+        if isinstance(mendable, BrokenPipeError):
+            raise mendable from None
+        return fail(f"the cluster cannot go on: {mendable}" if isinstance(mendable, OSError) else str(mendable))
+
+
+def _keep(save: str | None, load: str | None) -> None:
+    """Raises Unusable where a saved cluster would be lost."""
+    from kubesim.saving import FILE, Unusable
+
+    if save and (Path(save) / FILE).exists() and not (load and Path(load).samefile(save)):
+        raise Unusable(f"{save} keeps a cluster already: go on from it with --load {save}, or choose another --save")
+
+
+def _sorted(problem: Exception, kinds: tuple[type[Exception], ...]) -> tuple[Exception | None, Exception | None]:
+    """The first problem of these kinds, and the rest; those of tasks come together."""
+    while isinstance(problem, ExceptionGroup):
+        mendable, other = problem.split(kinds)
+        if mendable is None or other is not None:
+            return mendable, other
+        problem = mendable.exceptions[0]
+    return problem, None
+
+
+async def _up(arguments: argparse.Namespace, demo: Demo | None, state: Saved | None, objects: list[Found]) -> int:
+    from fairlead.cli.embedded.apply_files import apply_all
+    from fairlead.cli.embedded.host import Place, own_log, running
+
+    folder = _folder()
+    kubeconfig = folder / "kubeconfig" if arguments.kubeconfig_out is None else _absolute(arguments.kubeconfig_out)
+    saved = Path(arguments.save) if arguments.save else None
+    offered = False
+    stays = demo is None or (sys.stdout.isatty() and not arguments.until_done)
+    _end_on_signals()
+    try:
+        with own_log(folder) as log:
+            place = Place(kubeconfig, log, arguments.port, saved)
+            async with running(place, state) as client:
+                _hurry(arguments.speed)
+                if objects:
+                    print(f"Applied from files: {await apply_all(client, objects)}", flush=True)
+                if demo is not None:
+                    await _play(demo, client, color=not arguments.no_color)
+                print(_farewell(demo, place, stays=stays), flush=True)
+                if stays:
+                    offered = True
+                    await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        print()
+        return exits.OK if offered else exits.INTERRUPTED
+    return exits.OK
+
+
+def _folder() -> Path:
+    """Where things are that nobody has given a place."""
+    from fairlead.cli.embedded.host import Unhostable
+    from fairlead.plane.build import cache
+
+    try:
+        return cache().absolute() / "up"
+    except RuntimeError as error:
+        raise Unhostable("nobody knows where your home folder is: set HOME, or XDG_CACHE_HOME") from error
+
+
+def _absolute(name: str) -> Path:
+    """As another terminal needs it."""
+    return Path(name).absolute()
+
+
+def _end_on_signals() -> None:
+    """Whatever asks for the end, and however often, gets the orderly one, which saves the state."""
+    task = asyncio.current_task()
+    assert task is not None  # noqa: S101  a coroutine that runs has a task
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(each) is signal.SIG_IGN:
+            continue  # whoever started it wants it so, as nohup does
+        asyncio.get_running_loop().add_signal_handler(each, task.cancel)
+
+
+def _hurry(speed: float) -> None:
+    """From here on: until everything is ready, limits are those of real programs on a real machine."""
+    from kubesim.pace import PacedLoop
+
+    loop = asyncio.get_running_loop()
+    if isinstance(loop, PacedLoop):
+        loop.run_at(speed)
+
+
+async def _play(demo: Demo, client: Client, *, color: bool) -> None:
+    from fairlead.cli.commands.watch import Wanted, follow
+    from fairlead.cli.connect import Cluster
+    from fairlead.cli.embedded.apply_files import Refused
+    from fairlead.cli.views.screens import screen
+    from fairlead.cli.views.worst_seen import Witness
+    from kubeloop import clock
+    from kubeloop.errors import ApiError
+
+    cluster = Cluster(client, (demo.namespace,))
+    print(f"{demo.story}\n", flush=True)
+    try:
+        await demo.create(client)
+    except ApiError as error:
+        remedy = "leave out --demo, or the --load or -f that made it so"
+        raise Refused(f"the demo cannot be played on this cluster ({error}): {remedy}") from error
+    with screen(color=color) as shown:
+        await follow(cluster, Wanted(demo.rollout), shown)
+        witness = Witness(shown)
+        begun = asyncio.get_running_loop().time()
+        async with asyncio.TaskGroup() as tasks:
+            looking = tasks.create_task(follow(cluster, Wanted(demo.rollout, forever=True), witness))
+            await demo.change(client, lambda text: witness.say(text, clock.now()))
+            looking.cancel()
+        await follow(cluster, Wanted(demo.rollout), witness)
+        took = asyncio.get_running_loop().time() - begun
+    print(f"\nDone in {took:.0f} s: {demo.summary(witness)}", flush=True)
+
+
+def _farewell(demo: Demo | None, place: Place, *, stays: bool) -> str:
+    fairlead = _program()
+    if demo is None:
+        commands = [
+            "kubectl create deployment web --image=example.test/web:1.0 --replicas=3",
+            "kubectl get pods --watch",
+            f"{fairlead} watch -A --forever",
+        ]
+    else:
+        where = f"-n {demo.namespace}"
+        commands = [
+            f"{fairlead} get {where}",
+            f"{fairlead} explain {demo.rollout} {where}",
+            f"{fairlead} watch {where} --forever",
+            *demo.tries,
+        ]
+    lines = "\n".join(
+        f"  {command}" for command in (f"export KUBECONFIG={shlex.quote(str(place.kubeconfig))}", *commands)
+    )
+    kept = f"The cluster is kept in {place.saved}; --load {place.saved} goes on from it.\n" if place.saved else ""
+    log = f"{kept}The operator's log: {place.log.name}"
+    if stays:
+        return f"\nTry next, in another terminal:\n{lines}\n\n{log}\nPress Ctrl-C to end it."
+    return f"""
+The cluster ends now. In a terminal, without --until-done, it stays for these commands in another one:
+{lines}
+
+{log}"""
+
+
+def _program() -> str:
+    """How this program is called from here."""
+    called = Path(sys.argv[0])
+    if shutil.which("fairlead") or not called.exists():
+        return "fairlead"
+    return os.path.relpath(called) if called.is_relative_to(Path.cwd()) else str(called)

@@ -1,0 +1,156 @@
+"""`fairlead watch [NAME]`: follows rollouts until they are complete."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairlead.cli import exits
+from fairlead.cli.commands.explain import NAME_HELP
+from fairlead.cli.flags.common import add_cluster
+
+if TYPE_CHECKING:
+    from fairlead.cli.connect import Cluster
+    from fairlead.cli.views.screens import Screen
+    from fairlead.core.explain import Explain
+
+TICK = 1.0
+"""Seconds after which the same is shown again, because the times in it have moved on."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is watched and what ends it."""
+
+    name: str | None = None
+    forever: bool = False
+    exit_when_blocked: bool = False
+
+
+@dataclass(frozen=True)
+class End:
+    code: int
+    text: str = ""
+    """For standard error; empty when there is nothing to say."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", nargs="?", help=f"{NAME_HELP}; default all")
+    add_cluster(parser)
+    parser.add_argument(
+        "--timeout", metavar="DURATION", default="", help="leave after this time, such as 90s or 1h30m, with code 4"
+    )
+    parser.add_argument(
+        "--exit-when-blocked", action="store_true", help="leave with code 4 when a rollout is blocked or paused"
+    )
+    parser.add_argument("--forever", action="store_true", help="go on when all rollouts are complete")
+    parser.add_argument("--no-color", action="store_true", help="show no colours; so does the variable NO_COLOR")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from fairlead.cli.connect import fail, talk
+    from fairlead.cli.views.screens import screen
+
+    try:
+        seconds = _timeout(arguments.timeout)
+    except ValueError as error:
+        return fail(f"--timeout: {error}", exits.USAGE)
+    wanted = Wanted(arguments.name, arguments.forever, arguments.exit_when_blocked)
+
+    async def work(cluster: Cluster) -> int:
+        with screen(color=not arguments.no_color) as shown:
+            end = await within(seconds, cluster, wanted, shown)
+        return fail(end.text, end.code) if end.text else end.code
+
+    return talk(arguments, work)
+
+
+def _timeout(text: str) -> float | None:
+    from kubeloop.durations import parse_go
+
+    if not text:
+        return None
+    seconds = parse_go(text)
+    if seconds <= 0:
+        raise ValueError(f"{text} is not longer than 0")
+    return seconds
+
+
+async def within(seconds: float | None, cluster: Cluster, wanted: Wanted, screen: Screen) -> End:
+    """Follows for so many seconds at most."""
+    import asyncio
+
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            return await follow(cluster, wanted, screen)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        from kubeloop.durations import format_go
+
+        return End(exits.BLOCKED, f"not complete after {format_go(seconds or 0)}")
+
+
+async def follow(cluster: Cluster, wanted: Wanted, screen: Screen) -> End:
+    """Shows every change until something ends it."""
+    from fairlead.cli.documents_of import View
+    from fairlead.cli.live_documents import Following
+    from fairlead.cli.operator_reports import Reports
+    from fairlead.cli.selection import named
+    from kubeloop import clock
+
+    following = Following(cluster.client, cluster.namespaces)
+    async with following.running():
+        view = View(cluster.client, following.scopes, Reports(cluster.client, cluster.namespaces))
+        known = False
+        while True:
+            seen = await view.look()
+            chosen = seen if wanted.name is None else named(seen, wanted.name)
+            if not chosen and not (wanted.forever and wanted.name is None):
+                return End(exits.NOT_FOUND, _gone(wanted) if known else await _unknown(wanted, seen, cluster))
+            known = True
+            screen.show(chosen, clock.now(), following.trouble)
+            end = ending(chosen, wanted)
+            if end is not None:
+                return end
+            await following.next(TICK)
+
+
+def ending(seen: Sequence[Explain], wanted: Wanted) -> End | None:
+    """Whether what is seen ends the watch, and how."""
+    from fairlead.cli.selection import is_blocked, is_complete
+    from fairlead.cli.views.render import name_of
+    from fairlead.cli.views.severity import waits_of
+
+    blocked = next((one for one in seen if is_blocked(one)), None)
+    if wanted.exit_when_blocked and blocked is not None:
+        why = f": {waits_of(blocked)[0].text}" if blocked.blocked_by else ""
+        return End(exits.BLOCKED, f"{name_of(blocked)} is {_word(blocked)}{why}")
+    if all(map(is_complete, seen)) and not wanted.forever:
+        return End(exits.OK)
+    return None
+
+
+def _word(one: Explain) -> str:
+    """A phase in a sentence; a condition's word stays as the API has it."""
+    from fairlead.cli.selection import ENVIRONMENTS
+
+    phase = one.stands.phase
+    return phase if one.part == ENVIRONMENTS and phase != "Blocked" else phase.lower()
+
+
+async def _unknown(wanted: Wanted, seen: Sequence[Explain], cluster: Cluster) -> str:
+    from fairlead.cli.elsewhere import missing_namespace, why_not_found
+    from fairlead.cli.selection import none_at_all, none_named
+
+    client, namespaces = cluster.client, cluster.namespaces
+    if wanted.name is None:
+        return await missing_namespace(client, namespaces) or none_at_all(namespaces)
+    return await why_not_found(client, wanted.name, namespaces) or none_named(wanted.name, seen, namespaces)
+
+
+def _gone(wanted: Wanted) -> str:
+    what = wanted.name or "everything that was watched"
+    return f"{what} is gone: its objects were deleted, or StatefulSets lost their label"

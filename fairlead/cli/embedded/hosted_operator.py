@@ -1,0 +1,101 @@
+"""The operator of `fairlead up`, in the process of its cluster, with everything an installation would bring.
+
+The cluster reaches its webhooks under the names of their Services, which are known within the process alone.
+"""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from fairlead.cli.commands.rollout_operator import identity
+from fairlead.cli.embedded.apply_files import Found, apply_all
+from fairlead.contracts.environments.settings import Settings
+from fairlead.contracts.zones.install import access
+from fairlead.contracts.zones.install.values import Values
+from fairlead.engine.assembly import assemble
+from fairlead.engine.charts import Object, custom_resources
+from fairlead.engine.logs import configure
+from fairlead.engine.manager import Manager
+from fairlead.engine.metrics import Metrics
+from fairlead.engine.options import ConversionOptions, EnvironmentsOptions, OperatorOptions
+from kubeloop.client import Client
+from kubesim.access.rights import master
+from kubesim.cluster import Cluster
+from kubesim.network import Network
+
+SERVICE = "fairlead"
+"""By which the cluster finds the conversion webhook."""
+HOME = "default"
+"""The namespace that the operator belongs to."""
+INSTALLED = Values(namespace=HOME, webhooks=True)
+
+_POLICY = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "no-debugging"}}
+NO_DEBUGGING: tuple[Object, ...] = (
+    _POLICY
+    | {
+        "kind": "ValidatingAdmissionPolicy",
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {
+                "resourceRules": [
+                    {
+                        "apiGroups": [""],
+                        "apiVersions": ["v1"],
+                        "operations": ["UPDATE"],
+                        "resources": ["pods/ephemeralcontainers"],
+                    }
+                ]
+            },
+            "validations": [
+                {
+                    "expression": "false",
+                    "message": "no program runs in the pods of this cluster, so there is nothing to debug in them:"
+                    " see kubectl describe and kubectl logs",
+                }
+            ],
+        },
+    },
+    _POLICY
+    | {
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "spec": {"policyName": "no-debugging", "validationActions": ["Deny"]},
+    },
+)
+"""An ephemeral container would be taken and never started, and `kubectl debug -it` would wait for ever."""
+
+
+async def installed(client: Client, cluster: Cluster, network: Network, log: TextIO) -> Manager:
+    """The operator with all parts, its kinds, and its webhooks, which the cluster asks from now on."""
+    await _apply(client, (*custom_resources("zones"), *NO_DEBUGGING))
+    manager = await _assembled(cluster, network, log)
+    network.serve(INSTALLED.host, manager.webhooks.handler)
+    await _apply(client, tuple(_everywhere(each) for each in access.webhooks(INSTALLED)))
+    return manager
+
+
+async def _apply(client: Client, objects: tuple[Object, ...]) -> None:
+    """Those of a cluster that was saved are brought up to date."""
+    await apply_all(client, [Found("what `fairlead up` brings", each) for each in objects])
+
+
+def _everywhere(configuration: Object) -> Object:
+    """For all namespaces, as the operator is; a chart registers its webhooks for one."""
+    hooks = [{key: hook[key] for key in hook if key != "namespaceSelector"} for hook in configuration["webhooks"]]
+    return configuration | {"webhooks": hooks}
+
+
+async def _assembled(cluster: Cluster, network: Network, log: TextIO) -> Manager:
+    settings = Settings(create_balancers=True, create_console=True)
+    conversion = ConversionOptions(service_name=SERVICE, service_namespace=settings.operator_namespace)
+    options = OperatorOptions(
+        process="fairlead",
+        identity=identity(),
+        parts=("zones", "environments"),
+        environments=EnvironmentsOptions(settings=settings, conversion=conversion),
+    )
+    written = configure("info", "logfmt", log)
+    wire = cluster.transport(master("fairlead"))
+    manager = await assemble(options, HOME, wire, Metrics(), written, network.call)
+    if manager.converting is not None:
+        network.serve(f"{SERVICE}.{settings.operator_namespace}.svc", manager.converting.conversion())
+    return manager

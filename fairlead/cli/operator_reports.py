@@ -1,0 +1,222 @@
+"""The operator's own word about rollouts, asked for through the API server.
+
+Operators are found by the name label of their pods and asked with `pods/proxy`. A user who may not do that, a cluster
+without an operator, one that cannot be reached or that does not know the question: each is a sentence that says why
+the operator's word is not there, and no error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from math import inf
+
+import msgspec
+from msgspec import Struct, structs
+
+from fairlead.core.explain import Explain, OperatorReport, Source, Undecided
+from kubeloop import clock
+from kubeloop.client import Client
+from kubeloop.errors import ApiError, Forbidden, KubeError, NotFound, TransportError
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import Meta
+from kubeloop.request import Request, list_page, path_of
+
+NAME_LABEL = "app.kubernetes.io/name"
+NAMES = ("rollout-operator", "materialize-operator", "fairlead")
+"""What the charts call their pods, those of other makers too."""
+PORTS = ("http-metrics", "metrics", "http")
+"""What they call the port; the first of these that a pod has."""
+ASKED = "proxy/fairlead/explain"
+MOST_ASKED = 8
+PATIENCE = 3.0
+"""Seconds for an answer; a command does not hang on an operator that does."""
+FOUND_SERVES = 10.0
+"""Seconds for which it serves who was found."""
+
+Place = tuple[str, str, str]
+"""Part, namespace and name of a rollout."""
+
+
+class _Port(Struct, frozen=True, rename="camel"):
+    container_port: int
+    name: str = ""
+
+
+class _Container(Struct, frozen=True):
+    ports: tuple[_Port, ...] = ()
+
+
+class _Spec(Struct, frozen=True):
+    containers: tuple[_Container, ...] = ()
+
+
+class _Status(Struct, frozen=True):
+    phase: str = ""
+
+
+class _Pod(Struct, frozen=True):
+    metadata: Meta
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+    @property
+    def port(self) -> int | None:
+        ports = [port for container in self.spec.containers for port in container.ports if port.name in PORTS]
+        return min(ports, key=lambda port: PORTS.index(port.name)).container_port if ports else None
+
+
+class _Listed(Struct):
+    items: list[_Pod] | None = None
+
+
+class Heard(Struct, frozen=True):
+    """What operators said at one moment."""
+
+    documents: Mapping[Place, Explain] = {}
+    undecided: Mapping[Place, str] = {}
+    """Why the operator has not decided, by rollout."""
+    why: str = ""
+    """Why nobody was heard, or one of several was not."""
+    leader: str = ""
+    """One who was."""
+
+    async def or_else(
+        self, place: Place, observed: Mapping[str, int], look: Callable[[], Awaitable[Explain | None]]
+    ) -> Explain | None:
+        """The operator's document, or one that is worked out, without what only the operator can know.
+
+        A document that is not about the specs as they are now was decided before an edit and says nothing of it.
+        """
+        found = self.documents.get(place)
+        if found is not None and found.source and found.source.observed == observed:
+            return found
+        shown = await look()
+        return None if shown is None else structs.replace(shown, again=None, source=self._own(place))
+
+    def _own(self, place: Place) -> Source:
+        if (found := self.documents.get(place)) is not None and found.source:
+            return Source("command", why=f"{found.source.name} has not decided about the newest change yet")
+        if place in self.undecided:
+            return Source("command", why=self.undecided[place])
+        return Source("command", why=self.why or f"{self.leader} does not look after it")
+
+
+class Reports:
+    """Asks again and again; an empty name among the namespaces stands for all."""
+
+    def __init__(self, client: Client, namespaces: Sequence[str]) -> None:
+        self._client = client
+        self._namespaces = tuple(namespaces)
+        self._found: list[_Pod] = []
+        self._why = ""
+        self._until = -inf
+        """Loop time from which operators are looked for again."""
+
+    async def hear(self) -> Heard:
+        """What the operators say now; raises nothing of the cluster's."""
+        await self.find()
+        if self._why:
+            return Heard(why=self._why)
+        answers = await asyncio.gather(*(self._ask(pod) for pod in self._found[:MOST_ASKED]))
+        return _heard(list(zip(self._found, answers, strict=False)))
+
+    async def find(self) -> None:
+        """Looks for operators, unless it is known who they are."""
+        if clock.monotonic() < self._until:
+            return
+        await self._find()
+        self._until = clock.monotonic() + FOUND_SERVES
+
+    async def _find(self) -> None:
+        try:
+            self._found = await self._listed("")
+        except Forbidden:
+            await self._find_nearby()
+            return
+        except KubeError as error:
+            self._why = f"operators cannot be looked for: {error}"
+            return
+        self._why = "" if self._found else "no operator was found in the cluster"
+
+    async def _find_nearby(self) -> None:
+        """Of a user who may not look everywhere."""
+        places = [namespace for namespace in self._namespaces if namespace]
+        try:
+            self._found = [pod for namespace in places for pod in await self._listed(namespace)]
+        except KubeError as error:
+            self._why = f"operators cannot be looked for: {error}"
+            return
+        where = f"in namespace {', '.join(places)}, and others may not be looked at" if places else "where you may look"
+        self._why = "" if self._found else f"no operator was found {where}"
+
+    async def _listed(self, namespace: str) -> list[_Pod]:
+        selector = f"{NAME_LABEL} in ({','.join(NAMES)})"
+        page = list_page(PODS, namespace, selector, resource_version="0")
+        answer = await self._client.call(structs.replace(page, timeout=PATIENCE, patient=False))
+        try:
+            pods = msgspec.json.decode(answer.body, type=_Listed).items or []
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise TransportError(f"{page.doing}: the answer cannot be read: {error}") from error
+        return [pod for pod in pods if _is_operator(pod)]
+
+    async def _ask(self, pod: _Pod) -> OperatorReport | str:
+        """Its report, or why there is none."""
+        name, namespace = pod.metadata.name, pod.metadata.namespace
+        path = f"{path_of(PODS, namespace)}/http:{name}:{pod.port}/{ASKED}"
+        query = tuple(("namespace", each) for each in self._namespaces if "" not in self._namespaces)
+        try:
+            answer = await self._client.call(Request("GET", path, query, timeout=PATIENCE, patient=False))
+            return msgspec.json.decode(answer.body, type=OperatorReport)
+        except Forbidden:
+            return f"you may not ask pod {name} (get pods/proxy in namespace {namespace})"
+        except NotFound:
+            return f"pod {name} runs an operator that does not tell"
+        except ApiError as error:
+            return f"pod {name} cannot be asked ({error.status}, {error.message or error.reason})"
+        except TransportError:
+            return f"pod {name} does not answer within {PATIENCE:g}s"
+        except KubeError as error:
+            return f"pod {name} cannot be asked ({error})"
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return f"the answer of pod {name} cannot be read; it may be of another release"
+
+
+def _is_operator(pod: _Pod) -> bool:
+    named = pod.metadata.labels.get(NAME_LABEL) in NAMES
+    return named and pod.status.phase == "Running" and pod.port is not None
+
+
+def _heard(answers: Sequence[tuple[_Pod, OperatorReport | str]]) -> Heard:
+    """Of two who lead and speak of the same rollout, the one that has decided last is believed."""
+    failures = [each for _, each in answers if isinstance(each, str)]
+    leaders = [
+        (f"pod {pod.metadata.name}", each) for pod, each in answers if isinstance(each, OperatorReport) and each.leads
+    ]
+    if not leaders:
+        return Heard(why=failures[0] if failures else "no operator leads at the moment")
+    said = [(name, one) for name, report in leaders for one in report.items]
+    documents = {
+        (one.part, one.namespace, one.rollout): structs.replace(one, source=_named(one, name))
+        for name, one in sorted(said, key=lambda each: _decided(each[1]))
+    }
+    undecided = {
+        (each.part, each.namespace, each.rollout): f"{name} has not decided about it yet{_because(each)}"
+        for name, report in leaders
+        for each in report.undecided
+    }
+    return Heard(documents, undecided, next(iter(failures), ""), leaders[0][0])
+
+
+def _named(one: Explain, name: str) -> Source:
+    return structs.replace(one.source, name=name) if one.source else Source("operator", name=name)
+
+
+def _decided(one: Explain) -> datetime:
+    decided = one.source.decided_at if one.source else None
+    return decided or datetime.min.replace(tzinfo=UTC)
+
+
+def _because(each: Undecided) -> str:
+    return f": its last pass failed ({each.failure})" if each.failure else ""

@@ -1,0 +1,186 @@
+"""Finds what an installation of a part consists of, live, and removes it in an order that never locks the cluster.
+
+Webhook configurations go first: one that is left without its operator refuses what it was to guard. Everything else
+follows the Deployment; the kinds go last, because their objects, in all namespaces, go with them.
+A Lease that is still held when its operator should be gone is that of another process, and stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from msgspec import Struct
+
+from fairlead.contracts.environments.kinds import LEASE as LEASE_OF_ENVIRONMENTS
+from fairlead.contracts.zones.install.values import NAME, NAME_LABEL
+from fairlead.contracts.zones.kinds import NAMESPACE
+from fairlead.core.times import parse_rfc3339
+from fairlead.engine.charts import custom_resources
+from kubeloop import clock
+from kubeloop.client import Client
+from kubeloop.errors import KubeError, NotFound
+from kubeloop.objects.core import LEASES
+from kubeloop.objects.meta import Meta, Ref, Resource
+from kubeloop.request import delete
+
+_ADMISSION = "admissionregistration.k8s.io"
+_RBAC = "rbac.authorization.k8s.io"
+_MONITORING = "monitoring.coreos.com"
+
+WEBHOOKS = (
+    Resource(_ADMISSION, "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", namespaced=False),
+    Resource(_ADMISSION, "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", namespaced=False),
+)
+INSIDE = (
+    Resource("apps", "v1", "deployments", "Deployment"),
+    Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"),
+    Resource("", "v1", "services", "Service"),
+    Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy"),
+    Resource(_MONITORING, "v1", "servicemonitors", "ServiceMonitor"),
+    Resource(_MONITORING, "v1", "prometheusrules", "PrometheusRule"),
+    Resource("", "v1", "configmaps", "ConfigMap"),
+    Resource("", "v1", "secrets", "Secret"),
+    LEASES,
+    Resource(_RBAC, "v1", "rolebindings", "RoleBinding"),
+    Resource(_RBAC, "v1", "roles", "Role"),
+    Resource("", "v1", "serviceaccounts", "ServiceAccount"),
+)
+ROLES = (
+    Resource(_RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False),
+    Resource(_RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False),
+)
+CUSTOM = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
+)
+
+
+GIVEN_BACK_WITHIN = 40.0
+"""Seconds in which an operator that was told to end gives its Lease back: it has thirty to end, and a few to go."""
+LOOK_EVERY = 1.0
+
+
+class Item(Struct, frozen=True):
+    """One object to remove."""
+
+    ref: Ref
+    manager: str = ""
+    """Who says that it manages the object."""
+    holds: int = 0
+    """Objects, of all namespaces, that go with it."""
+
+    def __str__(self) -> str:
+        along = f" with {self.holds} object{'s' * (self.holds != 1)} of all namespaces" if self.holds else ""
+        return f"{self.ref.resource.kind}/{self.ref.name}{along}"
+
+
+class Removal(Struct, frozen=True):
+    """How far a removal came; `error` says what stopped it."""
+
+    removed: tuple[Item, ...]
+    left: tuple[Item, ...]
+    error: KubeError | None = None
+    held: tuple[Item, ...] = ()
+    """Leases that somebody holds; they stay."""
+
+
+class _Wire(Struct, frozen=True):
+    metadata: Meta
+
+
+class _Holding(Struct, frozen=True, rename="camel"):
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    renew_time: str | None = None
+
+
+class _Lease(Struct, frozen=True):
+    metadata: Meta
+    spec: _Holding = _Holding()
+
+
+async def find(client: Client, part: str, namespace: str, *, kinds: bool) -> tuple[Item, ...]:
+    """What is to go, in the order in which it is to go; `kinds` adds the CustomResourceDefinitions."""
+    found: list[Item] = []
+    for resource in WEBHOOKS:
+        found += await _labelled(client, resource, "", f"{NAMESPACE}={namespace}")
+    for resource in INSIDE:
+        found += await _labelled(client, resource, namespace, f"{NAME_LABEL}={NAME}")
+    # Earlier releases gave the Lease of environments the labels of zones.
+    found = [item for item in found if (item.ref.resource, item.ref.name) != (LEASES, LEASE_OF_ENVIRONMENTS)]
+    for resource in ROLES:
+        found += await _labelled(client, resource, "", f"{NAME_LABEL}={NAME},{NAMESPACE}={namespace}")
+    if kinds:
+        for definition in _definitions(part):
+            found += await _kind(client, *definition)
+    return tuple(found)
+
+
+async def remove(client: Client, items: Sequence[Item]) -> Removal:
+    """Removes one after the other and stops at the first that does not go: what comes later may need it gone."""
+    held: list[Item] = []
+    for number, item in enumerate(items):
+        try:
+            if item.ref.resource == LEASES and await _stays_held(client, item.ref):
+                held.append(item)
+            else:
+                await client.call(delete(item.ref, propagation="Background"))
+        except NotFound:
+            continue
+        except KubeError as error:
+            removed = tuple(one for one in items[:number] if one not in held)
+            return Removal(removed, tuple(items[number:]), error, tuple(held))
+    return Removal(tuple(item for item in items if item not in held), (), held=tuple(held))
+
+
+async def _stays_held(client: Client, ref: Ref) -> bool:
+    """Whether somebody goes on to hold the Lease: its operator gets the time to end and to give it back."""
+    until = clock.monotonic() + GIVEN_BACK_WITHIN
+    while _is_held((await client.read(ref, _Lease)).spec):
+        if clock.monotonic() >= until:
+            return True
+        await asyncio.sleep(LOOK_EVERY)
+    return False
+
+
+def _is_held(holding: _Holding) -> bool:
+    if not holding.holder_identity or holding.renew_time is None:
+        return False
+    try:
+        renewed = parse_rfc3339(holding.renew_time)
+    except ValueError:
+        return False
+    return clock.now() < renewed + timedelta(seconds=holding.lease_duration_seconds or 0)
+
+
+async def _labelled(client: Client, resource: Resource, namespace: str, labels: str) -> Iterator[Item]:
+    try:
+        listed = await client.list(resource, _Wire, namespace=namespace, labels=labels)
+    except NotFound:  # a kind that this cluster does not have
+        return iter(())
+    return (_item(resource, one.metadata) for one in sorted(listed.items, key=lambda one: one.metadata.name))
+
+
+async def _kind(client: Client, name: str, kind: Resource) -> list[Item]:
+    try:
+        definition = await client.read(Ref(CUSTOM, "", name), _Wire)
+    except NotFound:
+        return []
+    try:
+        objects = len((await client.list(kind, _Wire)).items)
+    except NotFound:  # not served: not established yet, or another version
+        objects = 0
+    return [_item(CUSTOM, definition.metadata, objects)]
+
+
+def _definitions(part: str) -> Iterator[tuple[str, Resource]]:
+    for definition in custom_resources(part):
+        spec = definition["spec"]
+        names, version = spec["names"], spec["versions"][0]["name"]
+        yield definition["metadata"]["name"], Resource(spec["group"], version, names["plural"], names["kind"])
+
+
+def _item(resource: Resource, metadata: Meta, holds: int = 0) -> Item:
+    ref = Ref(resource, metadata.namespace, metadata.name, metadata.uid)
+    return Item(ref, metadata.labels.get("app.kubernetes.io/managed-by", ""), holds)

@@ -1,0 +1,90 @@
+"""Which of the rollouts a command is about, and how they stand for the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from fairlead.cli.views.render import NAMELESS, name_of
+from fairlead.cli.views.severity import WORST_FIRST, weight
+from fairlead.core.explain import Explain
+from fairlead.core.reason import Kind, Reason
+
+ENVIRONMENTS = "environments"
+COMPLETE = ("Current", "Applied")
+"""The phases, of zones and of environments, in which nothing is left to do."""
+BLOCKED = ("Blocked", "Paused", "FailedDeploy", "RolloutTimeout")
+"""Phases that end only when somebody acts on something else."""
+FOR_PEOPLE = tuple(reason.word for reason in Reason if reason.kind in (Kind.HELD, Kind.BLOCKED, Kind.INVALID))
+"""Waits of an environment that end only when somebody acts."""
+
+
+def is_complete(seen: Explain) -> bool:
+    """An environment keeps the word of its last rollout until the operator takes up the next one."""
+    stands = seen.stands
+    return stands.phase in COMPLETE and (seen.part != ENVIRONMENTS or stands.done == stands.total)
+
+
+def is_blocked(seen: Explain) -> bool:
+    if is_complete(seen):
+        return False
+    waits = seen.part == ENVIRONMENTS and any(block.reason in FOR_PEOPLE for block in seen.blocked_by)
+    return seen.stands.phase in BLOCKED or waits
+
+
+def worst_first(seen: Iterable[Explain]) -> list[Explain]:
+    """Those that are blocked, those that wait or go on, those that are complete; else in their order."""
+    return sorted(seen, key=_rank)
+
+
+def _rank(one: Explain) -> tuple[int, int]:
+    if is_blocked(one):
+        return 0, 0
+    if is_complete(one):
+        return 2, 0
+    return 1, min(map(weight, one.blocked_by), default=len(WORST_FIRST) + 1)
+
+
+def named(seen: Sequence[Explain], name: str) -> list[Explain]:
+    """The rollouts of this name, else those that have a lane of this name; two quotes name the group without a name.
+
+    The name of a part and a slash before it choose among parts.
+    """
+    part, slash, rest = name.partition("/")
+    if slash:
+        return [one for one in named(seen, rest) if one.part == part]
+    wanted = "" if name == NAMELESS else name
+    by_name = [one for one in seen if one.rollout == wanted]
+    return by_name or [one for one in seen if any(lane.name == wanted for lane in one.stands.lanes)]
+
+
+def several(found: Sequence[Explain], name: str) -> str:
+    """That one must be chosen, and how."""
+    namespaces = list(dict.fromkeys(one.namespace for one in found))
+    if len(namespaces) > 1:
+        return f"{name} is in several namespaces ({', '.join(namespaces)}): choose one with -n"
+    choices = " or ".join(f"{one.part}/{name_of(one)}" for one in found)
+    return f"{name} names several rollouts: choose {choices}"
+
+
+def places(namespaces: Sequence[str]) -> str:
+    """The namespaces in words."""
+    if "" in namespaces:
+        return "all namespaces"
+    return f"namespace{'s' * (len(namespaces) > 1)} {', '.join(namespaces)}"
+
+
+def none_at_all(namespaces: Sequence[str]) -> str:
+    return f"no StatefulSet with the label rollout-group and no Materialize in {places(namespaces)}"
+
+
+def none_named(name: str, seen: Sequence[Explain], namespaces: Sequence[str]) -> str:
+    """That there is no such rollout, with what may have been meant."""
+    if not seen:
+        return f"{name or NAMELESS} not found: {none_at_all(namespaces)}"
+    from difflib import get_close_matches
+
+    names = dict.fromkeys(name_of(one) for one in seen)
+    known = [*names, *(lane.name for one in seen for lane in one.stands.lanes if one.part != ENVIRONMENTS)]
+    close = dict.fromkeys(get_close_matches(name, known, 3, 0.5))
+    hint = f"did you mean {' or '.join(close)}?" if close else f"there are: {', '.join(names)}"
+    return f"no rollout or StatefulSet named {name or NAMELESS} in {places(namespaces)}; {hint}"

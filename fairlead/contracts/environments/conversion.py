@@ -1,0 +1,93 @@
+"""The kinds of environments on the API server: their definitions, the webhook that converts them, and what is stored.
+
+The webhook and the watch over the definitions belong to every replica; writing them and migrating objects to the one
+that leads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from structlog.types import FilteringBoundLogger
+
+from fairlead.contracts.environments.install.definitions import definitions, materializes
+from fairlead.contracts.environments.metrics import EnvironmentMetrics
+from fairlead.engine.certificates.authority import AuthorityFiles, FromAuthority, Publication
+from fairlead.engine.certificates.served import Credentials
+from fairlead.engine.conversion.health import alive, healthy
+from fairlead.engine.conversion.rules import ENVIRONMENTS
+from fairlead.engine.conversion.webhook import LARGEST_REVIEW, Conversion, Elsewhere, Reviewed
+from fairlead.engine.decide.migration import is_mixed
+from fairlead.engine.decide.registration import Tree, Webhook, name_of
+from fairlead.engine.kinds.migration import Migrating, Run
+from fairlead.engine.kinds.registration import Registering
+from fairlead.engine.options import ConversionOptions
+from fairlead.engine.serving.routes import Routes
+from kubeloop.client import Client
+from kubeloop.objects.meta import Ref
+
+PATH = "/convert"
+HEALTH = "/healthz"
+LIFE = "/livez"
+"""Asked apart: a process that converts nothing because nobody trusts it yet is not made better by a restart."""
+LARGEST = {PATH: LARGEST_REVIEW}
+
+
+class Converting:
+    """Of one process; `client` writes only while this replica leads."""
+
+    def __init__(
+        self,
+        options: ConversionOptions,
+        client: Client,
+        metrics: EnvironmentMetrics,
+        log: FilteringBoundLogger,
+        tell: Callable[[Ref, bool, str, str], None],
+    ) -> None:
+        self.options = options
+        self.is_mixed = False
+        """Whether environments may be stored in several versions, as the definition was seen last."""
+        self._metrics = metrics
+        self._log = log
+        webhook = Webhook(
+            name=options.service_name,
+            namespace=options.service_namespace,
+            port=options.service_port,
+            path=PATH,
+            url=options.url,
+        )
+        self._publication = Publication(options.reload_interval)
+        files = AuthorityFiles(Path(options.certificate_file), Path(options.key_file), Path(options.authority_file))
+        self.certificates = FromAuthority(
+            files, self._publication, options.reload_interval, log, name=webhook.server_name
+        )
+        self.registering = Registering(
+            client, definitions(options.columns), webhook, self._publication, log, tell=tell, heed=self._heed
+        )
+        self.migrating = Migrating(client, name_of(materializes()), log, heard=self._migrated)
+
+    def conversion(self, elsewhere: Elsewhere | None = None) -> Conversion:
+        """The webhook; without `elsewhere` large reviews are converted where they come in."""
+        return Conversion(ENVIRONMENTS, self._log, elsewhere, self._converted)
+
+    def routes(self, credentials: Credentials, elsewhere: Elsewhere) -> Routes:
+        return {
+            PATH: self.conversion(elsewhere),
+            HEALTH: healthy(credentials, self._publication, ENVIRONMENTS),
+            LIFE: alive(),
+        }
+
+    def _heed(self, name: str, definition: Tree) -> None:
+        if name != name_of(materializes()):
+            return
+        self.is_mixed = is_mixed(definition)
+        if self.is_mixed:
+            self.migrating.wake()
+
+    def _converted(self, reviewed: Reviewed) -> None:
+        self._metrics.conversions.labels("success" if reviewed.succeeded else "failure").inc()
+
+    def _migrated(self, run: Run) -> None:
+        for result, count in (("stored", run.stored), ("gone", run.gone), ("failed", run.failed)):
+            self._metrics.migrated.labels(result).inc(count)

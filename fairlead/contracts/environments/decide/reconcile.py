@@ -1,0 +1,170 @@
+"""Section 3.2: one pass over one environment.
+
+Identity first; then the objects that every generation shares; then the step of the rollout, which is the answer of the
+first rule that has one; then the companions, whatever the step came to. A promotion that has begun ends whatever else
+is wrong: the generation before it serves nobody any more.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TypeVar
+
+from msgspec import structs
+
+from fairlead.contracts.environments.decide import identity, rollout
+from fairlead.contracts.environments.decide.applying import Lacking, lacking
+from fairlead.contracts.environments.decide.companion_pods import told_of_companions
+from fairlead.contracts.environments.decide.companions import Beside, companions
+from fairlead.contracts.environments.decide.objects.environment import environment_objects, environment_trouble
+from fairlead.contracts.environments.decide.promotion import promote
+from fairlead.contracts.environments.decide.refusals import refusal_of, undoings
+from fairlead.contracts.environments.decide.seen import Snapshot
+from fairlead.contracts.environments.decide.settling import settle
+from fairlead.contracts.environments.decide.standing import Standing, is_promoting, standing_of
+from fairlead.contracts.environments.decide.statuses import shortened
+from fairlead.contracts.environments.kinds import CERTIFICATES, MATERIALIZES
+from fairlead.contracts.environments.words import BLOCKED, text_of
+from fairlead.core.act import Does, Tell
+from fairlead.core.ask import REFUSAL_HOLDS, Anew, Need
+from fairlead.core.decision import Aside, Decision, Hold, Move, Rule, Verdict
+from fairlead.core.reason import Reason
+from kubeloop.objects.meta import Ref
+
+S = TypeVar("S")
+
+ENVIRONMENT = "environment"
+"""The rule under which the objects that all generations share are shown to be in the way."""
+
+ALONE = Beside()
+"""Nothing goes with the verdict."""
+
+PROMOTE = "promote"
+RULES: tuple[Rule[Standing], ...] = (Rule(PROMOTE, promote), Rule("settle", settle), *rollout.RULES)
+"""The step of the rollout: case 1, case 3, and what case 2 consists of."""
+
+
+def decide(seen: Snapshot, now: datetime) -> Decision | Need | Anew:
+    """What is to be done now for the environment that is seen."""
+    known = first_answer(identity.RULES, seen, now)
+    if isinstance(known, Need | Anew):
+        return known
+    if known is not None:
+        rule, verdict = known
+        return promoted_all_the_same(seen, verdict, now) if goes_on(seen, rule) else decided(rule, verdict, seen)
+    stand = standing_of(seen)
+    shared = shared_objects(stand)
+    if isinstance(shared, Hold) and not stand.is_promoting:
+        return decided(ENVIRONMENT, shared, seen)
+    step = first_answer(RULES, stand, now)
+    if isinstance(step, Need | Anew):
+        return step
+    if step is None:
+        raise RuntimeError("no rule answered, although the last one always does")
+    rule, verdict = step
+    beside = companions(stand, now)
+    if isinstance(verdict, Hold):
+        # What is to be done does not wait for a list that only words depend on.
+        unready = told_of_companions(stand, now)
+        if isinstance(unready, Need):
+            return unready
+        beside = structs.replace(beside, asides=(*unready, *beside.asides))
+    if isinstance(shared, Lacking):
+        verdict, beside = together(shared, verdict, beside, now)
+    else:
+        beside = structs.replace(beside, asides=(*beside.asides, *told(stand, shared)))
+    return decided(rule, with_refusals(verdict, beside), seen, beside)
+
+
+def goes_on(seen: Snapshot, rule: str) -> bool:
+    """Whether a promotion has begun, which ends whatever this rule has found to be wrong."""
+    status = seen.environment.status
+    return rule in identity.PROVING and status is not None and is_promoting(status)
+
+
+def promoted_all_the_same(seen: Snapshot, trouble: Verdict, now: datetime) -> Decision | Need | Anew:
+    """The step of the promotion, and nothing else; what is wrong with the environment's identity is told beside it."""
+    stand = standing_of(seen)
+    step = first_answer(tuple(rule for rule in RULES if rule.name == PROMOTE), stand, now)
+    if isinstance(step, Need | Anew):
+        return step
+    if step is None:
+        raise RuntimeError("a promotion that has begun has no next step")
+    return decided(*step, seen, Beside(asides=told(stand, trouble)))
+
+
+def told(stand: Standing, trouble: Verdict) -> tuple[Aside, ...]:
+    """What would have been the verdict, were nothing being promoted."""
+    details = trouble.details if isinstance(trouble, Hold) else ()
+    return tuple(Aside(stand.ref, trouble.reason, text_of(trouble.reason, *each)) for each in details)
+
+
+def first_answer(rules: tuple[Rule[S], ...], seen: S, now: datetime) -> tuple[str, Verdict] | Need | Anew | None:
+    """Of the first rule that has one, with its name."""
+    for rule in rules:
+        match rule.answer(seen, now):
+            case None:
+                continue
+            case Need() | Anew() as unsettled:
+                return unsettled
+            case verdict:
+                return rule.name, verdict
+    return None
+
+
+def shared_objects(stand: Standing) -> Lacking | Hold:
+    """Step 6: what of them must be applied, or why the pass cannot go on."""
+    trouble = environment_trouble(stand.environment, stand.settings)
+    if trouble:
+        return Hold(Reason.SPEC_INVALID, details=((str(stand.ref), trouble),))
+    wanted = environment_objects(stand.environment, stand.settings)
+    unserved = [each for each in wanted if each.resource == CERTIFICATES and not stand.seen.has_certificates]
+    if unserved:
+        return kind_missing(unserved[0].ref)
+    outdated = lacking(wanted, Does.APPLY_OBJECT, stand.facts)
+    return refusal_of(outdated) if outdated.refusals else outdated
+
+
+def kind_missing(ref: Ref) -> Hold:
+    kind = f"{ref.resource.kind} of {ref.resource.group}"
+    sentence = f"the cluster does not serve {kind}: install cert-manager, or take the issuer out of the spec"
+    return Hold(Reason.KIND_MISSING, details=((str(ref), sentence),))
+
+
+def together(shared: Lacking, verdict: Verdict, beside: Beside, now: datetime) -> tuple[Verdict, Beside]:
+    """The objects that all generations share come first in whatever the step does."""
+    if shared.writes:
+        writes = verdict.writes if isinstance(verdict, Move) else ()
+        verdict = Move(verdict.reason, (*shared.writes, *writes), verdict.again)
+    if shared.undone:
+        again = min(filter(None, (beside.again, now + REFUSAL_HOLDS)))
+        beside = structs.replace(beside, asides=(*beside.asides, *undoings(shared)), again=again)
+    return verdict, beside
+
+
+def with_refusals(verdict: Verdict, beside: Beside) -> Verdict:
+    """A companion that is refused fails the pass, once nothing else is to be done."""
+    if not beside.refusals or isinstance(verdict, Move) or verdict.reason.fails:
+        return verdict
+    return refusal_of(Lacking(refusals=beside.refusals))
+
+
+def decided(rule: str, verdict: Verdict, seen: Snapshot, beside: Beside = ALONE) -> Decision:
+    """The verdict together with all that goes with it, looked at again when the first of them wants it."""
+    looks = [moment for moment in (verdict.again, beside.again) if moment is not None]
+    if looks:
+        verdict = structs.replace(verdict, again=min(looks))
+    metadata = seen.environment.metadata
+    about = Ref(MATERIALIZES, metadata.namespace, metadata.name, metadata.uid)
+    return Decision(rule, verdict, failures_of(about, verdict), beside.asides, beside.reports)
+
+
+def failures_of(about: Ref, verdict: Verdict) -> tuple[Tell, ...]:
+    """A failed pass is told, in the words of its reason, as often as it fails; that a pod is stuck is told once."""
+    if isinstance(verdict, Hold) and verdict.reason is Reason.POD_STUCK:
+        stuck = (text_of(verdict.reason, object_, detail) for object_, detail in verdict.details)
+        return tuple(Tell(about, True, BLOCKED, shortened(text)) for text in stuck)
+    if not isinstance(verdict, Hold) or not verdict.reason.fails:
+        return ()
+    texts = (text_of(verdict.reason, object_, detail) for object_, detail in verdict.details)
+    return tuple(Tell(about, True, verdict.reason.word, shortened(text), repeated=True) for text in texts)

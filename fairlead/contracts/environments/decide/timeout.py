@@ -1,0 +1,19 @@
+"""How long a rollout may wait before it is given up: `spec.rolloutRequestTimeout`."""
+
+from __future__ import annotations
+
+from kubeloop.durations import parse_human
+
+DEFAULT_SECONDS = 86_400.0
+"""24 hours."""
+
+
+def timeout_seconds(text: object) -> float:
+    """Of `90m`, `1h 30m`, `2 days`; 24 hours where nothing is given or what is given is no length of time."""
+    if not isinstance(text, str):
+        return DEFAULT_SECONDS
+    try:
+        seconds = parse_human(text)
+    except ValueError:
+        return DEFAULT_SECONDS
+    return seconds if seconds >= 0 else DEFAULT_SECONDS

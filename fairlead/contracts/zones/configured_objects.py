@@ -1,0 +1,97 @@
+"""Objects that configure the zone part, of some namespaces: which are in force, and what each observation came to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Generic
+
+from msgspec import Struct
+
+from fairlead.contracts.zones.configuration_kinds import HEALTH_CHECKS, ZPDBS, Configuration
+from fairlead.contracts.zones.decide.budgets import zpdb
+from fairlead.contracts.zones.decide.budgets.zpdb import Guard
+from fairlead.contracts.zones.decide.configurations import C, Configurations, Observed, Reader, forget, observe
+from fairlead.contracts.zones.decide.healthchecks import healthcheck_spec
+from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import HealthCheck
+from fairlead.engine.watch_troubles import Troubles
+from kubeloop.client import Client
+from kubeloop.informer import Change
+from kubeloop.objects.meta import Resource
+from kubeloop.optional_informer import OptionalInformer
+
+if TYPE_CHECKING:
+    from structlog.types import FilteringBoundLogger  # takes as long to import as all that `get` needs of ours
+
+Counted = Callable[[str], None]
+"""Hears the result of each observation."""
+
+
+class Sort(Struct, Generic[C], frozen=True):
+    """One sort of configuring objects."""
+
+    resource: Resource
+    read: Reader[C]
+    noun: str
+    """For logs."""
+
+
+BUDGETS: Sort[Guard] = Sort(ZPDBS, zpdb.guard_of, "disruption budget")
+CHECKS: Sort[HealthCheck] = Sort(HEALTH_CHECKS, healthcheck_spec.read, "health check")
+
+
+class Configured(Generic[C]):
+    """Those of one namespace, or of all; a cluster that does not serve them has none."""
+
+    def __init__(
+        self, sort: Sort[C], client: Client, namespace: str, log: FilteringBoundLogger, counted: Counted
+    ) -> None:
+        troubles = Troubles(sort.resource, namespace, log, optional=True)
+        self.informer = OptionalInformer(
+            client,
+            sort.resource,
+            Configuration,
+            namespace=namespace,
+            trouble=troubles.failed,
+            restored=troubles.restored,
+        )
+        self._sort = sort
+        self._configurations: Configurations[C] = Configurations()
+        self._log = log
+        self._counted = counted
+        self._changed: list[Callable[[str, bool], None]] = []
+        self.informer.subscribe(self._take)
+
+    def subscribe(self, changed: Callable[[str, bool], None]) -> None:
+        """Called with the namespace in which others are in force than before; True when a first list told."""
+        self._changed.append(changed)
+
+    def of(self, namespace: str) -> tuple[C, ...]:
+        """What is in force as far as it is known, by name."""
+        return self._configurations.of(namespace)
+
+    def known_of(self, namespace: str) -> tuple[C, ...] | None:
+        """None until it is known which there are."""
+        return self.of(namespace) if self.informer.settled.is_set() else None
+
+    def _take(self, change: Change[Configuration]) -> None:
+        before = self._configurations
+        if change.new is not None:
+            item = change.new
+            self._configurations, observed = observe(before, item, self._sort.read)
+        elif change.old is not None:
+            item = change.old
+            self._configurations, observed = forget(before, item)
+        else:
+            raise TypeError("a change has a side")
+        self._counted(observed.result)
+        self._say(item, observed)
+        if self._configurations is not before:
+            for changed in self._changed:
+                changed(item.metadata.namespace, change.initial)
+
+    def _say(self, item: Configuration, observed: Observed) -> None:
+        name = f"{item.metadata.namespace}/{item.metadata.name}"
+        if observed.result == "invalid":
+            self._log.warning(f"{self._sort.noun} invalid", name=name, error=observed.why)
+        else:
+            self._log.debug(f"{self._sort.noun} observed", name=name, result=observed.result)

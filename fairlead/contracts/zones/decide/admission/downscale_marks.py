@@ -1,0 +1,68 @@
+"""The mark of a downscale in progress: one per group, or per zone without one (rule 45, H-3).
+
+It is in a record that is replaced by compare-and-swap, read before the lists that a downscale is judged by and taken
+after them. Had they been read first, another downscale could begin and end between the lists and the record, and both
+would be admitted.
+A mark that has expired counts as none, so a replica that dies holds nobody back for longer.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from math import ceil
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.core.ask import Ask, Good, Recall, Remember
+from kubeloop.objects.apps import StatefulSet
+from kubeloop.unreadable import UNREADABLE
+
+END_SECONDS = 1.0
+"""For ending a mark before the answer is sent; after that it is tried again afterwards."""
+
+
+class Mark(Struct, frozen=True):
+    zone: str
+    until: datetime
+
+
+def question(namespace: str, group: str) -> Ask:
+    return Ask(Recall(f"downscale/{namespace}/{group}"))
+
+
+def own_question(zone: StatefulSet) -> Ask:
+    """Of a zone that has no group; no group has a name like this."""
+    return Ask(Recall(f"downscale/{zone.metadata.namespace}//{zone.metadata.name}"))
+
+
+def in_progress(answer: Good, now: datetime) -> str:
+    """The zone that is being downscaled, empty when none is; a record that is not ours to read is none."""
+    if not answer.value:
+        return ""
+    try:
+        mark = msgspec.json.decode(answer.value, type=Mark)
+        return mark.zone if now < mark.until else ""
+    except (*UNREADABLE, msgspec.MsgspecError, TypeError):
+        return ""
+
+
+def taken(asked: Ask, answer: Good, zone: str, now: datetime, length: timedelta) -> Ask:
+    """Puts the mark where nothing has changed since the record was read."""
+    value = msgspec.json.encode(Mark(zone, now + length))
+    return _swap(asked, answer, value, asked.timeout, ceil(length.total_seconds()))
+
+
+def ended(asked: Ask, begun: Good) -> Ask:
+    """Takes away the mark that was put, unless it expired and is another's by then.
+
+    The version of the record does not come back with it: one that did would let a request pass that had read the record
+    before all this began.
+    """
+    return _swap(asked, begun, b"", END_SECONDS)
+
+
+def _swap(asked: Ask, last: Good, value: bytes, timeout: float, lasts: int = 0) -> Ask:
+    if not isinstance(asked.to, Recall):
+        raise TypeError("a mark is kept in a record")
+    return Ask(Remember(asked.to.record, last.version, value, lasts), effect=True, timeout=timeout)

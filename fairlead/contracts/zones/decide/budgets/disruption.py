@@ -1,0 +1,143 @@
+"""The one count of what is down (6.2): evictions by anybody and deletions of our own pass the same test.
+
+Everything is read live, the record of what was let go too: of two that count at the same time one finds the record
+changed when it writes its own mark. Rounds read it first; reviews are short and read everything at once.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from fairlead.contracts.zones.decide.admission.live_lists import pods_in
+from fairlead.contracts.zones.decide.budgets.eviction_record import LASTS, Marks, is_marked
+from fairlead.contracts.zones.decide.budgets.zpdb import Guard
+from fairlead.core.ask import Answer, Ask, Listing, Recall, Remember
+from fairlead.core.pod_readiness import is_ready, is_terminating
+from kubeloop.objects.apps import STATEFULSETS, StatefulSet
+from kubeloop.objects.core import Pod
+
+LEAST_ZONES = 2
+SOON = timedelta(days=1)
+"""What changes later than this is not waited for."""
+INSTANT = timedelta(milliseconds=1)
+"""A pod counts as ready later than its delay ends, not when it ends."""
+GOING = ("Succeeded", "Failed", "Pending")
+"""Phases of a pod that serves nobody: evicting it takes nothing away."""
+
+
+class Lane(Struct, frozen=True):
+    """A zone that a budget is for, as it was listed."""
+
+    statefulset: StatefulSet
+    pods: tuple[Pod, ...]
+
+    @property
+    def name(self) -> str:
+        return self.statefulset.metadata.name
+
+    @property
+    def unknown(self) -> int:
+        """Pods that should exist and were not listed."""
+        expected = max(self.statefulset.spec.replicas, self.statefulset.status.replicas)
+        return max(0, expected - len(self.pods))
+
+
+class Scene(Struct, frozen=True):
+    """What a budget is judged on."""
+
+    guard: Guard
+    lanes: tuple[Lane, ...]
+    """Of all zones of the budget, by name; the zone of the pod among them."""
+    marks: Marks
+    now: datetime
+
+
+class Count(Struct, frozen=True):
+    not_ready: int = 0
+    unknown: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.not_ready + self.unknown
+
+    def told(self, where: str) -> str:
+        """`1 pod not ready, 2 pods unknown in <where>`; what is zero is left out."""
+        parts = ((self.not_ready, "not ready"), (self.unknown, "unknown"))
+        words = ", ".join(f"{number} pod{'s' * (number != 1)} {state}" for number, state in parts if number)
+        return f"{words} in {where}"
+
+
+def takes_nothing(pod: Pod) -> bool:
+    """Z3: it is over, not begun, or going already."""
+    return pod.status.phase in GOING or is_terminating(pod)
+
+
+def denial(pod: Pod, zone: StatefulSet, limit: int, scene: Scene) -> str:
+    """Why this pod of this zone may not go now; empty when it may."""
+    if scene.guard.is_partitioned:
+        return _partition_denial(pod, zone, limit, scene)
+    others = [lane for lane in scene.lanes if lane.statefulset.metadata.uid != zone.metadata.uid]
+    own = [lane for lane in scene.lanes if lane.statefulset.metadata.uid == zone.metadata.uid]
+    for lane, allowed in (*((lane, 1) for lane in others), *((lane, limit) for lane in own)):
+        count = Count(_not_ready(lane.pods, pod, scene), lane.unknown)
+        if count.total >= allowed:
+            return count.told(lane.name)
+    return ""
+
+
+def _partition_denial(pod: Pod, zone: StatefulSet, limit: int, scene: Scene) -> str:
+    """Peers are the pods of the same partition in other zones; what a zone lacks may be a peer, so all of it counts."""
+    partition = scene.guard.partition_of(pod.metadata.name)
+    not_ready = unknown = 0
+    for lane in scene.lanes:
+        if lane.statefulset.metadata.uid == zone.metadata.uid:
+            continue
+        peers = tuple(peer for peer in lane.pods if scene.guard.partition_of(peer.metadata.name) == partition)
+        not_ready += _not_ready(peers, pod, scene)
+        unknown += lane.unknown if peers or lane.unknown else 1
+    count = Count(not_ready, unknown)
+    return count.told(f"partition {partition}") if count.total >= limit else ""
+
+
+def _not_ready(pods: tuple[Pod, ...], leaving: Pod, scene: Scene) -> int:
+    return sum(pod.metadata.uid != leaving.metadata.uid and not counts_ready(pod, scene) for pod in pods)
+
+
+def counts_ready(pod: Pod, scene: Scene) -> bool:
+    """Rule 9, and not let go already, and (Z12) ready for long enough."""
+    if not is_ready(pod) or is_marked(pod, scene.marks, scene.now):
+        return False
+    if not scene.guard.delay:
+        return True
+    ripe = scene.guard.ripe_at(pod.metadata.annotations.ready_time)
+    return ripe is not None and scene.now > ripe
+
+
+def changes_at(scene: Scene) -> datetime | None:
+    """When the passing of time alone will next make a pod count as ready."""
+    times = [mark.until for mark in scene.marks.values()]
+    if scene.guard.delay:
+        stamps = (pod.metadata.annotations.ready_time for lane in scene.lanes for pod in lane.pods if is_ready(pod))
+        ends = [ripe for stamp in stamps if (ripe := scene.guard.ripe_at(stamp)) is not None]
+        times += [ripe + INSTANT for ripe in ends if ripe < scene.now + SOON]
+    return min((time for time in times if time > scene.now), default=None)
+
+
+def record_question(guard: Guard) -> Ask:
+    return Ask(Recall(guard.record))
+
+
+def swap_question(guard: Guard, version: str, value: bytes) -> Ask:
+    return Ask(Remember(guard.record, version, value, LASTS), effect=True)
+
+
+def zones_question(guard: Guard) -> Ask:
+    return Ask(Listing(STATEFULSETS, guard.namespace, guard.selector))
+
+
+def lane_of(zone: StatefulSet, answer: Answer) -> Lane | None:
+    """The zone with its pods; None when they could not be listed."""
+    pods = pods_in(answer, zone)
+    return None if pods is None else Lane(zone, pods)

@@ -1,0 +1,60 @@
+"""The record of evictions that were let pass, one per budget: what is on its way down though nothing shows it yet.
+
+A mark counts for two minutes, and only for the very pod it was made for, while that is Running. A pod of the same name
+with another UID has begun anew as Pending, so the one that was marked is gone and its successor speaks for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Annotated, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct
+
+from kubeloop.objects.core import Pod
+from kubeloop.unreadable import UNREADABLE
+
+KEPT = timedelta(minutes=2)
+LASTS = int(KEPT.total_seconds())
+"""Seconds after which no mark of a record counts, if nobody writes it again."""
+LINGERS = timedelta(seconds=30)
+"""How long a mark stays after its pod was seen to be over: a review, which lasts no longer, may have listed the pod
+before that and read the record after it."""
+
+
+class Mark(Struct, frozen=True):
+    uid: str
+    until: Annotated[datetime, Meta(tz=True)]
+
+
+Marks: TypeAlias = Mapping[str, Mark]
+"""By the pod's name."""
+
+
+def read(record: bytes) -> Marks:
+    """A record that cannot be understood protects nobody, as one that was removed; the next swap replaces it."""
+    try:
+        return msgspec.json.decode(record, type=dict[str, Mark]) if record else {}
+    except UNREADABLE:
+        return {}
+
+
+def is_marked(pod: Pod, marks: Marks, now: datetime) -> bool:
+    """Whether the pod was let go and is still there."""
+    mark = marks.get(pod.metadata.name)
+    return mark is not None and mark.uid == pod.metadata.uid and now < mark.until and pod.status.phase == "Running"
+
+
+def mark(pods: Iterable[Pod], marks: Marks, now: datetime) -> Marks:
+    """With marks for these as well."""
+    return {**marks, **{pod.metadata.name: Mark(pod.metadata.uid, now + KEPT) for pod in pods}}
+
+
+def written(marks: Marks, listed: Iterable[Pod], now: datetime) -> bytes:
+    """The record without the marks that no longer count: past their time; that of a pod seen to be over ends soon."""
+    over = {pod.metadata.name for pod in listed if not is_marked(pod, marks, now)}
+    ends = {name: min(each.until, now + LINGERS) if name in over else each.until for name, each in marks.items()}
+    kept = {name: Mark(marks[name].uid, ends[name]) for name in sorted(marks) if now < ends[name]}
+    return msgspec.json.encode(kept) if kept else b""

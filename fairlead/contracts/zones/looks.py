@@ -1,0 +1,123 @@
+"""Looking at groups of zones: documents of what the operator would decide, without a question that has an effect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from math import inf
+
+from fairlead.cli.operator_reports import Heard
+from fairlead.cli.views.first_seen import Sightings
+from fairlead.contracts.zones.configuration_kinds import Configuration
+from fairlead.contracts.zones.configured_objects import BUDGETS, CHECKS, Sort
+from fairlead.contracts.zones.decide import decide
+from fairlead.contracts.zones.decide.budgets.zpdb import Guard
+from fairlead.contracts.zones.decide.configurations import C, Configurations, observe
+from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import HealthCheck
+from fairlead.contracts.zones.decide.seen import Snapshot
+from fairlead.contracts.zones.explain import PART, explain
+from fairlead.contracts.zones.gather import all_groups, generations, members, snapshot
+from fairlead.contracts.zones.settings import Settings
+from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Http, Question, Recall, Remember
+from fairlead.core.decision import Decision
+from fairlead.core.explain import Explain
+from fairlead.engine.controller import Key
+from fairlead.engine.driver.questions import Outside, asker, has_effect
+from fairlead.engine.driver.round import Asker, settle
+from kubeloop import clock
+from kubeloop.client import Client
+from kubeloop.errors import Forbidden, NotFound, ServerError, TransportError
+from kubeloop.objects.apps import StatefulSet
+from kubeloop.objects.core import Pod
+from kubeloop.store import Readable
+
+RULES_SERVE = 10.0
+"""Seconds for which lists of disruption budgets and health checks serve; people change them, and rarely."""
+
+Rules = tuple[tuple[Guard, ...], tuple[HealthCheck, ...]]
+
+Stores = tuple[Readable[StatefulSet], Readable[Pod]]
+"""The StatefulSets that have a group and all pods, of the same namespaces."""
+
+
+class ZoneLooks:
+    """Looks at stores again and again."""
+
+    def __init__(self, client: Client, stores: Sequence[Stores]) -> None:
+        self._ask = _looking(asker(Outside(client)))
+        self._stores = stores
+        self._seen = Sightings()
+        self._client = client
+        self._rules: dict[str, tuple[float, Rules]] = {}
+        """By namespace: what is in force, and the loop time from which it is listed again."""
+
+    async def look(self, now: datetime, heard: Heard) -> list[Explain]:
+        """Every group as it stands: in the operator's words where it was heard."""
+        groups = [(stores, key) for stores in self._stores for key in all_groups(stores[0])]
+        seen = [
+            await heard.or_else(
+                (PART, *key), generations(members(key, stores[0])), partial(self._look_at, stores, key, now)
+            )
+            for stores, key in groups
+        ]
+        return [one for one in seen if one is not None]
+
+    async def _look_at(self, stores: Stores, key: Key, now: datetime) -> Explain | None:
+        """None when the rollout went away while it was looked at."""
+        since, rules = self._seen.of(key), await self._rules_of(key.namespace)
+        try:
+            seen, outcome = await settle(decide, partial(_gathered, stores, key, since, rules), now, self._ask)
+        except _GoneError:
+            return None
+        if not isinstance(outcome, Decision):
+            raise TypeError("a look at zones ended with a question")
+        shown = explain(seen, outcome, now)
+        self._seen.note(key, shown, now)
+        return shown
+
+    async def _rules_of(self, namespace: str) -> Rules:
+        """Where they are not served or may not be read there are none, as for the operator.
+
+        What is known serves on while the server does not answer.
+        """
+        until, rules = self._rules.get(namespace, (-inf, ((), ())))
+        if clock.monotonic() < until:
+            return rules
+        with suppress(ServerError, TransportError):
+            rules = await self._listed(BUDGETS, namespace), await self._listed(CHECKS, namespace)
+            self._rules[namespace] = (clock.monotonic() + RULES_SERVE, rules)
+        return rules
+
+    async def _listed(self, sort: Sort[C], namespace: str) -> tuple[C, ...]:
+        state: Configurations[C] = Configurations()
+        with suppress(NotFound, Forbidden):
+            for item in (await self._client.list(sort.resource, Configuration, namespace=namespace)).items:
+                state, _ = observe(state, item, sort.read)
+        return state.of(namespace)
+
+
+def _looking(ask: Asker) -> Asker:
+    """Asks nothing that would change the world; the decision then says what it would have asked."""
+
+    async def look(question: Question) -> Answer:
+        if isinstance(question, Ask) and isinstance(question.to, Recall | Remember):
+            return Good()  # what the operator has recorded is for itself; a look takes it that nobody is in between
+        # Prometheus may be out of reach from here, and the operator's view of it is what counts.
+        harmless = isinstance(question, Ask) and not has_effect(question) and not isinstance(question.to, Http)
+        return await ask(question) if harmless else Bad("not-sent")
+
+    return look
+
+
+class _GoneError(Exception):
+    pass
+
+
+def _gathered(stores: Stores, key: Key, since: Mapping[str, datetime], rules: Rules, answers: Answers) -> Snapshot:
+    zones, pods = stores
+    seen = snapshot(key, zones, pods, Settings(), answers, since, *rules)
+    if seen is None:
+        raise _GoneError
+    return seen

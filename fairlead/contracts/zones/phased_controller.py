@@ -1,0 +1,187 @@
+"""The part of phased Deployments: those that a gate holds, and what they wait for.
+
+At rest it costs the watch of Deployments; a pod event costs a look at the Deployments that are held in its namespace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import TypeVar, cast
+
+from msgspec import structs
+from structlog.types import FilteringBoundLogger
+
+from fairlead.contracts.zones.decide.admission import review_reading
+from fairlead.contracts.zones.decide.phased import phased_admission
+from fairlead.contracts.zones.decide.phased.phased_rollout import Seen, decide, depends_on, holding, is_pod_of
+from fairlead.contracts.zones.settings import Settings
+from fairlead.core.act import Does
+from fairlead.core.ask import Answers
+from fairlead.core.decision import Decision, Hold
+from fairlead.engine.controller import Key, Part, Saying, Wake
+from fairlead.engine.watch_troubles import Troubles
+from fairlead.engine.webhooks.admission import Endpoint
+from kubeloop.client import Client
+from kubeloop.informer import Change, Informer
+from kubeloop.objects.apps import DEPLOYMENTS, Deployment
+from kubeloop.objects.core import PODS, Pod
+from kubeloop.objects.meta import Resource
+from kubeloop.objects.review import Review
+from kubeloop.store import Named
+
+NAME = "phased-deployments"
+PATH = "/admission/phased-deployment"
+MAY_WRITE = frozenset({Does.RELEASE_DEPLOYMENT, Does.BLOCK_DEPLOYMENT})
+DONE = {
+    Does.RELEASE_DEPLOYMENT: Saying("info", "deployment released"),
+    Does.BLOCK_DEPLOYMENT: Saying("warn", "deployment blocked"),
+}
+_HELD = "held"
+
+
+def _held(deployment: Deployment) -> Iterator[str]:
+    if holding(deployment) is not None:
+        yield deployment.metadata.namespace
+
+
+DEPLOYMENT_INDEXES = {_HELD: _held}
+
+Watched = tuple[Informer[Deployment], Informer[Pod]]
+S = TypeVar("S")
+
+
+def endpoint(settings: Settings) -> Endpoint[review_reading.Seen]:
+    def seen(review: Review, answers: Answers) -> review_reading.Seen:
+        return review_reading.Seen(review, answers, settings)
+
+    return Endpoint("phased-deployment", (PATH,), phased_admission.judge, seen, review_reading.log_keys)
+
+
+def with_phased(
+    part: Part[S], client: Client, namespaces: tuple[str, ...], settings: Settings, log: FilteringBoundLogger
+) -> Part[S]:
+    """A part that watches pods, with phased Deployments beside it on the same pods; no namespace means all."""
+    watched: dict[str, Watched] = {}
+    for namespace in namespaces or ("",):
+        troubles = Troubles(DEPLOYMENTS, namespace, log)
+        deployments = Informer(
+            client,
+            DEPLOYMENTS,
+            Deployment,
+            namespace=namespace,
+            indexes=DEPLOYMENT_INDEXES,
+            trouble=troubles.failed,
+            restored=troubles.restored,
+        )
+        watched[namespace] = (deployments, cast("Informer[Pod]", part.watched(Key((namespace, "")))[PODS]))
+    return structs.replace(
+        part,
+        informers=(*part.informers, *(cast("Informer[Named]", deployments) for deployments, _ in watched.values())),
+        endpoints=(*part.endpoints, endpoint(settings)),
+        beside=(*part.beside, phased(watched)),
+    )
+
+
+def phased(watched: Mapping[str, Watched]) -> Part[Seen]:
+    """The part on these informers, by namespace; those of all namespaces are under an empty name."""
+    deployments = _Deployments(watched)
+    return Part(
+        name=NAME,
+        informers=(),
+        subscribe=deployments.subscribe,
+        watched=deployments.informers_of,
+        scopes=deployments.scopes,
+        rollouts=deployments.held,
+        gather=deployments.gather,
+        versions=_versions,
+        decide=decide,
+        say=_say,
+        writes=MAY_WRITE,
+        done=DONE,
+    )
+
+
+class _Deployments:
+    def __init__(self, watched: Mapping[str, Watched]) -> None:
+        self._watched = watched
+
+    def subscribe(self, wake: Wake) -> None:
+        for deployments, pods in self._watched.values():
+            _subscribe(deployments, pods, wake)
+
+    def held(self) -> Iterator[Key]:
+        for deployments, _ in self._watched.values():
+            for deployment in deployments.store.items():
+                if holding(deployment) is not None:
+                    yield _key(deployment)
+
+    def informers_of(self, key: Key) -> Mapping[Resource, Informer[Named]]:
+        deployments, pods = self._of(key)
+        return {DEPLOYMENTS: cast("Informer[Named]", deployments), PODS: cast("Informer[Named]", pods)}
+
+    def scopes(self, key: Key) -> Iterable[str]:
+        deployment = self._of(key)[0].store.get(*key)
+        return () if deployment is None else (deployment.metadata.uid,)
+
+    def gather(self, key: Key, answers: Answers) -> Seen | None:
+        deployments, pods = self._of(key)
+        deployment = deployments.store.get(*key)
+        if deployment is None or holding(deployment) is None:
+            return None
+        chain = tuple(_chain(deployment, deployments))
+        of_first = (pod for pod in pods.store.items() if chain and is_pod_of(chain[0], pod))
+        return Seen(deployment, chain, tuple(of_first))
+
+    def _of(self, key: Key) -> Watched:
+        return self._watched.get(key.namespace) or self._watched[""]
+
+
+def _chain(first: Deployment, deployments: Informer[Deployment]) -> Iterator[Deployment]:
+    met = {first.metadata.name}
+    name = depends_on(first)
+    while name not in met and (found := deployments.store.get(first.metadata.namespace, name)) is not None:
+        yield found
+        met.add(name)
+        name = depends_on(found)
+
+
+def _subscribe(deployments: Informer[Deployment], pods: Informer[Pod], wake: Wake) -> None:
+    def changed(change: Change[Deployment]) -> None:
+        newest = change.new or change.old
+        assert newest is not None, "a change has a side"  # noqa: S101
+        name = newest.metadata.name
+        if any(side is not None and holding(side) is not None for side in (change.old, change.new)):
+            wake(_key(newest), change.initial)
+        for other in deployments.store.by(_HELD, newest.metadata.namespace):
+            if depends_on(other) == name:
+                wake(_key(other), change.initial)
+
+    def pod_changed(change: Change[Pod]) -> None:
+        pod = change.new or change.old
+        assert pod is not None, "a change has a side"  # noqa: S101
+        for other in deployments.store.by(_HELD, pod.metadata.namespace):
+            dependency = deployments.store.get(pod.metadata.namespace, depends_on(other))
+            if dependency is not None and is_pod_of(dependency, pod):
+                wake(_key(other), change.initial)
+
+    deployments.subscribe(changed)
+    pods.subscribe(pod_changed)
+
+
+def _key(deployment: Deployment) -> Key:
+    return Key((deployment.metadata.namespace, deployment.metadata.name))
+
+
+def _versions(seen: Seen) -> Iterator[str]:
+    shown: tuple[Named, ...] = (seen.deployment, *seen.chain, *seen.pods)
+    return (f"{item.metadata.uid}@{item.metadata.resource_version}" for item in shown)
+
+
+def _say(seen: Seen, decision: Decision, now: datetime) -> tuple[Saying, ...]:
+    """Waits, when they change; what is done, the audit says."""
+    if not isinstance(decision.verdict, Hold) or not decision.verdict.details:
+        return ()
+    text = "; ".join(text for _, text in decision.verdict.details)
+    level = "warn" if any(tell.warning for tell in decision.tell) else "info"
+    return (Saying(level, "deployment held", {"reason": decision.verdict.reason.word, "waiting_for": text}),)

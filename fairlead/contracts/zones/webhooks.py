@@ -1,0 +1,74 @@
+"""The webhooks of the zone part: where each is, who judges, what it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from fairlead.contracts.zones.decide.admission.no_downscale import no_downscale
+from fairlead.contracts.zones.decide.admission.prepare_downscale import outpaced, prepare_downscale
+from fairlead.contracts.zones.decide.admission.review_reading import Seen, log_keys
+from fairlead.contracts.zones.decide.budgets import eviction, zpdb
+from fairlead.contracts.zones.decide.budgets.zpdb import Guard
+from fairlead.contracts.zones.settings import Settings
+from fairlead.core.ask import Answers
+from fairlead.engine.metrics import Metrics
+from fairlead.engine.webhooks.admission import Endpoint
+from kubeloop.objects.apps import StatefulSet
+from kubeloop.objects.core import Pod
+from kubeloop.objects.review import Review
+
+EVICTION = "eviction"
+"""Component that both webhooks about disruption budgets belong to."""
+
+
+class Caches(Struct, frozen=True):
+    """What the webhooks see of the caches."""
+
+    guards: Callable[[str], tuple[Guard, ...] | None]
+    """The disruption budgets of a namespace; None while they are not known."""
+    pod: Callable[[str, str], Pod | None]
+    """A pod by namespace and name."""
+    zones: Callable[[str], tuple[StatefulSet, ...]]
+    """The StatefulSets of a namespace."""
+
+
+def endpoints(settings: Settings, caches: Caches, metrics: Metrics) -> tuple[Endpoint[Any], ...]:
+    def seen(review: Review, answers: Answers) -> Seen:
+        return Seen(review, answers, settings)
+
+    def evicting(review: Review, answers: Answers) -> eviction.Seen:
+        pod = caches.pod(review.namespace, review.name)
+        guards = caches.guards(review.namespace)
+        zones = caches.zones(review.namespace) if guards and pod is not None else ()
+        return eviction.Seen(review, guards, pod, zones, answers, settings)
+
+    return (
+        Endpoint("no-downscale", ("/admission/no-downscale",), no_downscale, seen, log_keys),
+        Endpoint(
+            "prepare-downscale",
+            ("/admission/prepare-downscale",),
+            prepare_downscale,
+            seen,
+            log_keys,
+            outpaced=outpaced,
+        ),
+        Endpoint(
+            EVICTION,
+            ("/admission/pod-eviction", "/pods/eviction"),
+            eviction.judge,
+            evicting,
+            _eviction_keys,
+            heard=metrics.evicted,
+            working=metrics.evictions_in_work.track_inprogress,
+            contested=eviction.contested,
+            outpaced=eviction.outpaced,
+        ),
+        Endpoint(EVICTION, ("/admission/zpdb-validation",), zpdb.judge, seen, log_keys),
+    )
+
+
+def _eviction_keys(seen: eviction.Seen) -> Mapping[str, object]:
+    return log_keys(Seen(seen.review))

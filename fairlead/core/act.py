@@ -1,0 +1,131 @@
+"""Writes as values: five wire verbs; what a write means is its `does`, so that forecast, audit and tests read one word.
+
+Every Delete is bound to a UID and every Replace to a resource version: a write decided on an old view fails instead
+of hitting what came after it.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from kubeloop.objects.meta import Ref, Resource
+
+
+class Does(Enum):
+    TERMINATE_POD = "terminate-pod"
+    COMPLETE_REVISION = "complete-revision"
+    SCALE = "scale"
+    REPORT_REPLICAS = "report-replicas"
+    """The number of replicas written into the status of a reference resource."""
+    STAMP_DOWNSCALE = "stamp-downscale"
+    TRACK_DOWNSCALE = "track-downscale"
+    NOTE_PREPARATION = "note-preparation"
+    """Which pods may be prepared for a downscale, so that whoever comes after a crash can tell them that they stay."""
+    STAMP_READY = "stamp-ready"
+    STAMP_HEALTH_CHECK = "stamp-health-check"
+    RELEASE_DEPLOYMENT = "release-deployment"
+    BLOCK_DEPLOYMENT = "block-deployment"
+    INJECT_CA = "inject-ca"
+    ADD_FINALIZER = "add-finalizer"
+    REMOVE_FINALIZER = "remove-finalizer"
+    REPORT_STATUS = "report-status"
+    """The status of an environment, a balancer or a console; of an environment it is also what later rounds go by."""
+    SET_ENVIRONMENT_ID = "set-environment-id"
+    APPLY_OBJECT = "apply-object"
+    """An object that goes with an environment, whatever its generation."""
+    APPLY_GENERATION = "apply-generation"
+    MOVE_SERVICE = "move-service"
+    """The public Service selects another generation."""
+    REMOVE_GENERATION = "remove-generation"
+    REMOVE_COMPANION = "remove-companion"
+    """A Balancer or Console that is switched off."""
+    MIGRATE_SELECTOR = "migrate-selector"
+    """A Deployment whose selector cannot be changed gets another one, its pods staying."""
+
+
+class PatchKind(Enum):
+    JSON = "application/json-patch+json"
+    MERGE = "application/merge-patch+json"
+
+
+class Tell(Struct, frozen=True):
+    """An Event for people, told once what it speaks of has happened."""
+
+    about: Ref
+    warning: bool
+    reason: str
+    text: str
+    repeated: bool = False
+    """Whether every pass that comes to it tells it, and not only the first of several: an Event counts how often."""
+    item: str = ""
+    """Names what it speaks of where that is one of many of which the same is told."""
+    several: str = ""
+    """What is said of several items in one Event, with `{count}` and `{items}` in it."""
+    occurrence: str = ""
+    """Tells it from other times when the same is said; then a restarted process does not tell it again."""
+
+
+class Write(Struct, frozen=True, kw_only=True):
+    """What all verbs share; `change` is what the audit line shows."""
+
+    does: Does
+    scope: str = ""
+    """UID of what is rolled (a zone, a set, an environment): nothing is decided about it before the caches show this.
+
+    It is bound to the object and not to the key of the round, because an object may move from one group to another
+    while its writes are still on their way into the caches.
+    """
+    change_from: str = ""
+    change_to: str = ""
+    tell: Tell | None = None
+    optional: bool = False
+    """Whether its failure is only logged and the writes after it are still sent."""
+    refusable: bool = False
+    """Whether what became of it is a fact to decide on: a refusal in the same round, and a success in those that follow
+    soon, should they want the same write again because somebody undid it."""
+    repeatable: bool = False
+    """Whether it is sent again at once when the server fails at it: twice it does what it does once."""
+    patience: float = 0.0
+    """Seconds that it may take even where others may not: for a write that waits for admission and is bound to what it
+    changes, so that one that arrives late does no harm."""
+
+
+class Delete(Write, frozen=True, kw_only=True, tag=True):
+    ref: Ref
+    """With its UID, which becomes the precondition."""
+    propagation: str = ""
+
+
+class Patch(Write, frozen=True, kw_only=True, tag=True):
+    ref: Ref
+    kind: PatchKind
+    body: bytes
+    subresource: str = ""
+
+
+class Apply(Write, frozen=True, kw_only=True, tag=True):
+    ref: Ref
+    body: bytes
+    manager: str
+    force: bool = False
+
+
+class Create(Write, frozen=True, kw_only=True, tag=True):
+    resource: Resource
+    namespace: str
+    name: str
+    body: bytes
+
+
+class Replace(Write, frozen=True, kw_only=True, tag=True):
+    ref: Ref
+    body: bytes
+    """Carries the resource version it was made from."""
+    resource_version: str
+    subresource: str = ""
+
+
+AnyWrite: TypeAlias = Delete | Patch | Apply | Create | Replace

@@ -1,0 +1,182 @@
+"""Questions as values: facts from outside the cache that a decision needs, and their answers.
+
+A decision that lacks a fact returns `Need`; the driver asks and decides again with the answers in the Snapshot.
+A question is its own identity: equal questions are asked once per round. Admission, which has no later round, may also
+have a Write carried out in the middle of deciding; the Write is then the question, and what became of it the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from fairlead.core.act import AnyWrite
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.sealed import Sealed
+
+
+class Read(Struct, frozen=True):
+    """A live read of one object, past the cache; answered with its body."""
+
+    ref: Ref
+    subresource: str = ""
+    after: str = ""
+    """What an earlier answer of the same round said and a write has since proved outdated: a version, or `absent`.
+
+    It makes reading again another question.
+    """
+
+
+class ReadSecret(Struct, frozen=True):
+    """A live read of a Secret; answered with what it holds, sealed, and with nothing else of it."""
+
+    ref: Ref
+
+
+class Listing(Struct, frozen=True):
+    """A live list, past the cache; answered with `{"items": [...]}` of all pages."""
+
+    resource: Resource
+    namespace: str
+    labels: str = ""
+    """A label selector as the API takes it."""
+
+
+class Discover(Struct, frozen=True):
+    """How a kind is served; answered with a JSON array of `api.meta.Served`, the preferred version first."""
+
+    group: str
+    kind: str
+
+
+class SignIn(Struct, frozen=True):
+    """How a session is opened before a call: this body, with a value of a Secret in it, is posted and cookies are kept.
+
+    The Secret's value is put in when it is sent and shown nowhere. The session serves until the server refuses it (401,
+    403) or the Secret changes. A Secret without the key means that no session is needed.
+    """
+
+    url: str
+    username: str
+    secret: Ref
+    key: str
+
+
+class Http(Struct, frozen=True):
+    """A call outside the API server; answered with the body of a 2xx, anything else is Bad("failed") with its code."""
+
+    method: str
+    url: str
+    subject: str = ""
+    """What the answer is about (a pod's UID), so that the answer of an old pod is never taken for that of a new one."""
+    body: bytes = b""
+    tries: int = 1
+    """How often it is sent until it succeeds."""
+    sign_in: SignIn | None = None
+    """A session that the call needs; when it cannot be opened the call is not sent and is answered Bad("sign-in")."""
+    verified: bool = True
+    """Whether the certificate of the other side must be trusted."""
+    follows: bool = False
+    """Whether a redirect is followed, without credentials to another origin; else it is a failure like any other.
+
+    Not for what has an effect or signs in: whoever is meant is asked, and nobody else.
+    """
+
+
+class Recall(Struct, frozen=True):
+    """The record of this name; answered with its value (empty when there is none) and its version."""
+
+    record: str
+
+
+class Remember(Struct, frozen=True):
+    """Replaces the record if it still has this version; Bad("conflict") when it has not. An empty value removes it."""
+
+    record: str
+    version: str
+    value: bytes
+    lasts: int = 0
+    """Seconds after which the value counts for nothing, so that the record may go; 0: it stays until it is removed."""
+
+
+class Awaited(Struct, frozen=True):
+    """Whether whoever asked for a review still waits for its answer; Bad("unreachable") when nobody does."""
+
+
+To: TypeAlias = Read | ReadSecret | Listing | Discover | Http | Recall | Remember | Awaited
+
+
+class Ask(Struct, frozen=True):
+    to: To
+    effect: bool = False
+    """Whether asking changes the world; a preview shows such a question instead of asking it."""
+    timeout: float = 5
+    max_age: float = 0
+    """Seconds for which an answer given in an earlier round may serve."""
+    silence_age: float = 0
+    """Seconds for which it may serve that nobody answered at the same place, whatever the question was about: so that
+    waiting in vain is not repeated. For a question with a `max_age`."""
+    is_expected_to_fail: bool = False
+    """Whether a failure is an ordinary wait, and no error for whoever reads the log."""
+
+
+Question: TypeAlias = Ask | AnyWrite
+
+REFUSAL_HOLDS = timedelta(seconds=10)
+"""A refusable write counts as answered for so long, refused or carried out; then the same one may be tried again."""
+
+
+class Good(Struct, frozen=True):
+    value: bytes = b""
+    version: str = ""
+    """Of a record."""
+    sealed: tuple[tuple[str, Sealed], ...] = ()
+    """What a Secret holds, each with its key."""
+
+
+class Bad(Struct, frozen=True):
+    """`kind` is a word to decide by: `absent`, `refused`, `unreachable`, `timeout`, `late` (the time of the
+    whole round was over first), `limited`, `conflict`, `failed`, `not-sent`, `sign-in`."""
+
+    kind: str
+    text: str = ""
+    code: int = 0
+    """HTTP status, 0 when there was no answer."""
+
+
+Answer: TypeAlias = Good | Bad
+
+
+class Answers(Struct, frozen=True):
+    """What has been answered in this round."""
+
+    known: Mapping[Question, Answer] = {}
+
+    def __getitem__(self, question: Question) -> Answer:
+        return self.known[question]
+
+    def lacking(self, *stages: tuple[Question, ...]) -> tuple[tuple[Question, ...], ...]:
+        """The stages reduced to what is not answered yet, empty stages left out."""
+        return tuple(filter(None, (tuple(self._open(stage)) for stage in stages)))
+
+    def _open(self, stage: tuple[Question, ...]) -> Iterator[Question]:
+        return (question for question in stage if question not in self.known)
+
+
+class Need(Struct, frozen=True):
+    """Ask these, stage after stage, then decide again."""
+
+    stages: tuple[tuple[Question, ...], ...]
+    stop_at_failure: bool = False
+    """After a failure nothing more of the stage is begun and no later stage; what was not asked is `not-sent`."""
+
+    @property
+    def has_effect(self) -> bool:
+        return any(not isinstance(each, Ask) or each.effect for stage in self.stages for each in stage)
+
+
+class Anew(Struct, frozen=True):
+    """Another was faster: decide again from nothing, as if no answer had been given."""

@@ -1,0 +1,89 @@
+"""What rounds last made of each rollout, for whoever asks.
+
+It is kept as the round had it, at most once per rollout, and turned into a document only when somebody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+from fairlead.core.decision import Decision, Hold
+from fairlead.engine.controller import Key
+
+S = TypeVar("S")
+
+
+class Account(Struct, Generic[S], frozen=True):
+    """The last decision, and what it was made from."""
+
+    seen: S
+    decision: Decision
+    at: datetime
+    since: Mapping[str, datetime]
+    """When each thing that the decision waits for was first decided to be waited for; by `wait_keys`."""
+
+
+class Failure(Struct, frozen=True):
+    """Why passes fail, and since when none has succeeded."""
+
+    text: str
+    since: datetime
+
+
+class Accounts(Generic[S]):
+    """Of the rollouts of one part."""
+
+    def __init__(self) -> None:
+        self._accounts: dict[Key, Account[S]] = {}
+        self._failures: dict[Key, Failure] = {}
+
+    def of(self, key: Key) -> Account[S] | None:
+        return self._accounts.get(key)
+
+    def failure(self, key: Key) -> Failure | None:
+        return self._failures.get(key)
+
+    def decided(self, key: Key, seen: S, decision: Decision, now: datetime) -> None:
+        before = self._accounts.get(key)
+        known = before.since if before is not None else {}
+        since = {each: known.get(each, now) for each in wait_keys(decision)}
+        self._accounts[key] = Account(seen, decision, now, since)
+
+    def succeeded(self, key: Key) -> None:
+        """The pass ended well."""
+        self._failures.pop(key, None)
+
+    def failed(self, key: Key, error: Exception, now: datetime) -> None:
+        before = self._failures.get(key)
+        self._failures[key] = Failure(" ".join(str(error).split()), now if before is None else before.since)
+
+    def forget(self, key: Key) -> None:
+        """The rollout is gone."""
+        self._accounts.pop(key, None)
+        self._failures.pop(key, None)
+
+    def clear(self) -> None:
+        """Others have decided meanwhile."""
+        self._accounts.clear()
+        self._failures.clear()
+
+
+def wait_keys(decision: Decision) -> tuple[str, ...]:
+    """One for what the verdict waits for, one for each wait beside it.
+
+    A verdict that waits for other objects than the one before is another wait.
+    """
+    verdict = decision.verdict
+    beside = tuple(f"{aside.reason.word}:{aside.about}" for aside in decision.asides)
+    if not isinstance(verdict, Hold):
+        return beside
+    objects = ",".join(about for about, _ in verdict.details)
+    return verdict_key(verdict.reason.word, objects), *beside
+
+
+def verdict_key(reason: str, objects: str) -> str:
+    return f"{reason} of {objects}"

@@ -1,0 +1,41 @@
+"""Which rollouts are blocked, as a metric: for every rollout of every part what its last pass came to.
+
+A series has the reason, one of a fixed list of words, so that an alert can say it; without one the rollout goes on or
+waits for something that comes by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from fairlead.core.reason import Reason
+from fairlead.engine.controller import Key
+
+NAME = "fairlead_rollout_blocked"
+LABELS = ("part", "namespace", "rollout", "reason")
+
+
+class Blocked(Collector):
+    def __init__(self) -> None:
+        self._reasons: dict[tuple[str, Key], str] = {}
+        """By part and rollout: why it is blocked; empty where it is not."""
+
+    def passed(self, part: str, key: Key, reason: Reason) -> None:
+        """A pass over the rollout has been decided."""
+        self._reasons[part, key] = reason.word if reason.blocks else ""
+
+    def vanished(self, part: str, key: Key) -> None:
+        self._reasons.pop((part, key), None)
+
+    def clear(self) -> None:
+        """Another replica decides from now on; what was decided here last may have become wrong."""
+        self._reasons.clear()
+
+    def collect(self) -> Iterator[Metric]:
+        family = GaugeMetricFamily(NAME, "Whether a rollout cannot go on until somebody acts.", labels=LABELS)
+        for (part, key), reason in self._reasons.items():
+            family.add_metric((part, *key, reason), int(bool(reason)))
+        yield family

@@ -1,0 +1,153 @@
+"""The Secret that holds the self-signed certificate: read, made and written as section 3.13 says.
+
+Several replicas may start at once: one of them writes, the others find what it wrote.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from datetime import datetime
+
+import msgspec
+from msgspec import Raw, structs
+from structlog.types import FilteringBoundLogger
+
+from fairlead.contracts.zones.kinds import OWN_LABELS
+from fairlead.engine.certificates import pairs
+from fairlead.engine.certificates.pairs import Pair, Wanted
+from fairlead.engine.decide.certificate import Broken, Facts, Make, Use, fate_of
+from kubeloop import clock, request
+from kubeloop.client import Client
+from kubeloop.decoding import decoded
+from kubeloop.errors import AlreadyExists, Conflict, Garbled, NotFound
+from kubeloop.objects.core import SECRETS
+from kubeloop.objects.meta import Ref
+from kubeloop.sealed import Unshown
+
+Maker = Callable[[Wanted, datetime], Pair]
+
+
+class CertificateTrouble(Exception):
+    """There is no certificate to serve; the text says what to do."""
+
+
+_FIELDS = msgspec.json.Decoder(dict[str, Raw])
+_DATA = msgspec.json.Decoder(dict[str, str] | None)
+
+
+class _Stored(Unshown, frozen=True):
+    """The Secret as read: everything that is not the certificate stays as it came."""
+
+    fields: dict[str, Raw]
+    data: dict[str, bytes]
+
+    @property
+    def pair(self) -> Pair:
+        return Pair(self.data["cert"], self.data["key"], self.data["ca"])
+
+
+class StoredCertificate:
+    """A self-signed certificate in a Secret."""
+
+    def __init__(
+        self,
+        client: Client,
+        secret: Ref,
+        wanted: Wanted,
+        log: FilteringBoundLogger,
+        make: Maker = pairs.make,
+    ) -> None:
+        self._client = client
+        self._secret = secret
+        self._wanted = wanted
+        self._log = log
+        self._make = make
+        self._worth: tuple[dict[str, bytes], Facts] | None = None
+        """Entries last looked at and what they are worth: checking a key takes long, and they seldom change."""
+
+    async def obtain(self) -> Pair:
+        """The stored pair, or a new one that is stored now; raises CertificateTrouble, or KubeError."""
+        stored = await self._read()
+        match self._fate(stored):
+            case Use():
+                assert stored is not None  # noqa: S101  only what exists is used
+                self._log.info("certificate read", secret=self._secret.name)
+                return stored.pair
+            case Broken(text):
+                raise CertificateTrouble(text)
+            case Make(why):
+                return await self._store(stored, await self._made(why))
+
+    async def renewed(self, old: Pair) -> Pair:
+        """A pair that comes after this one: what another process has stored meanwhile, else a new one.
+
+        The same again while the Secret holds a usable one that no operator of the contract has made.
+        """
+        stored = await self._read()
+        match self._fate(stored):
+            case Broken(text):
+                raise CertificateTrouble(text)
+            case Use() if stored is not None:
+                found = stored.pair
+                if found.certificate != old.certificate or not self._facts(stored.data).by_contract:
+                    return found
+        fresh = pairs.succeeding(await self._made("it is due to be renewed"), old, clock.now())
+        return await self._store(stored, fresh)
+
+    def _fate(self, stored: _Stored | None) -> Use | Make | Broken:
+        facts = None if stored is None else self._facts(stored.data)
+        return fate_of(facts, self._secret.name, self._wanted.dns_name, clock.now())
+
+    def _facts(self, entries: dict[str, bytes]) -> Facts:
+        if self._worth is None or self._worth[0] != entries:
+            self._worth = entries, pairs.facts_of(entries)
+        return self._worth[1]
+
+    async def _made(self, why: str) -> Pair:
+        self._log.info("certificate being made", secret=self._secret.name, why=why)
+        return await asyncio.to_thread(self._make, self._wanted, clock.now())
+
+    async def _store(self, old: _Stored | None, pair: Pair) -> Pair:
+        try:
+            if old is None:
+                await self._client.call(request.create(SECRETS, self._secret.namespace, self._body({}, pair)))
+            else:
+                await self._client.call(request.replace(self._secret, self._body(old.fields, pair, old.data)))
+        except (AlreadyExists, Conflict) as error:
+            stored = await self._read()
+            if stored is not None and isinstance(self._fate(stored), Use):
+                self._log.info("certificate read", secret=self._secret.name, why="another process stored it first")
+                return stored.pair
+            text = f"Secret {self._secret.name} was written by somebody else meanwhile and cannot be used"
+            raise CertificateTrouble(f"{text}: repair it, or delete it to have a new certificate made") from error
+        self._log.info("certificate stored", secret=self._secret.name)
+        return pair
+
+    def _body(self, fields: dict[str, Raw], pair: Pair, data: dict[str, bytes] | None = None) -> bytes:
+        entries = {**(data or {}), **pair.entries()}
+        encoded = {key: b64encode(value).decode() for key, value in entries.items()}
+        made = {
+            "apiVersion": SECRETS.api_version,
+            "kind": SECRETS.kind,
+            "metadata": {"name": self._secret.name, "namespace": self._secret.namespace, "labels": OWN_LABELS},
+            "type": "Opaque",
+        }
+        return msgspec.json.encode({**made, **fields, "data": encoded})
+
+    async def _read(self) -> _Stored | None:
+        wanted = structs.replace(self._secret, uid="")
+        try:
+            answer = await self._client.call(request.get(wanted))
+        except NotFound:
+            return None
+        what = str(self._secret)
+        fields = decoded(answer.body, _FIELDS, what)
+        if "metadata" not in fields:
+            raise Garbled(f"{what}: the answer is no Secret")
+        encoded = decoded(fields.get("data", Raw(b"null")), _DATA, what) or {}
+        try:
+            return _Stored(fields, {key: b64decode(value) for key, value in encoded.items()})
+        except ValueError:
+            raise Garbled(f"{what}: the answer is no Secret, as its data is not base64") from None

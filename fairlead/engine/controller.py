@@ -1,0 +1,154 @@
+"""A Part: one contract on the engine, as a value.
+
+It says what is watched, which rollouts a change concerns, how a Snapshot is gathered and which function decides.
+What all parts share (queue, own writes, rounds, leadership, logs) is in the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import datetime
+from math import inf
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from msgspec import Struct
+
+from fairlead.core.act import Does
+from fairlead.core.ask import Answers, Bad
+from fairlead.core.decision import Decide, Decision
+from fairlead.core.explain import Explain
+from fairlead.engine.driver.applied import Applied
+from kubeloop.informer import Informer
+from kubeloop.objects.meta import Resource
+from kubeloop.optional_informer import OptionalInformer
+from kubeloop.store import Named
+
+if TYPE_CHECKING:
+    from fairlead.engine.webhooks.admission import Endpoint  # commands that only look need no webhooks
+
+S = TypeVar("S")
+
+
+class Key(tuple[str, str]):
+    """(namespace, name) of a rollout: what handlers give and rounds get."""
+
+    __slots__ = ()
+
+    @property
+    def namespace(self) -> str:
+        return self[0]
+
+    @property
+    def name(self) -> str:
+        return self[1]
+
+    def __str__(self) -> str:
+        return "/".join(self)
+
+
+class Wake(Protocol):
+    """Asks for a round of the rollout."""
+
+    def __call__(self, key: Key, initial: bool, *, gently: bool = False) -> None:
+        """`initial`: only a first list asks for it. `gently`: a rollout that waits after a failure goes on waiting."""
+
+
+class Watcher(Protocol):
+    """Told when passes begin and end."""
+
+    def started(self, key: Key) -> None: ...
+
+    def ended(self, key: Key, seconds: float, *, failed: bool, at: float) -> None: ...
+
+    def vanished(self, key: Key) -> None: ...
+
+
+class Nobody:
+    """Watches the rounds that no metric is about."""
+
+    def started(self, key: Key) -> None: ...
+
+    def ended(self, key: Key, seconds: float, *, failed: bool, at: float) -> None: ...
+
+    def vanished(self, key: Key) -> None: ...
+
+
+class BackOff(Struct, frozen=True):
+    """Seconds until a failed round is tried again, doubling from the first to the longest, less a part by chance."""
+
+    first: float
+    longest: float
+    jitter: float = 0.0
+
+
+class Saying(Struct, frozen=True):
+    """A log record in the words of the part's contract."""
+
+    level: str
+    message: str
+    keys: Mapping[str, object] = {}
+    repeated: bool = False
+    """Said in every round that it holds for, and not only when it begins to."""
+
+
+class Part(Struct, Generic[S], frozen=True):
+    name: str
+    informers: tuple[Informer[Named], ...]
+    subscribe: Callable[[Wake], None]
+    """Has the wake function called for every change that may matter."""
+    watched: Callable[[Key], Mapping[Resource, Informer[Named]]]
+    """What the rounds of a rollout read, and where its writes become visible."""
+    scopes: Callable[[Key], Iterable[str]]
+    """What a rollout decides about at present, as its writes name it; others may have written to it before."""
+    rollouts: Callable[[], Iterable[Key]]
+    gather: Callable[[Key, Answers], S | None]
+    """Everything a decision may read; None when the rollout is gone."""
+    versions: Callable[[S], Iterable[str]]
+    """Which objects a Snapshot shows, in which versions: equal for equal facts."""
+    decide: Decide[S]
+    say: Callable[[S, Decision, datetime], tuple[Saying, ...]]
+    """What the log is told of a decision that was made at that time."""
+    writes: frozenset[Does]
+    """All that its decisions may write; anything else is refused before it is sent."""
+    done: Mapping[Does, Saying]
+    """What the log is told of a write that succeeded, for each of them."""
+    observe: Callable[[Key, S, Decision, datetime], None] | None = None
+    """Told what each pass saw in the end, what came of it, and when; for metrics."""
+    explain: Callable[[S, Decision, datetime], Explain] | None = None
+    """The document of a decision that was made at that time; None for rounds that are no rollout's."""
+    observed: Callable[[S], Mapping[str, int]] = lambda _: {}
+    """The generation of each object whose spec a Snapshot shows."""
+    endpoints: tuple[Endpoint[Any], ...] = ()
+    """Its webhooks."""
+    optional: tuple[OptionalInformer[Any], ...] = ()
+    """Watched where it is served and permitted; nobody waits for it longer than until that is known."""
+    beside: tuple[Part[Any], ...] = ()
+    """Lesser parts on the same informers, with rounds of their own that no watcher counts."""
+    kind: str = ""
+    """Of what its keys name, where those of another part may be the same; for logs."""
+    watcher: Watcher = Nobody()
+    back_off: BackOff | None = None
+    """None: as the pace of the process says."""
+    refusals_hold: bool = True
+    """Whether a refused write is left alone for a while; else only the rest of its pass is decided with the refusal."""
+    refuses: Callable[[Bad], bool] = lambda _: True
+    """Whether such a failure of a refusable write is a fact to decide on; else the pass fails."""
+    applied: Applied | None = None
+    """What was applied by its rounds; it is in their Snapshots."""
+    prelude: Callable[[], Awaitable[None]] | None = None
+    """What the leader does before the caches of the part can be filled: a definition must be there to be listed."""
+    everywhere: tuple[Callable[[], Awaitable[None]], ...] = ()
+    """What every replica does, whether it leads or not."""
+    duties: tuple[Callable[[], Awaitable[None]], ...] = ()
+    """What the leader does beside the rounds, for as long as it leads."""
+    write_timeout: float = inf
+    """Seconds until a write of the part is given up, should that be sooner than for others."""
+
+    def __post_init__(self) -> None:
+        """A word that is missing must not come to light after the write that it is about."""
+        if missing := sorted(does.value for does in self.writes - self.done.keys()):
+            raise ValueError(f"part {self.name} has no words for what it writes: {', '.join(missing)}")
+
+    def title(self, key: Key) -> str:
+        """The rollout as logs name it."""
+        return f"{self.kind} {key}" if self.kind else str(key)

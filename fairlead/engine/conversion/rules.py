@@ -1,0 +1,10 @@
+"""The rules of the conversion webhook, under names by which another process finds them."""
+
+from __future__ import annotations
+
+from fairlead.contracts.environments.decide.convert import VERSIONS, Unconvertible, convert
+from fairlead.contracts.environments.kinds import MATERIALIZES
+from fairlead.engine.conversion.review import Rule, Rules
+
+ENVIRONMENTS: Rules = (Rule(MATERIALIZES.kind, VERSIONS, convert, Unconvertible),)
+ENVIRONMENTS_NAME = f"{__name__}:ENVIRONMENTS"

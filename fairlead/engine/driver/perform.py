@@ -1,0 +1,231 @@
+"""Carrying out: writes in order, each noted in the ledger and the audit, stopping at the first that fails.
+
+Nothing is chosen here. That an object vanished meanwhile is no failure: what the write wanted to change is gone, and
+the cache must come to show it. An answer that does not say what became of the write (none at all, an error of the
+server, a success that cannot be read) leaves its outcome unknown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+from typing import Protocol, assert_never
+
+import msgspec
+from msgspec import Struct, structs
+
+from fairlead.core.act import AnyWrite, Apply, Create, Delete, Patch, Replace, Tell
+from fairlead.core.audit import Line
+from fairlead.engine.driver.applied import Applied, mark_of
+from kubeloop import clock, request
+from kubeloop.client import Client
+from kubeloop.decoding import decoded
+from kubeloop.errors import AlreadyExists, Conflict, KubeError, NotFound, ServerError, TransportError
+from kubeloop.ledger import Ledger
+from kubeloop.objects.meta import OwnerReference, Ref
+from kubeloop.request import Request
+
+FRESH_SECONDS = 0.5
+"""For so long writes rest on what was seen before the first of them."""
+FIRST_PAUSE = 0.05
+"""Seconds until a write that the server failed at is sent again, doubling; as long as its facts are fresh."""
+
+
+class Teller(Protocol):
+    def __call__(self, tell: Tell, /) -> None: ...
+
+
+class Effects(Struct, frozen=True):
+    """Where effects go."""
+
+    client: Client
+    ledger: Ledger
+    audit: Callable[[Line], None]
+    tell: Teller
+    timeout: float
+    """Seconds until a write is given up; under a lease, so few that none outlives it."""
+    applied: Applied | None = None
+    """Told of every successful Apply and Replace."""
+
+
+class Round(Struct, frozen=True):
+    """What every audit line of one round shares."""
+
+    id: str
+    key: str
+    """The rollout; the scope in the ledger of a write that names none."""
+    rule: str
+    reason: str
+    seen_digest: str = ""
+
+
+class WriteRefused(Exception):
+    """A write whose refusal is a fact to decide on was refused; nothing after it was sent."""
+
+    def __init__(self, write: AnyWrite, error: KubeError) -> None:
+        super().__init__(str(error))
+        self.write = write
+        self.error = error
+
+
+class _Meta(Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+    uid: str = ""
+    generation: int = 0
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    owner_references: tuple[OwnerReference, ...] = ()
+
+
+class _Written(Struct, frozen=True):
+    metadata: _Meta = _Meta()
+
+
+_WRITTEN = msgspec.json.Decoder(_Written)
+
+
+def digest(versions: Iterable[str]) -> str:
+    """Short name of what was seen: two rounds with the same digest saw the same objects in the same versions."""
+    return blake2b("\n".join(versions).encode(), digest_size=8).hexdigest()
+
+
+async def carry_out(writes: tuple[AnyWrite, ...], this: Round, effects: Effects) -> int:
+    """How many of the writes, from the first, are done and noted; a failure is raised and the rest are not sent.
+
+    The failure of an optional write is noted and nothing more; that of a refusable one is raised as WriteRefused.
+
+    They are pending in the ledger from the first moment, so that nobody decides on what is about to change.
+    When answers are so slow that the facts of the decision have grown old, the rest is left to the next round.
+    """
+    begun = clock.monotonic()
+    with effects.ledger.in_flight([(scope_of(write, this.key), subject(write)) for write in writes]):
+        for place, write in enumerate(writes):
+            if place and clock.monotonic() - begun > FRESH_SECONDS:
+                return place
+            if not effects.ledger.is_clear(subject(write), write):
+                return place
+            try:
+                outcome, version = await _persist(write, scope_of(write, this.key), effects, begun + FRESH_SECONDS)
+            except KubeError as error:
+                effects.audit(line_of(write, this, str(error)))
+                if write.optional:
+                    continue
+                if write.refusable:
+                    raise WriteRefused(write, error) from error
+                raise
+            effects.audit(line_of(write, this, outcome, version))
+            if write.tell is not None and outcome == "ok":
+                effects.tell(write.tell)
+    return len(writes)
+
+
+async def _persist(write: AnyWrite, scope: str, effects: Effects, until: float) -> tuple[str, str]:
+    """Sends it, and a repeatable one again while the server fails at it and the facts are fresh.
+
+    So a passing fault costs no round, and no wait for a list that tells what became of it.
+    """
+    pause = FIRST_PAUSE
+    try:
+        while True:
+            try:
+                return await _send(write, scope, effects)
+            except (TransportError, ServerError) as error:
+                asks_to_wait = isinstance(error, ServerError) and error.retry_after is not None
+                if not write.repeatable or asks_to_wait or clock.monotonic() + pause > until:
+                    raise
+                if isinstance(write, Apply):  # the only one that is bound neither to a version nor to a UID
+                    effects.ledger.travels(subject(write), write)
+            await asyncio.sleep(pause)
+            pause *= 2
+    except (TransportError, ServerError, asyncio.CancelledError):
+        effects.ledger.unknown(scope, subject(write))
+        raise
+
+
+async def _send(write: AnyWrite, scope: str, effects: Effects) -> tuple[str, str]:
+    ref, message = subject(write), request_for(write)
+    try:
+        seconds = max(effects.timeout, write.patience)
+        answer = await effects.client.call(structs.replace(message, timeout=seconds, patient=False))
+        written = _written(answer.body, write, message.doing)
+    except NotFound:
+        if isinstance(write, Apply | Create):  # these need no object: its namespace or its kind is missing
+            raise
+        effects.ledger.deleted(scope, ref)
+        return "gone", ""
+    except AlreadyExists:
+        effects.ledger.unknown(scope, ref)  # what exists may not be in the cache yet
+        return "exists", ""
+    except Conflict:
+        if isinstance(write, Delete):  # the UID is another's: the one meant is gone
+            effects.ledger.deleted(scope, ref)
+            return "gone", ""
+        raise
+    if isinstance(write, Delete):
+        effects.ledger.deleted(scope, ref)
+    else:
+        effects.ledger.wrote(scope, structs.replace(ref, uid=written.uid or ref.uid), written.resource_version)
+        if isinstance(write, Apply | Replace) and effects.applied is not None:
+            effects.applied.note(scope, ref, write.body, mark_of(written))
+    return "ok", written.resource_version
+
+
+def _written(body: bytes, write: AnyWrite, doing: str) -> _Meta:
+    """What the answer says of the object; that of a Delete need not be the object, any other must have its version."""
+    metadata = decoded(body, _WRITTEN, doing).metadata
+    if not metadata.resource_version and not isinstance(write, Delete):
+        raise TransportError(f"{doing}: the answer has no resource version")
+    return metadata
+
+
+def scope_of(write: AnyWrite, key: str) -> str:
+    """What must be seen to show the write before it is decided about again; by default the rollout of this key."""
+    return write.scope or key
+
+
+def request_for(write: AnyWrite) -> Request:
+    """The request that a write comes down to, its precondition included."""
+    match write:
+        case Delete():
+            return request.delete(write.ref, propagation=write.propagation)
+        case Patch():
+            return request.patch(write.ref, write.kind.value, write.body, write.subresource)
+        case Apply():
+            return request.apply(write.ref, write.body, write.manager, force=write.force)
+        case Create():
+            return request.create(write.resource, write.namespace, write.body)
+        case Replace():
+            return request.replace(write.ref, write.body, write.subresource)
+        case _:
+            assert_never(write)
+
+
+def subject(write: AnyWrite) -> Ref:
+    """What a write is about."""
+    return Ref(write.resource, write.namespace, write.name) if isinstance(write, Create) else write.ref
+
+
+def line_of(write: AnyWrite, this: Round, outcome: str, version: str = "") -> Line:
+    """The audit line of a write and what became of it."""
+    precondition = ""
+    if isinstance(write, Delete):
+        precondition = f"uid={write.ref.uid}"
+    elif isinstance(write, Replace):
+        precondition = f"resourceVersion={write.resource_version}"
+    return Line(
+        time=clock.now(),
+        round=this.id,
+        key=this.key,
+        rule=this.rule,
+        reason=this.reason,
+        does=write.does.value,
+        verb=type(write).__name__.lower(),
+        subject=str(subject(write)),
+        outcome=outcome,
+        change_from=write.change_from,
+        change_to=write.change_to,
+        precondition=precondition,
+        resource_version=version,
+        seen_digest=this.seen_digest,
+    )

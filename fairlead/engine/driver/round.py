@@ -1,0 +1,129 @@
+"""One round: decide, ask what is missing, decide again, until there is an answer.
+
+The same loop serves controllers, admission and look-only commands. `now` is fixed for the round, because a question or
+a write that contains the time would otherwise never be answered; what the cluster looks like is gathered each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from itertools import count
+from typing import TypeVar
+
+from fairlead.core.ask import Anew, Answer, Answers, Bad, Need, Question
+from fairlead.core.decision import Admit, Decision
+from kubeloop import clock
+
+MOST_DECISIONS = 16
+"""A round that asks more often than this does not end; that is our mistake, so it is raised."""
+
+MOST_ATTEMPTS = 3
+"""How often a round without a time limit begins anew because others were faster."""
+
+PAUSE, LONGEST_PAUSE = 0.01, 0.5
+"""Seconds between attempts of a round with a time limit: so much longer each time, up to the longest."""
+
+MOST_AT_ONCE = 32
+MOST_IN_A_HURRY = 512
+
+S = TypeVar("S")
+O = TypeVar("O", bound=Decision | Admit)  # noqa: E741  (the outcome)
+Asker = Callable[[Question], Awaitable[Answer]]
+
+
+class NeverSettles(RuntimeError):
+    """A decision keeps asking: it does not read the answers it was given."""
+
+
+class Outpaced(Exception):
+    """Others were faster each time; nothing was done."""
+
+
+async def settle(
+    decide: Callable[[S, datetime], O | Need | Anew],
+    gather: Callable[[Answers], S],
+    now: datetime,
+    ask: Asker,
+    *,
+    look: bool = False,
+    given: Mapping[Question, Answer] | None = None,
+    until: float | None = None,
+) -> tuple[S, O | Need]:
+    """What was seen last, and the answer made of it; `given` is answered from the start.
+
+    Only with `look` a Need is returned: it holds a question with an effect, which a preview shows instead of asking.
+    A decision that others outpace is made anew: until the loop's time `until`, or else MOST_ATTEMPTS times.
+    """
+    for attempt in count(1):
+        settled = await _attempt(decide, gather, now, ask, look, dict(given or {}))
+        if settled is not None:
+            return settled
+        if attempt >= MOST_ATTEMPTS if until is None else clock.monotonic() >= until:
+            raise Outpaced
+        if until is not None:
+            await asyncio.sleep(min(attempt * PAUSE, LONGEST_PAUSE))
+    raise AssertionError("counting does not end")
+
+
+async def _attempt(
+    decide: Callable[[S, datetime], O | Need | Anew],
+    gather: Callable[[Answers], S],
+    now: datetime,
+    ask: Asker,
+    look: bool,
+    known: dict[Question, Answer],
+) -> tuple[S, O | Need] | None:
+    """None when the decision wants to begin anew."""
+    for _ in range(MOST_DECISIONS):
+        seen = gather(Answers(dict(known)))
+        outcome = decide(seen, now)
+        if isinstance(outcome, Anew):
+            return None
+        if not isinstance(outcome, Need) or (look and outcome.has_effect):
+            return seen, outcome
+        known |= await answer(outcome, ask)
+    raise NeverSettles(f"{decide.__module__} asked {MOST_DECISIONS} times without deciding")
+
+
+async def answer(need: Need, ask: Asker, hurry: asyncio.Event | None = None) -> dict[Question, Answer]:
+    """An answer for every question of the need; those never asked are answered `not-sent`.
+
+    Once `hurry` is set, questions wait for one another no longer, up to MOST_IN_A_HURRY at a time.
+    """
+    got: dict[Question, Answer] = {}
+    for stage in need.stages:
+        await _stage(stage, ask, need.stop_at_failure, got, hurry)
+        if need.stop_at_failure and any(isinstance(got.get(question), Bad) for question in stage):
+            break
+    return {question: got.get(question, Bad("not-sent")) for stage in need.stages for question in stage}
+
+
+async def _stage(
+    stage: tuple[Question, ...], ask: Asker, stop: bool, got: dict[Question, Answer], hurry: asyncio.Event | None
+) -> None:
+    """Asks all of a stage, MOST_AT_ONCE at a time; with `stop` none is begun after a failure."""
+    waiting = iter(stage)
+    failed = False
+
+    async def work() -> None:
+        nonlocal failed
+        for question in waiting:
+            if failed and stop:
+                return
+            got[question] = await ask(question)
+            failed = failed or isinstance(got[question], Bad)
+
+    async def widen(hurry: asyncio.Event, tasks: asyncio.TaskGroup) -> None:
+        await hurry.wait()
+        for _ in range(min(len(stage), MOST_IN_A_HURRY) - MOST_AT_ONCE):
+            tasks.create_task(work())
+
+    async with asyncio.TaskGroup() as waits:
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(min(len(stage), MOST_AT_ONCE)):
+                tasks.create_task(work())
+            widening = waits.create_task(widen(hurry, tasks)) if hurry is not None else None
+        if widening is not None:
+            widening.cancel()

@@ -1,0 +1,144 @@
+"""The operator's word about its rollouts, served to whoever asks.
+
+What only the operator knows is in it: what it was answered, what it waits for, that its passes fail, and when it looks
+again. Nothing in it is secret beyond what the objects of the rollouts and the operator's log show. Only who leads has
+anything to say. One report is made at a time, and between two documents others get their turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import parse_qs
+
+import msgspec
+from msgspec import Struct, structs
+
+from fairlead import __version__
+from fairlead.core.decision import Hold
+from fairlead.core.explain import Block, Explain, OperatorReport, Source, Undecided
+from fairlead.core.reason import Kind, Reason
+from fairlead.engine.accounts import Account, Accounts, Failure, verdict_key
+from fairlead.engine.controller import Key, Part
+from fairlead.engine.serving.routes import text
+from kubeloop import clock
+from kubeloop.calls import Call, Handler, Reply
+
+PATH = "/fairlead/explain"
+JSON = (("Content-Type", "application/json"),)
+FAILING = "PassFailed"
+
+
+class Told(Struct, frozen=True):
+    """A part and what its rounds know."""
+
+    part: Part[Any]
+    accounts: Accounts[Any]
+    due: Callable[[Key], float | None]
+    """Seconds until a rollout is looked at again; None when that is not fixed."""
+    behind: Callable[[Key], float]
+    """Seconds for which a rollout has been waiting for its caches."""
+
+
+Report = Callable[[Sequence[str]], Awaitable[OperatorReport]]
+"""About the rollouts in these namespaces; in all when none is named."""
+
+
+def handling(report: Report) -> Handler:
+    """Answers `GET /fairlead/explain?namespace=a&namespace=b`."""
+    turn = asyncio.Lock()
+
+    async def handle(call: Call) -> Reply:
+        if call.method != "GET":
+            refused = text(405, "only GET is answered here")
+            return Reply(refused.status, refused.body, (*refused.headers, ("Allow", "GET")))
+        namespaces = parse_qs(call.url.partition("?")[2]).get("namespace", [])
+        async with turn:
+            return Reply(200, msgspec.json.encode(await report(namespaces)), JSON)
+
+    return handle
+
+
+async def reported(every: Iterable[Told], process: str, namespaces: Sequence[str]) -> OperatorReport:
+    """What the leader says."""
+    items: list[Explain] = []
+    undecided: list[Undecided] = []
+    for told in every:
+        for key in list(told.part.rollouts()) if told.part.explain is not None else ():
+            if namespaces and key.namespace not in namespaces:
+                continue
+            await asyncio.sleep(0)
+            shown = document(told, key, clock.now())
+            if shown is not None:
+                items.append(shown)
+            else:
+                failure = told.accounts.failure(key)
+                text = failure.text if failure is not None else ""
+                undecided.append(Undecided(told.part.name, key.namespace, key.name, text))
+    return OperatorReport(
+        process=process, version=__version__, leads=True, items=tuple(items), undecided=tuple(undecided)
+    )
+
+
+def silent(process: str) -> OperatorReport:
+    """Of a replica that does not lead."""
+    return OperatorReport(process=process, version=__version__, leads=False)
+
+
+def document(told: Told, key: Key, now: datetime) -> Explain | None:
+    """The last decision about a rollout as a document, with what its rounds wait for; None before there is one."""
+    account, failure = told.accounts.of(key), told.accounts.failure(key)
+    if account is None or told.part.explain is None:
+        return None
+    shown = told.part.explain(account.seen, account.decision, account.at)
+    stands = structs.replace(
+        shown.stands,
+        lanes=tuple(structs.replace(lane, waits=_dated(lane.waits, account)) for lane in shown.stands.lanes),
+    )
+    due = told.due(key)
+    return structs.replace(
+        shown,
+        stands=stands,
+        blocked_by=(*_engine_waits(key, told, failure, now), *_dated(shown.blocked_by, account)),
+        again=None if due is None else now + timedelta(seconds=due),
+        source=Source("operator", decided_at=account.at, observed=dict(told.part.observed(account.seen))),
+    )
+
+
+def _dated(blocks: Iterable[Block], account: Account[Any]) -> tuple[Block, ...]:
+    """Waits that no fact dates are as old as the decision to wait for them."""
+    return tuple(
+        block if block.since is not None else structs.replace(block, since=_since(block, account)) for block in blocks
+    )
+
+
+def _since(block: Block, account: Account[Any]) -> datetime | None:
+    verdict = account.decision.verdict
+    beside = account.since.get(f"{block.reason}:{block.object}")
+    if beside is not None or not isinstance(verdict, Hold):
+        return beside
+    return account.since.get(verdict_key(block.reason, ",".join(about for about, _ in verdict.details)))
+
+
+LONG_BEHIND = 5.0
+"""Seconds; a watch usually shows a write long before."""
+
+
+def _engine_waits(key: Key, told: Told, failure: Failure | None, now: datetime) -> Iterator[Block]:
+    """What keeps rounds from deciding at all."""
+    about = told.part.title(key)
+    if failure is not None:
+        yield Block(
+            "round",
+            FAILING,
+            about,
+            f"the last pass failed: {failure.text}",
+            "a pass succeeds; it is tried again",
+            failure.since,
+            kind=Kind.FAILED.value,
+        )
+    if (seconds := told.behind(key)) > LONG_BEHIND:
+        reason, since = Reason.CACHE_BEHIND, now - timedelta(seconds=seconds)
+        yield Block("round", reason.word, about, "waiting for the watch to show earlier writes", reason.clears, since)

@@ -1,0 +1,275 @@
+"""The engine: informers, queue, rounds and leadership, run together until they are told to stop.
+
+Informers run on every replica; rounds run only while the lease is held, if there is one. Nothing here knows what is
+rolled, over which wire, or whether time is real.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from msgspec import Struct
+from structlog.types import FilteringBoundLogger
+
+from fairlead.contracts.environments.conversion import Converting
+from fairlead.core.explain import OperatorReport
+from fairlead.engine.controller import BackOff, Key, Part
+from fairlead.engine.driver.questions import Outside
+from fairlead.engine.event_notes import telling
+from fairlead.engine.explain_endpoint import Told, reported, silent
+from fairlead.engine.rounds import PassFailed, Rounds, Terms
+from fairlead.engine.traces import Trace, untraced
+from fairlead.engine.webhooks.handlers import Webhooks
+from kubeloop import clock
+from kubeloop.election import LostLease
+from kubeloop.elections import Leadership
+from kubeloop.errors import KubeError, NotLeader
+from kubeloop.events import Recorder
+from kubeloop.informer import Informer
+from kubeloop.queue import Queue
+from kubeloop.worker import work
+
+RESYNC = 300.0
+"""Every rollout is looked at and everything is listed this often, even if nothing seems to change: a watch may lose
+events."""
+
+LEAST_PATIENCE = 5.0
+USUAL_PATIENCE = 10.0
+LONGEST_WRITE = 30.0
+"""Seconds; without a lease a write may take as long as any call, but the rollout waits for it."""
+LEAST_BACK_OFF = 0.1
+"""Seconds until a failed round is tried again, however short the interval: what fails at once fills no loop."""
+LESSER_BACK_OFF = BackOff(5.0, RESYNC)
+"""Of a part beside another one."""
+WORKERS = 8
+
+
+class Pace(Struct, frozen=True):
+    """How quickly rounds follow one another."""
+
+    interval: float | None = None
+    """Least seconds between two rounds of a rollout, and until a failed one is tried again; None: as facts allow."""
+
+    def queue(self, back_off: BackOff | None) -> Queue[Key]:
+        if back_off is not None:
+            return Queue(first_delay=back_off.first, longest_delay=back_off.longest, jitter=back_off.jitter)
+        if self.interval is None:
+            return Queue()
+        seconds = max(self.interval, LEAST_BACK_OFF)
+        return Queue(first_delay=seconds, longest_delay=seconds, spacing=max(self.interval, 0.0))
+
+    @property
+    def patience(self) -> float:
+        """How long a watch may take to show an own write before a fresh list is asked for."""
+        return USUAL_PATIENCE if self.interval is None else max(LEAST_PATIENCE, 2 * self.interval)
+
+
+class _Lane:
+    """The rounds of one part and what asks for them."""
+
+    def __init__(self, part: Part[Any], rounds: Rounds[Any], queue: Queue[Key], workers: int) -> None:
+        self.part = part
+        self.rounds = rounds
+        self.queue = queue
+        self.workers = workers
+
+    def wake(self, key: Key, initial: bool, *, gently: bool = False) -> None:
+        if gently:
+            self.queue.nudge(key)
+        else:
+            self.queue.add(key, initial=initial)
+
+
+class Manager:
+    """Runs parts against one cluster, and the lesser ones beside them."""
+
+    def __init__(
+        self,
+        parts: Sequence[Part[Any]],
+        outside: Outside,
+        *,
+        log: FilteringBoundLogger,
+        recorder: Recorder,
+        webhooks: Webhooks,
+        pace: Pace,
+        converting: Converting | None = None,
+        election: Leadership | None = None,
+        rejoins: bool = False,
+        leads: Callable[[bool], None] = lambda _: None,
+        duties: Sequence[Callable[[], Awaitable[None]]] = (),
+    ) -> None:
+        """`rejoins`: when the lease is lost, rounds end and it is stood for again, instead of raising LostLease.
+
+        `leads` hears when this replica takes the lead and when it gives it up; `duties` are what the leader does beside
+        those of the parts.
+        """
+        self.trace: Trace = untraced
+        """Opens a span for every round; set before `run`."""
+        self.webhooks = webhooks
+        """Answered whether or not this runs."""
+        self.converting = converting
+        """The same holds for its webhook."""
+        self.ready = asyncio.Event()
+        """Set once the caches are filled."""
+        self.leading = asyncio.Event()
+        """Set while rounds run: with a lease, only when it is held."""
+        self._parts = tuple(parts)
+        self._log = log
+        self._recorder = recorder
+        self._election = election
+        self._rejoins = rejoins
+        self._leads = leads
+        self._duties = (*(duty for part in parts for duty in part.duties), *duties)
+        timeout = min(outside.client.timeout, LONGEST_WRITE) if election is None else election.write_timeout
+        self._lanes: list[_Lane] = []
+        for part in parts:
+            terms = Terms(pace.patience, min(timeout, part.write_timeout))
+            self._add(part, outside, terms, pace.queue(part.back_off), WORKERS)
+        for part in parts:
+            for lesser in part.beside:
+                terms = Terms(pace.patience, min(timeout, lesser.write_timeout))
+                # One at a time: it shall not use up what the client may send while a rollout has something to do.
+                self._add(lesser, outside, terms, pace.queue(LESSER_BACK_OFF), workers=1)
+
+    def _add(self, part: Part[Any], outside: Outside, terms: Terms, queue: Queue[Key], workers: int) -> None:
+        rounds: Rounds[Any] = Rounds(part, outside, terms, self._log, telling(self._recorder))
+        self._lanes.append(_Lane(part, rounds, queue, workers))
+
+    async def run(self) -> None:
+        """Until cancelled, until `stop`, or until the lease is lost."""
+        for lane in self._lanes:
+            lane.part.subscribe(lane.wake)
+        async with asyncio.TaskGroup() as tasks:
+            background = [tasks.create_task(informer.run()) for informer in self._watched()]
+            background += [tasks.create_task(_dutifully(each)) for part in self._parts for each in part.everywhere]
+            background.append(tasks.create_task(self._recorder.run()))
+            background.append(tasks.create_task(self._fill()))
+            try:
+                if all(part.prelude is None for part in self._parts):
+                    # Who cannot read what it decides about does not take the lease from one that can.
+                    await self.ready.wait()
+                if self._election is None:
+                    await self._lead()
+                else:
+                    await self._stand(self._election)
+            finally:
+                for task in background:
+                    task.cancel()
+
+    async def _fill(self) -> None:
+        for part in self._parts:
+            for informer in part.informers:
+                await informer.synced.wait()
+            for optional in part.optional:
+                await optional.settled.wait()
+        self.ready.set()
+        self._log.info("ready", part=",".join(part.name for part in self._parts))
+
+    async def _stand(self, election: Leadership) -> None:
+        while True:
+            try:
+                return await election.run(self._lead_afresh)
+            except (LostLease, NotLeader) as error:
+                if not self._rejoins:
+                    raise
+                self._log.warning("lease lost", error=str(error), help="it is stood for again; webhooks go on")
+
+    async def _lead_afresh(self) -> None:
+        """Leads with caches that show all that an earlier leader wrote, however late its last write was.
+
+        A rollout waits for the lists that it reads and for no others.
+        """
+        for lane in self._lanes:
+            lane.rounds.listed_since = clock.monotonic()
+            lane.rounds.accounts.clear()
+        self._ask_for_lists()
+        await self._lead()
+
+    async def report(self, process: str, namespaces: Sequence[str]) -> OperatorReport:
+        """What this replica, started under that name, says of the rollouts in these namespaces, or in all."""
+        if not self.leading.is_set():
+            return silent(process)
+        told = (Told(lane.part, lane.rounds.accounts, lane.queue.due, lane.rounds.behind) for lane in self._lanes)
+        return await reported(told, process, namespaces)
+
+    @property
+    def problem(self) -> str:
+        """Why this replica can neither lead nor stand by, for a while already; empty when it can."""
+        return "" if self._election is None else self._election.problem
+
+    def stop(self) -> None:
+        """Ends `run` once the rounds under way are over."""
+        for lane in self._lanes:
+            lane.queue.close()
+
+    async def _lead(self) -> None:
+        self._leads(True)
+        try:
+            await self._prepare()
+            self.leading.set()
+            await self._work()
+            await self._recorder.flush()  # while the Lease is still held
+        finally:
+            self.leading.clear()
+            self._leads(False)
+
+    async def _work(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            beside = [tasks.create_task(self._resync())]
+            beside += [tasks.create_task(_dutifully(duty)) for duty in self._duties]
+            async with asyncio.TaskGroup() as working:
+                for lane in self._lanes:
+                    failed, rounds = (
+                        partial(self._failed, part=lane.part, lesser=lane.workers == 1),
+                        partial(self._traced, lane),
+                    )
+                    working.create_task(work(lane.queue, rounds, workers=lane.workers, failed=failed))
+            for task in beside:
+                task.cancel()
+
+    async def _prepare(self) -> None:
+        """What must be there before the caches can be filled, by every leader anew, and then the caches."""
+        preludes = [part.prelude for part in self._parts if part.prelude is not None]
+        for prelude in preludes:
+            await prelude()
+        if preludes:
+            for informer in self._watched():
+                informer.hurry()  # those that found nothing there wait a while before they look again
+        await self.ready.wait()
+
+    async def _traced(self, lane: _Lane, key: Key) -> float | None:
+        with self.trace("round") as span:
+            span.set(part=lane.part.name, rollout=str(key))
+            return await lane.rounds.run(key)
+
+    async def _resync(self) -> None:
+        while True:
+            for lane in self._lanes:
+                for key in lane.part.rollouts():
+                    lane.wake(key, True)
+            await asyncio.sleep(RESYNC)
+            self._ask_for_lists()  # what they bring that is new wakes its rollouts
+
+    def _watched(self) -> Iterator[Informer[Any]]:
+        """Every informer once, also where parts share it."""
+        every = (informer for part in self._parts for informer in (*part.informers, *part.optional))
+        return iter(dict.fromkeys(every))
+
+    def _ask_for_lists(self) -> None:
+        for informer in self._watched():
+            informer.ask_for_list()
+
+    def _failed(self, key: Key, error: Exception, part: Part[Any], lesser: bool) -> None:
+        if lesser and isinstance(error, KubeError):
+            return  # the write that failed has its record, and no rollout waits for it
+        if isinstance(error, PassFailed | KubeError):
+            self._log.warning("reconcile failed", rollout=part.title(key), error=str(error))
+        else:  # a mistake of ours: say all there is to say, and go on with the others
+            self._log.error("reconcile failed", rollout=part.title(key), exc_info=error)
+
+
+async def _dutifully(duty: Callable[[], Awaitable[None]]) -> None:
+    await duty()

@@ -1,0 +1,379 @@
+"""The zone contract's metrics, in a registry of their own.
+
+A series about something done counts after it was done. Series of a group that is gone are removed once every group
+that is left has passed, so that a scrape never loses a group because another one fails.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from functools import cached_property
+from urllib.parse import urlsplit
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from fairlead.contracts.environments.metrics import EnvironmentMetrics
+from fairlead.contracts.zones.progress_metrics import HEALTH, Progress
+from fairlead.core.decision import Admit
+from fairlead.engine.blocked_metric import Blocked
+from fairlead.engine.controller import Key
+from fairlead.engine.driver.questions import WRONG_CLUSTER
+from fairlead.engine.go_numbers import with_go_bounds
+from fairlead.engine.serving.cluster_label import HEADER
+from fairlead.engine.serving.server import Served
+from kubeloop import clock
+from kubeloop.calls import Call
+from kubeloop.request import Request
+
+REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100)
+PASS_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+ZONES = "zones"
+"""The part whose groups have series of the contract."""
+SIZE_BUCKETS = tuple(float(4**power) for power in range(1, 16))
+
+_PATH = re.compile(
+    r"^/(?:api|apis/(?P<group>[^/]+))/(?P<version>v[^/]+)(?:/namespaces/[^/]+(?=/[^/]+))?"
+    r"/(?P<resource>[^/]+)(?:/(?P<name>[^/]+)(?:/(?P<subresource>[^/]+))?)?$"
+)
+
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE")
+MOST_WORDS = 100
+LONGEST_WORD = 200
+
+
+def _known(method: str) -> str:
+    """A client may send any word as the method; the label stays bounded."""
+    return method if method in METHODS else "other"
+
+
+class _Words:
+    """Values that the other side chooses for one label: the first so many of a sensible length, then `other`."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, None] = {}
+
+    def bounded(self, word: str) -> str:
+        if word in self._known:
+            return word
+        if len(word) > LONGEST_WORD or len(self._known) >= MOST_WORDS:
+            return "other"
+        self._known[word] = None
+        return word
+
+
+def client_path(path: str) -> str:
+    """A request path with its names taken out, so that the label stays bounded.
+
+    `/apis/apps/v1/namespaces/n/statefulsets/a/status` becomes `apps/v1/statefulsets object status subresource`.
+    """
+    found = _PATH.match(path)
+    if found is None:
+        return path
+    kind = f"{found['group'] or 'core'}/{found['version']}/{found['resource']}"
+    if not found["name"]:
+        return f"{kind} collection"
+    return f"{kind} object {found['subresource']} subresource" if found["subresource"] else f"{kind} object"
+
+
+Policies = Callable[[], Iterable[tuple[str, str, str, int]]]
+"""Type, webhook, policy and 0 or 1."""
+
+
+class _PolicyCollector(Collector):
+    def __init__(self, policies: Policies) -> None:
+        self._policies = policies
+
+    def collect(self) -> Iterator[Metric]:
+        family = GaugeMetricFamily(
+            "kube_validating_webhook_failure_policy",
+            "Which failure policy a webhook has.",
+            labels=("type", "webhook", "policy"),
+        )
+        for kind, webhook, policy, value in self._policies():
+            family.add_metric((kind, webhook, policy), value)
+        yield family
+
+
+class _DroppedEvents(Collector):
+    def __init__(self) -> None:
+        self.count: Callable[[], int] = lambda: 0
+
+    def collect(self) -> Iterator[Metric]:
+        told = "Kubernetes Events that could not be written, or were too many to remember."
+        yield CounterMetricFamily("fairlead_events_dropped", told, value=self.count())
+
+
+class Metrics:
+    """All collectors of one process."""
+
+    def __init__(self, now: Callable[[], float] = lambda: clock.now().timestamp()) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # the contract has no `_created` series
+        self.registry = registry = CollectorRegistry()
+        group = ("rollout_group",)
+        self.reconciles = Counter("rollout_operator_group_reconciles", "Passes started.", group, registry=registry)
+        self.failed = Counter(
+            "rollout_operator_group_reconciles_failed", "Passes that failed.", group, registry=registry
+        )
+        self.duration = Histogram(
+            "rollout_operator_group_reconcile_duration_seconds",
+            "Duration of a pass.",
+            group,
+            buckets=PASS_BUCKETS,
+            registry=registry,
+        )
+        self.last_success = Gauge(
+            "rollout_operator_last_successful_group_reconcile_timestamp_seconds",
+            "Unix time of the last pass that succeeded.",
+            group,
+            registry=registry,
+        )
+        self.leader = Gauge(
+            "fairlead_leader",
+            "Whether this process acts for a part: with a Lease, whether it holds it.",
+            ("part",),
+            registry=registry,
+        )
+        self.requests = Histogram(
+            "rollout_operator_request_duration_seconds",
+            "Duration of requests served.",
+            ("method", "route", "status_code", "ws"),
+            buckets=REQUEST_BUCKETS,
+            registry=registry,
+        )
+        self.request_bytes = Histogram(
+            "rollout_operator_request_message_bytes",
+            "Size of request bodies.",
+            ("method", "route"),
+            buckets=SIZE_BUCKETS,
+            registry=registry,
+        )
+        self.response_bytes = Histogram(
+            "rollout_operator_response_message_bytes",
+            "Size of response bodies.",
+            ("method", "route"),
+            buckets=SIZE_BUCKETS,
+            registry=registry,
+        )
+        self.inflight = Gauge(
+            "rollout_operator_inflight_requests", "Requests being served.", ("method", "route"), registry=registry
+        )
+        self.client_requests = Histogram(
+            "rollout_operator_kubernetes_api_client_request_duration_seconds",
+            "Duration of requests to the API server.",
+            ("path", "method", "status_code"),
+            buckets=REQUEST_BUCKETS,
+            registry=registry,
+        )
+        self.rate_limited = Counter(
+            "rollout_operator_kubernetes_api_client_rate_limited_requests",
+            "Requests not sent because of the client-side limit.",
+            ("api_group",),
+            registry=registry,
+        )
+
+        self.pod_calls = Histogram(
+            "rollout_operator_pod_http_client_request_duration_seconds",
+            "Duration of calls to pods.",
+            ("path", "method", "status_code"),
+            buckets=REQUEST_BUCKETS,
+            registry=registry,
+        )
+        self.refused_clusters = Counter(
+            "rollout_operator_client_invalid_cluster_validation_label_requests",
+            "Requests that a server took for those of another cluster.",
+            ("method", "protocol", "request_cluster"),
+            registry=registry,
+        )
+        self.wrong_clusters = Counter(
+            "rollout_operator_server_invalid_cluster_validation_label_requests",
+            "Requests received that were meant for another cluster.",
+            ("protocol", "method", "cluster_validation_label", "request_cluster_validation_label"),
+            registry=registry,
+        )
+        self.evictions = Counter(
+            "rollout_operator_zpdb_eviction_requests",
+            "Evictions judged, by the row of the contract's table that answered.",
+            ("reason", "status"),
+            registry=registry,
+        )
+        self.evictions_in_work = Gauge(
+            "rollout_operator_zpdb_inflight_eviction_requests", "Evictions being judged.", registry=registry
+        )
+        self.configurations = Counter(
+            "rollout_operator_zpdb_configurations_observed",
+            "Disruption budgets observed, by what came of it.",
+            ("result",),
+            registry=registry,
+        )
+        self.health_checks = Counter(
+            f"{HEALTH}configurations_observed",
+            "Health checks observed, by what came of it.",
+            ("result",),
+            registry=registry,
+        )
+        self.health_queries = Histogram(
+            f"{HEALTH}query_duration_seconds",
+            "Duration of queries to Prometheus.",
+            ("status_code",),
+            buckets=REQUEST_BUCKETS,
+            registry=registry,
+        )
+        self._now = now
+        self.progress = Progress()
+        registry.register(self.progress)
+        self.blocked = Blocked()
+        registry.register(self.blocked)
+        self._request_labels = _Words()
+        self._dropped = _DroppedEvents()
+        registry.register(self._dropped)
+        self._pod_paths = _Words()
+        """Annotations name them, so anybody who may write one makes up as many as there are names."""
+        self._routes = _Words()
+
+    @cached_property
+    def environments(self) -> EnvironmentMetrics:
+        """Shown from the moment somebody asks for them: a process without environments has none."""
+        return EnvironmentMetrics(self.registry, self._now, self.blocked)
+
+    def lead(self, parts: Iterable[str], leading: bool) -> None:
+        """Rounds of these parts begin here, or are left to whoever leads, and then nothing is told of them here."""
+        for part in parts:
+            self.leader.labels(part).set(int(leading))
+        if not leading:
+            self.blocked.clear()
+            self.progress.clear()
+
+    def exposition(self) -> bytes:
+        """The registry in the text format."""
+        return with_go_bounds(generate_latest(self.registry).decode()).encode()
+
+    def observe_call(self, request: Request, status: int | None, seconds: float) -> None:
+        """One request to the API server ended; without an answer the status is `error`."""
+        labels = (client_path(request.path), request.method, "error" if status is None else str(status))
+        self.client_requests.labels(*labels).observe(seconds)
+        if status == WRONG_CLUSTER:
+            self.refused_cluster(client_path(request.path), dict(request.headers).get(HEADER, ""))
+
+    def observe_pod_call(self, call: Call, status: int | None, seconds: float) -> None:
+        """One call to a pod ended; without an answer the status is `error`."""
+        try:
+            path = self._pod_paths.bounded(urlsplit(call.url).path)
+        except ValueError:
+            path = "other"  # an address that cannot be read; the call has failed
+        self.pod_calls.labels(path, call.method, "error" if status is None else str(status)).observe(seconds)
+
+    def observe_query(self, status: int | None, seconds: float) -> None:
+        """One query to Prometheus ended; without an answer the status is `error`."""
+        self.health_queries.labels("error" if status is None else str(status)).observe(seconds)
+
+    def refused_cluster(self, method: str, label: str) -> None:
+        """A server said that our request was meant for another cluster; `method` is the route it names."""
+        self.refused_clusters.labels(self._routes.bounded(method), "http", label).inc()
+
+    def serving(self, method: str, route: str) -> AbstractContextManager[object]:
+        return self.inflight.labels(_known(method), route).track_inprogress()
+
+    def served(self, served: Served) -> None:
+        where = (_known(served.method), served.route)
+        self.request_bytes.labels(*where).observe(served.request_bytes)
+        self.response_bytes.labels(*where).observe(served.response_bytes)
+        self.requests.labels(*where, str(served.status), str(served.websocket).lower()).observe(served.seconds)
+
+    def wrong_cluster(self, method: str, label: str, request_label: str) -> None:
+        """Counted by the label that the request had, as long as clients do not make up too many of them."""
+        self.wrong_clusters.labels("http", method, label, self._request_labels.bounded(request_label)).inc()
+
+    def evicted(self, verdict: Admit) -> None:
+        """An eviction was judged."""
+        self.evictions.labels(verdict.word, str(verdict.code or 200)).inc()
+
+    def observed_configuration(self, result: str) -> None:
+        """A disruption budget was seen to appear, to change or to go."""
+        self.configurations.labels(result).inc()
+
+    def observed_health_check(self, result: str) -> None:
+        """A health check was seen to appear, to change or to go."""
+        self.health_checks.labels(result).inc()
+
+    def show_policies(self, policies: Policies) -> None:
+        """From now on the failure policies of webhooks are shown as they are when somebody looks."""
+        self.registry.register(_PolicyCollector(policies))
+
+    def show_certificate(self, server: str, not_after: Callable[[], float]) -> None:
+        """From now on the Unix time is shown at which the certificate that the server of this name shows ends."""
+        self._certificates.labels(server).set_function(not_after)
+
+    def show_dropped_events(self, dropped: Callable[[], int]) -> None:
+        """From now on it is shown how many Events were dropped so far."""
+        self._dropped.count = dropped
+
+    @cached_property
+    def _certificates(self) -> Gauge:
+        return Gauge(
+            "fairlead_certificate_not_after_timestamp_seconds",
+            "Unix time at which the certificate of a server ends.",
+            ("server",),
+            registry=self.registry,
+        )
+
+    def count_limited(self, api_group: str) -> None:
+        self.rate_limited.labels(api_group).inc()
+
+
+class GroupSeries:
+    """Keeps the four series of every group name, and takes them away when no namespace has such a group any more.
+
+    Every name ever exported is remembered: one that vanishes while a group fails goes with the next pass that leaves
+    no group failing.
+    """
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._namespaces: dict[str, set[str]] = {}
+        """Where groups of an exported name are; empty for a name whose series are to go."""
+        self._failing: set[Key] = set()
+
+    def started(self, key: Key) -> None:
+        """A pass of the group begins."""
+        metrics = self._metrics
+        if key.name not in self._namespaces:
+            metrics.failed.labels(key.name)
+            metrics.last_success.labels(key.name)
+        self._namespaces.setdefault(key.name, set()).add(key.namespace)
+        metrics.reconciles.labels(key.name).inc()
+
+    def ended(self, key: Key, seconds: float, *, failed: bool, at: float) -> None:
+        """A pass of the group is over; `at` is the Unix time."""
+        metrics = self._metrics
+        metrics.duration.labels(key.name).observe(seconds)
+        if failed:
+            metrics.failed.labels(key.name).inc()
+            self._failing.add(key)
+        else:
+            metrics.last_success.labels(key.name).set(at)
+            self._failing.discard(key)
+            self._sweep()
+
+    def vanished(self, key: Key) -> None:
+        """The group has no StatefulSet any more."""
+        self._metrics.progress.vanished(key)
+        self._metrics.blocked.vanished(ZONES, key)
+        self._failing.discard(key)
+        if key.name in self._namespaces:
+            self._namespaces[key.name].discard(key.namespace)
+        self._sweep()
+
+    def _sweep(self) -> None:
+        if self._failing:
+            return
+        metrics = self._metrics
+        for name in [name for name, namespaces in self._namespaces.items() if not namespaces]:
+            for collector in (metrics.reconciles, metrics.failed, metrics.duration, metrics.last_success):
+                collector.remove(name)
+            del self._namespaces[name]

@@ -1,0 +1,102 @@
+"""How one operator process is to run: what every process name's flags come down to."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from fairlead.contracts.environments import kinds
+from fairlead.contracts.environments import settings as environments_settings
+from fairlead.contracts.zones.settings import Settings
+from fairlead.engine.serving.cluster_label import ClusterLabel
+
+YEAR = 365 * 86400.0
+
+
+class WebhookOptions(Struct, frozen=True, kw_only=True):
+    """How webhooks are served."""
+
+    port: int = 8443
+    """0: any free port."""
+    certificate_file: str = ""
+    """With `key_file`: a certificate made by others; without them one is made and kept in a Secret."""
+    key_file: str = ""
+    secret: str = "rollout-operator-self-signed-certificate"  # noqa: S105  (a name)
+    dns_name: str = ""
+    """Empty: `<service>.<namespace>.svc` with the name of the process."""
+    organisation: str = "Grafana Labs"
+    lifetime: float = YEAR
+    """Seconds that a certificate made by us is valid."""
+    renews: bool = False
+    """Whether certificates are replaced while running; else the process ends with its certificate."""
+    injects: bool = True
+    """Whether the authority of a certificate made by us is written into the labelled webhook configurations."""
+
+
+class ConversionOptions(Struct, frozen=True, kw_only=True):
+    """How the conversion webhook of the environment kinds is served and registered."""
+
+    service_name: str
+    service_namespace: str
+    service_port: int = 8001
+    host: str = "::"
+    """All interfaces by default."""
+    port: int = 8001
+    """0: any free port."""
+    url: str = ""
+    """Instead of the Service: where the API server finds the webhook when the operator runs outside the cluster."""
+    authority_file: str = "/etc/tls/ca.crt"
+    certificate_file: str = "/etc/tls/tls.crt"
+    key_file: str = "/etc/tls/tls.key"
+    reload_interval: float = 3600.0
+    columns: tuple[kinds.Json, ...] = ()
+    """Printer columns of v1alpha2 and v1 before the three of the contract."""
+
+
+class EnvironmentsOptions(Struct, frozen=True, kw_only=True):
+    settings: environments_settings.Settings
+    conversion: ConversionOptions | None = None
+    """None: the definitions are neither registered nor converted here."""
+
+
+class OperatorOptions(Struct, frozen=True, kw_only=True):
+    process: str
+    """The name it was started under, for user agents, metrics and messages."""
+    namespaces: tuple[str, ...] = ()
+    """Empty: all namespaces."""
+    parts: tuple[str, ...] = ("zones",)
+    log_level: str = "info"
+    """`debug`, `info`, `warn` or `error`."""
+    log_format: str = "logfmt"
+    """`logfmt` or `json`."""
+    server_port: int = 8001
+    """0: any free port."""
+    api_url: str = ""
+    config_file: str = ""
+    by_contract: bool = False
+    """Started under a contract's name: no config file then means the in-cluster configuration and nothing else."""
+    context: str = ""
+    impersonate: str = ""
+    interval: float | None = None
+    """Least seconds between two passes of a group; None: passes follow the facts."""
+    client_timeout: float = 300.0
+    qps: float = 0.0
+    """0: no limit of ours."""
+    burst: int = 0
+    lease: str | None = None
+    """Name of the Lease to hold while acting; None: no election."""
+    home: str = ""
+    """Namespace of what belongs to the operator when all namespaces are served; empty: the one it runs in."""
+    rejoins: bool = False
+    """Whether a lost Lease is stood for again; else the process ends with it."""
+    identity: str = ""
+    """Who holds the Lease."""
+    settings: Settings = Settings()
+    """Of the zone part; its interval is the one above."""
+    webhooks: WebhookOptions | None = None
+    """None: none are served."""
+    environments: EnvironmentsOptions | None = None
+    """Of the environment part, where it is one of the parts."""
+    server_host: str = "::"
+    """All interfaces by default."""
+    cluster: ClusterLabel | None = None
+    """What requests to both servers must say; None: they are not checked."""

@@ -1,0 +1,351 @@
+"""Rounds: one pass over one rollout, from its key to its effects.
+
+A round starts only when the cache shows what was written before to anything it decides about; that is what makes it
+safe to start the next one at once. When the cache does not catch up in time, a fresh list is asked for. Nothing waits
+here: a round that may not start yet says when to look again, and the worker goes on with other rollouts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from functools import partial
+from itertools import count
+from math import inf
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+from structlog.types import FilteringBoundLogger
+
+from fairlead.core.act import AnyWrite, Does, Tell
+from fairlead.core.ask import REFUSAL_HOLDS, Answer, Answers, Bad, Good, Question
+from fairlead.core.audit import Line
+from fairlead.core.decision import Aside, Decision, Hold
+from fairlead.core.reason import Reason
+from fairlead.engine.accounts import Accounts
+from fairlead.engine.controller import Key, Part, Saying
+from fairlead.engine.driver.effects import said_of
+from fairlead.engine.driver.perform import Effects, Round, WriteRefused, carry_out, digest, scope_of
+from fairlead.engine.driver.questions import Outside, asker, bad_of
+from fairlead.engine.driver.round import Outpaced, settle
+from kubeloop import clock
+from kubeloop.errors import ApiError
+from kubeloop.ledger import Ledger
+from kubeloop.objects.meta import Resource
+from kubeloop.worker import LooksAgain, NotBegun
+
+S = TypeVar("S")
+
+LOOK_AGAIN = 0.2
+"""Seconds until a round that may not start yet is looked at again, should no event wake it."""
+MOST_REFUSALS = 64
+"""In one pass; a decision that goes on to want other writes does not end, which is our mistake."""
+LONG_BEHIND = 30.0
+"""Seconds after which it is told that a rollout waits for its caches."""
+LONGEST_HOLD = 60.0
+"""Seconds for which a server that asks to be left alone is believed."""
+
+
+class PassFailed(LooksAgain):
+    """The decision says that this pass failed; it is tried again after a while, or when the decision says."""
+
+    def __init__(self, text: str, again: float | None = None) -> None:
+        super().__init__(text)
+        self.again = again
+
+
+class Vanished(Exception):
+    """The rollout vanished while its round asked for facts."""
+
+
+class Overtaken(Exception):
+    """While a round asked for facts, something was written to what it decides about; it begins anew."""
+
+
+class Terms(Struct, frozen=True):
+    """What rounds are held to, in seconds."""
+
+    patience: float
+    """How long a watch may take to show an own write before a fresh list is asked for."""
+    write_timeout: float
+
+
+class _Tried(Struct):
+    """A refusable write that was sent."""
+
+    answer: Answer
+    since: datetime | None = None
+    """From when on it counts as answered; None until a pass was decided with it to its end."""
+
+
+class _Said(Struct, frozen=True):
+    """The last words about a rollout, so that they are logged and told when they change and not each round."""
+
+    rule: str
+    reason: Reason
+    tells: tuple[Tell, ...]
+    asides: tuple[Aside, ...]
+    sayings: tuple[Saying, ...] = ()
+
+    def is_of(self, decision: Decision) -> bool:
+        return (self.rule, self.reason) == (decision.rule, decision.verdict.reason) and (self.tells, self.asides) == (
+            decision.tell,
+            decision.asides,
+        )
+
+
+_NOTHING = _Said("", Reason.COMPLETE, (), ())
+
+
+class Rounds(Generic[S]):
+    """Runs the rounds of one part."""
+
+    def __init__(
+        self,
+        part: Part[S],
+        outside: Outside,
+        terms: Terms,
+        log: FilteringBoundLogger,
+        tell: Callable[[Tell], None],
+    ) -> None:
+        self.listed_since = -inf
+        """Loop time; a round reads only caches whose last list began then or later."""
+        self.accounts: Accounts[S] = Accounts()
+        """What came of the rounds, for whoever asks."""
+        self._part = part
+        self._ledger = ledger = Ledger(terms.patience)
+        self._log = log
+        self._tell = tell
+        self._watcher = part.watcher
+        self._outside = outside
+        self._effects = Effects(outside.client, ledger, self._audit, tell, terms.write_timeout, part.applied)
+        self._said: dict[Key, _Said] = {}
+        self._wrote: dict[Key, tuple[str, ...]] = {}
+        """Scopes that the last round of a rollout wrote to, until the caches show it; so no scope is left behind."""
+        self._tried: dict[Key, dict[Question, _Tried]] = {}
+        """Refusable writes of late, and what became of them."""
+        self._scopes: dict[Key, tuple[str, ...]] = {}
+        """What a rollout was last seen to decide about, to forget what was applied to it when it is gone."""
+        self._behind_since: dict[Key, float] = {}
+        """Loop time since when the caches of a rollout are behind."""
+        self._told_behind: set[Key] = set()
+        """Of which rollouts that was told."""
+        self._held: dict[Key, float] = {}
+        """Loop time until which the server asked to be spared a rollout."""
+        self._numbers = count(1)
+
+    async def run(self, key: Key) -> float | None:
+        """One round; answers with the seconds after which to look again without being woken."""
+        if (wait := self._must_wait(key)) is not None:
+            return wait
+        now = clock.now()
+        given = self._answered(key, now)
+        seen = self._part.gather(key, Answers(given))
+        if seen is None:
+            self._forget(key)
+            return None
+        self._scopes[key] = tuple(self._part.scopes(key))
+        begun = clock.monotonic()
+        self._watcher.started(key)
+        failed = True
+        try:
+            again = await self._pass(key, seen, given, now)
+            failed = False
+            if not isinstance(again, NotBegun):
+                self.accounts.succeeded(key)
+        except (Vanished, Overtaken, Outpaced):
+            failed = False
+            return NotBegun(LOOK_AGAIN)
+        except PassFailed:
+            self.accounts.succeeded(key)  # the decision tells why
+            raise
+        except Exception as error:
+            self.accounts.failed(key, error, clock.now())
+            if isinstance(error, ApiError) and error.retry_after is not None:
+                self._hold(key, error.retry_after)
+            raise
+        finally:
+            took = clock.monotonic() - begun
+            self._watcher.ended(key, took, failed=failed, at=clock.now().timestamp())
+        return again
+
+    async def _pass(self, key: Key, first: S, given: dict[Question, Answer], now: datetime) -> float | None:
+        """Decides and acts; when a write is refused whose refusal is a fact, once more with it; seconds until to look.
+
+        Refusals hold from the pass that was decided with all of them, however long it took to get there: a pass that
+        tries one write after the other again would never come to what else is to be done.
+        """
+        for _ in range(MOST_REFUSALS):
+            try:
+                again = await self._decided(key, first, given, now)
+            except WriteRefused as refusal:
+                bad = bad_of(refusal.error)
+                if not self._part.refuses(bad):
+                    raise refusal.error from refusal
+                given[refusal.write] = bad
+                self._tried.setdefault(key, {})[refusal.write] = _Tried(bad)
+                if isinstance(refusal.error, ApiError) and refusal.error.retry_after is not None:
+                    self._hold(key, refusal.error.retry_after)
+                    return 0.0
+                seen = None if self._is_behind(key) else self._part.gather(key, Answers(given))
+                if seen is None:
+                    self.accounts.failed(key, refusal.error, now)
+                    return NotBegun(LOOK_AGAIN)
+                first = seen
+            except PassFailed:
+                self._settled(key, now)
+                raise
+            else:
+                self._settled(key, now)
+                return again
+        raise PassFailed(f"{MOST_REFUSALS} writes were refused in one pass")
+
+    def _settled(self, key: Key, now: datetime) -> None:
+        """A pass was decided with all refusals, be it that it failed because of them: they hold for a while now."""
+        tried = self._tried.get(key, {})
+        for write, each in list(tried.items()):
+            if isinstance(each.answer, Bad) and not self._part.refusals_hold:
+                del tried[write]
+            each.since = each.since or now
+
+    async def _decided(self, key: Key, first: S, given: Mapping[Question, Answer], now: datetime) -> float | None:
+        """Decides on what was seen first, or anew once more is known, and carries it out."""
+
+        def gather(answers: Answers) -> S:
+            if len(answers.known) == len(given):
+                return first
+            if self._is_behind(key):
+                raise Overtaken
+            seen = self._part.gather(key, answers)
+            if seen is None:
+                raise Vanished
+            return seen
+
+        ask = asker(self._outside, heard=partial(self._heard, key))
+        seen, decision = await settle(self._part.decide, gather, now, ask, given=given)
+        if not isinstance(decision, Decision):
+            raise TypeError(f"a round of {key} ended with a question, which only a look may")
+        self._announce(key, seen, decision, now)
+        if self._part.explain is not None:
+            self.accounts.decided(key, seen, decision, now)
+        if self._part.observe is not None:
+            self._part.observe(key, seen, decision, now)
+        verdict = decision.verdict
+        again = None if verdict.again is None else max(0.0, (verdict.again - now).total_seconds())
+        writes = decision.reports if isinstance(verdict, Hold) else (*verdict.writes, *decision.reports)
+        sent = await self._write(key, seen, decision, writes)
+        for write in writes[:sent]:
+            if write.refusable:
+                self._tried.setdefault(key, {})[write] = _Tried(Good(), now)
+        if isinstance(verdict, Hold):
+            if verdict.reason.fails:
+                raise PassFailed(verdict.reason.word, again)
+            return again
+        # Should the watch be silent, somebody must notice that the writes do not show.
+        return LOOK_AGAIN if again is None else min(again, LOOK_AGAIN)
+
+    async def _write(self, key: Key, seen: S, decision: Decision, writes: tuple[AnyWrite, ...]) -> int:
+        """How many of them were sent; the others are left to the next round."""
+        if not writes:
+            return 0
+        if undeclared := {write.does.value for write in writes if write.does not in self._part.writes}:
+            raise TypeError(f"part {self._part.name} does not say that it writes {', '.join(sorted(undeclared))}")
+        reason, versions = decision.verdict.reason, self._part.versions(seen)
+        this = Round(f"{next(self._numbers)}", str(key), decision.rule, reason.word, digest(versions))
+        self._wrote[key] = tuple(scope_of(write, this.key) for write in writes)
+        return await carry_out(writes, this, self._effects)
+
+    def _answered(self, key: Key, now: datetime) -> dict[Question, Answer]:
+        """What is not tried again yet, because it was tried a moment ago."""
+        tried = self._tried.pop(key, {})
+        held = {write: each for write, each in tried.items() if each.since is None or now - each.since < REFUSAL_HOLDS}
+        if held:
+            self._tried[key] = held
+        return {write: each.answer for write, each in held.items()}
+
+    def _hold(self, key: Key, seconds: float) -> None:
+        self._held[key] = clock.monotonic() + min(seconds, LONGEST_HOLD)
+
+    def _must_wait(self, key: Key) -> float | None:
+        """None when a round may start; else the seconds until to look again."""
+        left = self._held.get(key, -inf) - clock.monotonic()
+        if left > 0:
+            return NotBegun(left)
+        self._held.pop(key, None)
+        return NotBegun(LOOK_AGAIN) if self._is_behind(key) else None
+
+    def _is_behind(self, key: Key) -> bool:
+        """Whether the caches lack what a round of the rollout must see; asks for lists where no watch will bring it.
+
+        It must see all writes to what it decides about, whichever rollout made them, and all of its own.
+        """
+        watched = self._part.watched(key)
+        lacking = [resource for resource, informer in watched.items() if informer.listed_at < self.listed_since]
+        scopes = dict.fromkeys((str(key), *self._wrote.get(key, ()), *self._part.scopes(key)))
+        pending = [scope for scope in scopes if self._ledger.pending(scope, watched)]
+        for scope in pending:
+            lacking += self._ledger.overdue(scope)
+        for resource in dict.fromkeys(lacking):
+            watched[resource].ask_for_list()
+        if pending or lacking:
+            self._tell_behind(key, lacking)
+            return True
+        self._wrote.pop(key, None)
+        self._caught_up(key)
+        return False
+
+    def _caught_up(self, key: Key) -> None:
+        self._behind_since.pop(key, None)
+        self._told_behind.discard(key)
+
+    def behind(self, key: Key) -> float:
+        """Seconds for which the rollout has been waiting for its caches."""
+        since = self._behind_since.get(key)
+        return 0.0 if since is None else clock.monotonic() - since
+
+    def _tell_behind(self, key: Key, lacking: Iterable[Resource]) -> None:
+        """A rollout that does not go on because of its caches must not be silent about it."""
+        now = clock.monotonic()
+        if now - self._behind_since.setdefault(key, now) > LONG_BEHIND and key not in self._told_behind:
+            self._told_behind.add(key)
+            kinds = ",".join(dict.fromkeys(resource.plural for resource in lacking))
+            self._log.warning("waiting for the caches", rollout=self._part.title(key), resources=kinds)
+
+    def _announce(self, key: Key, seen: S, decision: Decision, now: datetime) -> None:
+        before = said = self._said.get(key, _NOTHING)
+        if not before.is_of(decision):
+            sayings = self._part.say(seen, decision, now)
+            said = _Said(decision.rule, decision.verdict.reason, decision.tell, decision.asides, sayings)
+            self._said[key] = said
+        for saying in said.sayings:
+            if saying.repeated or saying not in before.sayings:
+                self._record(saying, {"rollout": self._part.title(key), "rule": decision.rule})
+        for tell in decision.tell:
+            if tell.repeated or tell not in before.tells:
+                self._tell(tell)
+
+    def _heard(self, key: Key, question: Question, answer: Answer) -> None:
+        """One record per effect outside of the API server, which rounds ask for like for any other fact."""
+        said = said_of(question, answer, Round("", self._part.title(key), "", ""))
+        self._record(Saying(said.level, said.message, said.keys), {})
+
+    def _audit(self, line: Line) -> None:
+        """One record per effect: what was done to which object, why, and how it ended."""
+        done = self._part.done[Does(line.does)]
+        keys = {name: value for name in Line.__struct_fields__ if name != "time" and (value := getattr(line, name))}
+        succeeded = line.outcome in ("ok", "gone", "exists")
+        self._record(Saying(done.level, done.message, keys) if succeeded else Saying("warn", "write failed", keys), {})
+
+    def _record(self, saying: Saying, keys: Mapping[str, object]) -> None:
+        method = "warning" if saying.level == "warn" else saying.level
+        getattr(self._log, method)(saying.message, **keys, **saying.keys)
+
+    def _forget(self, key: Key) -> None:
+        self._said.pop(key, None)
+        self._tried.pop(key, None)
+        self._caught_up(key)
+        self.accounts.forget(key)
+        for scope in self._scopes.pop(key, ()):
+            if self._part.applied is not None:
+                self._part.applied.forget(scope)
+        self._watcher.vanished(key)

@@ -1,0 +1,205 @@
+"""Admission reviews, bytes to bytes: read, judged by a decision and what it asks for, answered in their own version.
+
+A review has nine tenths of the request's time; what is not answered by then counts as not answered, and the decision
+says what that means. Undoing begins with the answer and has its own time. Reviews do not wait for one another: what a
+decision writes comes back through the same webhook while it is still being judged. Only those that would swap the same
+record and write nothing else take turns.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Struct, field, structs
+from structlog.types import FilteringBoundLogger
+
+from fairlead.core.act import Tell
+from fairlead.core.ask import Answer, Answers, Need, Question
+from fairlead.core.decision import Admit, Judge
+from fairlead.engine.driver.effects import said_of
+from fairlead.engine.driver.perform import Round
+from fairlead.engine.driver.questions import Outside, asker
+from fairlead.engine.driver.round import Outpaced, answer, settle
+from fairlead.engine.serving.routes import LARGEST_BODY, text
+from fairlead.engine.webhooks.afterwards import Afterwards
+from fairlead.engine.webhooks.turns import TooLong, Turns
+from kubeloop import clock
+from kubeloop.calls import Call, Reply
+from kubeloop.objects.review import VERSIONS, Envelope, Review, decode
+from kubeloop.unreadable import UNREADABLE
+
+S = TypeVar("S")
+
+SHARE = 0.9
+"""The part of a request's time that a decision may use."""
+CONTEST = 0.6
+"""The part of it after which no turn is awaited and nothing is begun anew: what is left is for one whole attempt."""
+JSON = "application/json"
+OUTPACED = Admit(
+    allowed=False,
+    word="outpaced",
+    code=429,
+    message="other requests about the same objects were faster each time; nothing was done, so try again",
+    level="warn",
+)
+
+
+class Endpoint(Struct, Generic[S], frozen=True):
+    """One webhook: where it is and who judges."""
+
+    name: str
+    """Of the component: for logs and for the share of the rate limit."""
+    paths: tuple[str, ...]
+    judge: Judge[S]
+    gather: Callable[[Review, Answers], S]
+    keys: Callable[[S], Mapping[str, object]]
+    """Of every log record about a review."""
+    heard: Callable[[Admit], None] = lambda _: None
+    """Told of every verdict, for metrics."""
+    working: Callable[[], AbstractContextManager[object]] = nullcontext
+    """Open while a review is judged."""
+    contested: Callable[[S], str] = lambda _: ""
+    """Names what reviews take turns at; empty for one that waits for nobody.
+
+    Only for reviews that write nothing which would come back as a review of the same name.
+    """
+    outpaced: Callable[[S], Admit] = lambda _: OUTPACED
+    """The answer when others were faster for as long as there was time."""
+
+
+class Bench(Struct, frozen=True):
+    """What all webhooks of a process share."""
+
+    timeout: float
+    """Seconds that the server gives to a request."""
+    afterwards: Afterwards
+    log: FilteringBoundLogger
+    tell: Callable[[Tell], None]
+    turns: Turns = field(default_factory=Turns)
+
+
+class NoReview(Exception):
+    """The request is no admission review; the text says why."""
+
+
+class Admission(Generic[S]):
+    """The handler of one webhook."""
+
+    def __init__(self, endpoint: Endpoint[S], outside: Outside, bench: Bench) -> None:
+        self._endpoint = endpoint
+        self._outside = outside
+        self._bench = bench
+
+    async def __call__(self, call: Call) -> Reply:
+        if len(call.body) > LARGEST_BODY:
+            return text(413, f"the body is larger than {LARGEST_BODY} bytes")
+        try:
+            envelope, review = _read(call)
+        except NoReview as error:
+            return text(400, str(error))
+        log = self._bench.log.bind(method=self._endpoint.name, **{"request.uid": review.uid})
+        try:
+            log = log.bind(**self._endpoint.keys(self._endpoint.gather(review, Answers())))
+            self._announce(review, log)
+            with self._endpoint.working():
+                verdict = await self._judged(review, call, log)
+        except Exception as error:  # noqa: BLE001  (a mistake of ours: the registration's failurePolicy decides)
+            _record(log, "error", "admission review failed", {"exc_info": error})
+            return text(500, "this is a mistake of the operator; its log says more")
+        self._conclude(review, verdict, log)
+        return Reply(200, _answered(envelope, review, verdict), (("Content-Type", JSON),))
+
+    def _announce(self, review: Review, log: FilteringBoundLogger) -> None:
+        log.debug(
+            "admission review",
+            user=review.user_info.username,
+            operation=review.operation,
+            subresource=review.sub_resource,
+            dry_run=review.is_dry_run,
+        )
+
+    async def _judged(self, review: Review, call: Call, log: FilteringBoundLogger) -> Admit:
+        begun, endpoint, timeout = clock.monotonic(), self._endpoint, self._bench.timeout
+        until = begun + CONTEST * timeout
+        outside = structs.replace(self._outside, is_awaited=call.is_awaited)
+        ask = asker(outside, deadline=begun + SHARE * timeout, heard=self._heard(review, log))
+        first = endpoint.gather(review, Answers())
+        try:
+            async with self._bench.turns.of(endpoint.contested(first), until):
+                _, verdict = await settle(
+                    endpoint.judge, lambda answers: endpoint.gather(review, answers), clock.now(), ask, until=until
+                )
+        except (Outpaced, TooLong):
+            return endpoint.outpaced(first)
+        if not isinstance(verdict, Admit):
+            raise TypeError("a review ended with a question, which only a look may")
+        return verdict
+
+    def _conclude(self, review: Review, verdict: Admit, log: FilteringBoundLogger) -> None:
+        keys: dict[str, object] = {"reason": verdict.word}
+        given = {"code": verdict.code, "text": verdict.message, "warnings": "; ".join(verdict.warnings)}
+        keys |= {name: value for name, value in given.items() if value}
+        _record(log, verdict.level, "admission allowed" if verdict.allowed else "admission denied", keys)
+        self._endpoint.heard(verdict)
+        for tell in verdict.tell:
+            self._bench.tell(tell)
+        if verdict.afterwards:
+            self._bench.afterwards.begin(self._carry_out(verdict.afterwards, review, log))
+
+    async def _carry_out(
+        self, stages: tuple[tuple[Question, ...], ...], review: Review, log: FilteringBoundLogger
+    ) -> None:
+        """Each question has its own time; none is left out because another failed."""
+        ask = asker(self._outside, heard=self._heard(review, log))
+        await answer(Need(stages), ask, self._bench.afterwards.ending)
+
+    def _heard(self, review: Review, log: FilteringBoundLogger) -> Callable[[Question, Answer], None]:
+        user = review.user_info.username
+        this = Round(review.uid, f"{review.namespace}/{review.name}", self._endpoint.name, f"requested by {user}")
+
+        def heard(question: Question, given: Answer) -> None:
+            said = said_of(question, given, this)
+            _record(log, said.level, said.message, said.keys)
+
+        return heard
+
+
+def _record(log: FilteringBoundLogger, level: str, message: str, keys: Mapping[str, object]) -> None:
+    getattr(log, "warning" if level == "warn" else level)(message, **keys)
+
+
+def _read(call: Call) -> tuple[Envelope, Review]:
+    if call.header("Content-Type") != [JSON]:
+        raise NoReview(f"Content-Type must be {JSON}")
+    try:
+        envelope = decode(call.body)
+    except UNREADABLE as error:
+        raise NoReview(f"the body is no AdmissionReview: {_short(error)}") from None
+    if envelope.kind != "AdmissionReview" or envelope.api_version not in VERSIONS:
+        raise NoReview(f"the body must be an AdmissionReview of {' or '.join(VERSIONS)}")
+    review = envelope.request
+    if review is None or not review.uid:
+        raise NoReview("the AdmissionReview has no request with a uid")
+    return envelope, review
+
+
+def _short(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0][:200]
+
+
+def _answered(envelope: Envelope, review: Review, verdict: Admit) -> bytes:
+    response: dict[str, Any] = {"uid": review.uid, "allowed": verdict.allowed}
+    if verdict.message or verdict.code:
+        status: dict[str, object] = {"message": verdict.message}
+        if verdict.code:
+            status["code"] = verdict.code
+        response["status"] = status
+    if verdict.warnings:
+        response["warnings"] = verdict.warnings
+    if verdict.patch:
+        response |= {"patchType": "JSONPatch", "patch": b64encode(verdict.patch).decode()}
+    return msgspec.json.encode({"apiVersion": envelope.api_version, "kind": envelope.kind, "response": response})

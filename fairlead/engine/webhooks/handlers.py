@@ -1,0 +1,41 @@
+"""The webhooks of a process: a handler per path, each component with its own client and its own share of the limit.
+
+They answer on every replica, whether it leads or not and whether or not its rounds make progress.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import structs
+
+from fairlead.engine.driver.questions import Outside
+from fairlead.engine.serving.routes import Routes, dispatching
+from fairlead.engine.webhooks.admission import Admission, Bench, Endpoint
+from fairlead.engine.webhooks.afterwards import Afterwards
+from kubeloop.calls import Handler
+from kubeloop.client import Client
+
+
+class Webhooks:
+    """All webhooks of a process; `handler` takes a call to any of them.
+
+    `client` makes a client for a component; neither it nor `outside` may need leadership.
+    """
+
+    def __init__(
+        self, endpoints: tuple[Endpoint[Any], ...], outside: Outside, client: Callable[[], Client], bench: Bench
+    ) -> None:
+        self.afterwards: Afterwards = bench.afterwards
+        self.timeout = bench.timeout
+        outsides = {
+            name: structs.replace(outside, client=client(), write_timeout=bench.timeout)
+            for name in dict.fromkeys(endpoint.name for endpoint in endpoints)
+        }
+        self.routes: Routes = {
+            path: Admission(endpoint, outsides[endpoint.name], bench)
+            for endpoint in endpoints
+            for path in endpoint.paths
+        }
+        self.handler: Handler = dispatching(self.routes)

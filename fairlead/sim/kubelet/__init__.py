@@ -1,8 +1,0 @@
-"""Pods that come and go: scheduler and kubelet in one, for clusters without nodes.
-
-It speaks to the API alone, so one code serves the embedded cluster and a real control plane.
-"""
-
-from fairlead.sim.kubelet.agent import Kubelet
-
-__all__ = ["Kubelet"]

@@ -1,0 +1,77 @@
+"""Discovery: under which versions and names a kind is served."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from msgspec import Struct
+
+from kubeloop.client import Client
+from kubeloop.decoding import decoded
+from kubeloop.errors import NotFound
+from kubeloop.objects.meta import Resource, Served
+from kubeloop.request import Request
+
+T = TypeVar("T")
+
+
+class _Version(Struct, frozen=True):
+    version: str = ""
+
+
+class _Group(Struct, frozen=True, rename="camel"):
+    versions: tuple[_Version, ...]
+    preferred_version: _Version = _Version()
+
+
+class _Entry(Struct, frozen=True):
+    name: str
+    kind: str = ""
+    namespaced: bool = False
+
+
+class _Entries(Struct, frozen=True):
+    resources: tuple[_Entry, ...] | None
+    """Must be there: what lacks it does not say that nothing is served."""
+
+
+async def discover(client: Client, group: str, kind: str) -> tuple[Served, ...]:
+    """Every served version of the kind, the preferred one first; empty when the group or the kind is not served."""
+    found = [await _in_version(client, group, version, kind) for version in await _versions(client, group)]
+    return tuple(served for served in found if served is not None)
+
+
+async def served_names(client: Client, group: str, version: str) -> tuple[str, ...]:
+    """Plural names of what one version of a group serves, subresources included; none where it is not served."""
+    try:
+        return tuple(each.name for each in (await _asked(client, f"/apis/{group}/{version}", _Entries)).resources or ())
+    except NotFound:
+        return ()
+
+
+async def _versions(client: Client, group: str) -> list[str]:
+    if not group:
+        return ["v1"]
+    try:
+        answer = await _asked(client, f"/apis/{group}", _Group)
+    except NotFound:
+        return []
+    names = [answer.preferred_version.version, *(each.version for each in answer.versions)]
+    return list(dict.fromkeys(filter(None, names)))
+
+
+async def _in_version(client: Client, group: str, version: str, kind: str) -> Served | None:
+    base = f"/apis/{group}/{version}" if group else f"/api/{version}"
+    try:
+        entries = (await _asked(client, base, _Entries)).resources or ()
+    except NotFound:
+        return None
+    for entry in entries:
+        if entry.kind == kind and "/" not in entry.name:
+            inner = tuple(each.name.partition("/")[2] for each in entries if each.name.startswith(f"{entry.name}/"))
+            return Served(Resource(group, version, entry.name, kind, entry.namespaced), inner)
+    return None
+
+
+async def _asked(client: Client, path: str, into: type[T]) -> T:
+    return decoded((await client.call(Request("GET", path))).body, into, f"discovery at {path}")

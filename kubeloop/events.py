@@ -1,0 +1,301 @@
+"""Kubernetes Events for people who watch: told without waiting, written when there is time, never in the way.
+
+What repeats within ten minutes is one Event with a count, written again at most every SPACING seconds. Different texts
+for the same reason about the same object that come closer together than that are gathered into one Event. Things of
+which there are many, such as deleted pods, are gathered for longer: first for a moment, so that a batch is one Event,
+then by the minute. What was gathered about an object is told before anything else about it, so that Events read in the
+order of what happened, and when the process ends in order. What cannot be written is dropped and counted; nothing that
+happens here stops or fails the caller.
+
+A process that is killed takes with it what it had gathered, of a minute at most; its log has every single effect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from datetime import datetime
+from hashlib import blake2b
+
+import msgspec
+from msgspec import Struct
+
+from kubeloop import clock, request
+from kubeloop.client import Client
+from kubeloop.election import micro_time
+from kubeloop.errors import AlreadyExists, Forbidden, KubeError, NotFound
+from kubeloop.gathered_events import Gathered, Thing
+from kubeloop.objects.core import EVENTS
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.queue import Queue
+from kubeloop.request import MERGE_PATCH, Request
+
+CORE_EVENTS = Resource("", "v1", "events", "Event")
+SERIES_SECONDS = 600.0
+"""A repetition after a longer silence is a new Event."""
+SPACING = 10.0
+MOMENT = 0.5
+"""Seconds that the first of several things waits for the others of its batch."""
+GATHERING_SECONDS = 60.0
+"""For how long things of which there are many are gathered after one of them was told."""
+MOST_REMEMBERED = 1000
+LONGEST_NOTE, LONGEST_REASON, LONGEST_NAME = 1024, 128, 253
+TIMEOUT = 5.0
+FLUSH_SECONDS = 3.0
+
+
+class _Key(Struct, frozen=True):
+    about: Ref
+    warning: bool
+    reason: str
+    note: str
+
+
+class _Topic(Struct, frozen=True):
+    about: Ref
+    warning: bool
+    reason: str
+
+
+class _Series(Struct):
+    """One Event; `written` is the count that was sent last, or given up, 0 before the first time."""
+
+    name: str
+    first: datetime
+    last: datetime
+    told_at: float
+    count: int = 1
+    written: int = 0
+    of_all: bool = False
+    """Whether its name is the same in every process that tells of it."""
+
+
+class Recorder:
+    """Events of one component of one process."""
+
+    def __init__(self, client: Client, component: str, instance: str) -> None:
+        self.dropped = 0
+        """How many Events, or counts of Events, were given up."""
+        self._client = client
+        self._component = component
+        self._instance = instance[:LONGEST_REASON]
+        self._series: dict[_Key, _Series] = {}
+        """What was told lately, the least recent first; at most MOST_REMEMBERED."""
+        self._queue: Queue[_Key] = Queue(spacing=SPACING)
+        self._gathering: dict[_Topic, Gathered] = {}
+        """Topics of which an Event was told lately, and what has come since."""
+        self._writing = asyncio.Lock()
+        self._resource = EVENTS
+        self._last_stamp = 0
+
+    def tell(
+        self, about: Ref, warning: bool, reason: str, text: str, thing: Thing | None = None, occurrence: str = ""
+    ) -> None:
+        """The Event will be written soon, alone or with others, or counted if it repeats one; returns at once.
+
+        `thing` is given where it is one of many of which the same is said. An `occurrence` has an Event of its own, and
+        one that another process has written, such as this one before it was restarted, is left as it is.
+        """
+        topic = _Topic(about, warning, reason[:LONGEST_REASON])
+        if occurrence:
+            self._tell_earlier(about)
+            self._tell(topic, text, occurrence)
+        elif topic in self._gathering and self._is_new(topic, text):
+            self._gathering[topic].add(text, thing)
+        elif topic not in self._gathering and thing is not None:
+            self._gather(topic, MOMENT).add(text, thing)
+        else:
+            self._tell_earlier(about)
+            self._tell(topic, text)
+            if topic not in self._gathering:
+                self._gather(topic, SPACING)
+
+    async def flush(self) -> None:
+        """Writes what is left to be told, as far as that takes no longer than FLUSH_SECONDS."""
+        for topic in list(self._gathering):
+            self._tell_gathered(topic)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FLUSH_SECONDS):
+                for key in list(self._series):
+                    await self._written(key)
+
+    def _is_new(self, topic: _Topic, text: str) -> bool:
+        return _Key(topic.about, topic.warning, topic.reason, _shortened(text)) not in self._series
+
+    def _gather(self, topic: _Topic, seconds: float) -> Gathered:
+        self._gathering[topic] = gathered = Gathered()
+        asyncio.get_running_loop().call_later(seconds, self._end_gathering, topic, seconds)
+        return gathered
+
+    def _end_gathering(self, topic: _Topic, seconds: float) -> None:
+        """Where something came, more is gathered: things of which there are many for longer."""
+        if self._gathering[topic]:
+            self._tell_gathered(topic)
+            self._gather(topic, SPACING if seconds == SPACING else GATHERING_SECONDS)
+        else:
+            del self._gathering[topic]
+
+    def _tell_earlier(self, about: Ref) -> None:
+        for topic in [topic for topic in self._gathering if topic.about == about]:
+            self._tell_gathered(topic)
+
+    def _tell_gathered(self, topic: _Topic) -> None:
+        gathered = self._gathering[topic]
+        if gathered:
+            self._gathering[topic] = Gathered()
+            self._tell(topic, gathered.text())
+            self.dropped += gathered.dropped
+
+    def _tell(self, topic: _Topic, text: str, occurrence: str = "") -> None:
+        about = topic.about
+        key = _Key(about, topic.warning, topic.reason, _shortened(text))
+        now, moment = clock.now(), clock.monotonic()
+        series = self._series.pop(key, None)
+        if series is None or moment - series.told_at >= SERIES_SECONDS:
+            self.dropped += series is not None and series.count > series.written
+            name = _name_for_all(key, occurrence) if occurrence else self._name(about, now)
+            series = _Series(name, now, now, moment, of_all=bool(occurrence))
+        else:
+            series.count += 1
+            series.last, series.told_at = now, moment
+        self._series[key] = series
+        self._queue.add(key)
+        self._make_room(moment)
+
+    async def run(self) -> None:
+        """Writes what was told until cancelled."""
+        while True:
+            key = await self._queue.get()
+            try:
+                await self._written(key)
+            finally:
+                self._queue.done(key)
+
+    async def _written(self, key: _Key) -> None:
+        async with self._writing:
+            series = self._series.get(key)
+            if series is None or series.count == series.written:
+                return
+            count = series.count
+            try:
+                await self._write(key, series)
+            except KubeError:
+                self.dropped += 1
+            series.written = count
+
+    def _make_room(self, moment: float) -> None:
+        while self._series:
+            key, oldest = next(iter(self._series.items()))
+            over = moment - oldest.told_at >= SERIES_SECONDS and oldest.count == oldest.written
+            if not over and len(self._series) <= MOST_REMEMBERED:
+                return
+            del self._series[key]
+            self.dropped += oldest.count > oldest.written
+
+    async def _write(self, key: _Key, series: _Series) -> None:
+        try:
+            await self._write_as(self._resource, key, series)
+        except Forbidden:
+            # Roles written for older releases allow core Events only; a namespace that is going allows neither.
+            if self._resource == CORE_EVENTS:
+                raise
+            await self._write_as(CORE_EVENTS, key, series)
+            self._resource = CORE_EVENTS
+
+    async def _write_as(self, resource: Resource, key: _Key, series: _Series) -> None:
+        if series.written:
+            try:
+                await self._send(self._as_patch(resource, key, series))
+            except NotFound:  # Events live for an hour
+                await self._send(self._as_creation(resource, key, series))
+        else:
+            try:
+                await self._send(self._as_creation(resource, key, series))
+            except AlreadyExists:  # another component has told of the object at the same moment
+                if series.of_all:
+                    return
+                series.name = self._name(key.about, series.first)
+                await self._send(self._as_creation(resource, key, series))
+
+    async def _send(self, message: Request) -> None:
+        await self._client.call(msgspec.structs.replace(message, timeout=TIMEOUT))
+
+    def _name(self, about: Ref, now: datetime) -> str:
+        """Unique in this process, also when the clock stands still."""
+        self._last_stamp = max(int(now.timestamp() * 1_000_000) * 1000, self._last_stamp + 1)
+        return _named(about, f"{self._last_stamp:x}")
+
+    def _as_patch(self, resource: Resource, key: _Key, series: _Series) -> Request:
+        ref = Ref(resource, _namespace(key.about), series.name)
+        return request.patch(ref, MERGE_PATCH, msgspec.json.encode(_repetition(resource, series)))
+
+    def _as_creation(self, resource: Resource, key: _Key, series: _Series) -> Request:
+        about = {
+            "apiVersion": key.about.resource.api_version,
+            "kind": key.about.resource.kind,
+            "name": key.about.name,
+            "namespace": key.about.namespace,
+            "uid": key.about.uid,
+        }
+        namespace = _namespace(key.about)
+        body: dict[str, object] = {
+            "apiVersion": resource.api_version,
+            "kind": resource.kind,
+            "metadata": {"name": series.name, "namespace": namespace},
+            "type": "Warning" if key.warning else "Normal",
+            "reason": key.reason,
+            "reportingInstance": self._instance,
+        }
+        regarding = {field: value for field, value in about.items() if value}
+        if resource == CORE_EVENTS:
+            body |= {
+                "involvedObject": regarding,
+                "message": key.note,
+                "source": {"component": self._component},
+                "reportingComponent": self._component,
+                "firstTimestamp": _seconds(series.first),
+                **_repetition(resource, series),
+            }
+        else:
+            body |= {
+                "regarding": regarding,
+                "note": key.note,
+                "action": key.reason,
+                "reportingController": self._component,
+                "eventTime": micro_time(series.first),
+                **(_repetition(resource, series) if series.count > 1 else {}),
+            }
+        return request.create(resource, namespace, msgspec.json.encode(body))
+
+
+def _name_for_all(key: _Key, occurrence: str) -> str:
+    """The same wherever and whenever the same is told."""
+    content = f"{key.about.uid}\n{key.reason}\n{key.note}\n{occurrence}"
+    return _named(key.about, blake2b(content.encode(errors="replace"), digest_size=8).hexdigest())
+
+
+def _named(about: Ref, stamp: str) -> str:
+    return f"{about.name[: LONGEST_NAME - len(stamp) - 1].rstrip('.-')}.{stamp}"
+
+
+def _repetition(resource: Resource, series: _Series) -> dict[str, object]:
+    """How often so far, and when last."""
+    if resource == CORE_EVENTS:
+        return {"count": series.count, "lastTimestamp": _seconds(series.last)}
+    return {"series": {"count": series.count, "lastObservedTime": micro_time(series.last)}}
+
+
+def _namespace(about: Ref) -> str:
+    return about.namespace or "default"
+
+
+def _seconds(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _shortened(text: str) -> str:
+    """At most LONGEST_NOTE bytes, which is what the server counts."""
+    data = text.encode(errors="replace")
+    if len(data) <= LONGEST_NOTE:
+        return data.decode()
+    return data[: LONGEST_NOTE - len("…".encode())].decode(errors="ignore") + "…"

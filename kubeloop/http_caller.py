@@ -1,0 +1,180 @@
+"""The Caller over real sockets: pod endpoints, metric queries and webhooks, through aiohttp.
+
+Every failure is a NoReply whose one sentence names the call, what happened and, where that helps, what to check.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import ssl
+from collections import OrderedDict
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+from kubeloop.auth import basic
+from kubeloop.calls import Call, NoReply, Reply, TooLate
+from kubeloop.http_transport import proxy_in
+from kubeloop.redirects import following
+
+LARGEST_BODY = 16 * 1024 * 1024
+PER_HOST = 32
+"""Connections to one host at the same time; further calls wait for one, within their own time."""
+IDLE_SECONDS = 30.0
+_AUTHORITIES = 64
+_CHUNK = 64 * 1024
+
+
+class HttpCaller:
+    """A Caller; belongs to the event loop that it is first used in, and to be closed there.
+
+    A call goes out once: nothing is sent again when a connection breaks. `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` are
+    read at each call.
+    """
+
+    def __init__(self) -> None:
+        self._session: aiohttp.ClientSession | None = None
+        self._contexts: OrderedDict[tuple[bytes, bool], ssl.SSLContext] = OrderedDict()
+        """TLS contexts by the authority they trust and whether they check it, the last used at the end."""
+
+    async def __call__(self, call: Call) -> Reply:
+        """The reply after redirects; the time of the call covers all of it."""
+        try:
+            async with asyncio.timeout(call.timeout):
+                return await following(self._send, call)
+        except TimeoutError:
+            raise TooLate(f"{call.shown}: no answer in {call.timeout:g} seconds") from None
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def _send(self, call: Call) -> Reply:
+        url = _url(call)
+        context = await self._context(call) if url.scheme == "https" else True
+        proxy, proxy_headers = _proxy(call, url)
+        headers = CIMultiDict(call.headers)
+        if url.scheme == "http":
+            headers.extend(proxy_headers)  # without a tunnel the proxy reads the request itself
+        try:
+            async with self._opened().request(
+                call.method,
+                url,
+                data=call.body or None,
+                headers=headers,
+                ssl=context,
+                proxy=proxy,
+                proxy_headers=proxy_headers,
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=None),
+            ) as response:
+                body = await _body(call, response)
+                return Reply(response.status, body, tuple(response.headers.items()))
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            if isinstance(error, TimeoutError):
+                raise
+            raise NoReply(f"{call.shown}: {_why(error, proxy)}") from None
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            connector = aiohttp.TCPConnector(limit=0, limit_per_host=PER_HOST, keepalive_timeout=IDLE_SECONDS)
+            self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+            # aiohttp would send again on its own when a connection breaks, although the first may have been heard.
+            self._session._retry_connection = False  # noqa: SLF001
+        return self._session
+
+    async def _context(self, call: Call) -> ssl.SSLContext:
+        key = call.authority, call.verified
+        known = self._contexts.get(key)
+        if known is None:
+            known = await asyncio.to_thread(_trusting, call)
+            self._contexts[key] = known
+            if len(self._contexts) > _AUTHORITIES:
+                self._contexts.popitem(last=False)
+        self._contexts.move_to_end(key)
+        return known
+
+
+def _url(call: Call) -> URL:
+    try:
+        url = URL(call.url)
+        usable = url.scheme in ("http", "https") and bool(url.host)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise NoReply(f"{call.shown}: the address must be http:// or https:// with a host")
+    return url
+
+
+def _trusting(call: Call) -> ssl.SSLContext:
+    """Trusts the authority of the call alone, or the machine's when it names none; anybody where nothing is checked."""
+    if not call.verified:
+        anybody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
+        return anybody
+    try:
+        return ssl.create_default_context(cadata=call.authority.decode("ascii") if call.authority else None)
+    except (ssl.SSLError, ValueError) as error:
+        why = f"the certificate authority to trust holds no certificate that can be used ({error}): it must be PEM"
+        raise NoReply(f"{call.shown}: {why}") from None
+
+
+def _proxy(call: Call, url: URL) -> tuple[URL | None, dict[str, str]]:
+    address = proxy_in(os.environ, url.scheme, url.host or "", url.port or 0)
+    if not address:
+        return None, {}
+    proxy = URL(address)
+    if proxy.scheme not in ("http", "https") or not proxy.host:
+        shown = proxy.with_user(None) if proxy.host else proxy
+        raise NoReply(f"{call.shown}: the proxy {shown} must be an http:// or https:// address")
+    headers = {"Proxy-Authorization": basic(proxy.user, proxy.password or "")} if proxy.user else {}
+    return proxy.with_user(None), headers
+
+
+async def _body(call: Call, response: aiohttp.ClientResponse) -> bytes:
+    """The whole body; what is larger than we read is cut off without reading the rest."""
+    parts: list[bytes] = []
+    length = 0
+    async for chunk in response.content.iter_chunked(_CHUNK):
+        length += len(chunk)
+        if length > LARGEST_BODY:
+            response.close()
+            raise NoReply(f"{call.shown}: the answer is larger than {LARGEST_BODY // 2**20} MB")
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+def _why(error: Exception, proxy: URL | None) -> str:
+    match error:
+        case ssl.SSLCertVerificationError():
+            inner = getattr(error, "certificate_error", error)
+            why = getattr(inner, "verify_message", "") or str(inner)
+            return f"the certificate is not trusted ({why}): check its authority and the names in it"
+        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
+            return f"the proxy {proxy} does not let us through ({_reason(error)}): check HTTP_PROXY and HTTPS_PROXY"
+        case aiohttp.InvalidURL():
+            return "the address cannot be used"
+        case aiohttp.ClientConnectorDNSError():
+            return "no such host"
+        case ssl.SSLError() | aiohttp.ClientSSLError():
+            return f"no agreement on TLS ({_reason(error)})"
+        case aiohttp.ClientConnectorError():
+            return f"no connection ({_reason(error)})"
+        case aiohttp.ServerDisconnectedError() | aiohttp.ClientPayloadError() | ConnectionError():
+            return "the connection was cut off before the whole answer was there"
+        case _:
+            return f"no answer that can be understood ({_reason(error)})"
+
+
+def _reason(error: BaseException) -> str:
+    """The error in the words of the system, where it has any."""
+    if isinstance(error, aiohttp.ClientResponseError):
+        return f"status {error.status}: {error.message}"  # its own text holds the whole address
+    inner = getattr(error, "os_error", None) or error
+    if isinstance(inner, OSError) and inner.errno and not isinstance(inner, socket.gaierror):
+        return os.strerror(inner.errno).lower()
+    return str(inner) or type(inner).__name__

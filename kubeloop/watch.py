@@ -1,0 +1,232 @@
+"""The wire of a list and a watch: pages and lines become objects, and what cannot be read is set aside.
+
+Objects are decoded from the server's bytes straight into their struct; the object of a watch line stays raw until its
+type is known.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from kubeloop import clock, request
+from kubeloop.client import Client
+from kubeloop.decoding import decoded, why
+from kubeloop.errors import Garbled, Gone
+from kubeloop.objects.meta import Resource
+from kubeloop.objects.resource_versions import is_later
+from kubeloop.request import Request
+from kubeloop.store import Key, Named
+from kubeloop.unreadable import UNREADABLE
+
+FIRST_DELAY, LONGEST_DELAY = 0.8, 30.0
+SHORTEST_WATCH, LONGEST_WATCH = 300, 600
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+_ADDED = b'{"type":"ADDED","object":'
+_MODIFIED = b'{"type":"MODIFIED","object":'
+_PRESENT = {_ADDED: len(_ADDED), _MODIFIED[: len(_ADDED)]: len(_MODIFIED)}
+"""Where the object begins in a line that begins like this."""
+
+T = TypeVar("T", bound=Named)
+V = TypeVar("V")
+
+
+def is_older(version: str, than: str) -> bool:
+    """Whether one resource version comes before another; unknown, hence False, unless both are numbers."""
+    return is_later(than, version) is True
+
+
+class Selection(Struct, frozen=True):
+    """Which objects to look at."""
+
+    resource: Resource
+    namespace: str = ""
+    labels: str = ""
+    fields: str = ""
+
+    def page(self, limit: int, token: str) -> Request:
+        """One page of the present objects; without a version, so the server may not answer from an old cache."""
+        return request.list_page(self.resource, self.namespace, self.labels, self.fields, limit=limit, token=token)
+
+    def watch(self, version: str, seconds: int, *, from_start: bool = False) -> Request:
+        """What happens after `version`, or from the start the present objects first."""
+        return request.watch(
+            self.resource,
+            self.namespace,
+            self.labels,
+            self.fields,
+            "" if from_start else version,
+            timeout_seconds=seconds,
+            send_initial_events=from_start,
+        )
+
+
+class Line(Struct, frozen=True):
+    """One line of a watch."""
+
+    type: str
+    object: Raw
+
+
+class _IdentityMeta(Struct, frozen=True, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class Identity(Struct, frozen=True):
+    """As much of any object as is needed to say which one it is, and in which version."""
+
+    metadata: _IdentityMeta = _IdentityMeta()
+
+    @property
+    def key(self) -> Key:
+        return self.metadata.namespace, self.metadata.name
+
+    @property
+    def ends_initial_events(self) -> bool:
+        """Whether this bookmark closes the present objects of a streamed list."""
+        return (self.metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true"
+
+
+class Unreadable(Exception):
+    """An object that does not fit its struct; `key` and `version` say which one."""
+
+    def __init__(self, key: Key, version: str, why: str) -> None:
+        super().__init__(f"{'/'.join(part for part in key if part)} cannot be read: {why}")
+        self.key = key
+        self.version = version
+
+
+class _PageMeta(Struct, frozen=True, rename={"resource_version": "resourceVersion", "token": "continue"}):
+    resource_version: str = ""
+    token: str = ""
+
+
+class _Page(Struct, Generic[V], frozen=True):
+    metadata: _PageMeta = _PageMeta()
+    items: list[V] | None = None
+
+
+class Listing(Struct, Generic[T]):
+    """All present objects by key, those that could not be read, and the version a watch may start at."""
+
+    objects: dict[Key, T] = {}
+    unreadable: dict[Key, Unreadable] = {}
+    version: str = ""
+
+    def add(self, item: T | Unreadable) -> None:
+        if isinstance(item, Unreadable):
+            self.objects.pop(item.key, None)
+            self.unreadable[item.key] = item
+        else:
+            key = (item.metadata.namespace, item.metadata.name)
+            self.unreadable.pop(key, None)
+            self.objects[key] = item
+
+    def drop(self, key: Key) -> None:
+        self.objects.pop(key, None)
+        self.unreadable.pop(key, None)
+
+
+class Codec(Generic[T]):
+    """Bytes of the API to structs of one type."""
+
+    def __init__(self, into: type[T]) -> None:
+        self._item = msgspec.json.Decoder(into)
+        self._page = msgspec.json.Decoder(_Page[into])  # type: ignore[valid-type]
+        self._raw_page = msgspec.json.Decoder(_Page[Raw])
+        self._line = msgspec.json.Decoder(Line)
+        self._identity = msgspec.json.Decoder(Identity)
+
+    def present(self, data: bytes) -> T | None:
+        """The object of a line that tells what it is now, as servers write such lines.
+
+        None for other lines and for what cannot be read, which are to be looked at in parts.
+        """
+        start = _PRESENT.get(data[: len(_ADDED)])
+        if start is None:
+            return None
+        try:
+            return self._item.decode(data[start : data.rindex(b"}")])
+        except (ValueError, RecursionError):
+            return None
+
+    def line(self, data: bytes) -> Line:
+        return decoded(data, self._line, "a line of the watch")
+
+    def identity(self, data: bytes | Raw) -> Identity:
+        return decoded(data, self._identity, "an object without readable metadata")
+
+    def item(self, data: bytes | Raw) -> T | Unreadable:
+        try:
+            return self._item.decode(data)
+        except UNREADABLE as error:
+            which = self.identity(data)
+            return Unreadable(which.key, which.metadata.resource_version, why(error))
+
+    def page(self, data: bytes) -> tuple[list[T | Unreadable], str, str]:
+        """Its objects, its version and the token of the next page."""
+        try:
+            page = self._page.decode(data)
+            return list(page.items or ()), page.metadata.resource_version, page.metadata.token
+        except msgspec.ValidationError:
+            # Some object does not fit: take them one by one, so that only that one is left out.
+            raw = self._raw_page.decode(data)
+            items = [self.item(item) for item in raw.items or ()]
+            return items, raw.metadata.resource_version, raw.metadata.token
+
+
+async def list_all(client: Client, selection: Selection, codec: Codec[T], limit: int) -> Listing[T]:
+    """The present objects, page by page; all at once when the list changes too fast for its pages."""
+    token = ""
+    found: Listing[T] = Listing()
+    while True:
+        try:
+            response = await client.call(selection.page(limit, token))
+        except Gone:
+            if not token:
+                raise
+            found, limit, token = Listing(), 0, ""
+            continue
+        try:
+            items, found.version, token = codec.page(response.body)
+        except UNREADABLE as error:
+            raise Garbled(f"a list of {selection.resource.plural} cannot be read: {why(error)}") from error
+        if not found.version:
+            # Taken for a list, it would say that every object is gone.
+            raise Garbled(
+                f"a list of {selection.resource.plural} has no resource version: it is none of the API server's"
+            )
+        for item in items:
+            found.add(item)
+        if not token:
+            return found
+
+
+class Pace:
+    """How long to wait before the next attempt, and for how long to ask a watch to stay open.
+
+    Delays double from 0.8 to 30 seconds, each lengthened by up to its double, so that the informers of many processes
+    do not come back at the same moment.
+    """
+
+    def __init__(self, seed: int | None) -> None:
+        self._random = clock.chance(seed)
+        self.failures = 0
+
+    def reset(self) -> None:
+        self.failures = 0
+
+    def next_delay(self) -> float:
+        delay = min(FIRST_DELAY * 2.0 ** min(self.failures, 60), LONGEST_DELAY)
+        self.failures += 1
+        return delay * (1 + self._random.random())
+
+    def watch_seconds(self) -> int:
+        return self._random.randint(SHORTEST_WATCH, LONGEST_WATCH)

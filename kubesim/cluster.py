@@ -1,0 +1,155 @@
+"""A whole cluster in one object: store, verbs, controllers, ways in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from kubeloop.calls import Caller
+from kubeloop.objects.meta import Resource
+from kubeloop.request import Transport
+from kubesim.access.rights import ADMIN, User, user_of
+from kubesim.definitions.life import Definitions
+from kubesim.expiry import Expiry
+from kubesim.kinds.bootstrap import drawn_uid, furnish
+from kubesim.kinds.registry import NAMESPACES, Registry
+from kubesim.network import Network
+from kubesim.record import History
+from kubesim.requests.handling import Handler
+from kubesim.store import Store
+from kubesim.time import START, Draws
+from kubesim.transport import LocalTransport
+from kubesim.verbs import Verbs
+from kubesim.versions import Author, Tree, timestamp
+
+FIRST_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+SYSTEM = "system:apiserver"
+# As observed on an idle cluster.
+CONTROLLER_LAG = (0.004, 0.02)
+NOBODY = "-----BEGIN CERTIFICATE-----\nZmFpcmxlYWQ6IG5vYm9keSBzZXJ2ZXMgdGhpcyBjbHVzdGVy\n-----END CERTIFICATE-----\n"
+"""Of a cluster that is not served; its text says so."""
+
+
+class Cluster:
+    """The embedded cluster; the same seed and the same requests give the same names, UIDs, delays and events.
+
+    `latency` are the least and most seconds of a request in process, `lag` those by which each event reaches clients'
+    watches late, `controller_lag` the same for the controllers' own watches. `caller` reaches admission webhooks and
+    `pods` what answers at the addresses of pods; without them both are those served on `network`, within the process.
+    Without `history` past writes are not kept.
+    With `events_expire` Events go after an hour, as on a real server; a laboratory wants to look at them later.
+    `authority` are the certificates, in PEM, by which the cluster's server is known; every namespace is told them.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        latency: tuple[float, float] = (0.0, 0.0),
+        lag: tuple[float, float] = (0.0, 0.0),
+        controller_lag: tuple[float, float] = CONTROLLER_LAG,
+        namespaces: Sequence[str] = FIRST_NAMESPACES,
+        caller: Caller | None = None,
+        pods: Caller | None = None,
+        authority: str = NOBODY,
+        history: bool = True,
+        events_expire: bool = False,
+    ) -> None:
+        self.seed = seed
+        self._authority = authority
+        self._events_expire = events_expire
+        self.store = Store(seed)
+        self.verbs = Verbs(self.store, Registry(), lag=controller_lag)
+        self.network = Network()
+        self.handler = Handler(self.verbs, caller or self.network.call, pods or self.network.call, lag=lag)
+        self._latency = latency
+        self._transports = 0
+        author, created = Author(SYSTEM, "create"), _moment()
+        for name in namespaces:
+            self.store.table(NAMESPACES).write(_namespace(name, self.store, created), None, author)
+        furnish(self.store, tuple(namespaces), created, author)
+        self.history = History(self.store if history else Store())
+        self.definitions = Definitions(self.verbs)
+
+    def transport(self, user: str | User = ADMIN) -> Transport:
+        """A way in for one user, within the process; whoever is not `admin` may do what roles grant."""
+        self._transports += 1
+        acting = user_of(user) if isinstance(user, str) else user
+        draws = Draws(self.seed, f"latency {acting.name} {self._transports}")
+        return LocalTransport(self.handler, acting, latency=self._latency, draws=draws)
+
+    async def run(self) -> None:
+        """Runs the controllers until cancelled."""
+        # Imported here: controllers are built on the verbs and need not be there to serve requests.
+        from kubesim.controllers.aggregation import AggregationController  # noqa: PLC0415
+        from kubesim.controllers.chosen import Chosen  # noqa: PLC0415
+        from kubesim.controllers.claims import ClaimController  # noqa: PLC0415
+        from kubesim.controllers.daemonset import DaemonSetController  # noqa: PLC0415
+        from kubesim.controllers.deployment import DeploymentController  # noqa: PLC0415
+        from kubesim.controllers.disruption import DisruptionController  # noqa: PLC0415
+        from kubesim.controllers.endpoints import EndpointsController  # noqa: PLC0415
+        from kubesim.controllers.endpointslices import EndpointSliceController  # noqa: PLC0415
+        from kubesim.controllers.garbage import Collector  # noqa: PLC0415
+        from kubesim.controllers.namespaces import NamespaceController  # noqa: PLC0415
+        from kubesim.controllers.policies import PolicyStatusController  # noqa: PLC0415
+        from kubesim.controllers.replicaset import ReplicaSetController  # noqa: PLC0415
+        from kubesim.controllers.service_accounts import (  # noqa: PLC0415
+            RootCertificatePublisher,
+            ServiceAccountController,
+        )
+        from kubesim.controllers.statefulset import StatefulSetController  # noqa: PLC0415
+
+        chosen = Chosen(self.verbs)
+        publisher = RootCertificatePublisher(self.verbs, self._authority)
+        async with asyncio.TaskGroup() as group:
+            if self._events_expire:
+                group.create_task(Expiry(self.store).run(), name="leases of Events")
+            group.create_task(StatefulSetController(self.verbs).run(), name="statefulset-controller")
+            group.create_task(Collector(self.verbs).run(), name="garbage-collector")
+            group.create_task(ReplicaSetController(self.verbs).run(), name="replicaset-controller")
+            group.create_task(DeploymentController(self.verbs).run(), name="deployment-controller")
+            group.create_task(DaemonSetController(self.verbs).run(), name="daemonset-controller")
+            group.create_task(DisruptionController(self.verbs).run(), name="disruption-controller")
+            group.create_task(NamespaceController(self.verbs).run(), name="namespace-controller")
+            group.create_task(ServiceAccountController(self.verbs).run(), name="service-account-controller")
+            group.create_task(publisher.run(), name="root-ca-cert-publisher")
+            group.create_task(ClaimController(self.verbs).run(), name="persistent-volume-binder")
+            group.create_task(AggregationController(self.verbs).run(), name="clusterrole-aggregation-controller")
+            group.create_task(
+                PolicyStatusController(self.verbs).run(), name="validatingadmissionpolicy-status-controller"
+            )
+            group.create_task(chosen.run(), name="pods of Services")
+            group.create_task(EndpointsController(self.verbs, chosen).run(), name="endpoint-controller")
+            group.create_task(EndpointSliceController(self.verbs, chosen).run(), name="endpointslice-controller")
+
+    def compact(self, revision: int | None = None) -> None:
+        """Forgets history: watches and pages that start before it are answered with 410."""
+        self.store.compact(revision)
+
+    def disconnect(self) -> None:
+        """Ends every open watch."""
+        self.store.close_watchers()
+
+    def get(self, resource: Resource, namespace: str, name: str) -> Tree:
+        """The object as it is now."""
+        return self.verbs.read(resource, namespace, name)
+
+
+def _namespace(name: str, store: Store, created: str) -> Tree:
+    """A namespace that is there from the start."""
+    uid, labels = drawn_uid(store.draws("uid")), {"kubernetes.io/metadata.name": name}
+    return {
+        "kind": "Namespace",
+        "apiVersion": "v1",
+        "metadata": {"name": name, "labels": labels, "uid": uid, "creationTimestamp": created},
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+    }
+
+
+def _moment() -> str:
+    """When the cluster is made, which may be before any clock runs."""
+    try:
+        return timestamp()
+    except RuntimeError:
+        return START.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,315 @@
+"""What the controllers of the embedded cluster share: lagging views, writes, expectations, events.
+
+A controller never reads the store to decide: it sees what watches have brought, each a little late, as in a real
+cluster. Without that lag, mistakes that only a stale view provokes could not be found. Controllers share their views,
+as those of the real kube-controller-manager do: what one of them has seen the others have seen too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
+from functools import cache, lru_cache
+from typing import Generic
+
+import msgspec
+from msgspec.structs import force_setattr
+
+from kubeloop import clock
+from kubeloop.objects.meta import Meta, OwnerReference, Resource
+from kubeloop.request import MERGE_PATCH
+from kubeloop.store import Index, P, Store
+from kubesim.controllers.correlating import Correlator, Told
+from kubesim.errors import StatusError
+from kubesim.kinds.registry import CORE_EVENTS
+from kubesim.verbs import Verbs
+from kubesim.versions import Event, Head, Tree, Version, timestamp
+
+ACCOUNTS = "system:serviceaccount:kube-system:"
+"""Controllers write under their service accounts."""
+
+
+EVENTS_OF_THE_CLUSTER = "default"
+"""Where Events about objects are that lie in no namespace."""
+
+
+class Stale(Exception):
+    """What was seen does not yet show what was written: to be tried again."""
+
+
+def failed(key: Hashable, error: Exception) -> None:
+    """A refused write or a stale view is tried again; anything else is a mistake of ours and ends the run."""
+    if not isinstance(error, StatusError | Stale):
+        raise error
+
+
+class Api:
+    """The API as one controller uses it, under its own name; every refusal is a StatusError."""
+
+    def __init__(self, verbs: Verbs, user: str) -> None:
+        self._verbs = verbs
+        self._user = user
+        self.store = verbs.store
+        self.registry = verbs.registry
+        self.lag = verbs.lag
+
+    def view(self, resource: Resource, into: type[P], indexes: Mapping[str, Index[P]] = {}) -> View[P]:
+        """The view of a resource that all controllers share who read the same of it."""
+        found = self._verbs.views.get((resource, into))
+        if found is None:
+            found = self._verbs.views[resource, into] = View(self, resource, _reader_of(into))
+        view: View[P] = found
+        for name, index in indexes.items():
+            view.objects.add_index(name, index)
+        return view
+
+    def resource(self, api_version: str, kind: str) -> Resource | None:
+        """What an owner reference names; None when it is not served."""
+        group, _, version = api_version.rpartition("/")
+        served = self.registry.served(group, version)
+        return next((each.resource for each in served if each.resource.kind == kind), None)
+
+    def read(self, resource: Resource, namespace: str, name: str) -> Tree:
+        return self._verbs.read(resource, namespace, name)
+
+    def create(self, resource: Resource, namespace: str, tree: Tree) -> Tree:
+        return self._verbs.create(resource, namespace, tree, user=self._user)
+
+    def create_pod(self, alike: Hashable, name: str, labels: Mapping[str, str], make: Callable[[], Tree]) -> int:
+        """Creates a pod that is like others but for its name and these labels; answers with its revision."""
+        return self._verbs.births.create(alike, name, labels, make, self._user)
+
+    def replace(self, resource: Resource, tree: Tree, subresource: str = "") -> Tree:
+        meta = tree["metadata"]
+        place = meta.get("namespace", ""), meta["name"]
+        return self._verbs.update(resource, *place, tree, subresource=subresource, user=self._user)
+
+    def put_status(self, resource: Resource, seen: Meta, status: Tree) -> int:
+        """Writes a status over the object as it was seen, and answers with its revision.
+
+        An object that has changed since is a conflict.
+        """
+        version = self._verbs.put_status(resource, seen, status, user=self._user)
+        if version is not None:
+            return version.revision
+        tree = self.read(resource, seen.namespace, seen.name)
+        tree["metadata"] |= {"uid": seen.uid, "resourceVersion": seen.resource_version}
+        written = self.replace(resource, tree | {"status": status}, "status")
+        return int(written["metadata"]["resourceVersion"])
+
+    def insist_on_status(self, resource: Resource, seen: Meta, status: Tree) -> Tree:
+        """Writes a status over the object as it was seen; where that has changed, once more over it as it is."""
+        tree = self.read(resource, seen.namespace, seen.name) | {"status": status}
+        newest = tree["metadata"]["resourceVersion"]
+        tree["metadata"] |= {"uid": seen.uid, "resourceVersion": seen.resource_version}
+        try:
+            return self.replace(resource, tree, "status")
+        except StatusError as error:
+            if error.reason != "Conflict":
+                raise
+            tree["metadata"]["resourceVersion"] = newest
+            return self.replace(resource, tree, "status")
+
+    def merge(self, resource: Resource, namespace: str, name: str, change: Tree) -> Tree:
+        """A merge patch."""
+        body = msgspec.json.encode(change)
+        return self._verbs.patch(resource, namespace, name, MERGE_PATCH, body, user=self._user)
+
+    def delete(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        *,
+        uid: str = "",
+        version: str = "",
+        propagation: str = "",
+    ) -> None:
+        self._verbs.delete(
+            resource, namespace, name, uid=uid, resource_version=version, propagation=propagation, user=self._user
+        )
+
+
+@cache
+def _reader_of(into: type[P]) -> Callable[[Version], P]:
+    """Makes what a view holds of a stored version."""
+    decode = msgspec.json.Decoder(into).decode
+
+    def read(version: Version) -> P:
+        item = decode(version.body)
+        _share(item.metadata, version.head)
+        return item
+
+    return read
+
+
+def _share(meta: object, head: Head) -> None:
+    """Has the metadata of a view hold what the store holds anyway, and not another copy of it."""
+    if isinstance(meta, Meta):
+        force_setattr(meta, "name", head.name)
+        force_setattr(meta, "namespace", head.namespace)
+        force_setattr(meta, "uid", head.uid)
+        force_setattr(meta, "labels", head.labels)
+        if meta.owner_references:
+            force_setattr(meta, "owner_references", _shared(meta.owner_references))
+
+
+@lru_cache(maxsize=10_000)
+def _shared(owners: tuple[OwnerReference, ...]) -> tuple[OwnerReference, ...]:
+    """One copy for all that have the same owners."""
+    return owners
+
+
+class View(Generic[P]):
+    """One resource as a watch has shown it so far; each event draws its lag, and all keep their order.
+
+    Whoever uses it has it run; one of them does, and when that one ends another goes on.
+    """
+
+    def __init__(self, api: Api, resource: Resource, read: Callable[[Version], P], *, heads_only: bool = False) -> None:
+        """With `heads_only` a change that leaves the head of an object as it was is none."""
+        self.objects: Store[P] = Store()
+        self.revision = 0
+        """Everything of this resource up to here has been seen."""
+        self.synced = asyncio.Event()
+        self._store = api.store
+        self._table = api.store.table(resource)
+        self._lag = api.lag
+        self._read = read
+        self._heads_only = heads_only
+        self._handlers: list[Callable[[P | None, P | None], None]] = []
+        self._turn = asyncio.Lock()
+
+    def subscribe(self, handler: Callable[[P | None, P | None], None]) -> None:
+        """The handler is called after each change with the object before and after."""
+        self._handlers.append(handler)
+
+    async def run(self) -> None:
+        """Until cancelled; when the watch is ended it lists again and tells what has changed meanwhile."""
+        async with self._turn:
+            await self._follow()
+
+    async def _follow(self) -> None:
+        while True:
+            revision = self._store.revision
+            self._replace(self._table.at(None))
+            self.revision = revision
+            self.synced.set()
+            watcher = self._table.watch(revision, None, self._lag)
+            try:
+                while events := await watcher.arrived():
+                    for event in events:
+                        self._apply(event)
+                    if watcher.has_more():  # others may act before the next ones, even if those are there already
+                        await asyncio.sleep(0)
+            finally:
+                watcher.close()
+
+    def _replace(self, versions: list[Version]) -> None:
+        present = {version.key for version in versions}
+        for item in self.objects.items():
+            if (item.metadata.namespace, item.metadata.name) not in present:
+                self._tell(self.objects.remove(item.metadata.namespace, item.metadata.name), None)
+        for version in versions:
+            if self.objects.get(*version.key) != self._read(version):
+                self._put(version)
+
+    def _apply(self, event: Event) -> None:
+        self.revision = event.revision
+        if event.type == "DELETED":
+            self._tell(self.objects.remove(*event.new.key), None)
+        elif not (self._heads_only and event.old is not None and event.old.head is event.new.head):
+            self._put(event.new)
+
+    def _put(self, version: Version) -> None:
+        new = self._read(version)
+        self._tell(self.objects.put(new, version.key), new)
+
+    def _tell(self, old: P | None, new: P | None) -> None:
+        for handler in self._handlers:
+            handler(old, new)
+
+
+class Expectations:
+    """Per key, what a controller has done and not yet seen."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Hashable, list[Callable[[], bool]]] = {}
+
+    def written(self, key: Hashable, view: View[P], answer: Tree) -> None:
+        """The view must come to show the version of this answer."""
+        self.revised(key, view, int(answer["metadata"]["resourceVersion"]))
+
+    def revised(self, key: Hashable, view: View[P], revision: int) -> None:
+        """The view must come to show this revision."""
+        self.unseen(key, lambda: view.revision >= revision)
+
+    def unseen(self, key: Hashable, shows: Callable[[], bool]) -> None:
+        """`shows` must come true."""
+        self._waiting.setdefault(key, []).append(shows)
+
+    def met(self, key: Hashable) -> bool:
+        """Whether everything has been seen; what has been seen is forgotten."""
+        left = [shows for shows in self._waiting.pop(key, ()) if not shows()]
+        if left:
+            self._waiting[key] = left
+        return not left
+
+    def forget(self, key: Hashable) -> None:
+        self._waiting.pop(key, None)
+
+
+class Recorder:
+    """Writes Events as the controllers of kube-controller-manager do: repeated ones are counted, too many left out."""
+
+    def __init__(self, api: Api, component: str) -> None:
+        self._api = api
+        self._component = component
+        self._correlator = Correlator()
+
+    def tell(self, about: Resource, meta: Meta, reason: str, text: str, *, warning: bool = False) -> None:
+        """Records what happened; where that is refused (the namespace may be going away) it is let be."""
+        name = f"{meta.name}.{self._api.store.draws('events').integer():016x}"
+        told = self._correlator.told((about.kind, meta.uid, warning), reason, text, name, clock.now())
+        if told is None:
+            return
+        with suppress(StatusError):
+            if told.count == 1 or not self._counted(meta.namespace or EVENTS_OF_THE_CLUSTER, told):
+                event = self._event(told, about, meta)
+                event |= {"reason": reason, "type": "Warning" if warning else "Normal"}
+                self._api.create(CORE_EVENTS, event["metadata"]["namespace"], event)
+
+    def _counted(self, namespace: str, told: Told) -> bool:
+        """Whether the Event was there and is brought up to date; Events live for an hour."""
+        again = {"count": told.count, "lastTimestamp": timestamp(), "message": told.text}
+        try:
+            self._api.merge(CORE_EVENTS, namespace, told.name, again)
+        except StatusError as error:
+            if error.code != 404:
+                raise
+            return False
+        return True
+
+    def _event(self, told: Told, about: Resource, meta: Meta) -> Tree:
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": told.name, "namespace": meta.namespace or EVENTS_OF_THE_CLUSTER},
+            "involvedObject": {
+                "kind": about.kind,
+                **({"namespace": meta.namespace} if meta.namespace else {}),
+                "name": meta.name,
+                "uid": meta.uid,
+                "apiVersion": about.api_version,
+                **({"resourceVersion": meta.resource_version} if meta.resource_version else {}),
+            },
+            "source": {"component": self._component},
+            # Nobody reports what is combined.
+            "reportingComponent": "" if told.is_combined else self._component,
+            "reportingInstance": "",
+            "firstTimestamp": clock.seconds(told.first),
+            "lastTimestamp": timestamp(),
+            "count": told.count,
+            "message": told.text,
+        }

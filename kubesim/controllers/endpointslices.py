@@ -1,0 +1,195 @@
+"""The EndpointSlice controller: says in EndpointSlices where the pods of each Service with a selector are reached.
+
+Hints for routing by topology are not given, and Endpoints that were made by hand are not mirrored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from msgspec import to_builtins
+
+from kubeloop.queue import Queue
+from kubeloop.store import Named
+from kubeloop.worker import work
+from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
+from kubesim.controllers.chosen import (
+    CHANGED_AT,
+    LONGEST_RETRY,
+    Attempts,
+    Chosen,
+    Key,
+    Moments,
+    Pod,
+    Remembered,
+    Service,
+)
+from kubesim.controllers.endpointslice_plan import (
+    MANAGED_BY,
+    MANAGER,
+    SERVICE_NAME,
+    Draft,
+    Endpoint,
+    Plan,
+    Ports,
+    Slice,
+    endpoint_of,
+    plan,
+    ports_of,
+)
+from kubesim.controllers.pod_control import is_of_ending_namespace
+from kubesim.controllers.replicas import owner_reference
+from kubesim.errors import StatusError
+from kubesim.kinds.registry import ENDPOINT_SLICES, SERVICES
+from kubesim.verbs import Verbs
+from kubesim.versions import Tree
+
+WORKERS = 5
+FIRST_RETRY = 1.0
+"""Seconds; the real controller's, which is less hasty than the one of Endpoints."""
+_SERVICE = "service"
+
+
+class EndpointSliceController:
+    """One controller; its watches are behind by the lag of the verbs."""
+
+    def __init__(self, verbs: Verbs, chosen: Chosen) -> None:
+        self._api = api = Api(verbs, f"{ACCOUNTS}endpointslice-controller")
+        self._chosen = chosen
+        self._slices = api.view(ENDPOINT_SLICES, Slice, {_SERVICE: _service_of})
+        self._written = Expectations()
+        self._moments = Moments()
+        self._attempts = Attempts()
+        self._ports = Remembered(ports_of)
+        self._events = Recorder(api, "endpoint-slice-controller")
+        self._queue: Queue[Key] = Queue(first_delay=FIRST_RETRY, longest_delay=LONGEST_RETRY)
+        chosen.listen(self._queue.add)
+        self._slices.subscribe(self._slice_changed)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            await self._chosen.synced.wait()
+            tasks.create_task(self._slices.run())
+            await self._slices.synced.wait()
+            tasks.create_task(work(self._queue, self._sync, workers=WORKERS, failed=failed))
+
+    def _slice_changed(self, old: Slice | None, new: Slice | None) -> None:
+        """What others have done to a slice is looked at; what was written here is what is expected."""
+        for each in (new, old):
+            if each is not None and each.metadata.labels.get(MANAGED_BY) == MANAGER:
+                key = (each.metadata.namespace, each.metadata.labels.get(SERVICE_NAME, ""))
+                if self._written.met(key):
+                    self._queue.add(key)
+                return
+
+    async def _sync(self, key: Key) -> None:
+        service = self._chosen.services.objects.get(*key)
+        if service is None:
+            self._moments.forget(key)
+            self._ports.forget(key)
+            self._written.forget(key)
+            return
+        if not service.has_endpoints:
+            return
+        try:
+            self._bring_up_to_date(key, service)
+        except (StatusError, Stale):
+            if not self._attempts.is_over(key):
+                raise
+        else:
+            self._attempts.succeeded(key)
+
+    def _bring_up_to_date(self, key: Key, service: Service) -> None:
+        if not self._written.met(key):
+            raise Stale(key)
+        pods = self._chosen.members(service)
+        since = self._moments.news(service, pods)
+        existing = self._slices.objects.by(_SERVICE, "/".join(key))
+        existing = tuple(each for each in existing if each.metadata.deletion_timestamp is None)
+        problems: list[str] = []
+        for family in service.spec.ip_families:
+            wanted = self._wanted(service, pods, family, problems)
+            slices = [each for each in existing if each.address_type == family]
+            problem = self._carry_out(key, service, family, plan(service, family, wanted, slices), since)
+            problems += [problem] if problem else []
+        for each in existing:
+            if each.address_type not in service.spec.ip_families:
+                self._delete(key, each)
+        if problems:
+            text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+            text = f"Error updating Endpoint Slices for Service {'/'.join(key)}: {text}"
+            self._events.tell(SERVICES, service.metadata, "FailedToUpdateEndpointSlices", text, warning=True)
+            raise Stale(text)
+
+    def _wanted(
+        self, service: Service, pods: list[Pod], family: str, problems: list[str]
+    ) -> dict[Ports, dict[object, Endpoint]]:
+        """The endpoints of a family, by their ports; pods on nodes that are not there are a problem."""
+        wanted: dict[Ports, dict[object, Endpoint]] = {}
+        for pod, ports in self._ports.of(service, (pod for pod in pods if pod.has_address)):
+            endpoints = wanted.setdefault(ports, {})
+            node = self._chosen.nodes.objects.get("", pod.spec.node_name)
+            if node is None and not service.spec.publish_not_ready_addresses:
+                which = f"skipping Pod {pod.metadata.name} for Service {'/'.join(service.key)}"
+                problems.append(f"{which}: Node {pod.spec.node_name} Not Found")
+                continue
+            endpoint = endpoint_of(service, pod, node, family)
+            if endpoint is not None:
+                endpoints[endpoint.identity] = endpoint
+        return wanted
+
+    def _carry_out(self, key: Key, service: Service, family: str, todo: Plan, since: str) -> str:
+        """Answers with what went wrong."""
+        place = f"Service {'/'.join(key)}"
+        try:
+            doing = f"failed to create EndpointSlice for {place}"
+            for draft in todo.create if service.metadata.deletion_timestamp is None else ():
+                made = self._api.create(ENDPOINT_SLICES, key[0], _new(service, family, draft, since))
+                self._written.written(key, self._slices, made)
+            for draft in todo.update:
+                doing = f"failed to update {draft.old.metadata.name if draft.old else ''} EndpointSlice for {place}"
+                self._written.written(key, self._slices, self._update(draft, since))
+            for each in todo.delete:
+                doing = f"failed to delete {each.metadata.name} EndpointSlice for {place}"
+                self._delete(key, each)
+        except StatusError as error:
+            return "" if is_of_ending_namespace(error) else f"{doing}: {error}"
+        return ""
+
+    def _update(self, draft: Draft, since: str) -> Tree:
+        assert draft.old is not None  # noqa: S101  what is updated has been there
+        meta = draft.old.metadata
+        tree = self._api.read(ENDPOINT_SLICES, meta.namespace, meta.name)
+        tree["metadata"] |= {"resourceVersion": meta.resource_version, "labels": draft.labels}
+        annotations = {key: value for key, value in meta.annotations.items() if key != CHANGED_AT}
+        tree["metadata"]["annotations"] = annotations | ({CHANGED_AT: since} if since else {})
+        return self._api.replace(ENDPOINT_SLICES, tree | _content(draft))
+
+    def _delete(self, key: Key, slice_: Slice) -> None:
+        meta = slice_.metadata
+        self._api.delete(ENDPOINT_SLICES, meta.namespace, meta.name)
+        self._written.unseen(key, lambda: self._slices.objects.get(meta.namespace, meta.name) is not slice_)
+
+
+def _service_of(item: Named) -> tuple[str, ...]:
+    """Under which the slices of a Service are found that this controller manages."""
+    meta = item.metadata
+    managed = meta.labels.get(MANAGED_BY) == MANAGER
+    return (f"{meta.namespace}/{meta.labels[SERVICE_NAME]}",) if managed and SERVICE_NAME in meta.labels else ()
+
+
+def _content(draft: Draft) -> Tree:
+    return {"endpoints": to_builtins(draft.endpoints), "ports": to_builtins(draft.ports)}
+
+
+def _new(service: Service, family: str, draft: Draft, since: str) -> Tree:
+    metadata: Tree = {
+        "generateName": f"{service.metadata.name}-",
+        "namespace": service.metadata.namespace,
+        "labels": draft.labels,
+        "ownerReferences": [owner_reference(SERVICES, service.metadata)],
+    }
+    if since:
+        metadata["annotations"] = {CHANGED_AT: since}
+    return {"metadata": metadata, "addressType": family} | _content(draft)

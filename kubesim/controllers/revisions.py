@@ -1,0 +1,155 @@
+"""The history of a set's pod template: ControllerRevisions, named exactly as kube-controller-manager names them.
+
+A revision's data is the patch that would restore the template; its name is the set's name and a hash of that patch.
+The hash equals the real one wherever the template's defaults do, which makes it a test of the defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+
+import msgspec
+from msgspec import Struct
+
+from kubeloop.objects.meta import Meta, Resource
+
+CONTROLLER_REVISIONS = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
+
+HASH_LABEL = "controller.kubernetes.io/hash"
+
+LONGEST_PREFIX = 223
+"""Of a revision's name: with a dash and a hash it still fits the 253 characters of a name."""
+
+# Without vowels and without digits that look like them, so that no hash spells a word.
+SAFE_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+
+FNV_OFFSET = 0x811C9DC5
+FNV_PRIME = 0x01000193
+
+# What Go's JSON encoder escapes and others do not. None of them occurs outside of strings, so replacing bytes is safe.
+GO_ESCAPES = (
+    (b"<", rb"\u003c"),
+    (b">", rb"\u003e"),
+    (b"&", rb"\u0026"),
+    ("\u2028".encode(), rb"\u2028"),
+    ("\u2029".encode(), rb"\u2029"),
+)
+
+
+class RevisionMeta(Meta, frozen=True, rename="camel"):
+    creation_timestamp: datetime | None = None
+
+
+class Revision(Struct, frozen=True):
+    """A ControllerRevision as the API holds it; `data` is kept undecoded until it is compared or restored."""
+
+    metadata: RevisionMeta
+    revision: int
+    data: msgspec.Raw
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+    @property
+    def patch(self) -> bytes:
+        """Its data in the one spelling that two equal revisions share."""
+        return canonical(bytes(self.data))
+
+    @property
+    def template(self) -> dict[str, object]:
+        """The pod template that it restores."""
+        return template_in(self.patch)
+
+
+class Reuse(Struct, frozen=True):
+    """The newest revision already says what the set says."""
+
+    revision: Revision
+
+
+class Renumber(Struct, frozen=True):
+    """An older revision says what the set says: the set was rolled back, and the revision becomes the newest."""
+
+    revision: Revision
+    number: int
+
+
+class Create(Struct, frozen=True):
+    """No revision says what the set says."""
+
+    number: int
+
+
+def go_json(tree: object) -> bytes:
+    """As Go writes it: keys sorted, no spaces, and the escapes that make JSON safe inside of HTML."""
+    text = msgspec.json.encode(tree, order="sorted")
+    for plain, escaped in GO_ESCAPES:
+        text = text.replace(plain, escaped)
+    return text
+
+
+@lru_cache(maxsize=4096)
+def canonical(data: bytes) -> bytes:
+    """The same JSON as `go_json` writes it."""
+    return go_json(msgspec.json.decode(data))
+
+
+def patch_of(template: Mapping[str, object]) -> bytes:
+    """The patch that restores `template`, replacing whatever template is there."""
+    return go_json({"spec": {"template": {**template, "$patch": "replace"}}})
+
+
+@lru_cache(maxsize=1024)
+def _restored(patch: bytes) -> bytes:
+    tree = msgspec.json.decode(patch)
+    template = dict(tree["spec"]["template"])
+    template.pop("$patch", None)
+    return msgspec.json.encode(template)
+
+
+def template_in(patch: bytes) -> dict[str, object]:
+    """The template that `patch` restores; a fresh tree each time, which the caller may change."""
+    return msgspec.json.decode(_restored(patch), type=dict[str, object])
+
+
+@lru_cache(maxsize=1024)
+def hash_of(patch: bytes, collisions: int) -> str:
+    """FNV-1 of 32 bits over the patch and the number of collisions, in letters that spell no words."""
+    value = FNV_OFFSET
+    for byte in patch + str(collisions).encode():
+        value = (value * FNV_PRIME & 0xFFFFFFFF) ^ byte
+    return "".join(SAFE_LETTERS[ord(digit) % len(SAFE_LETTERS)] for digit in str(value))
+
+
+def name_of(owner: str, hashed: str) -> str:
+    return f"{owner[:LONGEST_PREFIX]}-{hashed}"
+
+
+def in_order(revisions: Iterable[Revision]) -> list[Revision]:
+    """Oldest first: by number, then by age, then by name."""
+
+    def age(revision: Revision) -> tuple[int, float, str]:
+        made = revision.metadata.creation_timestamp
+        return revision.revision, made.timestamp() if made else 0.0, revision.name
+
+    return sorted(revisions, key=age)
+
+
+def choose(revisions: Sequence[Revision], patch: bytes) -> Reuse | Renumber | Create:
+    """Which revision stands for `patch`; the revisions are in order."""
+    number = revisions[-1].revision + 1 if revisions else 1
+    equal = [revision for revision in revisions if revision.patch == patch]
+    if not equal:
+        return Create(number)
+    if revisions[-1].patch == patch:
+        return Reuse(revisions[-1])
+    return Renumber(equal[-1], number)
+
+
+def surplus(revisions: Sequence[Revision], live: frozenset[str], limit: int) -> list[Revision]:
+    """The oldest revisions beyond `limit`, not counting those whose names are in `live`; revisions are in order."""
+    history = [revision for revision in revisions if revision.name not in live]
+    return history[: len(history) - limit] if 0 <= limit < len(history) else []

@@ -1,0 +1,265 @@
+"""What the StatefulSet controller does next: a pure function of the set, its pods, its revisions and the time.
+
+The order of the steps, and which of them end a round, are those of kube-controller-manager 1.36 with its default
+feature gates: replicas first, then condemned pods, then the update, which takes one pod at a time. `maxUnavailable` of
+a rolling update is behind a gate that is off and is not read.
+
+In burst mode (`Parallel`) nothing blocks anything else; in ordered mode a round ends at the first pod that must be
+waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from kubeloop.objects.core import Pod
+from kubesim.controllers.statefulset_pods import (
+    Set,
+    Status,
+    available_at,
+    has_identity,
+    is_available,
+    is_running_and_ready,
+    is_terminating,
+    ordinal_of,
+    revision_of,
+)
+
+ENDED = ("Failed", "Succeeded")
+"""Phases of pods that will not run again."""
+
+
+class Revisions(Struct, frozen=True):
+    """Names of the revision that the set is at, of the one it goes to, and the collisions met when naming them."""
+
+    current: str
+    update: str
+    collisions: int = 0
+
+
+class Create(Struct, frozen=True):
+    ordinal: int
+    revision: str
+
+
+class Delete(Struct, frozen=True):
+    pod: Pod
+
+
+class Identify(Struct, frozen=True):
+    """Give an adopted pod the labels of a member and, in a set with claims, see to its volumes and their owners."""
+
+    pod: Pod
+
+
+class FillClaims(Struct, frozen=True):
+    """Make the claims that a pending pod lacks."""
+
+    pod: Pod
+
+
+class SettleClaims(Struct, frozen=True):
+    """Have the claims of a pod without a place owned as the retention policy says."""
+
+    pod: Pod
+
+
+Action = Create | Delete | Identify | FillClaims | SettleClaims
+
+
+class Plan(Struct, frozen=True):
+    """The actions in order, the status once all are done, and the status should one of them fail."""
+
+    actions: tuple[Action, ...]
+    status: Status
+    failed: Status
+
+
+class Slot(Struct, frozen=True):
+    """A place of the set: the pod in it, or the revision of the pod to be made."""
+
+    ordinal: int
+    pod: Pod | None
+    revision: str
+
+
+def plan(set_: Set, pods: Sequence[Pod], revisions: Revisions, now: datetime) -> Plan:
+    """What to do about a set that owns exactly `pods`."""
+    placed_at = [(ordinal_of(pod), pod) for pod in pods]
+    slots = _slots(set_, dict(placed_at), revisions)
+    condemned = _condemned(set_, placed_at)
+    placed = [slot.pod for slot in slots if slot.pod is not None] + condemned
+    if set_.metadata.deletion_timestamp is not None:
+        return _planned((), _status(set_, pods, revisions, now), set_)
+    status = _status(set_, placed, revisions, now)
+    actions, blocked = _replicas(set_, slots, now)
+    if not blocked:
+        if set_.spec.volume_claim_templates:
+            actions += tuple(SettleClaims(pod) for pod in condemned)
+        scaled, blocked = _scale_down(set_, slots, condemned, now)
+        actions += scaled
+    if blocked or set_.spec.update_strategy.type == "OnDelete":
+        return _planned(actions, status, set_)
+    outdated = _outdated(set_, slots, revisions, now)
+    if outdated is None:
+        return _planned(actions, status, set_)
+    # The pod about to be deleted no longer counts as current, whatever its revision was: this may go below zero.
+    lowered = replace(status, current_replicas=status.current_replicas - 1)
+    return _planned((*actions, Delete(outdated)), lowered, set_, status)
+
+
+def next_look(set_: Set, pods: Iterable[Pod], status: Status, now: datetime) -> float | None:
+    """Seconds until a ready pod becomes available, which no event will tell."""
+    seconds = set_.spec.min_ready_seconds
+    if not seconds or status.ready_replicas == (status.available_replicas or 0):
+        return None
+    moments = [moment for pod in pods if (moment := available_at(pod, seconds)) is not None and moment > now]
+    return (min(moments) - now).total_seconds() if moments else float(seconds)
+
+
+def _slots(set_: Set, by_ordinal: dict[int, Pod], revisions: Revisions) -> list[Slot]:
+    slots = []
+    for ordinal in range(set_.start, set_.start + set_.spec.replicas):
+        pod = by_ordinal.get(ordinal)
+        revision = revision_of(pod) if pod is not None else _revision_for(set_, ordinal, revisions)
+        slots.append(Slot(ordinal, pod, revision))
+    return slots
+
+
+def _revision_for(set_: Set, ordinal: int, revisions: Revisions) -> str:
+    """Of a pod to be made: below the partition the current one, whatever type the strategy has."""
+    strategy = set_.spec.update_strategy
+    if strategy.rolling_update is not None:
+        stays = ordinal < set_.start + strategy.rolling_update.partition
+    else:
+        stays = strategy.type == "RollingUpdate" and ordinal < set_.start + set_.status.current_replicas
+    return revisions.current if stays else revisions.update
+
+
+def _condemned(set_: Set, pods: Iterable[tuple[int, Pod]]) -> list[Pod]:
+    """Pods outside of the set's ordinals, highest first; names without a usable ordinal are ignored."""
+    start, last = set_.start, set_.start + set_.spec.replicas - 1
+    outside = [pod for at, pod in pods if at >= 0 and not start <= at <= last]
+    return sorted(outside, key=ordinal_of, reverse=True)
+
+
+def _replicas(set_: Set, slots: list[Slot], now: datetime) -> tuple[tuple[Action, ...], bool]:
+    """What to do about the set's places, and whether the round ends here."""
+    actions: list[Action] = []
+    ordered, claims = set_.ordered, bool(set_.spec.volume_claim_templates)
+    for slot in slots:
+        pod = slot.pod
+        if pod is not None and not ordered and not claims and _is_settled(set_, pod, slot.ordinal):
+            continue
+        if claims and pod is not None and pod.status.phase == "Pending":
+            actions.append(FillClaims(pod))
+        action, waits = _replica(set_, slot, now, ordered=ordered)
+        if action is not None:
+            actions.append(action)
+        if waits and ordered:
+            return tuple(actions), True
+    return tuple(actions), False
+
+
+def _is_settled(set_: Set, pod: Pod, ordinal: int) -> bool:
+    """Whether nothing is to be done about a pod that nobody waits for."""
+    return pod.status.phase not in ENDED and has_identity(set_, pod, ordinal)
+
+
+def _replica(set_: Set, slot: Slot, now: datetime, *, ordered: bool) -> tuple[Action | None, bool]:
+    """What to do about one place, and whether an ordered set waits for it."""
+    pod = slot.pod
+    if pod is None:
+        return Create(slot.ordinal, slot.revision), True
+    if pod.status.phase in ENDED:
+        return (None if is_terminating(pod) else Delete(pod)), True
+    if ordered and (
+        is_terminating(pod) or not is_running_and_ready(pod) or not is_available(pod, set_.spec.min_ready_seconds, now)
+    ):
+        return None, True
+    is_done = not set_.spec.volume_claim_templates and has_identity(set_, pod, slot.ordinal)
+    return (None if is_done else Identify(pod)), False
+
+
+def _scale_down(set_: Set, slots: list[Slot], condemned: list[Pod], now: datetime) -> tuple[tuple[Action, ...], bool]:
+    """Which condemned pods to delete, and whether the round ends here."""
+    if not set_.ordered:
+        return tuple(Delete(pod) for pod in condemned if not is_terminating(pod)), False
+    if not condemned:
+        return (), False
+    pod = condemned[0]
+    if is_terminating(pod):
+        return (), True
+    healthy = is_running_and_ready(pod) and is_available(pod, set_.spec.min_ready_seconds, now)
+    if not healthy and not _is_first_unavailable(set_, pod, slots, condemned, now):
+        return (), True
+    return (Delete(pod),), True
+
+
+def _is_first_unavailable(set_: Set, pod: Pod, slots: list[Slot], condemned: list[Pod], now: datetime) -> bool:
+    if any(slot.pod is None or _is_unavailable(set_, slot.pod, now) for slot in slots):
+        return False
+    return next((other for other in reversed(condemned) if _is_unavailable(set_, other, now)), None) is pod
+
+
+def _is_unavailable(set_: Set, pod: Pod, now: datetime) -> bool:
+    return is_terminating(pod) or not is_available(pod, set_.spec.min_ready_seconds, now)
+
+
+def _outdated(set_: Set, slots: list[Slot], revisions: Revisions, now: datetime) -> Pod | None:
+    """The pod to replace next: the highest that is not at the update revision, unless one above it is unavailable."""
+    rolling = set_.spec.update_strategy.rolling_update
+    lowest = rolling.partition if rolling is not None else 0
+    for slot in reversed(slots[lowest:]):
+        if slot.pod is None:
+            return None
+        if slot.revision != revisions.update and not is_terminating(slot.pod):
+            return slot.pod
+        if _is_unavailable(set_, slot.pod, now):
+            return None
+    return None
+
+
+def _status(set_: Set, pods: Iterable[Pod], revisions: Revisions, now: datetime) -> Status:
+    """Counts of the pods that exist; a terminating pod is still a replica, and still ready."""
+    seconds = set_.spec.min_ready_seconds
+    replicas = ready = available = current = updated = 0
+    for pod in pods:
+        if not pod.status.phase:
+            continue
+        replicas += 1
+        if is_running_and_ready(pod):
+            ready += 1
+            available += is_available(pod, seconds, now) if seconds else 1
+        if not is_terminating(pod):
+            revision = revision_of(pod)
+            current += revision == revisions.current
+            updated += revision == revisions.update
+    return Status(
+        observed_generation=set_.metadata.generation,
+        replicas=replicas,
+        ready_replicas=ready,
+        available_replicas=available,
+        current_replicas=current,
+        updated_replicas=updated,
+        current_revision=revisions.current,
+        update_revision=revisions.update,
+        collision_count=revisions.collisions,
+    )
+
+
+def _planned(actions: tuple[Action, ...], status: Status, set_: Set, failed: Status | None = None) -> Plan:
+    return Plan(actions, _completed(set_, status), _completed(set_, status if failed is None else failed))
+
+
+def _completed(set_: Set, status: Status) -> Status:
+    """A rolling update is complete when every replica is updated and ready: then the update is the current one."""
+    wanted = set_.spec.replicas
+    done = status.updated_replicas == status.ready_replicas == status.replicas == wanted
+    if set_.spec.update_strategy.type != "RollingUpdate" or not done:
+        return status
+    return replace(status, current_replicas=status.updated_replicas, current_revision=status.update_revision)

@@ -1,0 +1,415 @@
+"""The kubelet's loop: watches pods, binds them, gives them the shape they should have, lets deleted ones go.
+
+A pod costs four requests: a binding, a status when it runs (none if it is ready at once), a status when it is ready,
+and the deletion. Everything is worked out again from what is seen, so it may be stopped and started at any time; what
+it does not find again is when a container started, so times then count from the new start.
+
+Pods are put on the kubelet's nodes in turn, as far as node selector, affinity and taints allow; a cordoned node gets
+none. A pod that names a node, as those of DaemonSets do, is put on that.
+
+A deleted pod stays ready until it is gone, as with a real kubelet while containers use their grace period. Readiness
+gates and probes are not simulated.
+
+Pods may run programs that answer calls (see `programs`): from the time their containers run until they are down or the
+pod is deleted. A program that ends by itself is a crash.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable
+from itertools import count, cycle, islice
+
+import msgspec
+from msgspec import structs
+
+from kubeloop import clock
+from kubeloop.client import Client
+from kubeloop.errors import Conflict, Invalid, KubeError, NotFound
+from kubeloop.informer import Change, Informer
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import Ref
+from kubeloop.queue import Queue
+from kubeloop.request import JSON, MERGE_PATCH, Request, get, patch, path_to
+from kubeloop.store import key_of
+from kubeloop.worker import work
+from kubesim.kubelet.nodes import NODES, ROOM, ZONES, register
+from kubesim.kubelet.obstacles import Obstacle, Obstacles, no_place
+from kubesim.kubelet.pods import Pod, outline_of, shape_of, status_patch
+from kubesim.kubelet.programs import Hosted, Programs
+from kubesim.kubelet.telling import Telling
+from kubesim.pods.behaviour import Behaviour, Defaults, Run, Shape, Wish, behaviour_of, turned, wanted
+from kubesim.pods.scheduling import Node, Wishes
+
+CONCURRENT_REQUESTS = 16
+LOOK_AGAIN = 1.0
+"""Seconds between looks at a pod that lacks something."""
+
+FIRST_DOWN, LONGEST_DOWN = 1.0, 300.0
+"""Seconds until a program that ended by itself is started again; doubled with every crash."""
+
+ADDRESSES = 253 * 254 * 254
+LOOPBACK = 127
+"""Pods get 127.2.1.1 up to 127.254.254.254, all on the loopback interface and none that others listen on."""
+
+
+class Life:
+    """What is remembered of one pod."""
+
+    __slots__ = (
+        "address",
+        "annotations",
+        "deleted",
+        "dying_since",
+        "exited",
+        "hindered",
+        "node",
+        "pod",
+        "run",
+        "settled",
+    )
+
+    def __init__(self, pod: Pod) -> None:
+        self.pod = pod
+        """The newest that was seen."""
+        self.annotations = pod.metadata.annotations
+        self.node = pod.spec.node_name
+        self.address = pod.status.pod_ip
+        self.run: Run | None = None
+        self.dying_since: float | None = None
+        self.deleted = False
+        self.exited = False
+        """Its program has ended by itself, and the status does not say so yet."""
+        self.hindered = False
+        """At the last look it lacked something."""
+        self.settled = False
+        """Nothing more is due: what happens next comes with the whole pod, so little of it is kept until then."""
+
+    def settle(self) -> None:
+        self.settled = True
+        self.pod = outline_of(self.pod)
+
+    @property
+    def version(self) -> int:
+        """Of the newest pod that is known."""
+        return int(self.pod.metadata.resource_version)
+
+    @property
+    def ref(self) -> Ref:
+        meta = self.pod.metadata
+        return Ref(PODS, meta.namespace, meta.name, meta.uid)
+
+
+class Kubelet:
+    """Runs every pod of a namespace, or of all; annotations (see `behaviour`) go before the times given here."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        namespace: str = "",
+        ready_after: float = 1.0,
+        gone_after: float = 0.1,
+        nodes: int = 3,
+        programs: Programs | None = None,
+        network: int = LOOPBACK,
+        events: bool = False,
+        scheduler: str = "",
+        demanding: bool = False,
+    ) -> None:
+        """`network` is the first number of pods' addresses; with `events` pods' lives are told in Events.
+
+        A `demanding` one runs only pods that have what they need (see `obstacles`), and tells what they lack.
+
+        Pods of another `scheduler` are left to it; without a name all pods are this one's.
+        """
+        self._client = client
+        self._network = network
+        self._scheduler = scheduler
+        self._telling = Telling(client, everything=events)
+        self._obstacles = Obstacles(client, ROOM) if demanding else None
+        self._namespace = namespace
+        self._programs = programs
+        if programs is not None:
+            programs.exited = self._exited
+        self._defaults = Defaults(ready_after, gone_after)
+        self._usual = behaviour_of({}, self._defaults)
+        self._nodes = [f"sim-node-{number}" for number in range(nodes)]
+        self._next_node = cycle(self._nodes)
+        self._next_address = count()
+        self._lives: dict[str, Life] = {}
+        """By UID: a pod that is made again under its name is another pod."""
+        self._addresses: set[str] = set()
+        self._queue: Queue[str] = Queue(first_delay=0.1, longest_delay=5.0)
+        self._informer = Informer(client, PODS, Pod, namespace=namespace, kept=outline_of)
+        self._informer.subscribe(self._changed)
+        self._avoided: dict[str, None] = {}
+        """Names of nodes that not every pod may be on."""
+        self._places = Informer(client, NODES, Node)
+        self._places.subscribe(self._node_changed)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        for name, zone in zip(self._nodes, cycle(ZONES)):
+            await register(self._client, name, zone)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._places.run())
+            await self._places.synced.wait()
+            tasks.create_task(self._informer.run())
+            tasks.create_task(self._telling.run())
+            if self._programs is not None:
+                tasks.create_task(self._programs.follow(self._client, self._namespace))
+            tasks.create_task(work(self._queue, self._look, workers=CONCURRENT_REQUESTS, failed=_failed))
+
+    def _changed(self, change: Change[Pod]) -> None:
+        old, new = change.old, change.new
+        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
+            self._forget(old.metadata.uid)
+        if new is None:
+            return
+        if old is None or old.metadata.annotations != new.metadata.annotations:
+            self._telling.check(new)
+        uid = new.metadata.uid
+        life = self._lives.get(uid)
+        if life is None:
+            life = self._lives[uid] = Life(new)
+            if life.address:
+                self._addresses.add(life.address)
+        elif (version := int(new.metadata.resource_version)) <= (known := life.version):
+            if version < known:
+                return
+            # What we wrote ourselves; somebody else may have written before, unseen.
+            is_news = _is_deleted(new) != _is_deleted(life.pod) or new.metadata.annotations != life.annotations
+            if not is_news:
+                life.pod = (self._informer.store.get(*key_of(new)) if life.settled else None) or new
+                return
+        life.annotations = new.metadata.annotations
+        life.settled = False
+        life.pod = new
+        life.node = new.spec.node_name or life.node
+        self._queue.add(uid, initial=change.initial)
+
+    def _node_changed(self, change: Change[Node]) -> None:
+        """Pods that no node was good enough for may have one by this."""
+        node = change.new or change.old
+        if node is not None:
+            self._avoided.pop(node.name, None)
+            if change.new is not None and (node.spec.taints or node.spec.unschedulable):
+                self._avoided[node.name] = None
+        if change.new is not None and (change.old is None or change.old.spec != change.new.spec or _relabelled(change)):
+            for uid, life in self._lives.items():
+                if not life.node:
+                    self._queue.add(uid)
+
+    def _forget(self, uid: str) -> None:
+        life = self._lives.pop(uid, None)
+        if life is not None:
+            self._addresses.discard(life.address)
+        if self._programs is not None:
+            self._programs.stopped(uid)
+
+    def _exited(self, uid: str) -> None:
+        life = self._lives.get(uid)
+        if life is not None:
+            life.exited = True
+            self._queue.add(uid)
+
+    def _host(self, life: Life, shape: Shape) -> None:
+        """The program runs while the containers do."""
+        if self._programs is None or life.exited:
+            return
+        meta = life.pod.metadata
+        if _is_deleted(life.pod) or shape not in (Shape.RUNNING, Shape.READY):
+            self._programs.stopped(meta.uid)
+            return
+        pod = Hosted(meta.namespace, meta.name, meta.uid, meta.labels, meta.annotations, life.address)
+        self._programs.runs(pod, ready=shape is Shape.READY)
+
+    async def _look(self, uid: str) -> float | None:
+        """Does what is due for one pod; answers with the seconds until something else may be."""
+        life = self._lives.get(uid)
+        if life is None or life.settled or not self._is_ours(life):
+            return None
+        if life.pod.status.phase in ("Succeeded", "Failed") and not _is_deleted(life.pod):
+            self._host(life, Shape.NEW)
+            return None
+        try:
+            annotations = life.pod.metadata.annotations
+            behaviour = behaviour_of(annotations, self._defaults) if annotations else self._usual
+            if _is_deleted(life.pod):
+                self._host(life, Shape.NEW)
+                return await self._end(life, behaviour)
+            if not life.node:
+                if self._is_hindered(life, await self._before_binding(life)):
+                    return LOOK_AGAIN
+                if not (await self._bind(life, behaviour) and self._is_ours(life)):
+                    return None
+            if self._is_hindered(life, await self._before_starting(life)):
+                return LOOK_AGAIN
+            again = await self._shape(life, behaviour)
+            if again is None and self._programs is None:
+                life.settle()
+            return again
+        except (NotFound, Invalid):
+            # Gone, or made again under its name: the watch will say so.
+            return None
+
+    async def _before_binding(self, life: Life) -> tuple[Obstacle, ...]:
+        return () if self._obstacles is None else await self._obstacles.to_binding(life.ref, len(self._nodes))
+
+    async def _before_starting(self, life: Life) -> tuple[Obstacle, ...]:
+        if self._obstacles is None or shape_of(life.pod) is not Shape.NEW:
+            return ()
+        return await self._obstacles.to_starting(life.ref)
+
+    def _is_hindered(self, life: Life, obstacles: tuple[Obstacle, ...]) -> bool:
+        """Tells of obstacles that were there a moment ago, too: what comes with the pod may come after it."""
+        if obstacles and life.hindered:
+            for each in obstacles:
+                self._telling.hindered(each.about or life.ref, each.reason, each.text)
+        life.hindered = bool(obstacles)
+        return life.hindered
+
+    def _is_ours(self, life: Life) -> bool:
+        """Whether the pod is on one of these nodes, or may come to be; others have a kubelet of their own."""
+        return not life.node or life.node in self._nodes
+
+    async def _bind(self, life: Life, behaviour: Behaviour) -> bool:
+        spec = life.pod.spec
+        if behaviour.pending or spec.scheduling_gates or self._scheduler not in ("", spec.scheduler_name):
+            return False
+        node = await self._place_for(life)
+        if not node:
+            return False
+        meta = life.pod.metadata
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        body = msgspec.json.encode(binding)
+        await self._client.call(Request("POST", path_to(life.ref, "binding"), body=body, content_type=JSON))
+        life.node = node
+        self._telling.bound(life.pod, node)
+        return True
+
+    async def _place_for(self, life: Life) -> str:
+        """The node that the pod asks for by name, or the next that it may be on; empty when there is none."""
+        spec, places = life.pod.spec, self._places.store
+        wishes = Wishes(node_selector=spec.node_selector, affinity=spec.affinity)
+        if self._avoided:
+            # Rare enough not to keep the tolerations of every pod for it.
+            answer = await self._client.call(get(life.ref))
+            wishes = _wishes_decoder.decode(answer.body).spec
+        named = wishes.named_node
+        names: Iterable[str] = (named,) if named else islice(self._next_node, len(self._nodes))
+        found = (node for name in names if (node := places.get("", name)) is not None)
+        chosen = next((node.name for node in found if wishes.may_be_bound_to(node)), "")
+        if not chosen and self._obstacles is not None:
+            obstacle = no_place(wishes, [node for name in self._nodes if (node := places.get("", name)) is not None])
+            self._telling.hindered(life.ref, obstacle.reason, obstacle.text)
+        return chosen
+
+    async def _shape(self, life: Life, behaviour: Behaviour) -> float | None:
+        """Has the pod take the shapes that are due; answers with the seconds until the next is."""
+        while not _is_deleted(life.pod):
+            again = await self._take_shape(life, behaviour)
+            if again != 0.0:
+                return again
+            behaviour = behaviour_of(life.pod.metadata.annotations, self._defaults)
+        return 0.0
+
+    async def _take_shape(self, life: Life, behaviour: Behaviour) -> float | None:
+        """One shape; 0 when it was due, and another may be."""
+        now = clock.monotonic()
+        seen = shape_of(life.pod)
+        if life.run is None or life.run.shape is not seen:
+            started = now if life.run is None else life.run.started
+            life.run = Run(seen, now, started, life.pod.restarts)
+        exited = life.exited
+        wish = Wish(Shape.CRASHED) if exited else wanted(behaviour, life.run, now)
+        if wish.shape is not seen:
+            run = turned(life.run, wish.shape, now)
+            if exited:
+                run = structs.replace(run, down=min(FIRST_DOWN * 2.0 ** (run.crashes - 1), LONGEST_DOWN))
+            await self._write(life, wish.shape, run.crashes)
+            self._telling.took(life.pod, seen, wish.shape)
+            life.run = run
+            # A program that ended while this was written is looked at next.
+            life.exited = life.exited and not exited
+            return 0.0
+        life.exited = False
+        self._host(life, seen)
+        return None if wish.until is None else wish.until - now
+
+    async def _write(self, life: Life, shape: Shape, restarts: int) -> None:
+        if not life.address:
+            life.address = self._address()
+        body = msgspec.json.encode(status_patch(life.pod, shape, restarts, life.address, clock.seconds(clock.now())))
+        answer = await self._client.call(patch(life.ref, MERGE_PATCH, body, "status"))
+        found = _VERSION.search(answer.body)
+        if found is not None and int(found[1]) > int(life.pod.metadata.resource_version):
+            # The whole of it: somebody else may have written before, which the watch then has no news of.
+            life.pod = _decoder.decode(answer.body)
+            life.annotations = life.pod.metadata.annotations
+
+    async def _end(self, life: Life, behaviour: Behaviour) -> float | None:
+        now = clock.monotonic()
+        if life.dying_since is None:
+            life.dying_since = now
+            self._telling.ends(life.pod)
+        if behaviour.hangs or life.deleted:
+            return None
+        if (rest := life.dying_since + behaviour.gone_after - now) > 0:
+            return rest
+        body = msgspec.json.encode(
+            {
+                "apiVersion": "v1",
+                "kind": "DeleteOptions",
+                "gracePeriodSeconds": 0,
+                "preconditions": {"uid": life.pod.metadata.uid},
+            }
+        )
+        try:
+            await self._client.call(Request("DELETE", path_to(life.ref), body=body, content_type=JSON))
+        except Conflict:
+            return None  # another pod has the name
+        # With finalizers left it stays, and asking again would change nothing.
+        life.deleted = True
+        return None
+
+    def _address(self) -> str:
+        while True:
+            number = next(self._next_address) % ADDRESSES
+            address = f"{self._network}.{2 + number // (254 * 254)}.{1 + number // 254 % 254}.{1 + number % 254}"
+            if address not in self._addresses:
+                self._addresses.add(address)
+                return address
+
+
+def _failed(uid: str, error: Exception) -> None:
+    """Failed requests are tried again, without a word; anything else is a mistake of ours and ends the run."""
+    if not isinstance(error, KubeError):
+        raise error
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """Of a pod, where it may be."""
+
+    spec: Wishes = Wishes()
+
+
+_decoder = msgspec.json.Decoder(Pod)
+_VERSION = re.compile(rb'"resourceVersion":"([0-9]+)"')
+_wishes_decoder = msgspec.json.Decoder(Placed)
+
+
+def _is_deleted(pod: Pod) -> bool:
+    return pod.metadata.deletion_timestamp is not None
+
+
+def _relabelled(change: Change[Node]) -> bool:
+    old, new = change.old, change.new
+    return old is not None and new is not None and old.metadata.labels != new.metadata.labels

@@ -1,0 +1,201 @@
+"""What the kubelet reads of a pod, and the statuses it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from sys import intern
+
+from msgspec import Struct
+
+from kubeloop.objects.meta import Meta
+from kubesim.pods.behaviour import Shape
+from kubesim.pods.scheduling import Affinity
+
+Tree = dict[str, object]
+
+CRASH_LOOP = "CrashLoopBackOff"
+IMAGE_BACK_OFF = "ImagePullBackOff"
+SCHEDULER = "default-scheduler"
+"""Who places the pods that ask for nobody else."""
+
+
+_NONE: dict[str, str] = {}
+
+
+class PodMeta(Meta, frozen=True, rename="camel", gc=False):
+    annotations: dict[str, str] = {}
+
+
+class Container(Struct, frozen=True, rename="camel", gc=False):
+    name: str
+    image: str = ""
+    restart_policy: str = ""
+
+
+class Gate(Struct, frozen=True, gc=False):
+    name: str = ""
+
+
+class PodSpec(Struct, frozen=True, rename="camel", gc=False):
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    node_name: str = ""
+    node_selector: dict[str, str] = {}
+    affinity: Affinity = Affinity()
+    scheduling_gates: tuple[Gate, ...] = ()
+    scheduler_name: str = SCHEDULER
+
+
+class Waiting(Struct, frozen=True, gc=False):
+    reason: str = ""
+
+
+class Running(Struct, frozen=True, rename="camel", gc=False):
+    started_at: str = ""
+
+
+class State(Struct, frozen=True):
+    waiting: Waiting | None = None
+    running: Running | None = None
+
+
+class ContainerStatus(Struct, frozen=True, rename="camel"):
+    name: str
+    restart_count: int = 0
+    state: State = State()
+    last_state: dict[str, object] = {}
+
+
+class PodStatus(Struct, frozen=True, rename={"pod_ip": "podIP", "container_statuses": "containerStatuses"}):
+    phase: str = ""
+    pod_ip: str = ""
+    conditions: tuple[dict[str, object], ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+
+
+class Pod(Struct, frozen=True, gc=False):
+    metadata: PodMeta
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    @property
+    def restarts(self) -> int:
+        return max((container.restart_count for container in self.status.container_statuses), default=0)
+
+
+def outline_of(pod: Pod) -> Pod:
+    """Which pod it is and how it is to be treated; not what it consists of."""
+    meta = pod.metadata
+    kept = PodMeta(
+        name=meta.name,
+        uid=meta.uid,
+        resource_version=meta.resource_version,
+        namespace=intern(meta.namespace),
+        labels=_NONE,
+        annotations=meta.annotations or _NONE,
+        deletion_timestamp=meta.deletion_timestamp,
+    )
+    return Pod(kept)
+
+
+def shape_of(pod: Pod) -> Shape:
+    """What the pod's status says."""
+    waiting = [each.state.waiting.reason for each in pod.status.container_statuses if each.state.waiting is not None]
+    if CRASH_LOOP in waiting:
+        return Shape.CRASHED
+    if IMAGE_BACK_OFF in waiting:
+        return Shape.IMAGE
+    if pod.status.phase != "Running":
+        return Shape.NEW
+    ready = any(each.get("type") == "Ready" and each.get("status") == "True" for each in pod.status.conditions)
+    return Shape.READY if ready else Shape.RUNNING
+
+
+def status_patch(pod: Pod, shape: Shape, restarts: int, address: str, now: str) -> Tree:
+    """A merge patch of the status that gives the pod its shape; refused by the API if the pod is another by now."""
+    status: Tree = {
+        "phase": "Pending" if shape is Shape.IMAGE else "Running",
+        "conditions": _conditions(pod, shape is Shape.READY, now),
+        "containerStatuses": [
+            _container(pod, each, _state(pod, shape, now), shape is Shape.READY)
+            | {"restartCount": restarts, "lastState": _last_state(pod, each, shape, now)}
+            for each in pod.spec.containers
+        ],
+    }
+    if pod.spec.init_containers:
+        status["initContainerStatuses"] = [_init_container(pod, each, now) for each in pod.spec.init_containers]
+    if not pod.status.pod_ip:
+        status |= {"startTime": now, "podIP": address, "podIPs": [{"ip": address}], "hostIP": "127.0.0.1"}
+    return {"metadata": {"uid": pod.metadata.uid}, "status": status}
+
+
+def _conditions(pod: Pod, ready: bool, now: str) -> list[Tree]:
+    """The kubelet's four conditions, times kept where nothing changed, and whatever others have set."""
+    seen = {str(condition.get("type")): condition for condition in pod.status.conditions}
+    names = [container.name for container in pod.spec.containers]
+    readiness: Tree = (
+        {"status": "True"}
+        if ready
+        else {
+            "status": "False",
+            "reason": "ContainersNotReady",
+            "message": f"containers with unready status: [{' '.join(names)}]",
+        }
+    )
+    wanted: dict[str, Tree] = {
+        "Initialized": {"status": "True"},
+        "Ready": readiness,
+        "ContainersReady": readiness,
+        "PodScheduled": {"status": "True"},
+    }
+    made = []
+    for type_, says in wanted.items():
+        before = seen.get(type_, {})
+        same = before.get("status") == says["status"] and before.get("lastTransitionTime")
+        made.append({"type": type_, **says, "lastTransitionTime": before["lastTransitionTime"] if same else now})
+    return made + [condition for type_, condition in seen.items() if type_ not in wanted]
+
+
+def _state(pod: Pod, shape: Shape, now: str) -> Tree:
+    match shape:
+        case Shape.IMAGE:
+            return {"waiting": {"reason": IMAGE_BACK_OFF, "message": "Back-off pulling image"}}
+        case Shape.CRASHED:
+            return {"waiting": {"reason": CRASH_LOOP, "message": "back-off restarting failed container"}}
+        case _:
+            return {"running": {"startedAt": _started_at(pod.status.container_statuses) or now}}
+
+
+def _started_at(statuses: Sequence[ContainerStatus]) -> str:
+    return next((each.state.running.started_at for each in statuses if each.state.running is not None), "")
+
+
+def _last_state(pod: Pod, container: Container, shape: Shape, now: str) -> Tree:
+    """How the container ended before: just now, if it has crashed."""
+    if shape is Shape.CRASHED:
+        return _terminated(1, "Error", now)
+    return next((each.last_state for each in pod.status.container_statuses if each.name == container.name), {})
+
+
+def _terminated(exit_code: int, reason: str, now: str) -> Tree:
+    return {"terminated": {"exitCode": exit_code, "reason": reason, "startedAt": now, "finishedAt": now}}
+
+
+def _container(pod: Pod, container: Container, state: Tree, ready: bool) -> Tree:
+    return {
+        "name": container.name,
+        "image": container.image,
+        "imageID": container.image,
+        "containerID": f"sim://{pod.metadata.uid}/{container.name}",
+        "ready": ready,
+        "started": "running" in state,
+        "restartCount": 0,
+        "state": state,
+    }
+
+
+def _init_container(pod: Pod, container: Container, now: str) -> Tree:
+    """Done, or for a sidecar running, by the time the containers start."""
+    is_sidecar = container.restart_policy == "Always"
+    state: Tree = {"running": {"startedAt": now}} if is_sidecar else _terminated(0, "Completed", now)
+    return _container(pod, container, state, ready=True) | {"lastState": {}}

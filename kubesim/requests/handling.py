@@ -1,0 +1,179 @@
+"""From a request to its answer, as bytes: the part of the server that knows paths, parameters and codes.
+
+`Handler.answer` waits for nothing but admission webhooks; `Handler.watch` opens a watch whose lines are then read one
+by one. HTTP and the in-process transport wrap the same two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from kubeloop.calls import Caller
+from kubeloop.request import Request, Response
+from kubesim.access.impersonation import Impersonation
+from kubesim.access.reviews import AccessReviews
+from kubesim.access.rights import Access, User, attributes_of
+from kubesim.access.tokens import Tokens
+from kubesim.admission.questions import Admission
+from kubesim.errors import StatusError
+from kubesim.pods import logs
+from kubesim.pods.proxying import proxied
+from kubesim.pods.shortcuts import Shortcuts
+from kubesim.published.publishing import Publishing
+from kubesim.requests.forms import Dress, rewritten
+from kubesim.requests.negotiation import OFFERED, STREAMED, Form, accepted, object_form, refusal_media, watch_form
+from kubesim.requests.paths import Target, Unserved, find, is_broken, permit
+from kubesim.requests.reading import Reading, check_deadline, flag_of, modern, options_of, query_of
+from kubesim.requests.watching import Watch
+from kubesim.requests.writing import Writing
+from kubesim.verbs import Verbs
+from kubesim.writes.clerk import Clerk
+
+JSON = {"content-type": "application/json"}
+PLAIN = {"content-type": "text/plain; charset=utf-8"}
+
+
+class Handler:
+    """Answers requests from the verbs."""
+
+    def __init__(self, verbs: Verbs, caller: Caller, pods: Caller, *, lag: tuple[float, float] = (0.0, 0.0)) -> None:
+        """`caller` reaches webhooks, `pods` what answers at the addresses of pods."""
+        self.verbs = verbs
+        self._pods = pods
+        self.admission = Admission(verbs.store, verbs.registry, caller)
+        self.lag = lag
+        self.access = Access(verbs.store)
+        self._impersonation = Impersonation(self.access)
+        self._publishing = Publishing(verbs.registry)
+        self._reading = Reading(verbs, self.admission)
+        self.tokens = Tokens(verbs.store)
+        self._shortcuts = Shortcuts(verbs.store, verbs.registry, self.admission)
+        reviews = AccessReviews(verbs.store, self.access, self.tokens)
+        self._writing = Writing(verbs, self.access, reviews, self._shortcuts)
+
+    async def answer(self, request: Request, user: User) -> Response:
+        """The answer to anything that is not a watch; failures are answers too."""
+        clerk: Clerk | None = None
+        try:
+            if user.is_inside and (done := self._shortcuts.answer(request, user.name)) is not None:
+                return done
+            check_deadline(request)
+            clerk = Clerk(self.admission, request, self._allowed(request, user))
+            answer = await self._answer(request, clerk)
+        except StatusError as error:
+            answer = rewritten(refusal(error), refusal_media(accepted(request)))
+        return answer if clerk is None else clerk.signed(answer)
+
+    def _allowed(self, request: Request, user: User) -> User:
+        """Whom the request is carried out as; whether they may is asked even before whether there is such a path."""
+        user = self._impersonation.acting(user, request)
+        if not user.is_master:
+            self.access.demand(user, attributes_of(request))
+        return user
+
+    def watch(self, request: Request, user: User) -> Watch | None:
+        """The watch that a request asks for, None when it asks for something else; raises StatusError."""
+        request = modern(request)
+        options = options_of(request)
+        if request.method != "GET" or not flag_of(options, "watch"):
+            return None
+        target = self._target(request)
+        if target is None or target.name or target.kind.answered:
+            return None
+        self._allowed(request, user)
+        form = watch_form(accepted(request), is_custom=target.kind.custom is not None)
+        return self._reading.watch(target, options, form, self.lag)
+
+    def follow(self, request: Request, user: User) -> logs.Follow | None:
+        """The log that a request wants to follow, None when it asks for something else; raises StatusError."""
+        if request.method != "GET" or not request.path.endswith("/log"):
+            return None
+        options, target = options_of(request), self._target(request)
+        if target is None or target.subresource != "log" or not flag_of(options, "follow"):
+            return None
+        self._allowed(request, user)
+        return logs.Follow(self.verbs, target.namespace, target.name, logs.options_of(options, target.name))
+
+    def _said(self, target: Target, request: Request) -> Response:
+        """What a container has said; nobody can be connected with one."""
+        query = options_of(request)
+        options = logs.options_of(query, target.name) if target.subresource == "log" else logs.Options()
+        pod = self.verbs.current(target.kind, target.namespace, target.name).tree()
+        if target.subresource in logs.CONNECTIONS:
+            raise logs.refuse_connection(pod, target.subresource)
+        text = logs.read(pod, options)
+        return Response(204, b"", {}) if text is None else Response(200, text, {"content-type": "text/plain"})
+
+    def _target(self, request: Request) -> Target | None:
+        """What the path names; None for a path that is not served."""
+        try:
+            return find(self.verbs.registry, request.path, request.method)
+        except Unserved:
+            return None
+
+    async def _answer(self, request: Request, clerk: Clerk) -> Response:
+        if is_broken(request.path):
+            return Response(400, b"400 Bad Request", PLAIN)
+        published = self._publishing.answer(request)
+        if published is not None:
+            return published
+        target = self._target(request)
+        if target is None:
+            return Response(404, b"404 page not found\n", PLAIN)
+        permit(target, request.method)
+        if target.subresource == "proxy":
+            return await proxied(self.verbs, self._pods, target, request)
+        if target.subresource == "log" or target.subresource in logs.CONNECTIONS:
+            return self._said(target, request)
+        form = _form(target, request)
+        clerk.warnings += target.kind.warnings
+        if form.is_plain:
+            return await self._carried_out(target, request, clerk)
+        dress = Dress(form, target.kind, target.subresource, options_of(request).get("includeObject", ""))
+        is_stored = dress.wants_stored and request.method == "GET"
+        return dress.answer(await self._carried_out(target, request, clerk, as_stored=is_stored), is_stored=is_stored)
+
+    async def _carried_out(
+        self, target: Target, request: Request, clerk: Clerk, *, as_stored: bool = False
+    ) -> Response:
+        match request.method:
+            case "GET":
+                read = self._reading.one if target.name else self._reading.page
+                return await read(target, options_of(request), as_stored=as_stored)
+            case "POST":
+                return _json(201, await self._writing.create(target, request, clerk))
+            case "DELETE":
+                return await self._delete(target, request, clerk)
+            case _:
+                created, made = await self._writing.change(target, request, clerk)
+                return _json(201 if created else 200, made)
+
+    async def _delete(self, target: Target, request: Request, clerk: Clerk) -> Response:
+        """An object, or all of a collection that a query selects; the answer to the latter is what there was."""
+        if target.name:
+            return _json(*await self._writing.delete(target, request, clerk))
+        options = options_of(request)
+        listed = await self._reading.page(target, options)
+        versions = self.verbs.select(target.kind.resource, query_of(target, options)).versions
+        await self._writing.delete_all(target, request, clerk, list(versions))
+        return listed
+
+
+def refusal(error: StatusError) -> Response:
+    """A failure as an answer."""
+    headers = dict(JSON)
+    if error.retry_after is not None:
+        headers["retry-after"] = str(error.retry_after)
+    return Response(error.code, msgspec.json.encode(error.status()), headers)
+
+
+def _json(code: int, made: Mapping[str, object] | bytes) -> Response:
+    return Response(code, made if isinstance(made, bytes) else msgspec.json.encode(made), JSON)
+
+
+def _form(target: Target, request: Request) -> Form:
+    """How the answer is to be written; a list may also be accepted as a stream."""
+    routed = OFFERED if target.name or request.method != "GET" else (*OFFERED, *STREAMED)
+    return object_form(accepted(request), routed=routed, is_custom=target.kind.custom is not None)

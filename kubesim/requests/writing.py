@@ -1,0 +1,264 @@
+"""Requests that write: from their bodies and options to the write, in the order in which the server looks at them.
+
+The size of a body comes first, then the options in the query, then what the body is, then what it says.
+"""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+import msgspec
+
+from kubeloop.objects.meta import Resource
+from kubeloop.request import Request
+from kubesim.access.escalation import Escalation
+from kubesim.access.reviews import AccessReviews
+from kubesim.access.rights import Access, attributes_of
+from kubesim.apply.managers import Manager, complain, configuration_of, is_apply, manager_of
+from kubesim.bodies import decoding as bodies
+from kubesim.bodies.decoding import Expected
+from kubesim.bodies.fields import Examine, examiner
+from kubesim.definitions import numbers
+from kubesim.errors import StatusError, bad_request, invalid_options, not_found, uid_precondition, unsupported
+from kubesim.kinds.registry import JOBS, PODS, RBAC, Kind
+from kubesim.pods import requests as pod_requests
+from kubesim.pods.shortcuts import Shortcuts
+from kubesim.requests.paths import Target
+from kubesim.typed.types import Typed
+from kubesim.verbs import Verbs
+from kubesim.versions import Tree, Version
+from kubesim.writes import deletion, subresources
+from kubesim.writes.asking import Write
+from kubesim.writes.clerk import Clerk
+from kubesim.writes.parts import same_name
+from kubesim.writes.patch import STRATEGIC_PATCH, accepted, kind_of
+
+_OPTIONS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
+_POSTED = {
+    "binding": pod_requests.BINDING,
+    "eviction": pod_requests.EVICTION,
+    "token": Resource("authentication.k8s.io", "v1", "tokenrequests", "TokenRequest"),
+}
+_PODS_STAY = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
+_TWICE = (
+    ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may "
+    "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {uids}"
+)
+_GONE = 404
+_FALSE = ("", "0", "false")
+
+
+class _Wish(TypedDict):
+    """What every write is told of its request."""
+
+    user: str
+    dry_run: bool
+
+
+def _examiner(request: Request, kind: Kind, subresource: str, clerk: Clerk) -> Examine:
+    """Programs of the cluster's own send whole objects as they are stored; what a patch makes is decoded anyway."""
+    if clerk.user.is_inside and request.method != "PATCH":
+        return _as_it_is
+    return examiner(request, kind, subresource, clerk.warnings)
+
+
+def _as_it_is(tree: Tree) -> Tree:
+    return Typed(tree)
+
+
+def _manager(request: Request, clerk: Clerk) -> Manager | None:
+    return None if clerk.user.is_inside else manager_of(request, clerk.warnings)
+
+
+class Writing:
+    """Carries out creations, changes and deletions."""
+
+    def __init__(self, verbs: Verbs, access: Access, access_reviews: AccessReviews, shortcuts: Shortcuts) -> None:
+        self._verbs = verbs
+        self._shortcuts = shortcuts
+        self._access = access
+        self._access_reviews = access_reviews
+        self._escalation = Escalation(verbs.store, access)
+
+    async def create(self, target: Target, request: Request, clerk: Clerk) -> Tree:
+        """What was made."""
+        kind, writes = target.kind, self._verbs.writes
+        resource, place = kind.resource, (target.namespace, target.name)
+        bodies.limited(request)
+        wish: _Wish = {"user": clerk.user.name, "dry_run": is_dry(request)}
+        if target.subresource not in _POSTED:
+            examine = _examiner(request, kind, "", clerk)
+            manager = _manager(request, clerk)
+            tree = bodies.object_in(request, Expected(resource, kind.custom is not None, examine))
+            tree = examine(tree)
+            _name_owners_once(tree, clerk.warnings)
+            if kind.answered:
+                return self._access_reviews.answer(kind, target.namespace, tree, clerk.user, manager)
+            write = writes.create(resource, target.namespace, tree, manager=manager, **wish)
+            return await clerk.carried_out(self._guarded(write, target, clerk))
+        examine = _examiner(request, kind, target.subresource, clerk)
+        tree = examine(bodies.object_in(request, Expected(_POSTED[target.subresource])))
+        if target.subresource == "token":
+            return self._access_reviews.token_request(*place, tree, _manager(request, clerk))
+        post = pod_requests.bind if target.subresource == "binding" else pod_requests.evict
+        return await clerk.carried_out(post(writes, *place, tree, **wish))
+
+    async def change(self, target: Target, request: Request, clerk: Clerk) -> tuple[bool, Tree]:
+        """Whether the object was not there before, and what it is then."""
+        kind, subresource = target.kind, target.subresource
+        if request.method == "PATCH":
+            accepted(request.content_type, custom=kind.custom is not None)
+        bodies.limited(request)
+        wish: _Wish = {"user": clerk.user.name, "dry_run": is_dry(request)}
+        place = kind.resource, target.namespace, target.name
+        examine = _examiner(request, kind, subresource, clerk)
+        shown = subresources.SCALE if subresource == "scale" else kind.resource
+        expected = Expected(shown, kind.custom is not None, examine)
+        existed = (target.namespace, target.name) in self._verbs.store.table(kind.storage).live
+        writes, manager = self._verbs.writes, _manager(request, clerk)
+        if is_apply(request):
+            config, twice = configuration_of(request.body)
+            complain(request, twice, clerk.warnings)
+            if kind.custom is not None:
+                config = numbers.read(config)
+            applier = manager_of(request, clerk.warnings)
+            write = writes.apply(*place, config, subresource=subresource, manager=applier, **wish)
+        elif request.method == "PATCH":
+            if not existed:  # which the server finds out before it looks at the patch
+                raise not_found(kind.resource, target.name)
+            strategic = kind_of(request.content_type) == STRATEGIC_PATCH
+
+            def made(tree: Tree) -> Tree:
+                sent = _placed(target, examine(bodies.settled(tree, expected, strategic=strategic)))
+                _name_owners_once(sent, clerk.warnings, " after mutating admission happens")
+                return sent
+
+            content = request.content_type, request.body
+            write = writes.patch(*place, *content, subresource=subresource, examine=made, manager=manager, **wish)
+        else:
+            sent = _placed(target, examine(bodies.object_in(request, expected)))
+            _name_owners_once(sent, clerk.warnings)
+            if subresource == "scale":
+                self._same_uid(target, sent, dry_run=wish["dry_run"])
+            write = writes.update(*place, sent, subresource=subresource, manager=manager, **wish)
+        creates = (
+            not existed
+            and not subresource
+            and (is_apply(request) or (request.method == "PUT" and kind.create_on_update))
+        )
+        if creates:
+            self._access.demand(clerk.user, msgspec.structs.replace(attributes_of(request), verb="create"))
+        return creates, await clerk.carried_out(self._guarded(write, target, clerk))
+
+    def _guarded(self, write: Write, target: Target, clerk: Clerk) -> Write:
+        """The write; one of roles or bindings gives nobody more rights than who sends it has."""
+        if target.kind.resource.group != RBAC or clerk.user.is_master:
+            return write
+        return self._escalation.guarded(write, clerk.user, target.kind, target.namespace, target.name)
+
+    def _same_uid(self, target: Target, scale: Tree, *, dry_run: bool) -> None:
+        """A Scale that carries a UID replaces that of the same object only."""
+        resource, place = target.kind.resource, (target.namespace, target.name)
+        found, wanted = self._verbs.store.table(target.kind.storage).live.get(place), scale["metadata"].get("uid")
+        if found is not None and wanted and wanted != found.head.uid:
+            raise uid_precondition(resource, *place, wanted, found.head.uid, dry_run=dry_run)
+
+    async def delete(self, target: Target, request: Request, clerk: Clerk) -> tuple[int, Tree | bytes]:
+        """The code of the answer, and the object or that it is gone."""
+        wanted, wish = self._deletion(target, request, clerk)
+        if target.kind.resource == PODS and not wish["dry_run"]:
+            body = self._shortcuts.delete(target.namespace, target.name, wanted, clerk.user.name)
+            if body is not None:
+                return 200, body
+        write = self._verbs.writes.removals.delete(target.kind.resource, target.namespace, target.name, wanted, **wish)
+        answer = await clerk.carried_out(write)
+        held = "deletionTimestamp" in (answer.get("metadata") or {}) and (answer["metadata"].get("finalizers") or [])
+        return (202 if held and clerk.options.get("orphanDependents") is False else 200), answer
+
+    async def delete_all(self, target: Target, request: Request, clerk: Clerk, versions: list[Version]) -> None:
+        """Deletes these objects; what is gone meanwhile is passed over."""
+        wanted, wish = self._deletion(target, request, clerk)
+        for version in versions:
+            resource = target.kind.resource
+            write = self._verbs.writes.removals.delete(resource, *version.key, wanted, collection=True, **wish)
+            try:
+                await clerk.carried_out(write, limited=False)
+            except StatusError as error:
+                if error.code != _GONE:
+                    raise
+
+    def _deletion(self, target: Target, request: Request, clerk: Clerk) -> tuple[deletion.Options, _Wish]:
+        """The options in the body, or those in the query when there is none."""
+        bodies.limited(request)
+        if request.body:
+            clerk.options = bodies.options_in(request, target.kind.resource.api_version)
+        else:
+            clerk.options = _asked(request)
+        wanted, dry_run = deletion.options_of(clerk.options)
+        if target.kind.resource == JOBS and not wanted.propagation:
+            clerk.warnings.append(_PODS_STAY)
+        return wanted, {"user": clerk.user.name, "dry_run": dry_run}
+
+
+def _placed(target: Target, sent: Tree) -> Tree:
+    """What was sent; a Scale says of whom it is, as any other object does."""
+    if target.subresource == "scale":
+        metadata = sent.get("metadata") or {}
+        if metadata.get("namespace", target.namespace) != target.namespace:
+            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+        same_name({"metadata": metadata}, target.name)
+    return sent
+
+
+def _name_owners_once(tree: Tree, warnings: list[str], when: str = "") -> None:
+    """Leaves out, in place, owners that the object has already, and warns about them."""
+    metadata = tree.get("metadata")
+    found = metadata.get("ownerReferences") if metadata else None
+    if not metadata or not found or len(found) == 1:
+        return
+    owners: list[Tree] = []
+    twice: list[str] = []
+    for each in found:
+        if each in owners:
+            twice.append(each.get("uid") or "")
+        else:
+            owners.append(each)
+    if twice:
+        metadata["ownerReferences"] = owners
+        warnings.append(_TWICE.format(when=when, uids=", ".join(twice)))
+
+
+def _asked(request: Request) -> Tree:
+    """The options of a deletion that a query carries."""
+    query = dict(request.query)
+    options: Tree = {}
+    preconditions = {key: query[key] for key in ("uid", "resourceVersion") if query.get(key)}
+    if preconditions:
+        options["preconditions"] = preconditions
+    grace = query.get("gracePeriodSeconds", "")
+    if grace:
+        if not grace.lstrip("+-").isdecimal():
+            raise bad_request(f'strconv.ParseInt: parsing "{grace}": invalid syntax')
+        options["gracePeriodSeconds"] = int(grace)
+    if "propagationPolicy" in query:
+        options["propagationPolicy"] = query["propagationPolicy"]
+    if "orphanDependents" in query:
+        options["orphanDependents"] = query["orphanDependents"].lower() not in _FALSE
+    if wishes := _dry_runs(request):
+        options["dryRun"] = wishes
+    return options
+
+
+def _dry_runs(request: Request) -> list[str]:
+    return [value for key, value in request.query if key == "dryRun"]
+
+
+def is_dry(request: Request) -> bool:
+    """Whether nothing is to be stored."""
+    wishes = _dry_runs(request)
+    if any(wish != "All" for wish in wishes):
+        raise invalid_options(_OPTIONS[request.method], [unsupported("dryRun", wishes, ("All",))])
+    return bool(wishes)

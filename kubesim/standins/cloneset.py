@@ -1,0 +1,319 @@
+"""A stand-in for the CloneSet controller of OpenKruise, for clusters that have none.
+
+It speaks to the API alone, so one code serves the embedded cluster and a real control plane, also as a program of its
+own: `python -m kubesim.standins.cloneset --kubeconfig FILE`. What it knows of CloneSets is in `cloneset_plan`.
+Pods belong to the set that their owner references name; orphans are not adopted, and claims are not made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kubeloop import clock
+from kubeloop.client import Client
+from kubeloop.errors import AlreadyExists, KubeError, NotFound
+from kubeloop.http_transport import HttpTransport
+from kubeloop.informer import Change, Informer
+from kubeloop.kubeconfig import load
+from kubeloop.ledger import Ledger
+from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.queue import Queue
+from kubeloop.request import MERGE_PATCH, create, delete, patch
+from kubeloop.store import Named, T
+from kubeloop.worker import work
+from kubesim.controllers.revisions import (
+    CONTROLLER_REVISIONS,
+    HASH_LABEL,
+    SAFE_LETTERS,
+    Create,
+    Renumber,
+    Reuse,
+    Revision,
+    choose,
+    hash_of,
+    in_order,
+    name_of,
+    patch_of,
+    surplus,
+)
+from kubesim.standins.cloneset_definition import install
+from kubesim.standins.cloneset_plan import (
+    CLONESETS,
+    INSTANCE,
+    REVISION,
+    CloneSet,
+    Pod,
+    Tree,
+    images_that_differ,
+    next_look,
+    plan,
+    status_of,
+)
+
+Key = tuple[str, str]
+
+WORKERS = 4
+PATIENCE = 30.0
+"""Seconds until a write must have been seen, or everything is listed again."""
+_SUFFIX_LENGTH = 5
+_OWNER = "owner"
+
+
+class CloneSets:
+    """Runs the CloneSets of a namespace, or of all; whoever starts it has installed their definition."""
+
+    def __init__(self, client: Client, *, namespace: str = "", seed: int | None = None) -> None:
+        self._client = client
+        self._chance = clock.chance(seed)
+        self._ledger = Ledger(PATIENCE)
+        owned = {_OWNER: _owner_of}
+        self._sets = Informer(client, CLONESETS, CloneSet, namespace=namespace)
+        self._pods = Informer(client, PODS, Pod, namespace=namespace, indexes=owned)
+        self._revisions = Informer(client, CONTROLLER_REVISIONS, Revision, namespace=namespace, indexes=owned)
+        self._caches: dict[Resource, Informer[Any]] = {
+            CLONESETS: self._sets,
+            PODS: self._pods,
+            CONTROLLER_REVISIONS: self._revisions,
+        }
+        self._queue: Queue[Key] = Queue()
+        self._sets.subscribe(self._set_changed)
+        self._pods.subscribe(self._owned_changed)
+        self._revisions.subscribe(self._owned_changed)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        informers = self._sets, self._pods, self._revisions
+        async with asyncio.TaskGroup() as tasks:
+            for informer in informers:
+                tasks.create_task(informer.run())
+            await asyncio.gather(*(informer.synced.wait() for informer in informers))
+            tasks.create_task(work(self._queue, self._sync, workers=WORKERS, failed=_failed))
+
+    def _set_changed(self, change: Change[CloneSet]) -> None:
+        for each in (change.old, change.new):
+            if each is not None:
+                self._queue.add((each.metadata.namespace, each.metadata.name))
+
+    def _owned_changed(self, change: Change[Pod] | Change[Revision]) -> None:
+        for each in (change.old, change.new):
+            for owner in each.metadata.owner_references if each is not None else ():
+                if each is not None and owner.controller and owner.kind == CLONESETS.kind:
+                    self._queue.add((each.metadata.namespace, owner.name))
+
+    async def _sync(self, key: Key) -> float | None:
+        scope = "/".join(key)
+        if self._ledger.pending(scope, self._caches):
+            for resource in self._ledger.overdue(scope):
+                self._caches[resource].ask_for_list()
+            return 0.1
+        set_ = self._sets.store.get(*key)
+        if set_ is None or set_.metadata.deletion_timestamp is not None:
+            return None
+        revisions = in_order(self._revisions.store.by(_OWNER, set_.metadata.uid))
+        update, collisions = await self._revision(scope, set_, revisions)
+        current = next((each for each in revisions if each.name == set_.status.current_revision), update)
+        pods = self._pods.store.by(_OWNER, set_.metadata.uid)
+        await self._write_status(scope, set_, pods, (current.name, update.name), collisions)
+        await self._act(scope, set_, pods, current, update)
+        await self._tidy(scope, set_, pods, revisions, (current.name, update.name))
+        return next_look(set_, pods, clock.now())
+
+    # Revisions
+
+    async def _revision(self, scope: str, set_: CloneSet, revisions: list[Revision]) -> tuple[Revision, int | None]:
+        """The revision that the template says, made or renumbered where needed, and the collisions met so far."""
+        collisions, wanted = set_.status.collision_count, patch_of(set_.spec.template)
+        match choose(revisions, wanted):
+            case Reuse(found):
+                return found, collisions
+            case Renumber(found, number):
+                ref = Ref(CONTROLLER_REVISIONS, found.metadata.namespace, found.name)
+                return await self._patched(scope, ref, {"revision": number}, Revision), collisions
+            case Create(number):
+                return await self._new_revision(scope, set_, wanted, number)
+        raise AssertionError(wanted)
+
+    async def _new_revision(
+        self, scope: str, set_: CloneSet, wanted: bytes, number: int
+    ) -> tuple[Revision, int | None]:
+        """Under the first name that is free; each that another holds is a collision."""
+        meta, collisions = set_.metadata, set_.status.collision_count or 0
+        while True:
+            hashed = hash_of(wanted, collisions)
+            tree = {
+                "apiVersion": CONTROLLER_REVISIONS.api_version,
+                "kind": CONTROLLER_REVISIONS.kind,
+                "metadata": {
+                    "name": name_of(meta.name, hashed),
+                    "labels": {**set_.spec.selector.match_labels, HASH_LABEL: hashed},
+                    "ownerReferences": [_owner_reference(set_)],
+                },
+                "data": msgspec.json.decode(wanted),
+                "revision": number,
+            }
+            try:
+                answer = await self._client.call(
+                    create(CONTROLLER_REVISIONS, meta.namespace, msgspec.json.encode(tree))
+                )
+            except AlreadyExists:
+                collisions += 1
+                continue
+            made = msgspec.json.decode(answer.body, type=Revision)
+            ref = Ref(CONTROLLER_REVISIONS, meta.namespace, made.name)
+            self._ledger.wrote(scope, ref, made.metadata.resource_version)
+            return made, collisions or None
+
+    async def _tidy(
+        self, scope: str, set_: CloneSet, pods: Iterable[Pod], revisions: list[Revision], live: tuple[str, str]
+    ) -> None:
+        """Forgets old revisions beyond the limit, and names of pods to delete that are gone."""
+        used = frozenset((*live, *(pod.revision for pod in pods)))
+        for revision in surplus(revisions, used, set_.spec.revision_history_limit):
+            ref = Ref(CONTROLLER_REVISIONS, set_.metadata.namespace, revision.name, revision.metadata.uid)
+            with suppress(NotFound):
+                await self._client.call(delete(ref))
+            self._ledger.deleted(scope, ref)
+        named = set_.spec.scale_strategy.pods_to_delete
+        present = {pod.name for pod in pods}
+        left = [name for name in named if name in present]
+        if len(left) != len(named):
+            change = {"spec": {"scaleStrategy": {"podsToDelete": left}}}
+            await self._patched(scope, self._ref(set_), change, CloneSet)
+
+    # Pods
+
+    async def _act(self, scope: str, set_: CloneSet, pods: Iterable[Pod], current: Revision, update: Revision) -> None:
+        todo = plan(set_, tuple(pods), update.name, clock.now())
+        for revision, count in ((current, todo.create_old), (update, todo.create_new)):
+            for _ in range(count):
+                await self._create(scope, set_, revision)
+        for pod in todo.delete:
+            await self._delete(scope, pod)
+        for pod in todo.update:
+            await self._update(scope, set_, pod, update)
+
+    async def _create(self, scope: str, set_: CloneSet, revision: Revision) -> None:
+        template = revision.template
+        given = template.get("metadata")
+        metadata = dict(given) if isinstance(given, dict) else {}
+        while True:
+            suffix = "".join(self._chance.choices(SAFE_LETTERS, k=_SUFFIX_LENGTH))
+            named = metadata | {
+                "name": f"{set_.metadata.name}-{suffix}",
+                "labels": {**(metadata.get("labels") or {}), REVISION: revision.name, INSTANCE: suffix},
+                "ownerReferences": [_owner_reference(set_)],
+            }
+            tree = {"apiVersion": "v1", "kind": "Pod", "metadata": named, "spec": template.get("spec")}
+            with suppress(AlreadyExists):
+                answer = await self._client.call(create(PODS, set_.metadata.namespace, msgspec.json.encode(tree)))
+                made = msgspec.json.decode(answer.body, type=Pod)
+                self._ledger.wrote(scope, _ref_of(made), made.metadata.resource_version)
+                return
+
+    async def _delete(self, scope: str, pod: Pod) -> None:
+        with suppress(NotFound):
+            await self._client.call(delete(_ref_of(pod)))
+        self._ledger.deleted(scope, _ref_of(pod))
+
+    async def _update(self, scope: str, set_: CloneSet, pod: Pod, update: Revision) -> None:
+        """In place where only images differ; else the pod is replaced, unless the set forbids that."""
+        revisions = self._revisions.store.by(_OWNER, set_.metadata.uid)
+        before = next((each for each in revisions if each.name == pod.revision), None)
+        images = images_that_differ(before.template, update.template) if before is not None else None
+        if images is not None:
+            body = msgspec.json.encode(
+                {
+                    "metadata": {"labels": {REVISION: update.name}},
+                    "spec": {"containers": [{"name": name, "image": image} for name, image in images.items()]},
+                }
+            )
+            strategic = patch(_ref_of(pod), "application/strategic-merge-patch+json", body)
+            made = msgspec.json.decode((await self._client.call(strategic)).body, type=Pod)
+            self._ledger.wrote(scope, _ref_of(made), made.metadata.resource_version)
+        elif set_.spec.update_strategy.type != "InPlaceOnly":
+            await self._delete(scope, pod)
+
+    # Writing
+
+    async def _write_status(
+        self, scope: str, set_: CloneSet, pods: Iterable[Pod], revisions: tuple[str, str], collisions: int | None
+    ) -> None:
+        status = status_of(set_, tuple(pods), revisions, collisions, clock.now())
+        if status != set_.status:
+            shown = status.shown()
+            gone: Tree = dict.fromkeys(key for key in set_.status.shown() if key not in shown)
+            await self._patched(scope, self._ref(set_), {"status": shown | gone}, CloneSet, "status")
+
+    async def _patched(
+        self, scope: str, ref: Ref, change: Mapping[str, object], into: type[T], subresource: str = ""
+    ) -> T:
+        answer = await self._client.call(patch(ref, MERGE_PATCH, msgspec.json.encode(change), subresource))
+        written = msgspec.json.decode(answer.body, type=into)
+        self._ledger.wrote(scope, ref, written.metadata.resource_version)
+        return written
+
+    @staticmethod
+    def _ref(set_: CloneSet) -> Ref:
+        return Ref(CLONESETS, set_.metadata.namespace, set_.metadata.name)
+
+
+def _owner_of(item: Named) -> Iterable[str]:
+    uid = item.metadata.controller_uid
+    return (uid,) if uid else ()
+
+
+def _ref_of(pod: Pod) -> Ref:
+    return Ref(PODS, pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
+
+
+def _owner_reference(set_: CloneSet) -> Tree:
+    return {
+        "apiVersion": CLONESETS.api_version,
+        "kind": CLONESETS.kind,
+        "name": set_.metadata.name,
+        "uid": set_.metadata.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def _failed(_key: Key, error: Exception) -> None:
+    """Failed requests are tried again; anything else is a mistake of ours and ends the run."""
+    if not isinstance(error, KubeError):
+        raise error
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m kubesim.standins.cloneset", description="Runs CloneSets.")
+    parser.add_argument("--kubeconfig", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--namespace", default="", help="whose CloneSets to run; all without it")
+    with suppress(asyncio.CancelledError):
+        asyncio.run(_serve(parser.parse_args()))
+
+
+async def _serve(arguments: argparse.Namespace) -> None:
+    """Until a signal ends it."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None  # noqa: S101
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(ending, task.cancel)
+    client = Client(HttpTransport(load([arguments.kubeconfig])), user_agent="fairlead-clonesets")
+    try:
+        await install(client)
+        print("running", flush=True)
+        await CloneSets(client, namespace=arguments.namespace).run()
+    finally:
+        await client.close()
+
+
+if __name__ == "__main__":
+    main()

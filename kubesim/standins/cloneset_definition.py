@@ -1,0 +1,136 @@
+"""The definition of CloneSets, with the fields that the stand-in for their controller knows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+
+import msgspec
+
+from kubeloop.client import Client
+from kubeloop.errors import AlreadyExists
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import create
+from kubesim.standins.cloneset_plan import CLONESETS
+
+DEFINITIONS = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
+)
+_POLL_SECONDS = 0.05
+
+Tree = dict[str, object]
+
+_WHOLE: Tree = {"type": "integer", "format": "int32"}
+_SHARE: Tree = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
+_TEXT: Tree = {"type": "string"}
+_FREE: Tree = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def _object(properties: Mapping[str, object], *required: str) -> Tree:
+    found: Tree = {"type": "object", "properties": dict(properties)}
+    return found | ({"required": list(required)} if required else {})
+
+
+_SPEC = _object(
+    {
+        "replicas": _WHOLE,
+        "selector": _FREE,
+        "template": _FREE,
+        "scaleStrategy": _object({"podsToDelete": {"type": "array", "items": _TEXT}}),
+        "updateStrategy": _object(
+            {
+                "type": _TEXT | {"enum": ["ReCreate", "InPlaceIfPossible", "InPlaceOnly"]},
+                "partition": _SHARE,
+                "maxUnavailable": _SHARE,
+                "maxSurge": _SHARE,
+                "paused": {"type": "boolean"},
+            }
+        ),
+        "revisionHistoryLimit": _WHOLE,
+        "minReadySeconds": _WHOLE,
+    },
+    "selector",
+    "template",
+)
+
+_COUNTS = (
+    "replicas",
+    "readyReplicas",
+    "availableReplicas",
+    "updatedReplicas",
+    "updatedReadyReplicas",
+    "updatedAvailableReplicas",
+    "expectedUpdatedReplicas",
+    "collisionCount",
+)
+_STATUS = _object(
+    dict.fromkeys(_COUNTS, _WHOLE)
+    | dict.fromkeys(("updateRevision", "currentRevision", "labelSelector"), _TEXT)
+    | {"observedGeneration": {"type": "integer", "format": "int64"}}
+)
+
+DEFINITION: Tree = {
+    "apiVersion": DEFINITIONS.api_version,
+    "kind": DEFINITIONS.kind,
+    "metadata": {"name": f"{CLONESETS.plural}.{CLONESETS.group}"},
+    "spec": {
+        "group": CLONESETS.group,
+        "scope": "Namespaced",
+        "names": {
+            "plural": CLONESETS.plural,
+            "singular": "cloneset",
+            "kind": CLONESETS.kind,
+            "listKind": f"{CLONESETS.kind}List",
+            "shortNames": ["clone"],
+        },
+        "versions": [
+            {
+                "name": CLONESETS.version,
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": _object({"spec": _SPEC, "status": _STATUS})},
+                "subresources": {
+                    "status": {},
+                    "scale": {
+                        "specReplicasPath": ".spec.replicas",
+                        "statusReplicasPath": ".status.replicas",
+                        "labelSelectorPath": ".status.labelSelector",
+                    },
+                },
+                "additionalPrinterColumns": [
+                    {"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas"},
+                    {"name": "Updated", "type": "integer", "jsonPath": ".status.updatedReplicas"},
+                    {"name": "Updated_ready", "type": "integer", "jsonPath": ".status.updatedReadyReplicas"},
+                    {"name": "Ready", "type": "integer", "jsonPath": ".status.readyReplicas"},
+                    {"name": "Total", "type": "integer", "jsonPath": ".status.replicas"},
+                    {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+                ],
+            }
+        ],
+    },
+}
+
+
+class _Condition(msgspec.Struct, frozen=True):
+    type: str
+    status: str
+
+
+class _Status(msgspec.Struct, frozen=True):
+    conditions: tuple[_Condition, ...] | None = None
+
+
+class _Definition(msgspec.Struct, frozen=True):
+    status: _Status = _Status()
+
+
+async def install(client: Client) -> None:
+    """CloneSets are served afterwards; a definition that is there already is left as it is."""
+    with suppress(AlreadyExists):
+        await client.call(create(DEFINITIONS, "", msgspec.json.encode(DEFINITION)))
+    while True:
+        found = await client.read(Ref(DEFINITIONS, "", f"{CLONESETS.plural}.{CLONESETS.group}"), _Definition)
+        if _Condition("Established", "True") in (found.status.conditions or ()):
+            return
+        await asyncio.sleep(_POLL_SECONDS)

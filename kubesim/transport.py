@@ -1,0 +1,111 @@
+"""The embedded cluster behind the request seam, without sockets.
+
+Each call gives way to the loop on the way in and on the way out, for as long as the latency says: other tasks run in
+between, and a caller that gives up does not know whether its write was carried out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+
+from kubeloop.errors import TransportError
+from kubeloop.request import Request, Response
+from kubesim.access.rights import User
+from kubesim.errors import StatusError
+from kubesim.pods.logs import Follow
+from kubesim.requests.handling import JSON, PLAIN, Handler, refusal
+from kubesim.requests.watching import Watch
+from kubesim.time import Draws
+from kubesim.writes.clerk import with_warnings
+
+
+class LocalStream:
+    """The lines of a watch or a log, or the body of a refusal."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], lines: AsyncIterator[bytes]) -> None:
+        self.status = status
+        self.headers = headers
+        self._lines = lines
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._lines
+
+
+class LocalTransport:
+    """A transport for one user; `latency` are the least and most seconds of a round trip."""
+
+    def __init__(
+        self, handler: Handler, user: User, *, latency: tuple[float, float] = (0.0, 0.0), draws: Draws
+    ) -> None:
+        self._handler = handler
+        self._user = user
+        self._latency = latency
+        self._draws = draws
+        self._is_far = latency[1] > 0 or not user.is_inside
+        """A program of the cluster's own has its answer at once where nothing takes time."""
+
+    async def send(self, request: Request) -> Response:
+        if request.timeout is None:
+            return await self._answered(request)
+        try:
+            async with asyncio.timeout(request.timeout):
+                return await self._answered(request)
+        except TimeoutError:
+            raise TransportError(f"{request.method} {request.path}: no answer in {request.timeout} seconds") from None
+
+    def is_prompt(self) -> bool:
+        """Whether an answer takes no time: nothing is far, and nobody is asked."""
+        return not self._is_far and not self._handler.admission.asks_anybody()
+
+    async def _answered(self, request: Request) -> Response:
+        await self._travel()
+        response = await self._handler.answer(request, self._user)
+        if self._is_far:
+            await self._travel()
+        return response
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[LocalStream]:
+        await self._travel()
+        stream: Watch | Follow | None = None
+        try:
+            stream = self._handler.watch(request, self._user) or self._handler.follow(request, self._user)
+            answer = None if stream is not None else await self._handler.answer(request, self._user)
+        except StatusError as error:
+            answer = refusal(error)
+        await self._travel()
+        if stream is None:
+            assert answer is not None  # noqa: S101  without a stream there is an answer
+            yield LocalStream(answer.status, answer.headers, _once(answer.body))
+            return
+        try:
+            async with aclosing(_giving_way(stream)) as lines:
+                headers = JSON if isinstance(stream, Watch) else PLAIN
+                yield LocalStream(200, with_warnings(headers, stream.warnings), lines)
+        finally:
+            stream.close()
+
+    async def _travel(self) -> None:
+        await asyncio.sleep(self._draws.between(*self._latency) / 2 if self._latency[1] > 0 else 0)
+
+
+async def _once(body: bytes) -> AsyncIterator[bytes]:
+    yield body
+
+
+async def _giving_way(stream: Watch | Follow) -> AsyncGenerator[bytes, None]:
+    """The lines, with a turn for others between those that come together and the next."""
+    async with aclosing(stream.batches() if isinstance(stream, Watch) else _one_by_one(stream)) as batches:
+        async for batch in batches:
+            for line in batch:
+                yield line
+            if not isinstance(stream, Watch) or stream.has_more():  # else waiting for the next gives way just as well
+                await asyncio.sleep(0)
+
+
+async def _one_by_one(stream: Follow) -> AsyncGenerator[list[bytes], None]:
+    async with aclosing(stream.lines()) as lines:
+        async for line in lines:
+            yield [line]

@@ -1,0 +1,149 @@
+"""A cluster of values that answers what decisions about evictions ask, and reviews to put to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+import msgspec
+from msgspec import Raw, structs
+
+from fairlead.contracts.zones.decide.budgets.eviction import Seen, judge
+from fairlead.contracts.zones.decide.budgets.zpdb import Guard
+from fairlead.contracts.zones.kinds import GROUP_LABEL, NAME_LABEL
+from fairlead.core.ask import Anew, Answer, Answers, Ask, Bad, Good, Listing, Need, Question, Read, Recall, Remember
+from fairlead.core.decision import Admit
+from kubeloop.objects.apps import StatefulSet
+from kubeloop.objects.core import PODS, Pod, PodAnnotations
+from kubeloop.objects.meta import LabelSelector
+from kubeloop.objects.review import GroupVersionResource, Review
+from tests.builders import GROUP, NAMESPACE, NOW, a_pod, a_zone
+
+REGEX = "ingester-zone-[a-z]-([0-9]+)"
+
+
+def a_guard(
+    *,
+    name: str = "budget",
+    max_unavailable: int = 1,
+    percentage: int = 0,
+    regex: str = "",
+    delay: float = 0.0,
+    labels: dict[str, str] | None = None,
+) -> Guard:
+    """Over every zone of the group."""
+    return Guard(
+        NAMESPACE,
+        name,
+        f"uid-{name}",
+        1,
+        {GROUP_LABEL: GROUP} if labels is None else labels,
+        max_unavailable=max_unavailable,
+        percentage=percentage,
+        regex=regex,
+        delay=delay,
+    )
+
+
+def a_guarded_zone(letter: str, replicas: int = 3, **given: object) -> StatefulSet:
+    """Its pods are found by `name`."""
+    return a_zone(letter, replicas, selector=LabelSelector({NAME_LABEL: f"ingester-zone-{letter}"}), **given)  # type: ignore[arg-type]
+
+
+def a_guarded_pod(zone: StatefulSet, ordinal: int, *, ready_time: str | None = None, **given: object) -> Pod:
+    """Carries the labels of its zone and of the group."""
+    labels = {NAME_LABEL: zone.metadata.name, GROUP_LABEL: GROUP}
+    pod = a_pod(zone, ordinal, labels=labels, **given)  # type: ignore[arg-type]
+    return structs.replace(pod, metadata=structs.replace(pod.metadata, annotations=PodAnnotations(ready_time)))
+
+
+def changed(pod: Pod, **metadata: object) -> Pod:
+    return structs.replace(pod, metadata=structs.replace(pod.metadata, **metadata))
+
+
+class Live:
+    """What a live read shows; records are swapped as everywhere. `refuse` may answer in its place."""
+
+    def __init__(self, *things: StatefulSet | Pod) -> None:
+        self.zones = {thing.metadata.name: thing for thing in things if isinstance(thing, StatefulSet)}
+        self.pods = {thing.metadata.name: thing for thing in things if isinstance(thing, Pod)}
+        self.records: dict[str, tuple[bytes, str]] = {}
+        self.asked: list[Question] = []
+        self.refuse: Callable[[Ask], Bad | None] = lambda _: None
+        self._version = 0
+
+    def answer(self, question: Question) -> Answer:
+        self.asked.append(question)
+        assert isinstance(question, Ask)
+        if refused := self.refuse(question):
+            return refused
+        match question.to:
+            case Read(ref):
+                found = (self.pods if ref.resource == PODS else self.zones).get(ref.name)
+                return Bad("absent", "not found", 404) if found is None else Good(msgspec.json.encode(found))
+            case Listing(resource, _, labels):
+                wanted = dict(each.split("=", 1) for each in labels.split(",") if each)
+                things = self.pods.values() if resource == PODS else self.zones.values()
+                found_all = [each for each in things if wanted.items() <= each.metadata.labels.items()]
+                return Good(msgspec.json.encode({"items": found_all}))
+            case Recall(record):
+                return Good(*self.records.get(record, (b"", "")))
+            case Remember(record, version, value):
+                if self.records.get(record, (b"", ""))[1] != version:
+                    return Bad("conflict", "changed")
+                self._version += 1
+                self.records[record] = (value, str(self._version))
+                return Good(version=str(self._version))
+            case other:
+                raise AssertionError(f"nobody should ask {other}")
+
+    def evict(
+        self,
+        pod: str,
+        *guards: Guard,
+        now: datetime = NOW,
+        cached: bool = True,
+        review: Mapping[str, object] | None = None,
+    ) -> Admit:
+        """The verdict on the eviction of a pod, all questions answered from here; `review` as for `an_eviction`."""
+        shown = self.pods.get(pod) if cached else None
+        zones = tuple(self.zones.values()) if cached else ()
+        return self.settle(Seen(an_eviction(pod, **(review or {})), guards, shown, zones), now)
+
+    def settle(self, seen: Seen, now: datetime = NOW) -> Admit:
+        for _ in range(3):
+            known: dict[Question, Answer] = {}
+            for _ in range(8):
+                verdict = judge(structs.replace(seen, answers=Answers(dict(known))), now)
+                if not isinstance(verdict, Need):
+                    break
+                known |= {question: self.answer(question) for stage in verdict.stages for question in stage}
+            if isinstance(verdict, Admit):
+                return verdict
+            assert isinstance(verdict, Anew)
+        raise AssertionError("it never settles")
+
+    def marked(self, guard: Guard) -> dict[str, object]:
+        value, _ = self.records.get(guard.record, (b"", ""))
+        return msgspec.json.decode(value, type=dict[str, object]) if value else {}
+
+
+def three_zones(replicas: int = 3, **given: object) -> Live:
+    """Zones a, b and c with every pod ready."""
+    zones = [a_guarded_zone(letter, replicas, **given) for letter in "abc"]
+    return Live(*zones, *(a_guarded_pod(zone, ordinal) for zone in zones for ordinal in range(replicas)))
+
+
+def an_eviction(pod: str, **given: object) -> Review:
+    """`body` is the Eviction; anything else is a field of the request."""
+    body = given.pop("body", {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}})
+    review = Review(
+        uid="review",
+        resource=GroupVersionResource("", "v1", "pods"),
+        sub_resource="eviction",
+        name=pod,
+        namespace=NAMESPACE,
+        operation="CREATE",
+        object=Raw(msgspec.json.encode(body)),
+    )
+    return structs.replace(review, **given)

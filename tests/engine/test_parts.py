@@ -1,0 +1,66 @@
+"""Parts as they are built: each has words for everything that its decisions write, before anything is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+import fairlead
+from fairlead.contracts.environments.controllers import environments
+from fairlead.contracts.environments.settings import Settings as EnvironmentSettings
+from fairlead.contracts.zones.controllers import zones
+from fairlead.contracts.zones.phased_controller import with_phased
+from fairlead.contracts.zones.settings import Settings
+from fairlead.core.act import Does
+from fairlead.engine.controller import Part
+from fairlead.engine.metrics import Metrics
+from kubeloop.client import Client
+from kubesim.cluster import Cluster
+from kubesim.time import run
+from tests.engine.world import Log
+
+REVIEWED = {Does.INJECT_CA, Does.STAMP_DOWNSCALE, Does.TRACK_DOWNSCALE}
+"""Written in the middle of reviews and by the injector, which tell of a write in words of their own."""
+
+
+def every_part() -> list[Part[Any]]:
+    async def built() -> list[Part[Any]]:
+        client, log, metrics = Client(Cluster(seed=1).transport()), Log().logger(), Metrics()
+        settings = Settings(phased_deployments=True)
+        first = with_phased(zones(client, (), settings, metrics, log), client, (), settings, log)
+        others = environments(client, EnvironmentSettings(), metrics.environments, log, lambda: False)
+        return [each for part in (first, *others) for each in (part, *part.beside)]
+
+    return run(built())
+
+
+def named() -> Iterator[Does]:
+    """Whatever decisions name as a write, those of contracts and of the engine."""
+    for path in Path(fairlead.__file__).parent.rglob("decide/**/*.py"):
+        yield from (Does[name] for name in re.findall(r"Does\.([A-Z_]+)", path.read_text()))
+
+
+def test_every_part_can_be_built_and_has_words_for_all_that_it_writes() -> None:
+    parts = every_part()
+
+    assert {part.name for part in parts} >= {"zones", "phased-deployments", "ready-time", "environments"}
+    assert all(part.writes <= part.done.keys() for part in parts)
+
+
+def test_whatever_decisions_name_is_declared_by_a_part() -> None:
+    declared = {does for part in every_part() for does in part.writes}
+
+    assert {*named()} == declared | REVIEWED
+
+
+def test_a_missing_word_fails_when_the_part_is_built() -> None:
+    part = next(part for part in every_part() if part.name == "zones")
+    words = {does: saying for does, saying in part.done.items() if does is not Does.SCALE}
+
+    with pytest.raises(ValueError, match="part zones has no words for what it writes: scale"):
+        structs.replace(part, done=words)

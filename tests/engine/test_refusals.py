@@ -1,0 +1,105 @@
+"""Writes whose refusal is a fact: the pass goes on with it, and after a while they are tried again."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+
+import msgspec
+import pytest
+
+from fairlead.core.act import Apply, Does
+from fairlead.core.ask import REFUSAL_HOLDS, Answers, Bad
+from fairlead.core.decision import Decision, Hold, Move
+from fairlead.core.reason import Reason
+from fairlead.engine.controller import Key, Part, Saying
+from fairlead.engine.driver.questions import Outside
+from fairlead.engine.rounds import PassFailed, Rounds, Terms
+from kubeloop import clock
+from kubeloop.client import Client
+from kubeloop.objects.core import CONFIGMAPS
+from kubeloop.objects.meta import Ref
+from kubeloop.request import Request, Response, Stream
+from kubesim.time import run
+from tests.engine.world import Log
+
+KEY = Key(("test", "m"))
+WRITE = Apply(
+    ref=Ref(CONFIGMAPS, "test", "c"), body=b"{}", manager="m", force=True, does=Does.APPLY_OBJECT, refusable=True
+)
+
+
+class Refusing:
+    """An API server that refuses every write."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+
+    async def send(self, _: Request) -> Response:
+        self.times.append(clock.monotonic())
+        status = {"kind": "Status", "code": 409, "reason": "Conflict", "message": "no"}
+        return Response(409, msgspec.json.encode(status))
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        raise AssertionError("nobody watches here")
+
+    async def close(self) -> None:
+        pass
+
+
+def rounds_on(server: Refusing, reason: Reason) -> Rounds[Answers]:
+    """Of a part that wants one object and gives this reason when it is refused."""
+
+    def decide(seen: Answers, _: datetime) -> Decision:
+        if isinstance(seen.known.get(WRITE), Bad):
+            return Decision("refused", Hold(reason))
+        return Decision("apply", Move(Reason.APPLYING, (WRITE,)))
+
+    part: Part[Answers] = Part(
+        name="test",
+        informers=(),
+        subscribe=lambda _: None,
+        watched=lambda _: {},
+        scopes=lambda _: (),
+        rollouts=lambda: (),
+        gather=lambda _, answers: answers,
+        versions=lambda _: (),
+        decide=decide,
+        say=lambda *_: (),
+        writes=frozenset({Does.APPLY_OBJECT}),
+        done={Does.APPLY_OBJECT: Saying("info", "applied")},
+    )
+    return Rounds(part, Outside(Client(server)), Terms(10.0, 10.0), Log().logger(), lambda _: None)
+
+
+@pytest.mark.parametrize("reason", [Reason.OBJECT_REFUSED, Reason.COMPLETE], ids=["the pass fails", "it does not"])
+def test_a_refused_write_is_tried_again_after_a_while(reason: Reason) -> None:
+    server = Refusing()
+
+    async def scenario() -> None:
+        rounds = rounds_on(server, reason)
+        for _ in range(40):
+            try:
+                await rounds.run(KEY)
+            except PassFailed:
+                assert reason.fails
+            await asyncio.sleep(1)
+
+    run(scenario())
+
+    seconds = REFUSAL_HOLDS.total_seconds()
+    assert server.times == [0, seconds, 2 * seconds, 3 * seconds]
+
+
+def test_a_write_that_the_part_does_not_declare_is_not_sent() -> None:
+    server = Refusing()
+
+    async def scenario() -> None:
+        rounds = rounds_on(server, Reason.COMPLETE)
+        rounds._part = msgspec.structs.replace(rounds._part, writes=frozenset())
+        with pytest.raises(TypeError, match="part test does not say that it writes apply-object"):
+            await rounds.run(KEY)
+
+    run(scenario())
+    assert server.times == []

@@ -1,0 +1,226 @@
+"""The four outcomes of a reconciliation, and how workers end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from kubeloop import clock
+from kubeloop.errors import Terminal
+from kubeloop.queue import Queue
+from kubeloop.worker import work
+from kubesim.time import run
+
+
+class Scene:
+    """Workers on a queue of names; `outcomes` says what happens to a key, once per look."""
+
+    def __init__(self) -> None:
+        self.queue: Queue[str] = Queue()
+        self.outcomes: dict[str, list[float | Exception | None]] = {}
+        self.looks: list[tuple[str, float]] = []
+        self.failures: list[tuple[str, str]] = []
+
+    async def reconcile(self, key: str) -> float | None:
+        self.looks.append((key, clock.monotonic()))
+        outcome = self.outcomes[key].pop(0) if self.outcomes.get(key) else None
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def failed(self, key: str, error: Exception) -> None:
+        self.failures.append((key, str(error)))
+
+    def when(self, key: str) -> list[float]:
+        return [moment for looked, moment in self.looks if looked == key]
+
+
+@asynccontextmanager
+async def working(scene: Scene, workers: int = 1) -> AsyncIterator[None]:
+    task = asyncio.create_task(work(scene.queue, scene.reconcile, workers=workers, failed=scene.failed))
+    try:
+        yield
+    finally:
+        scene.queue.close()
+        await task
+
+
+def play(scenario: Callable[[], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        await scenario()
+
+    run(whole(), steps=100_000)
+
+
+def test_a_key_that_is_done_is_left_alone() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        async with working(scene):
+            scene.queue.add("a")
+            await asyncio.sleep(3600)
+
+        assert scene.when("a") == [0]
+
+    play(scenario)
+
+
+def test_a_key_that_wants_to_look_again_does_so_at_its_time() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        scene.outcomes["a"] = [30, 0, None]
+        async with working(scene):
+            scene.queue.add("a")
+            await asyncio.sleep(3600)
+
+        assert scene.when("a") == [0, 30, 30]
+
+    play(scenario)
+
+
+def test_a_key_that_fails_is_retried_with_back_off_which_success_resets() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        scene.outcomes["a"] = [ValueError("one"), ValueError("two"), 10, ValueError("three"), None]
+        async with working(scene):
+            scene.queue.add("a")
+            await asyncio.sleep(3600)
+
+        assert scene.when("a") == pytest.approx([0, 0.1, 0.3, 10.3, 10.4])
+        assert scene.failures == [("a", "one"), ("a", "two"), ("a", "three")]
+
+    play(scenario)
+
+
+def test_a_key_that_gives_up_is_told_and_waits_for_a_change() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        scene.outcomes["a"] = [Terminal("hopeless")]
+        async with working(scene):
+            scene.queue.add("a")
+            await asyncio.sleep(3600)
+            assert scene.when("a") == [0]
+            assert scene.failures == [("a", "hopeless")]
+
+            scene.queue.add("a")
+            await asyncio.sleep(1)
+            assert scene.when("a") == [0, 3600]
+
+    play(scenario)
+
+
+def test_a_key_that_always_fails_does_not_hold_up_others() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        scene.outcomes["bad"] = [ValueError("bad")] * 1000
+        async with working(scene):
+            scene.queue.add("bad")
+            scene.queue.add("good")
+            await asyncio.sleep(1)
+            scene.queue.add("better")
+            await asyncio.sleep(60)
+
+        assert scene.when("good") == [0]
+        assert scene.when("better") == [1]
+        assert len(scene.when("bad")) > 10
+
+    play(scenario)
+
+
+def test_keys_that_are_always_ready_and_never_wait_leave_the_loop_to_others() -> None:
+    async def scenario() -> None:
+        queue: Queue[str] = Queue()
+        looks = 0
+
+        async def at_once_again(_: str) -> float:
+            nonlocal looks
+            looks += 1
+            if looks == 1000:
+                queue.close()
+            return 0.0
+
+        async def other() -> int:
+            for _ in range(5):
+                await asyncio.sleep(0)
+            return looks
+
+        queue.add("a")
+        queue.add("b")
+        beside = asyncio.create_task(other())
+        await work(queue, at_once_again, workers=2, failed=lambda key, error: None)
+
+        assert await beside < 100
+
+    play(scenario)
+
+
+def test_as_many_keys_are_in_work_at_once_as_there_are_workers() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        at_once = most = 0
+
+        async def slow(_: str) -> None:
+            nonlocal at_once, most
+            at_once += 1
+            most = max(most, at_once)
+            await asyncio.sleep(1)
+            at_once -= 1
+
+        task = asyncio.create_task(work(scene.queue, slow, workers=3, failed=scene.failed))
+        for number in range(9):
+            scene.queue.add(str(number))
+        await asyncio.sleep(3.5)
+
+        assert most == 3
+        assert at_once == 0
+        scene.queue.close()
+        await task
+
+    play(scenario)
+
+
+def test_cancelling_stops_the_work_and_leaves_no_task_and_no_key_behind() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        stopped: list[str] = []
+
+        async def forever(key: str) -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                stopped.append(key)
+
+        task = asyncio.create_task(work(scene.queue, forever, workers=2, failed=scene.failed))
+        scene.queue.add("a")
+        await asyncio.sleep(1)
+        task.cancel()
+
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+        assert stopped == ["a"]
+        assert scene.failures == []
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        scene.queue.add("a")
+        assert await scene.queue.get() == "a"
+
+    play(scenario)
+
+
+def test_a_mistake_in_telling_failures_ends_the_work_loudly() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        scene.outcomes["a"] = [ValueError("one")]
+
+        def failed(key: str, error: Exception) -> None:
+            raise RuntimeError("cannot tell")
+
+        scene.queue.add("a")
+        with pytest.raises(ExceptionGroup) as caught:
+            await work(scene.queue, scene.reconcile, workers=2, failed=failed)
+
+        assert caught.group_contains(RuntimeError, match="cannot tell")
+
+    play(scenario)

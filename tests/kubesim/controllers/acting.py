@@ -1,0 +1,105 @@
+"""What scenarios do in a scene, as words: each makes an action of one step."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tests.kubesim.controllers.scenes import Action, Scene
+
+Scenario = tuple[Action, ...]
+
+ROLLING = {"type": "RollingUpdate"}
+ON_DELETE = {"type": "OnDelete"}
+PARALLEL = "Parallel"
+
+
+def rolling(**limits: object) -> dict[str, object]:
+    return {"type": "RollingUpdate", "rollingUpdate": limits}
+
+
+async def two_nodes(scene: Scene) -> None:
+    await scene.node("n1")
+    await scene.node("n2")
+
+
+def ready(count: int = 100, **which: str) -> Action:
+    return lambda scene: scene.make_ready(count, **which)
+
+
+def image(name: str, tag: str) -> Action:
+    return lambda scene: scene.change_image(name, f"i:{tag}")
+
+
+def made(name: str, **spec: Any) -> Action:
+    return lambda scene: scene.make(name, **spec)
+
+
+def changed(name: str, **spec: Any) -> Action:
+    return lambda scene: scene.change(name, **spec)
+
+
+def ended(name: str, policy: str = "Background") -> Action:
+    return lambda scene: scene.delete(name, policy)
+
+
+def claiming(deleted: str = "Retain", scaled: str = "Retain", **spec: Any) -> Action:
+    """An ordered set whose pods have a claim each; the words say what becomes of claims."""
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    templates = [{"metadata": {"name": "data", "labels": {"of": "data"}}, "spec": claim}]
+    return made("st", volumeClaimTemplates=templates, **retaining(deleted, scaled), **spec)
+
+
+def retaining(deleted: str, scaled: str) -> dict[str, Any]:
+    return {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": deleted, "whenScaled": scaled}}
+
+
+def daemons(**spec: Any) -> Action:
+    async def act(scene: Scene) -> None:
+        await two_nodes(scene)
+        await scene.make("da", **spec)
+
+    return act
+
+
+def at(index: int, act: str, *arguments: object, **named: object) -> Action:
+    """Something done to the pod that is so many-th in age."""
+    return lambda scene: getattr(scene, act)(scene.pods()[index], *arguments, **named)
+
+
+def on(node: str, act: str, *arguments: object, **named: object) -> Action:
+    """Something done to the pod of a node."""
+    return lambda scene: getattr(scene, act)(scene.pods(node=node)[0], *arguments, **named)
+
+
+def older(action: Action) -> Action:
+    """Done when pods are old enough to be told by their age, which counts in seconds."""
+
+    async def act(scene: Scene) -> None:
+        await asyncio.sleep(1.1)
+        await action(scene)
+
+    return act
+
+
+def both(*actions: Action) -> Action:
+    async def act(scene: Scene) -> None:
+        for action in actions:
+            await action(scene)
+
+    return act
+
+
+def family(*things: str, blocking: bool = False, held: str = "") -> Action:
+    """A chain of things, each the owner of the next."""
+
+    async def act(scene: Scene) -> None:
+        owner: tuple[str, ...] = ()
+        for name in things:
+            await scene.make_thing(name, *owner, blocking=blocking)
+            await scene.seen(name)
+            owner = (name,)
+        if held:
+            await scene.hold(held, "test/hold")
+
+    return act

@@ -1,0 +1,208 @@
+"""Scenes of workloads of any kind: what a scenario does to a cluster, and what came of it (see `telling`)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from kubeloop import clock
+from kubeloop.client import Client
+from kubeloop.errors import ApiError, NotFound
+from kubeloop.objects.core import CONFIGMAPS, PODS
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import JSON, MERGE_PATCH, Request, create, delete, patch, path_of
+from kubesim.kinds.registry import CLAIMS, DISRUPTION_BUDGETS, NODES
+from tests.e2e.history import History, Tree
+from tests.kubesim.controllers.telling import KINDS, SETS, Line, is_ready, lines_of, node_of
+
+BUDGET = "pb"
+BETWEEN = 0.2
+"""Seconds between two steps, or two pods that become ready."""
+SAID = 70
+"""Letters of an answer that are recorded."""
+
+Action = Callable[["Scene"], Awaitable[None]]
+
+
+class Scene:
+    """One namespace; pods are on no node and become ready when the scenario says so."""
+
+    def __init__(self, client: Client, namespace: str, history: History) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._history = history
+        self._begins: list[int] = []
+        self._answers: list[tuple[int, str]] = []
+        self._nodes: list[str] = []
+
+    # What a scenario does
+
+    async def node(self, name: str, **labels: str) -> None:
+        """A node that the scene's daemons may be on."""
+        self._nodes.append(self._node(name))
+        metadata = {"name": self._node(name), "labels": {"scene": self._namespace} | labels}
+        await self._create(NODES, {"metadata": metadata})
+
+    async def label_node(self, name: str, **labels: str | None) -> None:
+        await self._patch(Ref(NODES, "", self._node(name)), {"metadata": {"labels": labels}})
+
+    def _node(self, name: str) -> str:
+        return f"{self._namespace}-{name}"
+
+    async def make(self, name: str, *, image: str = "i:1", finalizers: Sequence[str] = (), **spec: Any) -> None:
+        """The set of this name, with pods of the same label."""
+        labels = {"app": name}
+        pods: Tree = {"containers": [{"name": "c", "image": image}], "terminationGracePeriodSeconds": 0}
+        if name == "da":
+            # Nodes without a kubelet are not ready, which these pods have to bear.
+            pods |= {"nodeSelector": {"scene": self._namespace}, "tolerations": [{"operator": "Exists"}]}
+        metadata = {"labels": labels} | ({"finalizers": list(finalizers)} if finalizers else {})
+        template = {"metadata": metadata, "spec": pods}
+        whole = {"selector": {"matchLabels": labels}, "template": template} | spec
+        await self._create(SETS[name], {"metadata": {"name": name}, "spec": whole})
+
+    async def make_pod(self, name: str, **labels: str) -> None:
+        """A pod that nobody has made."""
+        spec = {"containers": [{"name": "c", "image": "i:1"}], "terminationGracePeriodSeconds": 0}
+        await self._create(PODS, {"metadata": {"name": name, "labels": labels}, "spec": spec})
+
+    async def make_budget(self, app: str, name: str = BUDGET, **spec: Any) -> None:
+        whole = {"selector": {"matchLabels": {"app": app}}} | spec
+        await self._create(DISRUPTION_BUDGETS, {"metadata": {"name": name}, "spec": whole})
+
+    async def make_thing(self, name: str, *owners: str, blocking: bool = False) -> None:
+        """An object that does nothing but belong to others."""
+        things = self._history.objects(CONFIGMAPS)
+        references = [
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "name": owner,
+                "uid": things[owner]["metadata"]["uid"],
+                "blockOwnerDeletion": blocking,
+            }
+            for owner in owners
+        ]
+        await self._create(CONFIGMAPS, {"metadata": {"name": name, "ownerReferences": references}})
+
+    async def seen(self, name: str) -> None:
+        """The thing is on record, so that others can be made to belong to it."""
+        await self.until(lambda: name in self._history.objects(CONFIGMAPS))
+
+    async def _create(self, resource: Resource, tree: Tree) -> None:
+        named = {"apiVersion": resource.api_version, "kind": resource.kind} | tree
+        await self._client.call(create(resource, self._namespace, msgspec.json.encode(named)))
+
+    async def change(self, name: str, **spec: Any) -> None:
+        await self._patch(self._ref(name), {"spec": spec})
+
+    async def change_image(self, name: str, image: str) -> None:
+        await self.change(name, template={"spec": {"containers": [{"name": "c", "image": image}]}})
+
+    async def hold(self, name: str, *finalizers: str) -> None:
+        """With finalizers the thing cannot go; without it can."""
+        await self._patch(Ref(CONFIGMAPS, self._namespace, name), {"metadata": {"finalizers": list(finalizers)}})
+
+    def _ref(self, name: str) -> Ref:
+        resource = SETS.get(name) or (DISRUPTION_BUDGETS if name == BUDGET else CONFIGMAPS)
+        return Ref(resource, self._namespace, name)
+
+    async def _patch(self, ref: Ref, change: Tree, subresource: str = "") -> None:
+        await self._client.call(patch(ref, MERGE_PATCH, msgspec.json.encode(change), subresource))
+
+    async def delete(self, name: str, policy: str = "Background") -> None:
+        await self._client.call(delete(self._ref(name), propagation=policy))
+
+    def pods(self, *, ready: bool | None = None, node: str = "", app: str = "") -> list[str]:
+        """Names of pods that are neither over nor going, in the order of their making."""
+        found = []
+        for name, pod in self._history.objects(PODS).items():
+            meta, status = pod["metadata"], pod.get("status", {})
+            over = "deletionTimestamp" in meta or status.get("phase") in ("Failed", "Succeeded")
+            wrong_state = ready is not None and is_ready(pod) != ready
+            wrong_place = bool(node) and node_of(pod) != self._node(node)
+            wrong_app = bool(app) and meta.get("labels", {}).get("app") != app
+            if not (over or wrong_state or wrong_place or wrong_app):
+                found.append((meta["creationTimestamp"], name))
+        return [name for _, name in sorted(found)]
+
+    async def make_ready(self, count: int = 100, *, node: str = "", app: str = "") -> None:
+        """So many of the pods that are not, one after the other, with time for controllers to see each."""
+        for name in self.pods(ready=False, node=node, app=app)[:count]:
+            await self.set_ready(name)
+            await asyncio.sleep(BETWEEN)
+
+    async def set_ready(self, name: str, status: str = "True") -> None:
+        now = clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        ready = {"type": "Ready", "status": status, "lastTransitionTime": now}
+        await self._patch(self._pod(name), {"status": {"phase": "Running", "conditions": [ready]}}, "status")
+
+    async def fail(self, name: str) -> None:
+        await self._patch(self._pod(name), {"status": {"phase": "Failed"}}, "status")
+
+    async def label(self, pod: str, **labels: str | None) -> None:
+        await self._patch(self._pod(pod), {"metadata": {"labels": labels}})
+
+    async def release(self) -> None:
+        """Takes the finalizers of all pods that are going."""
+        for name, pod in self._history.objects(PODS).items():
+            if "deletionTimestamp" in pod["metadata"]:
+                await self._patch(self._pod(name), {"metadata": {"finalizers": []}})
+
+    async def delete_pod(self, name: str) -> None:
+        await self._client.call(delete(self._pod(name)))
+
+    async def delete_claim(self, name: str) -> None:
+        await self._client.call(delete(Ref(CLAIMS, self._namespace, name)))
+
+    async def evict(self, name: str, **options: Any) -> None:
+        """Asks for it; the answer is a line of its own."""
+        eviction: Tree = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
+        if options:
+            eviction["deleteOptions"] = options
+        path = path_of(PODS, self._namespace, name, "eviction")
+        request = Request("POST", path, body=msgspec.json.encode(eviction), content_type=JSON, patient=False)
+        try:
+            answer = await self._client.call(request)
+            self._answers.append((len(self._begins), f"answer {answer.status}"))
+        except ApiError as error:
+            again = f" again in {error.retry_after:g}" if error.retry_after else ""
+            self._answers.append((len(self._begins), f"answer {error.status} {error.message[:SAID]}{again}"))
+
+    def _pod(self, name: str) -> Ref:
+        return Ref(PODS, self._namespace, name)
+
+    async def leave(self) -> None:
+        """Removes what is outside of the namespace."""
+        for name in self._nodes:
+            try:
+                await self._client.call(delete(Ref(NODES, "", name)))
+            except NotFound:
+                continue
+
+    # What came of it
+
+    async def follow(self) -> None:
+        for resource in KINDS:
+            await self._history.follow(resource)
+
+    async def begin(self, action: Action) -> None:
+        """Takes the next step, when controllers have seen what came of those before."""
+        await asyncio.sleep(BETWEEN)
+        events = self._history.events
+        self._begins.append(events[-1].version if events else 0)
+        await action(self)
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        while True:
+            moment = self._history.moment
+            if holds():
+                return
+            await self._history.past(moment)
+
+    def lines(self) -> list[Line]:
+        told = [Line("answer", text, step) for step, text in self._answers]
+        return lines_of(self._history.events, self._begins, f"{self._namespace}-") + told
