@@ -74,7 +74,7 @@ class Client:
         self._observe = observe
 
     async def call(self, request: Request) -> Response:
-        """The answer; raises an error of `kubeloop.errors` for a failure, after the retries that the server asks for."""
+        """The answer; raises one of `kubeloop.errors` for a failure, after the retries that the server asks for."""
         outgoing, deadline, seconds = self._outgoing(request)
         reads = request.method == "GET"
         lost = 0
@@ -94,7 +94,7 @@ class Client:
             if response.status < 400:
                 return response
             refusal = error_of(response, request.doing)
-            if not request.patient:
+            if not request.retry_when_throttled:
                 raise refusal
             await self._pause(refusal, deadline)
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from kubeloop.client import Client
 from kubeloop.decoding import decoded
 from kubeloop.errors import NotFound
-from kubeloop.objects.meta import Resource, Served
+from kubeloop.objects.meta import Resource, ServedVersion
 from kubeloop.request import Request
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ class _Entries(Struct, frozen=True):
     """Must be there: what lacks it does not say that nothing is served."""
 
 
-async def discover(client: Client, group: str, kind: str) -> tuple[Served, ...]:
+async def discover(client: Client, group: str, kind: str) -> tuple[ServedVersion, ...]:
     """Every served version of the kind, the preferred one first; empty when the group or the kind is not served."""
     found = [await _in_version(client, group, version, kind) for version in await _versions(client, group)]
     return tuple(served for served in found if served is not None)
@@ -60,7 +60,7 @@ async def _versions(client: Client, group: str) -> list[str]:
     return list(dict.fromkeys(filter(None, names)))
 
 
-async def _in_version(client: Client, group: str, version: str, kind: str) -> Served | None:
+async def _in_version(client: Client, group: str, version: str, kind: str) -> ServedVersion | None:
     base = f"/apis/{group}/{version}" if group else f"/api/{version}"
     try:
         entries = (await _asked(client, base, _Entries)).resources or ()
@@ -69,7 +69,7 @@ async def _in_version(client: Client, group: str, version: str, kind: str) -> Se
     for entry in entries:
         if entry.kind == kind and "/" not in entry.name:
             inner = tuple(each.name.partition("/")[2] for each in entries if each.name.startswith(f"{entry.name}/"))
-            return Served(Resource(group, version, entry.name, kind, entry.namespaced), inner)
+            return ServedVersion(Resource(group, version, entry.name, kind, entry.namespaced), inner)
     return None
 
 

@@ -29,7 +29,7 @@ from kubeloop.errors import Conflict, Garbled, KubeError, NotFound, NotLeader
 from kubeloop.objects.meta import Ref
 from kubeloop.request import Request
 
-PATIENCE = 30.0
+STUCK_AFTER_SECONDS = 30.0
 """Seconds of failed attempts after which a candidate has a problem."""
 JITTER = 1.2
 """Candidates wait between one and 1 + JITTER retry periods, so that they do not all ask at once."""
@@ -110,7 +110,8 @@ class Election:
     ) -> None:
         """While the lease is waited for, `waits` hears who holds it or why it cannot be taken, each time that changes.
 
-        `stuck` hears once why there has been no way to ask for it for PATIENCE seconds, and nothing when there is one.
+        `stuck` hears once why there has been no way to ask for it for STUCK_AFTER_SECONDS, and nothing
+        when there is one.
         A lease that is made here gets the labels.
         """
         if not duration > renew_deadline > retry_period * JITTER > 0:
@@ -158,9 +159,9 @@ class Election:
 
     @property
     def problem(self) -> str:
-        """Why every attempt of the last PATIENCE seconds failed; that another process holds the lease is no failure."""
+        """Why every attempt of the last STUCK_AFTER_SECONDS failed; another process with the lease is no failure."""
         since = self._failing_since
-        if since is None or clock.monotonic() - since < PATIENCE:
+        if since is None or clock.monotonic() - since < STUCK_AFTER_SECONDS:
             return ""
         seconds = clock.monotonic() - since
         return f"cannot acquire the Lease {self._ref.name} for {seconds:.0f} seconds: {self._last_failure}"

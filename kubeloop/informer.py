@@ -31,7 +31,7 @@ from kubeloop.errors import (
 from kubeloop.objects.meta import Resource
 from kubeloop.request import Request
 from kubeloop.store import Index, Key, Store, T, key_of
-from kubeloop.watch import Codec, Identity, Line, Listing, Pace, Selection, Unreadable, is_older, list_all
+from kubeloop.watch import Codec, Identity, Line, Listing, Selection, Unreadable, WatchPace, is_older, list_all
 
 GRACE = 15.0
 """Seconds that the server may take to end a watch after the time it was asked for; later the connection is dead."""
@@ -93,7 +93,7 @@ class Informer(Generic[T]):
         self._codec = Codec(into)
         self._page = page
         self._streaming = streaming
-        self._pace = Pace(seed)
+        self._pace = WatchPace(seed)
         self._trouble = trouble
         self._restored = restored
         self._kept = kept

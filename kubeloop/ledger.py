@@ -80,8 +80,8 @@ class _Deleted(_Expectation, frozen=True):
 class Ledger:
     """Expectations per scope; all times are of the loop's clock."""
 
-    def __init__(self, patience: float, settle: float = SETTLE) -> None:
-        self._patience = patience
+    def __init__(self, catch_up_seconds: float, settle: float = SETTLE) -> None:
+        self._catch_up_seconds = catch_up_seconds
         self._settle = settle
         self._expected: dict[str, list[_Expectation]] = {}
         """Per scope what is not visible yet as far as was asked; no list is empty."""
@@ -151,7 +151,7 @@ class Ledger:
         A list that began at this very moment may have begun before the write.
         """
         now = clock.monotonic()
-        return nextafter(now, inf), now + self._patience
+        return nextafter(now, inf), now + self._catch_up_seconds
 
     def _expect(self, scope: str, expectation: _Expectation) -> None:
         self._expected.setdefault(scope, []).append(expectation)

@@ -172,7 +172,7 @@ class LeaseRecords:
 
     async def _send(self, message: Request) -> _Lease:
         """A write is not repeated: who is asked to come back later reads the record anew."""
-        response = await self._client.call(structs.replace(message, patient=message.method == "GET"))
+        response = await self._client.call(structs.replace(message, retry_when_throttled=message.method == "GET"))
         return decoded(response.body, _Lease, message.doing)
 
     def _ref(self, key: str) -> Ref:

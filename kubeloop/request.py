@@ -34,7 +34,7 @@ class Request(Struct, frozen=True):
     content_type: str = ""
     timeout: float | None = None
     """Seconds until the caller gives up; None leaves it to the client."""
-    patient: bool = True
+    retry_when_throttled: bool = True
     """Whether a server that asks to come back later is asked again; what rests on a decision must be decided anew."""
     headers: tuple[tuple[str, str], ...] = ()
 
@@ -148,7 +148,7 @@ def path_to(ref: Ref, subresource: str = "") -> str:
     return path_of(ref.resource, ref.namespace, ref.name, subresource)
 
 
-class Place(Struct, frozen=True):
+class ResourcePath(Struct, frozen=True):
     """What a path names; `plural` is empty for paths outside of the resources (discovery, health)."""
 
     group: str = ""
@@ -162,7 +162,7 @@ class Place(Struct, frozen=True):
 NAMESPACE_SUBRESOURCES = ("status", "finalize")
 
 
-def place_of(path: str) -> Place:
+def place_of(path: str) -> ResourcePath:
     """The inverse of `path_of`."""
     match [unquote(part) for part in path.strip("/").split("/")]:
         case ["api", version, *rest]:
@@ -170,13 +170,13 @@ def place_of(path: str) -> Place:
         case ["apis", group, version, *rest]:
             pass
         case _:
-            return Place()
+            return ResourcePath()
     namespace = ""
     match rest:
         case ["namespaces", name, plural, *inner] if group or plural not in NAMESPACE_SUBRESOURCES:
             namespace, rest = name, [plural, *inner]
     plural, name, subresource, *_ = [*rest, "", "", ""]
-    return Place(group, version, namespace, plural, name, subresource)
+    return ResourcePath(group, version, namespace, plural, name, subresource)
 
 
 def get(ref: Ref, subresource: str = "") -> Request:

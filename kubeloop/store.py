@@ -13,7 +13,7 @@ from typing import Generic, Protocol, TypeVar
 from kubeloop.objects.meta import Meta
 
 
-class Place(Protocol):
+class HasName(Protocol):
     """What tells objects of one resource apart."""
 
     @property
@@ -27,7 +27,7 @@ class Placed(Protocol):
     """Anything that lies in a place."""
 
     @property
-    def metadata(self) -> Place: ...
+    def metadata(self) -> HasName: ...
 
 
 class Named(Protocol):

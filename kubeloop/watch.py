@@ -209,7 +209,7 @@ async def list_all(client: Client, selection: Selection, codec: Codec[T], limit:
             return found
 
 
-class Pace:
+class WatchPace:
     """How long to wait before the next attempt, and for how long to ask a watch to stay open.
 
     Delays double from 0.8 to 30 seconds, each lengthened by up to its double, so that the informers of many processes

@@ -155,7 +155,7 @@ class Calls:
         return self.name == "*" or fnmatchcase(place.name or name_in(request.body), self.name)
 
 
-class Rule:
+class FaultRule:
     """One line of a plan."""
 
     def __init__(self, line: str, *, seed: int = 0) -> None:
@@ -194,7 +194,7 @@ class Plan:
     `tell` hears of each line that strikes, with the request.
     """
 
-    def __init__(self, rules: Iterable[Rule], tell: Callable[[str, Request], None] | None = None) -> None:
+    def __init__(self, rules: Iterable[FaultRule], tell: Callable[[str, Request], None] | None = None) -> None:
         self._rules = tuple(rules)
         self._tell = tell
         self._began: float | None = None
@@ -231,7 +231,7 @@ class Plan:
 def planned(lines: str | Iterable[str], *, seed: int = 0) -> Plan:
     """The plan of a text or of lines; empty ones are nothing."""
     given = lines.splitlines() if isinstance(lines, str) else lines
-    return Plan(Rule(line, seed=seed) for line in given if line.strip())
+    return Plan(FaultRule(line, seed=seed) for line in given if line.strip())
 
 
 def seconds_of(text: str) -> float:

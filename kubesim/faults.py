@@ -34,9 +34,9 @@ from msgspec import Struct
 from kubeloop.clock import monotonic
 from kubeloop.errors import KubeError, TransportError
 from kubeloop.request import Request, Response, Stream, Transport, place_of
-from kubesim.fault_lines import Fault, Hook, Rule, planned
+from kubesim.fault_lines import Fault, FaultRule, Hook, planned
 
-__all__ = ["Fault", "Faulty", "Hook", "Rule"]
+__all__ = ["Fault", "FaultRule", "Faulty", "Hook"]
 
 REASONS = {
     400: "BadRequest",

@@ -26,7 +26,7 @@ from fairlead.contracts.environments.kinds import (
     Child,
     Console,
 )
-from fairlead.contracts.environments.looks import EnvironmentLooks, Seen
+from fairlead.contracts.environments.looks import EnvironmentLooks, LookedAt
 from fairlead.contracts.zones.gather import POD_INDEXES, STATEFULSET_INDEXES
 from fairlead.contracts.zones.kinds import GROUP_LABEL
 from fairlead.contracts.zones.looks import Stores, ZoneLooks
@@ -49,7 +49,7 @@ class Scope(Struct, frozen=True):
     """What is seen of one namespace, or of all."""
 
     zones: Stores
-    environments: Seen
+    environments: LookedAt
 
 
 class View:
@@ -88,12 +88,12 @@ def seen_of(
     statefulsets: Readable[StatefulSet],
     children: Mapping[Resource, Readable[Child]],
     pods: Readable[Pod],
-) -> Seen:
+) -> LookedAt:
     """Environments and what a look needs of the rest."""
     balancers, consoles = companions
     deployments: Store[Deployment] = Store()
     stores = gather.Stores(found, balancers, consoles, statefulsets, deployments, children)
-    return Seen(found, stores, pods)
+    return LookedAt(found, stores, pods)
 
 
 async def _scope(client: Client, namespace: str) -> Scope:

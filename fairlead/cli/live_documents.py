@@ -22,7 +22,7 @@ from fairlead.contracts.environments.kinds import (
     Child,
     Console,
 )
-from fairlead.contracts.environments.looks import Seen
+from fairlead.contracts.environments.looks import LookedAt
 from fairlead.contracts.zones.gather import POD_INDEXES, STATEFULSET_INDEXES
 from fairlead.contracts.zones.kinds import GROUP_LABEL
 from kubeloop.client import Client
@@ -76,7 +76,7 @@ class Following:
         self._required += [zones, pods]
         return Scope((zones.store, pods.store), self._environments(namespace, pods))
 
-    def _environments(self, namespace: str, pods: Informer[Pod]) -> Seen:
+    def _environments(self, namespace: str, pods: Informer[Pod]) -> LookedAt:
         """A cluster need not have them, and then nothing of theirs need be seen."""
 
         found = self._kind(MATERIALIZES, Dated, namespace, ENVIRONMENT_INDEXES)

@@ -30,7 +30,7 @@ PORTS = ("http-metrics", "metrics", "http")
 """What they call the port; the first of these that a pod has."""
 ASKED = "proxy/fairlead/explain"
 MOST_ASKED = 8
-PATIENCE = 3.0
+REPORT_TIMEOUT_SECONDS = 3.0
 """Seconds for an answer; a command does not hang on an operator that does."""
 FOUND_SERVES = 10.0
 """Seconds for which it serves who was found."""
@@ -154,7 +154,9 @@ class Reports:
     async def _listed(self, namespace: str) -> list[_Pod]:
         selector = f"{NAME_LABEL} in ({','.join(NAMES)})"
         page = list_page(PODS, namespace, selector, resource_version="0")
-        answer = await self._client.call(structs.replace(page, timeout=PATIENCE, patient=False))
+        answer = await self._client.call(
+            structs.replace(page, timeout=REPORT_TIMEOUT_SECONDS, retry_when_throttled=False)
+        )
         try:
             pods = msgspec.json.decode(answer.body, type=_Listed).items or []
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -167,7 +169,9 @@ class Reports:
         path = f"{path_of(PODS, namespace)}/http:{name}:{pod.port}/{ASKED}"
         query = tuple(("namespace", each) for each in self._namespaces if "" not in self._namespaces)
         try:
-            answer = await self._client.call(Request("GET", path, query, timeout=PATIENCE, patient=False))
+            answer = await self._client.call(
+                Request("GET", path, query, timeout=REPORT_TIMEOUT_SECONDS, retry_when_throttled=False)
+            )
             return msgspec.json.decode(answer.body, type=OperatorReport)
         except Forbidden:
             return f"you may not ask pod {name} (get pods/proxy in namespace {namespace})"
@@ -176,7 +180,7 @@ class Reports:
         except ApiError as error:
             return f"pod {name} cannot be asked ({error.status}, {error.message or error.reason})"
         except TransportError:
-            return f"pod {name} does not answer within {PATIENCE:g}s"
+            return f"pod {name} does not answer within {REPORT_TIMEOUT_SECONDS:g}s"
         except KubeError as error:
             return f"pod {name} cannot be asked ({error})"
         except (msgspec.DecodeError, UnicodeDecodeError):

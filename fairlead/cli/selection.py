@@ -7,14 +7,16 @@ from collections.abc import Iterable, Sequence
 from fairlead.cli.views.render import NAMELESS, name_of
 from fairlead.cli.views.severity import WORST_FIRST, weight
 from fairlead.core.explain import Explain
-from fairlead.core.reason import Kind, Reason
+from fairlead.core.reason import Reason, ReasonKind
 
 ENVIRONMENTS = "environments"
 COMPLETE = ("Current", "Applied")
 """The phases, of zones and of environments, in which nothing is left to do."""
 BLOCKED = ("Blocked", "Paused", "FailedDeploy", "RolloutTimeout")
 """Phases that end only when somebody acts on something else."""
-FOR_PEOPLE = tuple(reason.word for reason in Reason if reason.kind in (Kind.HELD, Kind.BLOCKED, Kind.INVALID))
+FOR_PEOPLE = tuple(
+    reason.word for reason in Reason if reason.kind in (ReasonKind.HELD, ReasonKind.BLOCKED, ReasonKind.INVALID)
+)
 """Waits of an environment that end only when somebody acts."""
 
 

@@ -51,7 +51,7 @@ class PatchKind(Enum):
     MERGE = "application/merge-patch+json"
 
 
-class Tell(Struct, frozen=True):
+class EventNote(Struct, frozen=True):
     """An Event for people, told once what it speaks of has happened."""
 
     about: Ref
@@ -80,7 +80,7 @@ class Write(Struct, frozen=True, kw_only=True):
     """
     change_from: str = ""
     change_to: str = ""
-    tell: Tell | None = None
+    tell: EventNote | None = None
     optional: bool = False
     """Whether its failure is only logged and the writes after it are still sent."""
     refusable: bool = False
@@ -88,7 +88,7 @@ class Write(Struct, frozen=True, kw_only=True):
     soon, should they want the same write again because somebody undid it."""
     repeatable: bool = False
     """Whether it is sent again at once when the server fails at it: twice it does what it does once."""
-    patience: float = 0.0
+    min_timeout_seconds: float = 0.0
     """Seconds that it may take even where others may not: for a write that waits for admission and is bound to what it
     changes, so that one that arrives late does no harm."""
 

@@ -86,13 +86,13 @@ class Http(Struct, frozen=True):
     """
 
 
-class Recall(Struct, frozen=True):
+class ReadRecord(Struct, frozen=True):
     """The record of this name; answered with its value (empty when there is none) and its version."""
 
     record: str
 
 
-class Remember(Struct, frozen=True):
+class SwapRecord(Struct, frozen=True):
     """Replaces the record if it still has this version; Bad("conflict") when it has not. An empty value removes it."""
 
     record: str
@@ -102,11 +102,11 @@ class Remember(Struct, frozen=True):
     """Seconds after which the value counts for nothing, so that the record may go; 0: it stays until it is removed."""
 
 
-class Awaited(Struct, frozen=True):
+class ClientWaiting(Struct, frozen=True):
     """Whether whoever asked for a review still waits for its answer; Bad("unreachable") when nobody does."""
 
 
-To: TypeAlias = Read | ReadSecret | Listing | Discover | Http | Recall | Remember | Awaited
+To: TypeAlias = Read | ReadSecret | Listing | Discover | Http | ReadRecord | SwapRecord | ClientWaiting
 
 
 class Ask(Struct, frozen=True):
@@ -116,7 +116,7 @@ class Ask(Struct, frozen=True):
     timeout: float = 5
     max_age: float = 0
     """Seconds for which an answer given in an earlier round may serve."""
-    silence_age: float = 0
+    no_reply_max_age: float = 0
     """Seconds for which it may serve that nobody answered at the same place, whatever the question was about: so that
     waiting in vain is not repeated. For a question with a `max_age`."""
     is_expected_to_fail: bool = False
@@ -178,5 +178,5 @@ class Need(Struct, frozen=True):
         return any(not isinstance(each, Ask) or each.effect for stage in self.stages for each in stage)
 
 
-class Anew(Struct, frozen=True):
+class StartOver(Struct, frozen=True):
     """Another was faster: decide again from nothing, as if no answer had been given."""

@@ -12,8 +12,8 @@ from typing import Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from fairlead.core.act import AnyWrite, Tell
-from fairlead.core.ask import Anew, Need, Question
+from fairlead.core.act import AnyWrite, EventNote
+from fairlead.core.ask import Need, Question, StartOver
 from fairlead.core.reason import Reason
 from kubeloop.objects.meta import Ref
 
@@ -40,7 +40,7 @@ class Move(Struct, frozen=True, tag=True):
 Verdict: TypeAlias = Hold | Move
 
 
-class Aside(Struct, frozen=True):
+class SideNote(Struct, frozen=True):
     """A wait or a trouble beside the verdict, which is about something else."""
 
     about: Ref
@@ -55,8 +55,8 @@ class Aside(Struct, frozen=True):
 class Decision(Struct, frozen=True):
     rule: str
     verdict: Verdict
-    tell: tuple[Tell, ...] = ()
-    asides: tuple[Aside, ...] = ()
+    tell: tuple[EventNote, ...] = ()
+    asides: tuple[SideNote, ...] = ()
     reports: tuple[AnyWrite, ...] = ()
     """Optional writes that go with the verdict, after its own and also when it holds."""
 
@@ -77,11 +77,11 @@ class Admit(Struct, frozen=True, kw_only=True):
     """Stages carried out after the answer was sent, each whole, with a time budget of their own."""
     level: str = "debug"
     """Of the log record: `debug`, `info`, `warn` or `error`."""
-    tell: tuple[Tell, ...] = ()
+    tell: tuple[EventNote, ...] = ()
 
 
-Outcome: TypeAlias = Decision | Need | Anew
-Judge: TypeAlias = Callable[[S, datetime], "Admit | Need | Anew"]
+Outcome: TypeAlias = Decision | Need | StartOver
+Judge: TypeAlias = Callable[[S, datetime], "Admit | Need | StartOver"]
 Decide: TypeAlias = Callable[[S, datetime], Outcome]
 
 
@@ -89,4 +89,4 @@ class Rule(Struct, Generic[S], frozen=True):
     """A rule under the name that decisions, logs and documents show."""
 
     name: str
-    answer: Callable[[S, datetime], Verdict | Need | Anew | None]
+    answer: Callable[[S, datetime], Verdict | Need | StartOver | None]

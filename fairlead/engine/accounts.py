@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from fairlead.core.decision import Decision, Hold
-from fairlead.engine.controller import Key
+from fairlead.engine.controller import RolloutKey
 
 S = TypeVar("S")
 
@@ -38,30 +38,30 @@ class Accounts(Generic[S]):
     """Of the rollouts of one part."""
 
     def __init__(self) -> None:
-        self._accounts: dict[Key, Account[S]] = {}
-        self._failures: dict[Key, Failure] = {}
+        self._accounts: dict[RolloutKey, Account[S]] = {}
+        self._failures: dict[RolloutKey, Failure] = {}
 
-    def of(self, key: Key) -> Account[S] | None:
+    def of(self, key: RolloutKey) -> Account[S] | None:
         return self._accounts.get(key)
 
-    def failure(self, key: Key) -> Failure | None:
+    def failure(self, key: RolloutKey) -> Failure | None:
         return self._failures.get(key)
 
-    def decided(self, key: Key, seen: S, decision: Decision, now: datetime) -> None:
+    def decided(self, key: RolloutKey, seen: S, decision: Decision, now: datetime) -> None:
         before = self._accounts.get(key)
         known = before.since if before is not None else {}
         since = {each: known.get(each, now) for each in wait_keys(decision)}
         self._accounts[key] = Account(seen, decision, now, since)
 
-    def succeeded(self, key: Key) -> None:
+    def succeeded(self, key: RolloutKey) -> None:
         """The pass ended well."""
         self._failures.pop(key, None)
 
-    def failed(self, key: Key, error: Exception, now: datetime) -> None:
+    def failed(self, key: RolloutKey, error: Exception, now: datetime) -> None:
         before = self._failures.get(key)
         self._failures[key] = Failure(" ".join(str(error).split()), now if before is None else before.since)
 
-    def forget(self, key: Key) -> None:
+    def forget(self, key: RolloutKey) -> None:
         """The rollout is gone."""
         self._accounts.pop(key, None)
         self._failures.pop(key, None)

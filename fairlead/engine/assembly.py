@@ -19,9 +19,9 @@ from fairlead.contracts.environments.kinds import GROUP
 from fairlead.contracts.zones.controllers import zones
 from fairlead.contracts.zones.kinds import OWN_LABELS
 from fairlead.contracts.zones.phased_controller import with_phased
-from fairlead.engine.controller import Part
-from fairlead.engine.driver.answer_cache import Kept
-from fairlead.engine.driver.questions import Outside
+from fairlead.engine.controller import Controller
+from fairlead.engine.driver.answer_cache import AnswerCache
+from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.driver.sessions import Sessions
 from fairlead.engine.event_notes import telling
 from fairlead.engine.manager import Manager, Pace
@@ -29,7 +29,7 @@ from fairlead.engine.measured_calls import measured
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.options import OperatorOptions
 from fairlead.engine.serving.cluster_label import HEADER
-from fairlead.engine.webhooks.admission import Bench
+from fairlead.engine.webhooks.admission import AdmissionContext
 from fairlead.engine.webhooks.afterwards import Afterwards
 from fairlead.engine.webhooks.handlers import Webhooks
 from kubeloop import request
@@ -131,11 +131,11 @@ def put_together(
     metrics.show_dropped_events(lambda: recorder.dropped)
     converting = _converting(options, client, metrics, log, recorder)
     parts = _parts(options, client, metrics, log, converting)
-    outside = Outside(
+    outside = AskContext(
         client,
         caller=None if caller is None else measured(caller, metrics),
         records=_records(options, home, unlimited),
-        kept=Kept(),
+        kept=AnswerCache(),
         sessions=Sessions(),
         gate=election.gate if election is not None else None,
         headers=headers,
@@ -152,7 +152,7 @@ def put_together(
         webhooks=_webhooks(parts, outside, limited, options.settings.request_timeout, recorder, log),
         rejoins=options.rejoins,
         leads=_leads(options, metrics),
-        duties=_duties(options, home, client, log),
+        leader_tasks=_duties(options, home, client, log),
     )
     return manager, lambda: _preflight(unlimited, parts, options, log)
 
@@ -181,9 +181,9 @@ def _parts(
     metrics: Metrics,
     log: FilteringBoundLogger,
     converting: Converting | None,
-) -> tuple[Part[Any], ...]:
+) -> tuple[Controller[Any], ...]:
     """What the options name, in their order."""
-    parts: list[Part[Any]] = []
+    parts: list[Controller[Any]] = []
     if "zones" in options.parts:
         settings = structs.replace(options.settings, reconcile_interval=options.interval)
         part = zones(client, options.namespaces, settings, metrics, log)
@@ -200,9 +200,9 @@ def _parts(
         if converting is not None:
             first = structs.replace(
                 first,
-                prelude=converting.registering.register,
-                everywhere=(converting.registering.run,),
-                duties=(converting.migrating.keep,),
+                before_leading=converting.registering.register,
+                replica_tasks=(converting.registering.run,),
+                leader_tasks=(converting.migrating.keep,),
             )
         parts += [first, *others]
     return tuple(parts)
@@ -245,15 +245,15 @@ def _duties(
 
 
 def _webhooks(
-    parts: tuple[Part[Any], ...],
-    outside: Outside,
+    parts: tuple[Controller[Any], ...],
+    outside: AskContext,
     client: Callable[[], Client],
     timeout: float,
     recorder: Recorder,
     log: FilteringBoundLogger,
 ) -> Webhooks:
     """Whatever is shared with rounds is shared without their gate: reviews are answered by every replica."""
-    bench = Bench(timeout, Afterwards(log), log, telling(recorder))
+    bench = AdmissionContext(timeout, Afterwards(log), log, telling(recorder))
     endpoints = tuple(endpoint for part in parts for endpoint in part.endpoints)
     return Webhooks(endpoints, structs.replace(outside, gate=None), client, bench)
 
@@ -283,7 +283,7 @@ def _stuck(lease: Ref, log: FilteringBoundLogger) -> Callable[[str], None]:
 
 
 async def _preflight(
-    client: Client, parts: tuple[Part[Any], ...], options: OperatorOptions, log: FilteringBoundLogger
+    client: Client, parts: tuple[Controller[Any], ...], options: OperatorOptions, log: FilteringBoundLogger
 ) -> None:
     """Asks once for what the informers will ask for ever, so that a wrong address or a missing right ends the start.
 

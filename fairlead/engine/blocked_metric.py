@@ -12,7 +12,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from fairlead.core.reason import Reason
-from fairlead.engine.controller import Key
+from fairlead.engine.controller import RolloutKey
 
 NAME = "fairlead_rollout_blocked"
 LABELS = ("part", "namespace", "rollout", "reason")
@@ -20,14 +20,14 @@ LABELS = ("part", "namespace", "rollout", "reason")
 
 class Blocked(Collector):
     def __init__(self) -> None:
-        self._reasons: dict[tuple[str, Key], str] = {}
+        self._reasons: dict[tuple[str, RolloutKey], str] = {}
         """By part and rollout: why it is blocked; empty where it is not."""
 
-    def passed(self, part: str, key: Key, reason: Reason) -> None:
+    def passed(self, part: str, key: RolloutKey, reason: Reason) -> None:
         """A pass over the rollout has been decided."""
         self._reasons[part, key] = reason.word if reason.blocks else ""
 
-    def vanished(self, part: str, key: Key) -> None:
+    def vanished(self, part: str, key: RolloutKey) -> None:
         self._reasons.pop((part, key), None)
 
     def clear(self) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 
 
-class Key(tuple[str, str]):
+class RolloutKey(tuple[str, str]):
     """(namespace, name) of a rollout: what handlers give and rounds get."""
 
     __slots__ = ()
@@ -49,28 +49,28 @@ class Key(tuple[str, str]):
 class Wake(Protocol):
     """Asks for a round of the rollout."""
 
-    def __call__(self, key: Key, initial: bool, *, gently: bool = False) -> None:
+    def __call__(self, key: RolloutKey, initial: bool, *, gently: bool = False) -> None:
         """`initial`: only a first list asks for it. `gently`: a rollout that waits after a failure goes on waiting."""
 
 
 class Watcher(Protocol):
     """Told when passes begin and end."""
 
-    def started(self, key: Key) -> None: ...
+    def started(self, key: RolloutKey) -> None: ...
 
-    def ended(self, key: Key, seconds: float, *, failed: bool, at: float) -> None: ...
+    def ended(self, key: RolloutKey, seconds: float, *, failed: bool, at: float) -> None: ...
 
-    def vanished(self, key: Key) -> None: ...
+    def vanished(self, key: RolloutKey) -> None: ...
 
 
 class Nobody:
     """Watches the rounds that no metric is about."""
 
-    def started(self, key: Key) -> None: ...
+    def started(self, key: RolloutKey) -> None: ...
 
-    def ended(self, key: Key, seconds: float, *, failed: bool, at: float) -> None: ...
+    def ended(self, key: RolloutKey, seconds: float, *, failed: bool, at: float) -> None: ...
 
-    def vanished(self, key: Key) -> None: ...
+    def vanished(self, key: RolloutKey) -> None: ...
 
 
 class BackOff(Struct, frozen=True):
@@ -81,7 +81,7 @@ class BackOff(Struct, frozen=True):
     jitter: float = 0.0
 
 
-class Saying(Struct, frozen=True):
+class LogRecord(Struct, frozen=True):
     """A log record in the words of the part's contract."""
 
     level: str
@@ -91,28 +91,28 @@ class Saying(Struct, frozen=True):
     """Said in every round that it holds for, and not only when it begins to."""
 
 
-class Part(Struct, Generic[S], frozen=True):
+class Controller(Struct, Generic[S], frozen=True):
     name: str
     informers: tuple[Informer[Named], ...]
     subscribe: Callable[[Wake], None]
     """Has the wake function called for every change that may matter."""
-    watched: Callable[[Key], Mapping[Resource, Informer[Named]]]
+    watched: Callable[[RolloutKey], Mapping[Resource, Informer[Named]]]
     """What the rounds of a rollout read, and where its writes become visible."""
-    scopes: Callable[[Key], Iterable[str]]
+    scopes: Callable[[RolloutKey], Iterable[str]]
     """What a rollout decides about at present, as its writes name it; others may have written to it before."""
-    rollouts: Callable[[], Iterable[Key]]
-    gather: Callable[[Key, Answers], S | None]
+    rollouts: Callable[[], Iterable[RolloutKey]]
+    gather: Callable[[RolloutKey, Answers], S | None]
     """Everything a decision may read; None when the rollout is gone."""
     versions: Callable[[S], Iterable[str]]
     """Which objects a Snapshot shows, in which versions: equal for equal facts."""
     decide: Decide[S]
-    say: Callable[[S, Decision, datetime], tuple[Saying, ...]]
+    say: Callable[[S, Decision, datetime], tuple[LogRecord, ...]]
     """What the log is told of a decision that was made at that time."""
     writes: frozenset[Does]
     """All that its decisions may write; anything else is refused before it is sent."""
-    done: Mapping[Does, Saying]
+    done: Mapping[Does, LogRecord]
     """What the log is told of a write that succeeded, for each of them."""
-    observe: Callable[[Key, S, Decision, datetime], None] | None = None
+    observe: Callable[[RolloutKey, S, Decision, datetime], None] | None = None
     """Told what each pass saw in the end, what came of it, and when; for metrics."""
     explain: Callable[[S, Decision, datetime], Explain] | None = None
     """The document of a decision that was made at that time; None for rounds that are no rollout's."""
@@ -122,7 +122,7 @@ class Part(Struct, Generic[S], frozen=True):
     """Its webhooks."""
     optional: tuple[OptionalInformer[Any], ...] = ()
     """Watched where it is served and permitted; nobody waits for it longer than until that is known."""
-    beside: tuple[Part[Any], ...] = ()
+    side_controllers: tuple[Controller[Any], ...] = ()
     """Lesser parts on the same informers, with rounds of their own that no watcher counts."""
     kind: str = ""
     """Of what its keys name, where those of another part may be the same; for logs."""
@@ -135,11 +135,11 @@ class Part(Struct, Generic[S], frozen=True):
     """Whether such a failure of a refusable write is a fact to decide on; else the pass fails."""
     applied: Applied | None = None
     """What was applied by its rounds; it is in their Snapshots."""
-    prelude: Callable[[], Awaitable[None]] | None = None
+    before_leading: Callable[[], Awaitable[None]] | None = None
     """What the leader does before the caches of the part can be filled: a definition must be there to be listed."""
-    everywhere: tuple[Callable[[], Awaitable[None]], ...] = ()
+    replica_tasks: tuple[Callable[[], Awaitable[None]], ...] = ()
     """What every replica does, whether it leads or not."""
-    duties: tuple[Callable[[], Awaitable[None]], ...] = ()
+    leader_tasks: tuple[Callable[[], Awaitable[None]], ...] = ()
     """What the leader does beside the rounds, for as long as it leads."""
     write_timeout: float = inf
     """Seconds until a write of the part is given up, should that be sooner than for others."""
@@ -149,6 +149,6 @@ class Part(Struct, Generic[S], frozen=True):
         if missing := sorted(does.value for does in self.writes - self.done.keys()):
             raise ValueError(f"part {self.name} has no words for what it writes: {', '.join(missing)}")
 
-    def title(self, key: Key) -> str:
+    def title(self, key: RolloutKey) -> str:
         """The rollout as logs name it."""
         return f"{self.kind} {key}" if self.kind else str(key)

@@ -19,9 +19,9 @@ from msgspec import Struct, structs
 from fairlead import __version__
 from fairlead.core.decision import Hold
 from fairlead.core.explain import Block, Explain, OperatorReport, Source, Undecided
-from fairlead.core.reason import Kind, Reason
+from fairlead.core.reason import Reason, ReasonKind
 from fairlead.engine.accounts import Account, Accounts, Failure, verdict_key
-from fairlead.engine.controller import Key, Part
+from fairlead.engine.controller import Controller, RolloutKey
 from fairlead.engine.serving.routes import text
 from kubeloop import clock
 from kubeloop.calls import Call, Handler, Reply
@@ -34,11 +34,11 @@ FAILING = "PassFailed"
 class Told(Struct, frozen=True):
     """A part and what its rounds know."""
 
-    part: Part[Any]
+    part: Controller[Any]
     accounts: Accounts[Any]
-    due: Callable[[Key], float | None]
+    due: Callable[[RolloutKey], float | None]
     """Seconds until a rollout is looked at again; None when that is not fixed."""
-    behind: Callable[[Key], float]
+    behind: Callable[[RolloutKey], float]
     """Seconds for which a rollout has been waiting for its caches."""
 
 
@@ -87,7 +87,7 @@ def silent(process: str) -> OperatorReport:
     return OperatorReport(process=process, version=__version__, leads=False)
 
 
-def document(told: Told, key: Key, now: datetime) -> Explain | None:
+def document(told: Told, key: RolloutKey, now: datetime) -> Explain | None:
     """The last decision about a rollout as a document, with what its rounds wait for; None before there is one."""
     account, failure = told.accounts.of(key), told.accounts.failure(key)
     if account is None or told.part.explain is None:
@@ -126,7 +126,7 @@ LONG_BEHIND = 5.0
 """Seconds; a watch usually shows a write long before."""
 
 
-def _engine_waits(key: Key, told: Told, failure: Failure | None, now: datetime) -> Iterator[Block]:
+def _engine_waits(key: RolloutKey, told: Told, failure: Failure | None, now: datetime) -> Iterator[Block]:
     """What keeps rounds from deciding at all."""
     about = told.part.title(key)
     if failure is not None:
@@ -137,7 +137,7 @@ def _engine_waits(key: Key, told: Told, failure: Failure | None, now: datetime) 
             f"the last pass failed: {failure.text}",
             "a pass succeeds; it is tried again",
             failure.since,
-            kind=Kind.FAILED.value,
+            kind=ReasonKind.FAILED.value,
         )
     if (seconds := told.behind(key)) > LONG_BEHIND:
         reason, since = Reason.CACHE_BEHIND, now - timedelta(seconds=seconds)

@@ -16,8 +16,8 @@ from structlog.types import FilteringBoundLogger
 
 from fairlead.contracts.environments.conversion import Converting
 from fairlead.core.explain import OperatorReport
-from fairlead.engine.controller import BackOff, Key, Part
-from fairlead.engine.driver.questions import Outside
+from fairlead.engine.controller import BackOff, Controller, RolloutKey
+from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.event_notes import telling
 from fairlead.engine.explain_endpoint import Told, reported, silent
 from fairlead.engine.rounds import PassFailed, Rounds, Terms
@@ -36,8 +36,8 @@ RESYNC = 300.0
 """Every rollout is looked at and everything is listed this often, even if nothing seems to change: a watch may lose
 events."""
 
-LEAST_PATIENCE = 5.0
-USUAL_PATIENCE = 10.0
+LEAST_CATCH_UP_SECONDS = 5.0
+CATCH_UP_SECONDS = 10.0
 LONGEST_WRITE = 30.0
 """Seconds; without a lease a write may take as long as any call, but the rollout waits for it."""
 LEAST_BACK_OFF = 0.1
@@ -53,7 +53,7 @@ class Pace(Struct, frozen=True):
     interval: float | None = None
     """Least seconds between two rounds of a rollout, and until a failed one is tried again; None: as facts allow."""
 
-    def queue(self, back_off: BackOff | None) -> Queue[Key]:
+    def queue(self, back_off: BackOff | None) -> Queue[RolloutKey]:
         if back_off is not None:
             return Queue(first_delay=back_off.first, longest_delay=back_off.longest, jitter=back_off.jitter)
         if self.interval is None:
@@ -62,21 +62,21 @@ class Pace(Struct, frozen=True):
         return Queue(first_delay=seconds, longest_delay=seconds, spacing=max(self.interval, 0.0))
 
     @property
-    def patience(self) -> float:
+    def catch_up_seconds(self) -> float:
         """How long a watch may take to show an own write before a fresh list is asked for."""
-        return USUAL_PATIENCE if self.interval is None else max(LEAST_PATIENCE, 2 * self.interval)
+        return CATCH_UP_SECONDS if self.interval is None else max(LEAST_CATCH_UP_SECONDS, 2 * self.interval)
 
 
 class _Lane:
     """The rounds of one part and what asks for them."""
 
-    def __init__(self, part: Part[Any], rounds: Rounds[Any], queue: Queue[Key], workers: int) -> None:
+    def __init__(self, part: Controller[Any], rounds: Rounds[Any], queue: Queue[RolloutKey], workers: int) -> None:
         self.part = part
         self.rounds = rounds
         self.queue = queue
         self.workers = workers
 
-    def wake(self, key: Key, initial: bool, *, gently: bool = False) -> None:
+    def wake(self, key: RolloutKey, initial: bool, *, gently: bool = False) -> None:
         if gently:
             self.queue.nudge(key)
         else:
@@ -88,8 +88,8 @@ class Manager:
 
     def __init__(
         self,
-        parts: Sequence[Part[Any]],
-        outside: Outside,
+        parts: Sequence[Controller[Any]],
+        outside: AskContext,
         *,
         log: FilteringBoundLogger,
         recorder: Recorder,
@@ -99,7 +99,7 @@ class Manager:
         election: Leadership | None = None,
         rejoins: bool = False,
         leads: Callable[[bool], None] = lambda _: None,
-        duties: Sequence[Callable[[], Awaitable[None]]] = (),
+        leader_tasks: Sequence[Callable[[], Awaitable[None]]] = (),
     ) -> None:
         """`rejoins`: when the lease is lost, rounds end and it is stood for again, instead of raising LostLease.
 
@@ -122,19 +122,21 @@ class Manager:
         self._election = election
         self._rejoins = rejoins
         self._leads = leads
-        self._duties = (*(duty for part in parts for duty in part.duties), *duties)
+        self._duties = (*(duty for part in parts for duty in part.leader_tasks), *leader_tasks)
         timeout = min(outside.client.timeout, LONGEST_WRITE) if election is None else election.write_timeout
         self._lanes: list[_Lane] = []
         for part in parts:
-            terms = Terms(pace.patience, min(timeout, part.write_timeout))
+            terms = Terms(pace.catch_up_seconds, min(timeout, part.write_timeout))
             self._add(part, outside, terms, pace.queue(part.back_off), WORKERS)
         for part in parts:
-            for lesser in part.beside:
-                terms = Terms(pace.patience, min(timeout, lesser.write_timeout))
+            for lesser in part.side_controllers:
+                terms = Terms(pace.catch_up_seconds, min(timeout, lesser.write_timeout))
                 # One at a time: it shall not use up what the client may send while a rollout has something to do.
                 self._add(lesser, outside, terms, pace.queue(LESSER_BACK_OFF), workers=1)
 
-    def _add(self, part: Part[Any], outside: Outside, terms: Terms, queue: Queue[Key], workers: int) -> None:
+    def _add(
+        self, part: Controller[Any], outside: AskContext, terms: Terms, queue: Queue[RolloutKey], workers: int
+    ) -> None:
         rounds: Rounds[Any] = Rounds(part, outside, terms, self._log, telling(self._recorder))
         self._lanes.append(_Lane(part, rounds, queue, workers))
 
@@ -144,11 +146,11 @@ class Manager:
             lane.part.subscribe(lane.wake)
         async with asyncio.TaskGroup() as tasks:
             background = [tasks.create_task(informer.run()) for informer in self._watched()]
-            background += [tasks.create_task(_dutifully(each)) for part in self._parts for each in part.everywhere]
+            background += [tasks.create_task(_dutifully(each)) for part in self._parts for each in part.replica_tasks]
             background.append(tasks.create_task(self._recorder.run()))
             background.append(tasks.create_task(self._fill()))
             try:
-                if all(part.prelude is None for part in self._parts):
+                if all(part.before_leading is None for part in self._parts):
                     # Who cannot read what it decides about does not take the lease from one that can.
                     await self.ready.wait()
                 if self._election is None:
@@ -232,7 +234,7 @@ class Manager:
 
     async def _prepare(self) -> None:
         """What must be there before the caches can be filled, by every leader anew, and then the caches."""
-        preludes = [part.prelude for part in self._parts if part.prelude is not None]
+        preludes = [part.before_leading for part in self._parts if part.before_leading is not None]
         for prelude in preludes:
             await prelude()
         if preludes:
@@ -240,7 +242,7 @@ class Manager:
                 informer.hurry()  # those that found nothing there wait a while before they look again
         await self.ready.wait()
 
-    async def _traced(self, lane: _Lane, key: Key) -> float | None:
+    async def _traced(self, lane: _Lane, key: RolloutKey) -> float | None:
         with self.trace("round") as span:
             span.set(part=lane.part.name, rollout=str(key))
             return await lane.rounds.run(key)
@@ -262,7 +264,7 @@ class Manager:
         for informer in self._watched():
             informer.ask_for_list()
 
-    def _failed(self, key: Key, error: Exception, part: Part[Any], lesser: bool) -> None:
+    def _failed(self, key: RolloutKey, error: Exception, part: Controller[Any], lesser: bool) -> None:
         if lesser and isinstance(error, KubeError):
             return  # the write that failed has its record, and no rollout waits for it
         if isinstance(error, PassFailed | KubeError):

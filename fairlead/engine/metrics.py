@@ -21,11 +21,11 @@ from fairlead.contracts.environments.metrics import EnvironmentMetrics
 from fairlead.contracts.zones.progress_metrics import HEALTH, Progress
 from fairlead.core.decision import Admit
 from fairlead.engine.blocked_metric import Blocked
-from fairlead.engine.controller import Key
+from fairlead.engine.controller import RolloutKey
 from fairlead.engine.driver.questions import WRONG_CLUSTER
 from fairlead.engine.go_numbers import with_go_bounds
 from fairlead.engine.serving.cluster_label import HEADER
-from fairlead.engine.serving.server import Served
+from fairlead.engine.serving.server import AnsweredRequest
 from kubeloop import clock
 from kubeloop.calls import Call
 from kubeloop.request import Request
@@ -279,7 +279,7 @@ class Metrics:
     def serving(self, method: str, route: str) -> AbstractContextManager[object]:
         return self.inflight.labels(_known(method), route).track_inprogress()
 
-    def served(self, served: Served) -> None:
+    def served(self, served: AnsweredRequest) -> None:
         where = (_known(served.method), served.route)
         self.request_bytes.labels(*where).observe(served.request_bytes)
         self.response_bytes.labels(*where).observe(served.response_bytes)
@@ -337,9 +337,9 @@ class GroupSeries:
         self._metrics = metrics
         self._namespaces: dict[str, set[str]] = {}
         """Where groups of an exported name are; empty for a name whose series are to go."""
-        self._failing: set[Key] = set()
+        self._failing: set[RolloutKey] = set()
 
-    def started(self, key: Key) -> None:
+    def started(self, key: RolloutKey) -> None:
         """A pass of the group begins."""
         metrics = self._metrics
         if key.name not in self._namespaces:
@@ -348,7 +348,7 @@ class GroupSeries:
         self._namespaces.setdefault(key.name, set()).add(key.namespace)
         metrics.reconciles.labels(key.name).inc()
 
-    def ended(self, key: Key, seconds: float, *, failed: bool, at: float) -> None:
+    def ended(self, key: RolloutKey, seconds: float, *, failed: bool, at: float) -> None:
         """A pass of the group is over; `at` is the Unix time."""
         metrics = self._metrics
         metrics.duration.labels(key.name).observe(seconds)
@@ -360,7 +360,7 @@ class GroupSeries:
             self._failing.discard(key)
             self._sweep()
 
-    def vanished(self, key: Key) -> None:
+    def vanished(self, key: RolloutKey) -> None:
         """The group has no StatefulSet any more."""
         self._metrics.progress.vanished(key)
         self._metrics.blocked.vanished(ZONES, key)

@@ -22,7 +22,7 @@ from fairlead import __version__
 from fairlead.contracts.environments.conversion import LARGEST
 from fairlead.core.explain import OperatorReport
 from fairlead.engine.assembly import START_TIMEOUT, assemble, put_together
-from fairlead.engine.certificates.secured import Ground, Secured, secured_of
+from fairlead.engine.certificates.secured import ProcessContext, Secured, secured_of
 from fairlead.engine.certificates.served import Credentials
 from fairlead.engine.conversion.rules import ENVIRONMENTS_NAME
 from fairlead.engine.conversion.webhook import MOST_HELD
@@ -131,11 +131,13 @@ async def _process(options: OperatorOptions, log: FilteringBoundLogger) -> None:
             async with _connected(config, trace) as transport, _calling(trace) as caller:
                 manager, preflight = put_together(options, config.namespace, transport, metrics, log, caller)
                 manager.trace = trace
-                await _work(manager, preflight, Ground(options, config.namespace, transport, metrics, log), ending)
+                await _work(
+                    manager, preflight, ProcessContext(options, config.namespace, transport, metrics, log), ending
+                )
     log.info("stopped")
 
 
-async def _work(manager: Manager, preflight: Preflight, ground: Ground, ending: Ending) -> None:
+async def _work(manager: Manager, preflight: Preflight, ground: ProcessContext, ending: Ending) -> None:
     async with AsyncExitStack() as stack:
         fronts = [front async for front in _fronts(manager, ground, stack)]
         for front in fronts:
@@ -147,7 +149,7 @@ async def _work(manager: Manager, preflight: Preflight, ground: Ground, ending: 
             await _rounds(manager, preflight, ending.stop)
 
 
-async def _fronts(manager: Manager, ground: Ground, stack: AsyncExitStack) -> AsyncIterator[Front]:
+async def _fronts(manager: Manager, ground: ProcessContext, stack: AsyncExitStack) -> AsyncIterator[HttpsServer]:
     """What the API server meets here: admission, and the conversion of environments."""
     webhooks = manager.webhooks
     if ground.options.webhooks is not None:
@@ -155,14 +157,14 @@ async def _fronts(manager: Manager, ground: Ground, stack: AsyncExitStack) -> As
             path: traced_handler(handler, f"webhook {path}", manager.trace) for path, handler in webhooks.routes.items()
         }
         secured = secured_of(ground.options.webhooks, ground)
-        yield Front("webhooks", secured, lambda _: routes, webhooks.timeout, ground, webhooks.afterwards)
+        yield HttpsServer("webhooks", secured, lambda _: routes, webhooks.timeout, ground, webhooks.afterwards)
     if (converting := manager.converting) is not None:
         worker = Worker(ENVIRONMENTS_NAME)
         stack.push_async_callback(worker.close)
         secured = Secured(converting.options.port, converting.certificates, host=converting.options.host)
         made = partial(converting.routes, elsewhere=worker)
         limits = Limits(CONVERSION_ENDING, LARGEST, MOST_HELD)
-        yield Front("conversion", secured, made, CONVERSION_TIMEOUT, ground, limits=limits)
+        yield HttpsServer("conversion", secured, made, CONVERSION_TIMEOUT, ground, limits=limits)
 
 
 async def _rounds(manager: Manager, preflight: Preflight, stop: asyncio.Event) -> None:
@@ -202,7 +204,7 @@ class Limits(Struct, frozen=True):
 USUAL_LIMITS = Limits()
 
 
-class Front(Struct, frozen=True):
+class HttpsServer(Struct, frozen=True):
     """One HTTPS server."""
 
     name: str
@@ -210,14 +212,14 @@ class Front(Struct, frozen=True):
     routes: Callable[[Credentials], Routes]
     timeout: float
     """Seconds that a request may take."""
-    ground: Ground
+    ground: ProcessContext
     afterwards: Afterwards | None = None
     """What is left to do after its answers."""
     limits: Limits = USUAL_LIMITS
 
 
 @asynccontextmanager
-async def _serving(front: Front, ending: Ending) -> AsyncIterator[None]:
+async def _serving(front: HttpsServer, ending: Ending) -> AsyncIterator[None]:
     """Serves the webhooks while the context lasts, unless it has been asked to end; so does their certificate's end.
 
     The API server calls them as soon as they are registered, so nothing that rounds wait for holds them up, neither at
@@ -249,7 +251,7 @@ async def _serving(front: Front, ending: Ending) -> AsyncIterator[None]:
         await task
 
 
-async def _served(front: Front, routes: Routes, terms: Terms, ending: Ending, listening: asyncio.Event) -> None:
+async def _served(front: HttpsServer, routes: Routes, terms: Terms, ending: Ending, listening: asyncio.Event) -> None:
     """From the port to the last thing that is done after an answer."""
     ground, secured = front.ground, front.secured
     try:

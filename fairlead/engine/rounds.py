@@ -17,16 +17,16 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 from structlog.types import FilteringBoundLogger
 
-from fairlead.core.act import AnyWrite, Does, Tell
+from fairlead.core.act import AnyWrite, Does, EventNote
 from fairlead.core.ask import REFUSAL_HOLDS, Answer, Answers, Bad, Good, Question
 from fairlead.core.audit import Line
-from fairlead.core.decision import Aside, Decision, Hold
+from fairlead.core.decision import Decision, Hold, SideNote
 from fairlead.core.reason import Reason
 from fairlead.engine.accounts import Accounts
-from fairlead.engine.controller import Key, Part, Saying
+from fairlead.engine.controller import Controller, LogRecord, RolloutKey
 from fairlead.engine.driver.effects import said_of
 from fairlead.engine.driver.perform import Effects, Round, WriteRefused, carry_out, digest, scope_of
-from fairlead.engine.driver.questions import Outside, asker, bad_of
+from fairlead.engine.driver.questions import AskContext, asker, bad_of
 from fairlead.engine.driver.round import Outpaced, settle
 from kubeloop import clock
 from kubeloop.errors import ApiError
@@ -65,7 +65,7 @@ class Overtaken(Exception):
 class Terms(Struct, frozen=True):
     """What rounds are held to, in seconds."""
 
-    patience: float
+    catch_up_seconds: float
     """How long a watch may take to show an own write before a fresh list is asked for."""
     write_timeout: float
 
@@ -83,9 +83,9 @@ class _Said(Struct, frozen=True):
 
     rule: str
     reason: Reason
-    tells: tuple[Tell, ...]
-    asides: tuple[Aside, ...]
-    sayings: tuple[Saying, ...] = ()
+    tells: tuple[EventNote, ...]
+    asides: tuple[SideNote, ...]
+    sayings: tuple[LogRecord, ...] = ()
 
     def is_of(self, decision: Decision) -> bool:
         return (self.rule, self.reason) == (decision.rule, decision.verdict.reason) and (self.tells, self.asides) == (
@@ -102,39 +102,39 @@ class Rounds(Generic[S]):
 
     def __init__(
         self,
-        part: Part[S],
-        outside: Outside,
+        part: Controller[S],
+        outside: AskContext,
         terms: Terms,
         log: FilteringBoundLogger,
-        tell: Callable[[Tell], None],
+        tell: Callable[[EventNote], None],
     ) -> None:
         self.listed_since = -inf
         """Loop time; a round reads only caches whose last list began then or later."""
         self.accounts: Accounts[S] = Accounts()
         """What came of the rounds, for whoever asks."""
         self._part = part
-        self._ledger = ledger = Ledger(terms.patience)
+        self._ledger = ledger = Ledger(terms.catch_up_seconds)
         self._log = log
         self._tell = tell
         self._watcher = part.watcher
         self._outside = outside
         self._effects = Effects(outside.client, ledger, self._audit, tell, terms.write_timeout, part.applied)
-        self._said: dict[Key, _Said] = {}
-        self._wrote: dict[Key, tuple[str, ...]] = {}
+        self._said: dict[RolloutKey, _Said] = {}
+        self._wrote: dict[RolloutKey, tuple[str, ...]] = {}
         """Scopes that the last round of a rollout wrote to, until the caches show it; so no scope is left behind."""
-        self._tried: dict[Key, dict[Question, _Tried]] = {}
+        self._tried: dict[RolloutKey, dict[Question, _Tried]] = {}
         """Refusable writes of late, and what became of them."""
-        self._scopes: dict[Key, tuple[str, ...]] = {}
+        self._scopes: dict[RolloutKey, tuple[str, ...]] = {}
         """What a rollout was last seen to decide about, to forget what was applied to it when it is gone."""
-        self._behind_since: dict[Key, float] = {}
+        self._behind_since: dict[RolloutKey, float] = {}
         """Loop time since when the caches of a rollout are behind."""
-        self._told_behind: set[Key] = set()
+        self._told_behind: set[RolloutKey] = set()
         """Of which rollouts that was told."""
-        self._held: dict[Key, float] = {}
+        self._held: dict[RolloutKey, float] = {}
         """Loop time until which the server asked to be spared a rollout."""
         self._numbers = count(1)
 
-    async def run(self, key: Key) -> float | None:
+    async def run(self, key: RolloutKey) -> float | None:
         """One round; answers with the seconds after which to look again without being woken."""
         if (wait := self._must_wait(key)) is not None:
             return wait
@@ -169,7 +169,7 @@ class Rounds(Generic[S]):
             self._watcher.ended(key, took, failed=failed, at=clock.now().timestamp())
         return again
 
-    async def _pass(self, key: Key, first: S, given: dict[Question, Answer], now: datetime) -> float | None:
+    async def _pass(self, key: RolloutKey, first: S, given: dict[Question, Answer], now: datetime) -> float | None:
         """Decides and acts; when a write is refused whose refusal is a fact, once more with it; seconds until to look.
 
         Refusals hold from the pass that was decided with all of them, however long it took to get there: a pass that
@@ -200,7 +200,7 @@ class Rounds(Generic[S]):
                 return again
         raise PassFailed(f"{MOST_REFUSALS} writes were refused in one pass")
 
-    def _settled(self, key: Key, now: datetime) -> None:
+    def _settled(self, key: RolloutKey, now: datetime) -> None:
         """A pass was decided with all refusals, be it that it failed because of them: they hold for a while now."""
         tried = self._tried.get(key, {})
         for write, each in list(tried.items()):
@@ -208,7 +208,9 @@ class Rounds(Generic[S]):
                 del tried[write]
             each.since = each.since or now
 
-    async def _decided(self, key: Key, first: S, given: Mapping[Question, Answer], now: datetime) -> float | None:
+    async def _decided(
+        self, key: RolloutKey, first: S, given: Mapping[Question, Answer], now: datetime
+    ) -> float | None:
         """Decides on what was seen first, or anew once more is known, and carries it out."""
 
         def gather(answers: Answers) -> S:
@@ -244,7 +246,7 @@ class Rounds(Generic[S]):
         # Should the watch be silent, somebody must notice that the writes do not show.
         return LOOK_AGAIN if again is None else min(again, LOOK_AGAIN)
 
-    async def _write(self, key: Key, seen: S, decision: Decision, writes: tuple[AnyWrite, ...]) -> int:
+    async def _write(self, key: RolloutKey, seen: S, decision: Decision, writes: tuple[AnyWrite, ...]) -> int:
         """How many of them were sent; the others are left to the next round."""
         if not writes:
             return 0
@@ -255,7 +257,7 @@ class Rounds(Generic[S]):
         self._wrote[key] = tuple(scope_of(write, this.key) for write in writes)
         return await carry_out(writes, this, self._effects)
 
-    def _answered(self, key: Key, now: datetime) -> dict[Question, Answer]:
+    def _answered(self, key: RolloutKey, now: datetime) -> dict[Question, Answer]:
         """What is not tried again yet, because it was tried a moment ago."""
         tried = self._tried.pop(key, {})
         held = {write: each for write, each in tried.items() if each.since is None or now - each.since < REFUSAL_HOLDS}
@@ -263,10 +265,10 @@ class Rounds(Generic[S]):
             self._tried[key] = held
         return {write: each.answer for write, each in held.items()}
 
-    def _hold(self, key: Key, seconds: float) -> None:
+    def _hold(self, key: RolloutKey, seconds: float) -> None:
         self._held[key] = clock.monotonic() + min(seconds, LONGEST_HOLD)
 
-    def _must_wait(self, key: Key) -> float | None:
+    def _must_wait(self, key: RolloutKey) -> float | None:
         """None when a round may start; else the seconds until to look again."""
         left = self._held.get(key, -inf) - clock.monotonic()
         if left > 0:
@@ -274,7 +276,7 @@ class Rounds(Generic[S]):
         self._held.pop(key, None)
         return NotBegun(LOOK_AGAIN) if self._is_behind(key) else None
 
-    def _is_behind(self, key: Key) -> bool:
+    def _is_behind(self, key: RolloutKey) -> bool:
         """Whether the caches lack what a round of the rollout must see; asks for lists where no watch will bring it.
 
         It must see all writes to what it decides about, whichever rollout made them, and all of its own.
@@ -294,16 +296,16 @@ class Rounds(Generic[S]):
         self._caught_up(key)
         return False
 
-    def _caught_up(self, key: Key) -> None:
+    def _caught_up(self, key: RolloutKey) -> None:
         self._behind_since.pop(key, None)
         self._told_behind.discard(key)
 
-    def behind(self, key: Key) -> float:
+    def behind(self, key: RolloutKey) -> float:
         """Seconds for which the rollout has been waiting for its caches."""
         since = self._behind_since.get(key)
         return 0.0 if since is None else clock.monotonic() - since
 
-    def _tell_behind(self, key: Key, lacking: Iterable[Resource]) -> None:
+    def _tell_behind(self, key: RolloutKey, lacking: Iterable[Resource]) -> None:
         """A rollout that does not go on because of its caches must not be silent about it."""
         now = clock.monotonic()
         if now - self._behind_since.setdefault(key, now) > LONG_BEHIND and key not in self._told_behind:
@@ -311,7 +313,7 @@ class Rounds(Generic[S]):
             kinds = ",".join(dict.fromkeys(resource.plural for resource in lacking))
             self._log.warning("waiting for the caches", rollout=self._part.title(key), resources=kinds)
 
-    def _announce(self, key: Key, seen: S, decision: Decision, now: datetime) -> None:
+    def _announce(self, key: RolloutKey, seen: S, decision: Decision, now: datetime) -> None:
         before = said = self._said.get(key, _NOTHING)
         if not before.is_of(decision):
             sayings = self._part.say(seen, decision, now)
@@ -324,23 +326,25 @@ class Rounds(Generic[S]):
             if tell.repeated or tell not in before.tells:
                 self._tell(tell)
 
-    def _heard(self, key: Key, question: Question, answer: Answer) -> None:
+    def _heard(self, key: RolloutKey, question: Question, answer: Answer) -> None:
         """One record per effect outside of the API server, which rounds ask for like for any other fact."""
         said = said_of(question, answer, Round("", self._part.title(key), "", ""))
-        self._record(Saying(said.level, said.message, said.keys), {})
+        self._record(LogRecord(said.level, said.message, said.keys), {})
 
     def _audit(self, line: Line) -> None:
         """One record per effect: what was done to which object, why, and how it ended."""
         done = self._part.done[Does(line.does)]
         keys = {name: value for name in Line.__struct_fields__ if name != "time" and (value := getattr(line, name))}
         succeeded = line.outcome in ("ok", "gone", "exists")
-        self._record(Saying(done.level, done.message, keys) if succeeded else Saying("warn", "write failed", keys), {})
+        self._record(
+            LogRecord(done.level, done.message, keys) if succeeded else LogRecord("warn", "write failed", keys), {}
+        )
 
-    def _record(self, saying: Saying, keys: Mapping[str, object]) -> None:
+    def _record(self, saying: LogRecord, keys: Mapping[str, object]) -> None:
         method = "warning" if saying.level == "warn" else saying.level
         getattr(self._log, method)(saying.message, **keys, **saying.keys)
 
-    def _forget(self, key: Key) -> None:
+    def _forget(self, key: RolloutKey) -> None:
         self._said.pop(key, None)
         self._tried.pop(key, None)
         self._caught_up(key)

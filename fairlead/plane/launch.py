@@ -29,7 +29,7 @@ from fairlead.plane.held import GuardEnded, Held
 from fairlead.plane.pki import Authority, Pair, signing_pair
 from kubeloop.kubeconfig import ClusterConfig, load
 
-PATIENCE = 60.0
+START_TIMEOUT_SECONDS = 60.0
 """Seconds a program may take to answer; a busy machine needs ten times the usual."""
 ATTEMPTS = 5
 """Another process may take a free port before our program does, then others are tried."""
@@ -228,7 +228,7 @@ def free_port() -> int:
 
 def _until(held: Held, name: str, holds: Callable[[], bool]) -> None:
     """Returns when it holds; raises as soon as any program has ended, or when `name` has used up its time."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
     while True:
         for culprit, code in held.ended():
             words = held.last_words(culprit)
@@ -238,7 +238,9 @@ def _until(held: Held, name: str, holds: Callable[[], bool]) -> None:
             return
         if time.monotonic() > deadline:
             words = held.last_words(name)
-            raise Unavailable(f"{name} did not answer within {PATIENCE:.0f} s; the end of its log:\n{words}")
+            raise Unavailable(
+                f"{name} did not answer within {START_TIMEOUT_SECONDS:.0f} s; the end of its log:\n{words}"
+            )
         time.sleep(_LOOK_EVERY)
 
 

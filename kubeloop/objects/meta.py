@@ -26,7 +26,7 @@ class Resource(Struct, frozen=True, cache_hash=True):
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
-class Served(Struct, frozen=True):
+class ServedVersion(Struct, frozen=True):
     """One version in which a kind is served, as discovery tells it."""
 
     resource: Resource

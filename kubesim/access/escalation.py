@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from kubesim.access.rights import Access, Attributes, User, is_under
-from kubesim.access.roles import Binding, Role, RoleRef, Rule
+from kubesim.access.roles import Binding, PolicyRule, Role, RoleRef
 from kubesim.errors import bad_request, forbidden, internal, not_found
 from kubesim.kinds.registry import CLUSTER_ROLES, RBAC, ROLES, Kind
 from kubesim.store import Store
@@ -22,8 +22,8 @@ from kubesim.writes.asking import MUTATING, Answer, Question, Write
 _COLLECTED = ("ownerReferences", "finalizers", "selfLink", "managedFields")
 """What a garbage collector writes."""
 _EVERYTHING = (
-    Rule(verbs=("*",), api_groups=("*",), resources=("*",)),
-    Rule(verbs=("*",), urls=("*",)),
+    PolicyRule(verbs=("*",), api_groups=("*",), resources=("*",)),
+    PolicyRule(verbs=("*",), urls=("*",)),
 )
 
 
@@ -72,7 +72,7 @@ class Escalation:
         asked = Attributes("bind", reference.api_group or RBAC, plural, namespace=namespace, name=reference.name)
         return self._access.judge(user, asked).allowed
 
-    def _rules_of(self, kind: Kind, reference: RoleRef, namespace: str) -> tuple[Rule, ...]:
+    def _rules_of(self, kind: Kind, reference: RoleRef, namespace: str) -> tuple[PolicyRule, ...]:
         """What a binding gives."""
         match reference.kind:
             case "ClusterRole":
@@ -88,7 +88,7 @@ class Escalation:
             raise not_found(kind.resource, reference.name)
         return msgspec.json.decode(found.body, type=Role).rules or ()
 
-    def _holds(self, user: User, kind: Kind, namespace: str, made: Tree, rules: Iterable[Rule]) -> None:
+    def _holds(self, user: User, kind: Kind, namespace: str, made: Tree, rules: Iterable[PolicyRule]) -> None:
         missing = self._lacking(user, namespace, rules)
         if not missing:
             return
@@ -100,7 +100,7 @@ class Escalation:
             why += f"; resolution errors: [{trouble}]"
         raise forbidden(kind.resource, made["metadata"].get("name") or "", why)
 
-    def _lacking(self, user: User, namespace: str, rules: Iterable[Rule]) -> list[Rule]:
+    def _lacking(self, user: User, namespace: str, rules: Iterable[PolicyRule]) -> list[PolicyRule]:
         """The single rights in these rules that no rule of the user's covers."""
         held = self._access.rules(user, namespace)[0]
         single = [right for rule in rules for right in _broken_down(rule)]
@@ -120,22 +120,22 @@ def _collects(role: Tree | None) -> bool:
     return bool(((role or {}).get("aggregationRule") or {}).get("clusterRoleSelectors"))
 
 
-def _broken_down(rule: Rule) -> Iterator[Rule]:
+def _broken_down(rule: PolicyRule) -> Iterator[PolicyRule]:
     """Rights of one verb to one thing each."""
     for group in rule.api_groups:
         for resource in rule.resources:
             for verb in rule.verbs or ():
-                single = Rule(verbs=(verb,), api_groups=(group,), resources=(resource,))
+                single = PolicyRule(verbs=(verb,), api_groups=(group,), resources=(resource,))
                 if not rule.resource_names:
                     yield single
                 for name in rule.resource_names:
                     yield msgspec.structs.replace(single, resource_names=(name,))
     for url in rule.urls:
         for verb in rule.verbs or ():
-            yield Rule(verbs=(verb,), urls=(url,))
+            yield PolicyRule(verbs=(verb,), urls=(url,))
 
 
-def _covers(held: Rule, right: Rule) -> bool:
+def _covers(held: PolicyRule, right: PolicyRule) -> bool:
     """Whether a rule includes a single right."""
     return (
         _has(held.verbs or (), right.verbs or ())
@@ -157,9 +157,9 @@ def _has_resource(held: tuple[str, ...], wanted: str) -> bool:
     return bool(slash) and f"*/{subresource}" in held
 
 
-def _compacted(rights: Iterable[Rule]) -> list[Rule]:
+def _compacted(rights: Iterable[PolicyRule]) -> list[PolicyRule]:
     """Rights to the same resources together; those to paths stay as they are."""
-    found: dict[tuple[object, ...], Rule] = {}
+    found: dict[tuple[object, ...], PolicyRule] = {}
     for index, right in enumerate(rights):
         key = (index,) if right.urls else (right.api_groups, right.resources, right.resource_names)
         known = found.get(key)
@@ -168,7 +168,7 @@ def _compacted(rights: Iterable[Rule]) -> list[Rule]:
     return list(found.values())
 
 
-def _described(rule: Rule) -> str:
+def _described(rule: PolicyRule) -> str:
     """As the server prints a rule."""
     parts = (
         ("APIGroups", rule.api_groups),

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from kubeloop.objects.meta import Resource
 from kubesim.access.rights import Access, Attributes, User
-from kubesim.access.roles import Rule
+from kubesim.access.roles import PolicyRule
 from kubesim.access.tokens import ISSUER, Tokens
 from kubesim.apply import tracking
 from kubesim.apply.managers import Manager
@@ -221,7 +221,7 @@ def _bad_seconds(seconds: int) -> list[Cause]:
     return []
 
 
-def _shown(rule: Rule) -> Tree:
+def _shown(rule: PolicyRule) -> Tree:
     """A rule as reviews list it, without what is empty."""
     parts = {
         "verbs": rule.verbs,

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from kubeloop.objects.meta import Resource
 from kubeloop.request import Request
-from kubesim.access.roles import Binding, Role, Rule, Subject
+from kubesim.access.roles import Binding, PolicyRule, Role, Subject
 from kubesim.errors import StatusError, quoted
 from kubesim.kinds.registry import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, RBAC, ROLE_BINDINGS, ROLES
 from kubesim.store import Store
@@ -153,7 +153,7 @@ def _single(selector: str) -> str:
     return "" if found in (".", "..") or "/" in found or "%" in found else found
 
 
-def allows(rule: Rule, asked: Attributes) -> bool:
+def allows(rule: PolicyRule, asked: Attributes) -> bool:
     """Whether a rule allows this for some name; which names is looked at apart."""
     if not _has(rule.verbs or (), asked.verb):
         return False
@@ -193,7 +193,7 @@ def _described(subject: Subject, namespace: str) -> str:
 
 
 class _Grant(Struct, frozen=True):
-    rule: Rule
+    rule: PolicyRule
     source: str
     """The binding that brings the rule, in words."""
 
@@ -250,7 +250,7 @@ class Access:
         """Whether the user may do this, and by which binding."""
         return Verdict(True) if user.is_master else self._resolved(user, asked.namespace).judge(asked)
 
-    def rules(self, user: User, namespace: str) -> tuple[tuple[Rule, ...], str]:
+    def rules(self, user: User, namespace: str) -> tuple[tuple[PolicyRule, ...], str]:
         """All rules that hold for the user in a namespace, and what kept others from being found."""
         rights = self._resolved(user, namespace)
         return tuple(grant.rule for grant in rights.grants), rights.trouble

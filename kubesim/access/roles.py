@@ -21,7 +21,7 @@ _ACCOUNT_NAME_TEXT = (
 )
 
 
-class Rule(Struct, frozen=True, rename="camel"):
+class PolicyRule(Struct, frozen=True, rename="camel"):
     """A line of a role; it is about resources or about other paths, never both."""
 
     verbs: tuple[str, ...] | None = ()
@@ -32,7 +32,7 @@ class Rule(Struct, frozen=True, rename="camel"):
 
 
 class Role(Struct, frozen=True):
-    rules: tuple[Rule, ...] | None = ()
+    rules: tuple[PolicyRule, ...] | None = ()
 
 
 class Subject(Struct, frozen=True, rename="camel"):
@@ -92,7 +92,7 @@ def changed(old: Tree, new: Tree) -> list[Cause]:
     return [wrong("roleRef", shown, "cannot change roleRef")]
 
 
-def _rule(rule: Rule, namespaced: bool, path: str) -> Iterator[Cause]:
+def _rule(rule: PolicyRule, namespaced: bool, path: str) -> Iterator[Cause]:
     if not rule.verbs:
         yield required(f"{path}.verbs", "verbs must contain at least one value")
     if rule.urls:

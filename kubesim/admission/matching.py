@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubeloop.objects.meta import LabelSelector
-from kubesim.admission.webhooks import Rule
+from kubesim.admission.webhooks import WebhookRule
 from kubesim.errors import not_found
 from kubesim.kinds.registry import NAMESPACES, Kind, Registry
 from kubesim.store import Store
@@ -20,7 +20,7 @@ class Matching:
         self._store = store
         self._registry = registry
 
-    def kind(self, rules: Sequence[Rule], policy: str, question: Question) -> Kind | None:
+    def kind(self, rules: Sequence[WebhookRule], policy: str, question: Question) -> Kind | None:
         """The kind, or an equivalent one where the policy says so, that a rule names; earlier rules go first."""
         about = question.operation, question.subresource, question.namespace
         for rule in rules:

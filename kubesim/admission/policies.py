@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from kubeloop.objects.meta import LabelSelector
 from kubesim.admission.conditions import Unmatched, matches, variables
-from kubesim.admission.webhooks import Condition, Rule
+from kubesim.admission.webhooks import Condition, WebhookRule
 from kubesim.cel import program as cel
 from kubesim.cel.types import Field, Type
 from kubesim.errors import StatusError, qualified, quoted
@@ -29,8 +29,8 @@ _INVALID = 422
 
 
 class MatchResources(Struct, frozen=True, rename="camel"):
-    resource_rules: tuple[Rule, ...] = ()
-    exclude_resource_rules: tuple[Rule, ...] = ()
+    resource_rules: tuple[WebhookRule, ...] = ()
+    exclude_resource_rules: tuple[WebhookRule, ...] = ()
     match_policy: str = "Equivalent"
     namespace_selector: LabelSelector = LabelSelector()
     object_selector: LabelSelector = LabelSelector()

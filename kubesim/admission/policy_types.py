@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from kubesim.admission.conditions import variables
 from kubesim.admission.policies import PolicySpec
-from kubesim.admission.webhooks import Rule
+from kubesim.admission.webhooks import WebhookRule
 from kubesim.cel import program as cel
 from kubesim.cel.check import object_type
 from kubesim.cel.schema import FORMATS, SIMPLE, escaped
@@ -106,7 +106,7 @@ def _kinds(spec: PolicySpec, registry: Registry) -> list[Kind]:
     return [found[key] for key in sorted(found)]
 
 
-def _named(rule: Rule, registry: Registry) -> list[Kind]:
+def _named(rule: WebhookRule, registry: Registry) -> list[Kind]:
     if any("*" in each for each in (*rule.api_groups, *rule.api_versions)):
         return []
     plain = sorted(each for each in rule.resources if not {"*", "/"} & set(each))

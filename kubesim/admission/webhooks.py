@@ -21,7 +21,7 @@ class Condition(Struct, frozen=True):
 VERSIONS = ("v1", "v1beta1")
 
 
-class Rule(Struct, frozen=True, rename="camel"):
+class WebhookRule(Struct, frozen=True, rename="camel"):
     operations: tuple[str, ...] = ()
     api_groups: tuple[str, ...] = ()
     api_versions: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ class Hook(Struct, frozen=True, rename="camel"):
     failure_policy: str
     match_policy: str
     timeout_seconds: int
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[WebhookRule, ...] = ()
     namespace_selector: LabelSelector = LabelSelector()
     object_selector: LabelSelector = LabelSelector()
     reinvocation_policy: str = "Never"

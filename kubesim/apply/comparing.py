@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from kubesim.apply import fieldsets
 from kubesim.apply.fieldsets import Fields, Path
-from kubesim.apply.places import LIST, MAP, SCALAR, Place
+from kubesim.apply.places import LIST, MAP, SCALAR, MergePlace
 from kubesim.bodies.equality import alike
 from kubesim.versions import Tree
 
@@ -43,7 +43,7 @@ def equal(left: Any, right: Any) -> bool:
     return bool(left == right) and (msgspec.json.encode(left) == msgspec.json.encode(right) or alike(left, right))
 
 
-def word(place: Place, item: Any) -> str:
+def word(place: MergePlace, item: Any) -> str:
     """What tells an item of a list apart."""
     if not place.keys:
         return fieldsets.item(item)
@@ -57,7 +57,7 @@ def word(place: Place, item: Any) -> str:
     )
 
 
-def items_of(place: Place) -> Place:
+def items_of(place: MergePlace) -> MergePlace:
     """The place of a list's items."""
     assert place.items is not None  # noqa: S101  every list has a place for its items
     return place.items
@@ -66,14 +66,14 @@ def items_of(place: Place) -> Place:
 # The fields of an object
 
 
-def fields_of(place: Place, value: Any) -> Fields:
+def fields_of(place: MergePlace, value: Any) -> Fields:
     """Every leaf, and every part that somebody can own."""
     found: set[Path] = set()
     _gather(place, value, (), found)
     return frozenset(found)
 
 
-def _gather(place: Place, value: Any, path: Path, found: set[Path]) -> None:
+def _gather(place: MergePlace, value: Any, path: Path, found: set[Path]) -> None:
     shape = place.shape(value)
     if shape == SCALAR or (place.atomic_map if shape == MAP else place.atomic_list):
         found.add(path)
@@ -110,14 +110,14 @@ class _Changes:
         return Comparison(frozenset(self.removed), frozenset(self.modified), frozenset(self.added))
 
 
-def compare(place: Place, old: Tree, new: Tree) -> Comparison:
+def compare(place: MergePlace, old: Tree, new: Tree) -> Comparison:
     """What turns one object into the other."""
     changes = _Changes()
     _compare(place, old, new, (), changes)
     return changes.done()
 
 
-def _compare(place: Place, old: Any, new: Any, path: Path, changes: _Changes) -> None:
+def _compare(place: MergePlace, old: Any, new: Any, path: Path, changes: _Changes) -> None:
     if new is ABSENT:
         shapes = [place.shape(old)]
     elif old is ABSENT:
@@ -134,7 +134,7 @@ def _compare(place: Place, old: Any, new: Any, path: Path, changes: _Changes) ->
             changes.removed.add(path)
 
 
-def _compare_as(shape: str, place: Place, old: Any, new: Any, path: Path, changes: _Changes) -> bool:
+def _compare_as(shape: str, place: MergePlace, old: Any, new: Any, path: Path, changes: _Changes) -> bool:
     """Compares by one shape; True when the place was a leaf."""
     kind, atomic = (dict, place.atomic_map) if shape == MAP else (list, place.atomic_list)
     if shape == SCALAR or atomic or not is_filled(old, kind, new):
@@ -157,7 +157,7 @@ def is_filled(old: Any, kind: type, new: Any) -> bool:
     return bool((isinstance(old, kind) and old) or (isinstance(new, kind) and new))
 
 
-def _compare_maps(place: Place, old: Any, new: Any, path: Path, changes: _Changes) -> None:
+def _compare_maps(place: MergePlace, old: Any, new: Any, path: Path, changes: _Changes) -> None:
     before: Tree = old if isinstance(old, dict) else {}
     after: Tree = new if isinstance(new, dict) else {}
     for key, left in before.items():
@@ -174,7 +174,7 @@ def _compare_maps(place: Place, old: Any, new: Any, path: Path, changes: _Change
                 _compare(child, ABSENT, right, (*path, fieldsets.field(key)), changes)
 
 
-def _compare_lists(place: Place, old: Any, new: Any, path: Path, changes: _Changes) -> None:
+def _compare_lists(place: MergePlace, old: Any, new: Any, path: Path, changes: _Changes) -> None:
     before, after = _grouped(place, old), _grouped(place, new)
     inner = items_of(place)
     for name in {**before, **after}:
@@ -194,7 +194,7 @@ def _compare_lists(place: Place, old: Any, new: Any, path: Path, changes: _Chang
             changes.added.add(below)
 
 
-def _grouped(place: Place, value: Any) -> dict[str, list[Any]]:
+def _grouped(place: MergePlace, value: Any) -> dict[str, list[Any]]:
     groups: dict[str, list[Any]] = {}
     for each in value if isinstance(value, list) else ():
         groups.setdefault(word(place, each), []).append(each)

@@ -8,7 +8,7 @@ from typing import Any
 from kubesim.apply import fieldsets
 from kubesim.apply.comparing import ABSENT, is_filled, items_of, word
 from kubesim.apply.fieldsets import Fields, Path
-from kubesim.apply.places import MAP, SCALAR, Place
+from kubesim.apply.places import MAP, SCALAR, MergePlace
 from kubesim.versions import Tree
 
 _KNOWN = 1024
@@ -19,13 +19,13 @@ _Branch = dict[str, Any]
 # Two merged into one
 
 
-def merge(place: Place, live: Tree, config: Tree) -> Tree:
+def merge(place: MergePlace, live: Tree, config: Tree) -> Tree:
     """The live object with what the configuration says; nothing is taken away."""
     merged = _merge(place, live, config)
     return merged if isinstance(merged, dict) else {}
 
 
-def _merge(place: Place, live: Any, config: Any) -> Any:
+def _merge(place: MergePlace, live: Any, config: Any) -> Any:
     """ABSENT where nothing comes of it."""
     # Where the two have different shapes, the configuration's is the one that lasts.
     shape = place.shape(live if config is ABSENT else config)
@@ -37,7 +37,7 @@ def _merge(place: Place, live: Any, config: Any) -> Any:
     return _merge_lists(place, live if isinstance(live, list) else [], config if isinstance(config, list) else [])
 
 
-def _merge_maps(place: Place, live: Any, config: Any) -> Any:
+def _merge_maps(place: MergePlace, live: Any, config: Any) -> Any:
     before: Tree = live if isinstance(live, dict) else {}
     said: Tree = config if isinstance(config, dict) else {}
     merged: Tree = {}
@@ -50,7 +50,7 @@ def _merge_maps(place: Place, live: Any, config: Any) -> Any:
     return merged or ABSENT
 
 
-def _merge_lists(place: Place, live: list[Any], config: list[Any]) -> Any:
+def _merge_lists(place: MergePlace, live: list[Any], config: list[Any]) -> Any:
     """Items that both have come in the order of the configuration, the others where they stood."""
     weave = _Weave(place, live, config)
     merged = [each for each in weave.items() if each is not ABSENT]
@@ -60,7 +60,7 @@ def _merge_lists(place: Place, live: list[Any], config: list[Any]) -> Any:
 class _Weave:
     """The order of a merged list."""
 
-    def __init__(self, place: Place, live: list[Any], config: list[Any]) -> None:
+    def __init__(self, place: MergePlace, live: list[Any], config: list[Any]) -> None:
         self._place = place
         self._live = live
         self._left = [word(place, each) for each in live]
@@ -110,7 +110,7 @@ class _Weave:
 # One without some of its fields
 
 
-def remove(place: Place, tree: Tree, fields: Fields) -> Tree:
+def remove(place: MergePlace, tree: Tree, fields: Fields) -> Tree:
     """The object without these fields."""
     if not fields:
         return tree
@@ -128,7 +128,7 @@ def _branches(fields: Fields) -> _Branch:
     return root
 
 
-def _remove(place: Place, value: Any, gone: _Branch) -> Any:
+def _remove(place: MergePlace, value: Any, gone: _Branch) -> Any:
     shape = place.shape(value)
     if shape == SCALAR:
         return value
@@ -137,7 +137,7 @@ def _remove(place: Place, value: Any, gone: _Branch) -> Any:
     return _remove_items(place, value, gone) if isinstance(value, list) and not place.atomic_list else None
 
 
-def _remove_keys(place: Place, value: Tree, gone: _Branch) -> Tree | None:
+def _remove_keys(place: MergePlace, value: Tree, gone: _Branch) -> Tree | None:
     left: Tree = {}
     for key, each in value.items():
         branch = gone.get(fieldsets.field(key))
@@ -149,7 +149,7 @@ def _remove_keys(place: Place, value: Tree, gone: _Branch) -> Tree | None:
     return left or None
 
 
-def _remove_items(place: Place, value: list[Any], gone: _Branch) -> list[Any] | None:
+def _remove_items(place: MergePlace, value: list[Any], gone: _Branch) -> list[Any] | None:
     left: list[Any] = []
     for each in value:
         branch = gone.get(word(place, each))
@@ -163,11 +163,11 @@ def _remove_items(place: Place, value: list[Any], gone: _Branch) -> list[Any] | 
 # Sets and schemas
 
 
-def with_parents(place: Place, fields: Fields) -> Fields:
+def with_parents(place: MergePlace, fields: Fields) -> Fields:
     """The set with the fields of structs that lie on the way to its members, which sets usually leave out."""
     found = set(fields)
     for path in fields:
-        at: Place | None = place
+        at: MergePlace | None = place
         for length, name in enumerate(path[:-1], start=1):
             if at is None:
                 break
@@ -181,13 +181,13 @@ def with_parents(place: Place, fields: Fields) -> Fields:
 
 
 @lru_cache(_KNOWN)
-def reconciled(place: Place, fields: Fields) -> Fields:
+def reconciled(place: MergePlace, fields: Fields) -> Fields:
     """The set as the schema has it by now: who owned parts of what is owned as a whole owns the whole."""
     return frozenset(_whole(place, path) for path in fields)
 
 
-def _whole(place: Place, path: Path) -> Path:
-    at: Place | None = place
+def _whole(place: MergePlace, path: Path) -> Path:
+    at: MergePlace | None = place
     for length, name in enumerate(path):
         if at is None:
             break

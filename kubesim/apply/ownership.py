@@ -16,7 +16,7 @@ from kubesim.apply import comparing, fieldsets, merging, typecheck
 from kubesim.apply.comparing import Comparison
 from kubesim.apply.fieldsets import NOTHING, Fields
 from kubesim.apply.owners import Owner, Owners, identity
-from kubesim.apply.places import Place
+from kubesim.apply.places import MergePlace
 from kubesim.definitions.converting import Converting
 from kubesim.errors import StatusError, internal
 from kubesim.versions import Tree
@@ -43,13 +43,13 @@ class Scope(Struct, frozen=True, eq=False):
 
     version: str
     """The apiVersion of the request."""
-    place: Callable[[str], Place | None]
+    place: Callable[[str], MergePlace | None]
     """Of an apiVersion; None for one that there is no more, whose owners are forgotten."""
     convert: Callable[[Sequence[Tree], str], Converting[list[Tree]]]
     ignored: Callable[[str], Fields]
     """What this subresource cannot change, so that nobody comes to own it by trying."""
 
-    def here(self) -> Place:
+    def here(self) -> MergePlace:
         found = self.place(self.version)
         assert found is not None  # noqa: S101  the version of a request is served
         return found

@@ -25,7 +25,7 @@ _RAW = "runtime.RawExtension"
 _STRING: Tree = {"type": "string"}
 
 
-class Place:
+class MergePlace:
     """One place of a schema; the attributes are filled in later, because schemas contain themselves."""
 
     __slots__ = (
@@ -43,21 +43,21 @@ class Place:
 
     def __init__(self) -> None:
         self.has_map = False
-        self.fields: dict[str, Place] = {}
-        self.rest: Place | None = None
+        self.fields: dict[str, MergePlace] = {}
+        self.rest: MergePlace | None = None
         """Of keys that are not fields; None where there are none."""
         self.atomic_map = False
         self.scalar = ""
         """Which one is allowed; empty for none."""
         self.has_list = False
-        self.items: Place | None = None
+        self.items: MergePlace | None = None
         self.atomic_list = False
         self.keys: tuple[str, ...] = ()
         """What tells the items of a list apart; without any, the items themselves do."""
         self.defaults: Tree = {}
         """Values of keys that an item leaves out."""
 
-    def child(self, key: str) -> Place | None:
+    def child(self, key: str) -> MergePlace | None:
         """The place of a key of a map; None where the schema knows none."""
         return self.fields.get(key) or self.rest
 
@@ -84,17 +84,17 @@ class Place:
         return not self.fields and self.rest is DEDUCED
 
 
-def _untyped() -> Place:
+def _untyped() -> MergePlace:
     """Anything, owned as a whole."""
-    place = Place()
+    place = MergePlace()
     place.has_map = place.atomic_map = place.has_list = place.atomic_list = True
     place.scalar, place.rest, place.items = UNTYPED, place, place
     return place
 
 
-def _deduced() -> Place:
+def _deduced() -> MergePlace:
     """Anything: maps have parts, lists are owned as a whole."""
-    place = Place()
+    place = MergePlace()
     place.has_map = place.has_list = place.atomic_list = True
     place.scalar, place.rest, place.items = UNTYPED, place, ATOMIC
     return place
@@ -109,13 +109,13 @@ class Schemas:
 
     def __init__(self, types: dict[str, Tree]) -> None:
         self._types = types
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, MergePlace] = {}
 
-    def named(self, name: str) -> Place:
+    def named(self, name: str) -> MergePlace:
         """The place of a type."""
         found = self._places.get(name)
         if found is None:
-            found = self._places[name] = Place()
+            found = self._places[name] = MergePlace()
             if name == _QUANTITY:
                 found.scalar = UNTYPED
             elif name == _RAW:
@@ -124,26 +124,26 @@ class Schemas:
                 self._fill(found, self._types[name], spares=False)
         return found
 
-    def place(self, schema: Tree, *, spares: bool = False) -> Place:
+    def place(self, schema: Tree, *, spares: bool = False) -> MergePlace:
         """The place of a schema; where it `spares` unknown fields, so does everything below."""
         name = schema.get("$ref")
         if isinstance(name, str):
             return self._overridden(self.named(name), schema.get("x-kubernetes-map-type"))
-        made = Place()
+        made = MergePlace()
         self._fill(made, schema, spares=spares)
         return made
 
     @staticmethod
-    def _overridden(place: Place, map_type: str | None) -> Place:
+    def _overridden(place: MergePlace, map_type: str | None) -> MergePlace:
         """A field may say otherwise than its type whether it is owned as a whole."""
         if map_type is None or place.atomic_map == (map_type == "atomic"):
             return place
-        made = Place()
+        made = MergePlace()
         _copy(place, made)
         made.atomic_map = map_type == "atomic"
         return made
 
-    def _fill(self, place: Place, schema: Tree, *, spares: bool) -> None:
+    def _fill(self, place: MergePlace, schema: Tree, *, spares: bool) -> None:
         spares = spares or bool(schema.get("x-kubernetes-preserve-unknown-fields"))
         kind = schema.get("type") or ""
         if kind in ("object", ""):
@@ -157,7 +157,7 @@ class Schemas:
         elif kind in _SCALARS:
             place.scalar = _SCALARS[kind]
 
-    def _fill_map(self, place: Place, schema: Tree, *, spares: bool) -> None:
+    def _fill_map(self, place: MergePlace, schema: Tree, *, spares: bool) -> None:
         place.has_map = True
         place.atomic_map = schema.get("x-kubernetes-map-type") == "atomic"
         fields = schema.get("properties") or {}
@@ -170,7 +170,7 @@ class Schemas:
         elif rest or (rest is None and (spares or not fields)):
             place.rest = DEDUCED
 
-    def _fill_list(self, place: Place, schema: Tree, *, spares: bool) -> None:
+    def _fill_list(self, place: MergePlace, schema: Tree, *, spares: bool) -> None:
         place.has_list = True
         items = schema.get("items")
         place.items = ATOMIC if items is None else self.place(items, spares=spares)
@@ -193,7 +193,7 @@ class Schemas:
         name = schema.get("$ref")
         return self._types[name] if isinstance(name, str) else schema
 
-    def _object_fields(self) -> dict[str, Place]:
+    def _object_fields(self) -> dict[str, MergePlace]:
         """What every object has besides what its schema says."""
         return {
             "apiVersion": self.place(_STRING),
@@ -201,15 +201,15 @@ class Schemas:
             "metadata": self.named(_OBJECT_META),
         }
 
-    def custom(self, schema: Tree) -> Place:
+    def custom(self, schema: Tree) -> MergePlace:
         """The place of the objects of a definition's version."""
         place = self.place(schema)
         place.fields |= self._object_fields()
         return place
 
 
-def _copy(source: Place, target: Place) -> None:
-    for name in Place.__slots__:
+def _copy(source: MergePlace, target: MergePlace) -> None:
+    for name in MergePlace.__slots__:
         setattr(target, name, getattr(source, name))
 
 
@@ -230,7 +230,7 @@ def _schemas() -> Schemas:
 
 
 @cache
-def built_in(api_version: str, kind: str) -> Place | None:
+def built_in(api_version: str, kind: str) -> MergePlace | None:
     """The place of the objects of a built-in kind; None for one that the release does not have."""
     name = _file().kinds.get(f"{api_version} {kind}")
     return None if name is None else _schemas().named(name)
@@ -247,6 +247,6 @@ def fields_of(struct: str) -> dict[str, Tree]:
     return found
 
 
-def custom(schema: Mapping[str, Any]) -> Place:
+def custom(schema: Mapping[str, Any]) -> MergePlace:
     """The place of the objects of a custom resource in the version with this schema."""
     return _schemas().custom(dict(schema))

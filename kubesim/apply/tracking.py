@@ -17,7 +17,7 @@ from kubesim.apply.fieldsets import NOTHING, Fields, Unreadable, field
 from kubesim.apply.managers import Manager
 from kubesim.apply.owners import UPDATE, Owner, Owners, identity
 from kubesim.apply.ownership import Scope, updated
-from kubesim.apply.places import Place
+from kubesim.apply.places import MergePlace
 from kubesim.apply.scale_owners import REPLICAS, Paths, to_parent, to_scale
 from kubesim.bodies.equality import identical
 from kubesim.definitions.converting import Converting, converted, unasked
@@ -37,7 +37,7 @@ _SPEC: Fields = frozenset([("f:spec",)])
 _CUSTOM_STATUS: Fields = frozenset([("f:metadata",), ("f:spec",)])
 _POD_STATUS: Fields = frozenset([("f:metadata", "f:deletionTimestamp"), ("f:metadata", "f:ownerReferences")])
 _DEPLOYMENT_STATUS: Fields = frozenset([("f:metadata", "f:labels")])
-_custom_places: WeakKeyDictionary[Node, Place] = WeakKeyDictionary()
+_custom_places: WeakKeyDictionary[Node, MergePlace] = WeakKeyDictionary()
 Entries = list[Tree]
 
 
@@ -68,7 +68,7 @@ class Subject(Struct, frozen=True):
     def scope(self) -> Scope:
         return Scope(self.version, self.place, self._convert, self._ignored)
 
-    def place(self, version: str) -> Place | None:
+    def place(self, version: str) -> MergePlace | None:
         custom, resource = self.kind.custom, self.kind.resource
         if self.subresource == "scale" or custom is None:
             name = SCALE.kind if self.subresource == "scale" else resource.kind

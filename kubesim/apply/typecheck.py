@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kubesim.apply import comparing, fieldsets
-from kubesim.apply.places import LIST, MAP, Place
+from kubesim.apply.places import LIST, MAP, MergePlace
 from kubesim.errors import quoted
 from kubesim.versions import Tree
 
@@ -18,12 +18,12 @@ _REPEATED = "duplicate entries for key"
 _TYPES = {bool: "bool", float: "float64", int: "int64", str: "string", dict: "map[string]interface {}"}
 
 
-def fits(place: Place, tree: Tree) -> bool:
+def fits(place: MergePlace, tree: Tree) -> bool:
     """Whether an object has the types of its schema; items of its lists may be the same."""
     return all(_REPEATED in each for each in _problems(place, tree, ""))
 
 
-def problem(place: Place, tree: Tree) -> str:
+def problem(place: MergePlace, tree: Tree) -> str:
     """What is wrong with a configuration; empty when nothing is."""
     found = list(_problems(place, tree, ""))
     if len(found) <= 1:
@@ -31,7 +31,7 @@ def problem(place: Place, tree: Tree) -> str:
     return "\n".join(["errors:", *(f"  {each}" for each in found)])
 
 
-def _problems(place: Place, value: Any, path: str) -> Iterator[str]:
+def _problems(place: MergePlace, value: Any, path: str) -> Iterator[str]:
     shape = place.shape(value)
     if value is None:
         return
@@ -49,7 +49,7 @@ def _problems(place: Place, value: Any, path: str) -> Iterator[str]:
         yield _said(path, why)
 
 
-def _in_map(place: Place, value: Tree, path: str) -> Iterator[str]:
+def _in_map(place: MergePlace, value: Tree, path: str) -> Iterator[str]:
     for key in sorted(value):
         child = place.child(key)
         if child is None:
@@ -58,7 +58,7 @@ def _in_map(place: Place, value: Tree, path: str) -> Iterator[str]:
         yield from _problems(child, value[key], f"{path}.{key}")
 
 
-def _in_list(place: Place, value: list[Any], path: str) -> Iterator[str]:
+def _in_list(place: MergePlace, value: list[Any], path: str) -> Iterator[str]:
     assert place.items is not None  # noqa: S101  every list has a place for its items
     seen: set[str] = set()
     for index, each in enumerate(value):
@@ -75,7 +75,7 @@ def _in_list(place: Place, value: list[Any], path: str) -> Iterator[str]:
         yield from _problems(place.items, each, path + name)
 
 
-def _nameless(place: Place, item: Any) -> str:
+def _nameless(place: MergePlace, item: Any) -> str:
     """Why an item cannot be told apart from others."""
     if place.keys:
         if item is None:

@@ -33,7 +33,7 @@ _NOWHERE = "<nil>"
 _PATH = re.compile(r"\.([^.\[\]]+)|\['((?:\\.|[^'\\])*)'\]")
 
 
-class Rule(Struct, frozen=True):
+class ValidationRule(Struct, frozen=True):
     """One rule, ready to be evaluated."""
 
     source: Tree
@@ -56,7 +56,7 @@ class Rules(Struct, frozen=True, eq=False):
 
     node: Node
     is_root: bool
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[ValidationRule, ...] = ()
     properties: dict[str, Rules] = {}
     items: Rules | None = None
     rest: Rules | None = None
@@ -65,7 +65,7 @@ class Rules(Struct, frozen=True, eq=False):
 # What a schema may say
 
 
-class Place(Struct, frozen=True):
+class SchemaPlace(Struct, frozen=True):
     """Where in a schema rules stand."""
 
     path: str
@@ -76,7 +76,7 @@ class Place(Struct, frozen=True):
     """How many values there may be, where that is bounded."""
 
 
-def broken(schema: Tree, node: Node, place: Place, budget: Budget) -> list[Cause]:
+def broken(schema: Tree, node: Node, place: SchemaPlace, budget: Budget) -> list[Cause]:
     """Broken rules about the rules of one place."""
     causes: list[Cause] = []
     path = place.path
@@ -108,7 +108,7 @@ def broken(schema: Tree, node: Node, place: Place, budget: Budget) -> list[Cause
     return causes
 
 
-def _spent(budget: Budget, at: str, program: cel.Program, place: Place, sizes: Sizes) -> list[Cause]:
+def _spent(budget: Budget, at: str, program: cel.Program, place: SchemaPlace, sizes: Sizes) -> list[Cause]:
     cost = cost_of(program.expression, program.found, sizes)
     return budget.spend("estimated rule cost", at, repeated(cost, place.times, sizes))
 
@@ -197,7 +197,7 @@ def compiled(schema: Tree, node: Node, *, is_root: bool = False) -> Rules | None
     return Rules(node, is_root, own, properties, items, rest)
 
 
-def _compiled(source: Tree, node: Node, *, is_root: bool) -> Rule:
+def _compiled(source: Tree, node: Node, *, is_root: bool) -> ValidationRule:
     is_optional = bool(source.get("optionalOldSelf"))
     kind = typed(node, is_root=is_root) or DYN
     variables = {"self": kind, "oldSelf": optional_of(kind) if is_optional else kind}
@@ -210,7 +210,7 @@ def _compiled(source: Tree, node: Node, *, is_root: bool) -> Rule:
             refusal.program = program
             raise
     path = _normal(source.get("fieldPath") or "", dict(node.source)) or ""
-    return Rule(source, program, message, "oldSelf" in named(program.expression), is_optional, path)
+    return ValidationRule(source, program, message, "oldSelf" in named(program.expression), is_optional, path)
 
 
 def _program(expression: str, variables: dict[str, Type], field: str, wanted: Type) -> cel.Program:
@@ -282,14 +282,14 @@ def _broken(rules: Rules, value: Any, old: Any, path: str, is_same: bool) -> lis
     return causes
 
 
-def _failure(rule: Rule, text: str) -> str:
+def _failure(rule: ValidationRule, text: str) -> str:
     if text.startswith("no such overload"):
         words = "call arguments did not match a supported operator, function or macro signature for rule"
         return f"'{text}': {words}: {rule.name}"
     return f"{text} evaluating rule: {rule.name}"
 
 
-def _message(rule: Rule, values: Tree) -> str:
+def _message(rule: ValidationRule, values: Tree) -> str:
     """What a broken rule says; its expression for that counts only where it comes to one line of text."""
     if rule.message is not None:
         try:
@@ -301,7 +301,7 @@ def _message(rule: Rule, values: Tree) -> str:
     return rule.name if rule.source.get("message") else f"failed rule: {rule.name}"
 
 
-def _cause(rule: Rule, value: Any, kind: str, path: str, text: str) -> Cause:
+def _cause(rule: ValidationRule, value: Any, kind: str, path: str, text: str) -> Cause:
     at = f"{path}.{rule.path}" if path and rule.path else path or rule.path or _NOWHERE
     shows = kind not in ("object", "array")
     match rule.source.get("reason"):

@@ -15,7 +15,7 @@ from msgspec import Struct
 from kubeloop.objects.meta import LabelSelector, Meta
 from kubeloop.queue import Queue
 from kubeloop.worker import work
-from kubesim.access.roles import Rule
+from kubesim.access.roles import PolicyRule
 from kubesim.controllers.base import ACCOUNTS, Api, failed
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import CLUSTER_ROLES
@@ -33,7 +33,7 @@ class _Aggregation(Struct, frozen=True, rename="camel"):
 
 class _ClusterRole(Struct, frozen=True, rename="camel"):
     metadata: Meta
-    rules: tuple[Rule, ...] | None = ()
+    rules: tuple[PolicyRule, ...] | None = ()
     aggregation_rule: _Aggregation | None = None
 
 
@@ -76,7 +76,7 @@ class AggregationController:
             if error.code != 404:
                 raise
 
-    def _chosen(self, name: str, aggregation: _Aggregation) -> Iterator[Rule]:
+    def _chosen(self, name: str, aggregation: _Aggregation) -> Iterator[PolicyRule]:
         """The rules of the other roles that the selectors choose; one rule may come more than once."""
         others = [each for each in self._roles.objects.items() if each.metadata.name != name]
         others.sort(key=lambda each: each.metadata.name)
@@ -86,5 +86,5 @@ class AggregationController:
                     yield from each.rules or ()
 
 
-def _trees(rules: Iterable[Rule]) -> list[Tree]:
+def _trees(rules: Iterable[PolicyRule]) -> list[Tree]:
     return [{key: value for key, value in msgspec.to_builtins(rule).items() if value} for rule in rules]

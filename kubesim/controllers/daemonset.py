@@ -23,7 +23,7 @@ from kubeloop.queue import Queue
 from kubeloop.worker import work
 from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
 from kubesim.controllers.daemonset_history import DaemonHistory
-from kubesim.controllers.daemonset_plan import Plan, Seen, duty, manage, roll, status_of
+from kubesim.controllers.daemonset_plan import DaemonSetView, Plan, duty, manage, roll, status_of
 from kubesim.controllers.daemonset_pods import DaemonSet, Pod, new_pod, wishes_of
 from kubesim.controllers.owning import OWNER, adopt, check_alive, orphans_of, owner_or_orphan, release, selects
 from kubesim.controllers.pod_control import create_pod, delete_pod
@@ -191,10 +191,10 @@ class DaemonSetController:
             raise error
         return min((each for each in (again, respite) if each is not None), default=None)
 
-    def _seen(self, key: Key, set_: DaemonSet, revision: str) -> Seen:
+    def _seen(self, key: Key, set_: DaemonSet, revision: str) -> DaemonSetView:
         pods = [pod for pod in self._claim(key, set_) if not (pod.is_terminal and pod.is_deleted)]
         nodes = self._nodes.objects.items()
-        return Seen(set_, wishes_of(set_.spec.template), revision, tuple(nodes), pods, clock.now())
+        return DaemonSetView(set_, wishes_of(set_.spec.template), revision, tuple(nodes), pods, clock.now())
 
     def _claim(self, key: Key, set_: DaemonSet) -> list[Pod]:
         """The set's pods; adopts and releases as its selector says."""
@@ -215,7 +215,7 @@ class DaemonSetController:
                 claimed.append(pod)
         return claimed
 
-    async def _update(self, key: Key, seen: Seen) -> tuple[StatusError | None, float | None]:
+    async def _update(self, key: Key, seen: DaemonSetView) -> tuple[StatusError | None, float | None]:
         """Pods made and deleted; answers with what went wrong, and the seconds until a failed pod may be deleted."""
         # Whoever adopts or releases pods does so again, in vain, before the status; a pod that is over does not count
         # from the first of the two writes of its deletion.
@@ -228,7 +228,7 @@ class DaemonSetController:
             error = await self._carry_out(key, seen, roll(seen), unhurried=claims)
         return error, respite
 
-    def _to_remove(self, seen: Seen, over: Iterable[Pod]) -> tuple[list[Pod], float | None]:
+    def _to_remove(self, seen: DaemonSetView, over: Iterable[Pod]) -> tuple[list[Pod], float | None]:
         """Of the pods that are over those that go at once, and the seconds until another may."""
         removed, waits = [], []
         for pod in over:
@@ -245,7 +245,7 @@ class DaemonSetController:
             removed.append(pod)
         return removed, min(waits, default=None)
 
-    async def _carry_out(self, key: Key, seen: Seen, plan: Plan, *, unhurried: bool) -> StatusError | None:
+    async def _carry_out(self, key: Key, seen: DaemonSetView, plan: Plan, *, unhurried: bool) -> StatusError | None:
         """Makes pods in batches of 1, 2, 4 and so on until one fails, and deletes pods.
 
         Unhurried it comes back only when watches show all of it.
@@ -266,7 +266,7 @@ class DaemonSetController:
             await asyncio.sleep(2 * longest if unhurried else self._draws.between(least, 2 * longest))
         return error or next((each for each in outcomes if each is not None), None)
 
-    def _create(self, key: Key, seen: Seen, node: str) -> StatusError | None:
+    def _create(self, key: Key, seen: DaemonSetView, node: str) -> StatusError | None:
         pod = new_pod(seen.set, seen.revision, node)
         return create_pod(self._api, seen.set, pod, partial(self._tell, seen.set), partial(self._wrote_pod, key))
 

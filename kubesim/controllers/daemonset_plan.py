@@ -41,7 +41,7 @@ class Plan(Struct, frozen=True):
         return not (self.create or self.delete or self.over)
 
 
-class Seen(Struct, frozen=True):
+class DaemonSetView(Struct, frozen=True):
     """All that a round is decided from; `pods` are the set's, without those that are both over and deleted."""
 
     set: DaemonSet
@@ -84,7 +84,7 @@ def duty(wishes: Wishes, node: Node) -> Duty:
     return Duty(runs=False, stays=wishes.bears(taints, "NoExecute"))
 
 
-def manage(seen: Seen) -> Plan:
+def manage(seen: DaemonSetView) -> Plan:
     """One pod on every node that shall have one, and none elsewhere."""
     by_node = seen.by_node()
     plans = [_on_node(seen, node, by_node.get(node.name, [])) for node in seen.nodes]
@@ -97,7 +97,7 @@ def manage(seen: Seen) -> Plan:
     )
 
 
-def _on_node(seen: Seen, node: Node, pods: Sequence[Pod]) -> Plan:
+def _on_node(seen: DaemonSetView, node: Node, pods: Sequence[Pod]) -> Plan:
     wanted = seen.duty(node)
     if wanted.runs and not pods:
         return Plan(create=(node.name,))
@@ -113,7 +113,7 @@ def _on_node(seen: Seen, node: Node, pods: Sequence[Pod]) -> Plan:
     return Plan(delete=_beyond_surge(seen, running), over=over)
 
 
-def _beyond_surge(seen: Seen, running: Sequence[Pod]) -> tuple[Pod, ...]:
+def _beyond_surge(seen: DaemonSetView, running: Sequence[Pod]) -> tuple[Pod, ...]:
     """Of an old and a new pod both stay while the old one is ready and the new one not yet available."""
     new = [pod for pod in running if pod.metadata.labels.get(REVISION_LABEL) == seen.revision]
     old = [pod for pod in running if pod.metadata.labels.get(REVISION_LABEL) != seen.revision]
@@ -144,7 +144,7 @@ def _share(value: int | str, whole: int) -> int:
     return value if isinstance(value, int) else math.ceil(Fraction(value.removesuffix("%")) * whole / 100)
 
 
-def roll(seen: Seen) -> Plan:
+def roll(seen: DaemonSetView) -> Plan:
     """The next step of a rolling update."""
     by_node = seen.by_node()
     wanted = [node.name for node in seen.nodes if seen.duty(node).runs]
@@ -165,7 +165,7 @@ class OldAndNew(Struct, frozen=True):
     several: bool = False
 
 
-def _old_and_new(seen: Seen, pods: Iterable[Pod]) -> OldAndNew:
+def _old_and_new(seen: DaemonSetView, pods: Iterable[Pod]) -> OldAndNew:
     staying = [pod for pod in pods if not pod.is_deleted]
     new = [pod for pod in staying if seen.is_updated(pod)]
     old = [pod for pod in staying if not seen.is_updated(pod)]
@@ -174,7 +174,7 @@ def _old_and_new(seen: Seen, pods: Iterable[Pod]) -> OldAndNew:
     return OldAndNew(old[0] if old else None, new[0] if new else None)
 
 
-def _replacing(seen: Seen, found: dict[str, OldAndNew], most: int) -> Plan:
+def _replacing(seen: DaemonSetView, found: dict[str, OldAndNew], most: int) -> Plan:
     """Deletes old pods that are not available, and of the others as many as may be missing."""
     missing = 0
     broken: list[Pod] = []
@@ -190,7 +190,7 @@ def _replacing(seen: Seen, found: dict[str, OldAndNew], most: int) -> Plan:
     return Plan(delete=(*broken, *candidates[: max(most - missing, 0)]))
 
 
-def _surging(seen: Seen, found: dict[str, OldAndNew], wanted: Sequence[str], most: int) -> Plan:
+def _surging(seen: DaemonSetView, found: dict[str, OldAndNew], wanted: Sequence[str], most: int) -> Plan:
     """Makes new pods beside old ones, and deletes the old ones whose successors are available."""
     surging = available = 0
     create: list[str] = []
@@ -224,7 +224,7 @@ def _surging(seen: Seen, found: dict[str, OldAndNew], wanted: Sequence[str], mos
     return Plan((*create, *candidates[: max(most - surging, 0)]), tuple(delete))
 
 
-def status_of(seen: Seen) -> Status:
+def status_of(seen: DaemonSetView) -> Status:
     """The counts; the generation observed and the collisions are those known before."""
     by_node = seen.by_node()
     desired = current = misplaced = ready = available = updated = 0

@@ -21,7 +21,7 @@ class Owner(Protocol):
     def metadata(self) -> Meta: ...
 
 
-class Tell(Protocol):
+class EventSink(Protocol):
     """Records an Event about the set."""
 
     def __call__(self, reason: str, text: str, *, warning: bool = False) -> None: ...
@@ -33,7 +33,7 @@ def is_of_ending_namespace(error: StatusError) -> bool:
     return isinstance(causes, list) and any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
 
 
-def create_pod(api: Api, owner: Owner, pod: Tree, tell: Tell, made: Callable[[Tree], None]) -> StatusError | None:
+def create_pod(api: Api, owner: Owner, pod: Tree, tell: EventSink, made: Callable[[Tree], None]) -> StatusError | None:
     """Makes a pod and hands it to `made`; the answer is why it could not be."""
     try:
         tree = api.create(PODS, owner.metadata.namespace, pod)
@@ -48,7 +48,7 @@ def create_pod(api: Api, owner: Owner, pod: Tree, tell: Tell, made: Callable[[Tr
 
 
 def delete_pod(
-    api: Api, key: Hashable, pod: Meta, tell: Tell, deleted: Expectations, is_leaving: Callable[[], bool]
+    api: Api, key: Hashable, pod: Meta, tell: EventSink, deleted: Expectations, is_leaving: Callable[[], bool]
 ) -> StatusError | None:
     """Deletes a pod, which must then come to be seen leaving; the answer is why it could not be deleted."""
     try:

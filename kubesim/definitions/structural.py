@@ -11,7 +11,7 @@ from typing import Any
 
 from kubesim.cel import rules as cel_rules
 from kubesim.cel.budget import Budget, times_of
-from kubesim.cel.rules import Place
+from kubesim.cel.rules import SchemaPlace
 from kubesim.definitions.conform import Checker
 from kubesim.definitions.patterns import BadPattern, compiled
 from kubesim.definitions.schema import compile_schema, drop_nulls, prune_value
@@ -325,10 +325,10 @@ def _defaults(schema: Tree, path: str) -> list[Cause]:
 def _rules_in_cel(schema: Tree, path: str) -> list[Cause]:
     """Rules that do not compile, or might take too long."""
     budget = Budget()
-    return _expressions(schema, Place(path, is_root=True), budget) + budget.overdrawn(path)
+    return _expressions(schema, SchemaPlace(path, is_root=True), budget) + budget.overdrawn(path)
 
 
-def _expressions(schema: Tree, place: Place, budget: Budget) -> list[Cause]:
+def _expressions(schema: Tree, place: SchemaPlace, budget: Budget) -> list[Cause]:
     """The same of one place and below; items of a list that is no map cannot be compared with what was there before."""
     causes: list[Cause] = []
     times = times_of(schema, place.times)
@@ -336,7 +336,7 @@ def _expressions(schema: Tree, place: Place, budget: Budget) -> list[Cause]:
         loose = level == ITEM and schema.get("x-kubernetes-list-type") != "map"
         uncorrelated = place.uncorrelated or (place.path if loose else "")
         is_root = bool(child.get("x-kubernetes-embedded-resource"))
-        causes += _expressions(child, Place(at, is_root, uncorrelated, times), budget)
+        causes += _expressions(child, SchemaPlace(at, is_root, uncorrelated, times), budget)
     if schema.get(cel_rules.KEY):
         causes += cel_rules.broken(schema, compile_schema(schema), place, budget)
     return causes

@@ -40,7 +40,7 @@ class _Answer(Struct, frozen=True, forbid_unknown_fields=True):
     delay: str = "0s"
 
 
-class Rule(Struct, frozen=True):
+class AnswerRule(Struct, frozen=True):
     """One answer, and the calls it is for; an empty method and port 0 are any."""
 
     method: str
@@ -63,7 +63,7 @@ class Rule(Struct, frozen=True):
         return not self.is_prefix, len(self.path), bool(self.method), bool(self.port)
 
 
-def read(text: str) -> tuple[Rule, ...]:
+def read(text: str) -> tuple[AnswerRule, ...]:
     """The rules that an annotation says, the most exact first; ValueError says what is wrong with it."""
     try:
         given = msgspec.json.decode(text, type=dict[str, int | _Answer])
@@ -72,7 +72,7 @@ def read(text: str) -> tuple[Rule, ...]:
     return tuple(sorted((_rule(key, value) for key, value in given.items()), key=lambda rule: rule.exactness)[::-1])
 
 
-def _rule(key: str, value: int | _Answer) -> Rule:
+def _rule(key: str, value: int | _Answer) -> AnswerRule:
     found = _KEY.fullmatch(key)
     if found is None:
         raise ValueError(f'"{key}" is not [METHOD ][:PORT]/PATH')
@@ -88,7 +88,7 @@ def _rule(key: str, value: int | _Answer) -> Rule:
     named = {name.lower() for name in answer.headers}
     kind = () if "content-type" in named or not body else (_PLAIN if is_text else _JSON,)
     reply = Reply(answer.status, body, (*kind, *answer.headers.items()))
-    return Rule(found[1] or "", int(found[2] or 0), found[3], reply, max(delay, 0.0))
+    return AnswerRule(found[1] or "", int(found[2] or 0), found[3], reply, max(delay, 0.0))
 
 
 def complaints(annotations: Mapping[str, str]) -> list[str]:
@@ -104,7 +104,7 @@ class Answering:
     """What runs in a pod with the annotation."""
 
     def __init__(self, pod: Hosted) -> None:
-        self._rules: tuple[Rule, ...] = ()
+        self._rules: tuple[AnswerRule, ...] = ()
         self.changed(pod)
 
     def changed(self, pod: Hosted) -> None:

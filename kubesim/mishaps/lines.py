@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from kubeloop.durations import parse_go
-from kubesim.fault_lines import Calls, Rule, seconds_of
+from kubesim.fault_lines import Calls, FaultRule, seconds_of
 
 RESTART_AFTER = 5.0
 """Seconds, about what a Deployment takes to replace a pod that is there already."""
@@ -68,13 +68,13 @@ class Script(Struct):
     """Seconds until an operator is started again, None for never."""
     jumps: list[Jump] = []
     upsets: list[Upset] = []
-    faults: list[tuple[int | None, Rule]] = []
+    faults: list[tuple[int | None, FaultRule]] = []
 
     def restart_of(self, operator: int) -> float | None:
         """Seconds until it is started again; None when it is not."""
         return self.restarts.get(operator, self.restarts.get(None, RESTART_AFTER))
 
-    def faults_of(self, operator: int) -> list[Rule]:
+    def faults_of(self, operator: int) -> list[FaultRule]:
         return [rule for number, rule in self.faults if number in (None, operator)]
 
     def crashes_of(self, operator: int) -> list[Crash]:
@@ -117,7 +117,7 @@ def _take(script: Script, line: str, seed: int) -> None:
         case ["operator", number] if number.isdigit():
             _take_operator(script, line, int(number), what)
         case ["operator", number, *calls] if number.isdigit():
-            script.faults.append((int(number), Rule(f"{' '.join(calls)}:{right}", seed=seed)))
+            script.faults.append((int(number), FaultRule(f"{' '.join(calls)}:{right}", seed=seed)))
         case ["clock"]:
             script.jumps.append(_jump(line, what))
         case ["cluster"]:
@@ -125,7 +125,7 @@ def _take(script: Script, line: str, seed: int) -> None:
         case ["operators" | "operator" | "clock" | "cluster", *_]:
             raise _Wrong("is not understood: write it like 'operator 2: crash at 30s' or 'operator 2 watch pods: 410'")
         case _:
-            script.faults.append((None, Rule(line, seed=seed)))
+            script.faults.append((None, FaultRule(line, seed=seed)))
 
 
 def _count(what: list[str]) -> int:

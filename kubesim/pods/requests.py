@@ -27,7 +27,7 @@ from kubesim.pods.budgets import SYNC_FAILED, condition_in, note_allowance
 from kubesim.versions import Author, Tree, Version, timestamp
 from kubesim.writes import deletion, subresources
 from kubesim.writes.asking import MUTATING, VALIDATING, Question, Write, reviewed, unreviewed
-from kubesim.writes.parts import Part, without_nulls
+from kubesim.writes.parts import ObjectPart, without_nulls
 from kubesim.writes.storing import Writes
 
 BINDING = Resource("", "v1", "bindings", "Binding")
@@ -98,7 +98,7 @@ def evict(writes: Writes, namespace: str, name: str, eviction: Tree, *, user: st
 def _review(
     writes: Writes, subresource: str, shown: Resource, namespace: str, name: str, tree: Tree, dry_run: bool
 ) -> Question:
-    part = Part(writes.registry.kind(PODS), namespace, name, subresource)
+    part = ObjectPart(writes.registry.kind(PODS), namespace, name, subresource)
     place = part.kind, subresource, namespace, name
     return Question(MUTATING, "CREATE", *place, shown, _completer(shown, namespace), tree, None, dry_run)
 

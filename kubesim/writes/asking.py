@@ -17,7 +17,7 @@ from kubesim.definitions.converting import Answers, Convert
 from kubesim.errors import StatusError, internal
 from kubesim.kinds.registry import Kind
 from kubesim.versions import Tree
-from kubesim.writes.parts import Part
+from kubesim.writes.parts import ObjectPart
 
 MUTATING = "mutating"
 VALIDATING = "validating"
@@ -58,7 +58,7 @@ def reviewed(question: Question) -> Generator[Question, Tree | None, Tree | None
     return (yield question)
 
 
-def about(part: Part, phase: str, operation: str, dry_run: bool) -> Question:
+def about(part: ObjectPart, phase: str, operation: str, dry_run: bool) -> Question:
     """A question about one part of an object, without its trees."""
     place = part.kind, part.subresource, part.scope, part.name
     return Question(phase, operation, *place, part.shown, part.complete, dry_run=dry_run)

@@ -24,7 +24,7 @@ from kubesim.writes import subresources
 _OMITTED_WHEN_EMPTY = ("labels", "annotations", "finalizers", "ownerReferences")
 
 
-class Part:
+class ObjectPart:
     """A whole object, or its status."""
 
     def __init__(self, kind: Kind, namespace: str, name: str, subresource: str = "") -> None:
@@ -67,7 +67,7 @@ class Part:
         return self.seen(new)
 
 
-class NewPart(Part):
+class NewPart(ObjectPart):
     """An object that does not exist yet; what the server adds to every object of its kind is seen from the start."""
 
     def complete(self, sent: Tree) -> Tree:
@@ -79,7 +79,7 @@ class NewPart(Part):
         return self.seen(new if status is None else new | {"status": status})
 
 
-class ScalePart(Part):
+class ScalePart(ObjectPart):
     """The Scale of a workload."""
 
     @property
@@ -101,8 +101,8 @@ class ScalePart(Part):
         return Typed(_answered(self.kind, self.shown, sent) | said)
 
 
-def part_of(kind: Kind, namespace: str, name: str, subresource: str) -> Part:
-    return (ScalePart if subresource == "scale" else Part)(kind, namespace, name, subresource)
+def part_of(kind: Kind, namespace: str, name: str, subresource: str) -> ObjectPart:
+    return (ScalePart if subresource == "scale" else ObjectPart)(kind, namespace, name, subresource)
 
 
 def taken(kind: Kind, namespace: str, tree: Tree, *, applied: Tree | None = None) -> Tree:

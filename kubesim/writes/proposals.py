@@ -12,13 +12,13 @@ from kubesim.defaults import filling as defaults
 from kubesim.definitions.converting import Converting, copied
 from kubesim.typed.types import Typed, inside
 from kubesim.versions import Tree, Version
-from kubesim.writes.parts import Part
+from kubesim.writes.parts import ObjectPart
 
 Change = Callable[[Version, Tree], Tree]
 """From an object, as a version and as the tree that clients see, to the tree that it shall be."""
 
 
-def first_entries(part: Part, sent: Tree, new: Tree, manager: Manager, *, applied: bool) -> Converting[Entries]:
+def first_entries(part: ObjectPart, sent: Tree, new: Tree, manager: Manager, *, applied: bool) -> Converting[Entries]:
     """Who owns what of a new object."""
     subject = Subject(part.kind)
     if applied:
@@ -27,7 +27,7 @@ def first_entries(part: Part, sent: Tree, new: Tree, manager: Manager, *, applie
 
 
 def proposed(
-    part: Part, old: Version, before: Tree, change: Change | Tree, manager: Manager | None
+    part: ObjectPart, old: Version, before: Tree, change: Change | Tree, manager: Manager | None
 ) -> Converting[tuple[Tree, Tree, Entries]]:
     """What shall become of what is seen of the object, the object that comes of it, and who owns it then."""
     seen, subject = part.seen(copied(before)), Subject(part.kind, part.subresource)
@@ -48,13 +48,13 @@ def proposed(
     return sent, new, (yield from tracking.changed(manager, subject, before, (seen, decoded), said))
 
 
-def _said(part: Part, sent: Tree) -> object:
+def _said(part: ObjectPart, sent: Tree) -> object:
     """The entries that a write sends along; of a custom resource an empty list of them says nothing."""
     said = (sent.get("metadata") or {}).get("managedFields")
     return None if part.kind.custom is not None and said == [] else said
 
 
-def _decoded(part: Part, sent: Tree, new: Tree) -> Tree:
+def _decoded(part: ObjectPart, sent: Tree, new: Tree) -> Tree:
     """What clients would see of a tree that was taken in, before anything is decided about it.
 
     A list that was sent empty is not yet the same as one that was not sent.

@@ -19,7 +19,7 @@ from kubesim.store import Store, Table
 from kubesim.versions import Author, Tree, Version
 from kubesim.writes import deletion
 from kubesim.writes.asking import DELETING, Answer, Asked, Question, Write, about
-from kubesim.writes.parts import Part
+from kubesim.writes.parts import ObjectPart
 
 _ROUNDS = 100
 _LASTING = ("default", "kube-system", "kube-public")
@@ -54,7 +54,7 @@ class Removals:
         In the deletion of a collection the questions do not name the object.
         """
         kind = self._kind(resource)
-        part, author = Part(kind, namespace, name), Author(user, "delete")
+        part, author = ObjectPart(kind, namespace, name), Author(user, "delete")
         if kind.resource == PRIORITY_CLASSES and name in SYSTEM_CLASSES and not collection:
             raise forbidden(kind.resource, name, "this is a system priority class and cannot be deleted")
         question = replace(about(part, DELETING, "DELETE", dry_run), name="" if collection else name)
@@ -83,7 +83,7 @@ class Removals:
             return _answer(part, old, old.tree() if last is None else self.remove(kind, last, author).tree(), gone=True)
         return _answer(part, old, (yield from shown(kind, old)), gone=False)
 
-    def _settled(self, part: Part, old: Version, question: Question) -> Generator[Asked, Answer, Version | None]:
+    def _settled(self, part: ObjectPart, old: Version, question: Question) -> Generator[Asked, Answer, Version | None]:
         """The version to take away after one more question; None when somebody else has done it meanwhile."""
         table = self._table(part.kind)
         for _ in range(_ROUNDS):
@@ -101,7 +101,7 @@ class Removals:
         return self._table(kind).remove(old, author)
 
 
-def _answer(part: Part, old: Version, tree: Tree, *, gone: bool) -> Tree:
+def _answer(part: ObjectPart, old: Version, tree: Tree, *, gone: bool) -> Tree:
     if gone and not part.kind.returns_deleted:
         return deletion.success(part.kind.resource, old)
     return part.seen(tree)

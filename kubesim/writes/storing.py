@@ -48,7 +48,7 @@ from kubesim.versions import Author, Tree, Version, timestamp
 from kubesim.writes import blanks, deletion, patch, subresources
 from kubesim.writes.asking import MUTATING, VALIDATING, Question, Questions, Write, about, reviewed
 from kubesim.writes.blanks import Blanks
-from kubesim.writes.parts import NewPart, Part, part_of, same_name, taken
+from kubesim.writes.parts import NewPart, ObjectPart, part_of, same_name, taken
 from kubesim.writes.proposals import Change, first_entries, proposed
 from kubesim.writes.removals import Removals
 
@@ -143,7 +143,7 @@ class Writes:
         self._blanks.note(None, version, blank=blank)
         return new if stored is new else (yield from shown(kind, version))
 
-    def _named(self, part: Part, new: Tree, question: Question, manager: Manager | None) -> Questions:
+    def _named(self, part: ObjectPart, new: Tree, question: Question, manager: Manager | None) -> Questions:
         """Completes the object under a name that is free, generated where only its beginning was given."""
         metadata, live = new["metadata"], self._table(part.kind).live
         base = "" if metadata.get("name") else metadata.get("generateName") or ""
@@ -313,7 +313,7 @@ class Writes:
                     raise
         raise conflict(kind.resource, name, CHANGED)
 
-    def _changed(self, part: Part, wish: _Wish, change: Change | Tree) -> Write:
+    def _changed(self, part: ObjectPart, wish: _Wish, change: Change | Tree) -> Write:
         """The optimistic loop: what was reviewed is stored only over the version it was made from.
 
         A change that is a tree is a configuration to apply.

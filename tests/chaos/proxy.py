@@ -19,7 +19,7 @@ from kubeloop.request import Request
 from kubesim.faults import Faulty
 
 
-class Seen(NamedTuple):
+class SeenRequest(NamedTuple):
     """A request as it came in."""
 
     method: str
@@ -34,13 +34,13 @@ class Proxy:
     """Speaks plain HTTP to a process on this machine, and to the cluster in the name of its own configuration."""
 
     def __init__(self, transport: HttpTransport) -> None:
-        self.seen: list[Seen] = []
+        self.seen: list[SeenRequest] = []
         self.url = ""
         self.faulty = Faulty(transport)
         self._watches: set[asyncio.Task[Any]] = set()
 
     @property
-    def writes(self) -> list[Seen]:
+    def writes(self) -> list[SeenRequest]:
         return [seen for seen in self.seen if seen.method != "GET"]
 
     @property
@@ -63,7 +63,7 @@ class Proxy:
         return path
 
     async def answer(self, incoming: web.Request) -> web.StreamResponse:
-        self.seen.append(Seen(incoming.method, incoming.rel_url.raw_path))
+        self.seen.append(SeenRequest(incoming.method, incoming.rel_url.raw_path))
         request = Request(
             incoming.method,
             incoming.rel_url.raw_path,

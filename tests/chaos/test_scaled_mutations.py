@@ -20,7 +20,7 @@ from fairlead.contracts.zones.decide.admission import (
 )
 from fairlead.contracts.zones.decide.admission.downscale_effects import Request
 from fairlead.contracts.zones.decide.admission.neighbours import zones_in, zones_question
-from fairlead.contracts.zones.decide.admission.review_reading import Seen, decoded, downscale_of, ignored
+from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot, decoded, downscale_of, ignored
 from fairlead.contracts.zones.decide.budgets import eviction
 from fairlead.contracts.zones.decide.budgets.permits import Permits
 from fairlead.contracts.zones.decide.groups import Group
@@ -29,7 +29,7 @@ from fairlead.contracts.zones.decide.scaling import delay, scale_step
 from fairlead.contracts.zones.decide.scaling.follow import followed
 from fairlead.contracts.zones.decide.scaling.scale_target import Findings, Want, scaled
 from fairlead.core.act import Delete, Does, Patch
-from fairlead.core.ask import Anew, Ask, Good, Need
+from fairlead.core.ask import Ask, Good, Need, StartOver
 from fairlead.core.decision import Admit
 from fairlead.engine.driver import questions
 from kubeloop import request as requests
@@ -58,7 +58,7 @@ Story = Callable[[ScaledWorld], Awaitable[None]]
 def lists_read_before_the_mark(patch: pytest.MonkeyPatch) -> None:
     real = prepare_downscale.prepare_downscale
 
-    def lists_first(seen: Seen, now: datetime) -> Admit | Need | Anew:
+    def lists_first(seen: DownscaleSnapshot, now: datetime) -> Admit | Need | StartOver:
         """Also the pods of the others, before the record."""
         change = downscale_of(seen.review)
         zone = decoded(seen.review.old_object, StatefulSet)

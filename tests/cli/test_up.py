@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.cli.embedded.host import Place, held, running
+from fairlead.cli.embedded.host import HostFiles, held, running
 from fairlead.cli.main import main
 from kubesim import saving
 from kubesim.cluster import Cluster
@@ -335,7 +335,7 @@ def test_the_last_save_comes_after_the_last_answer(tmp_path: Path, monkeypatch: 
 
     async def scenario() -> None:
         with (tmp_path / "log").open("w") as log:
-            async with running(Place(config, log, saved=tmp_path / "kept"), None):
+            async with running(HostFiles(config, log, saved=tmp_path / "kept"), None):
                 pass
 
     monkeypatch.setattr(saving, "save", noted)

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.cli import exits
-from fairlead.cli.commands.watch import End, Wanted, within
+from fairlead.cli.commands.watch import End, WatchScope, within
 from fairlead.cli.connect import Cluster
 from fairlead.cli.live_documents import BURST
 from fairlead.cli.main import main
@@ -35,7 +35,7 @@ TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ ")
 
 
 def watched(
-    world: World, wanted: Wanted, story: Callable[[], Awaitable[None]] | None = None, seconds: float = 3600
+    world: World, wanted: WatchScope, story: Callable[[], Awaitable[None]] | None = None, seconds: float = 3600
 ) -> tuple[End, Notes]:
     """How the watch ended while the story was told, and what it showed; at the latest after an hour."""
     notes = Notes()
@@ -60,7 +60,7 @@ def test_it_follows_a_rollout_to_its_end_and_leaves_with_0() -> None:
         await asyncio.sleep(10)
         world.put(NEW, pods_of(NEW, "new"))
 
-    end, notes = watched(world, Wanted("ingester"), story)
+    end, notes = watched(world, WatchScope("ingester"), story)
 
     assert end == End(exits.OK)
     assert notes.phases == ["Rolling", "Settling", "Current"]
@@ -74,7 +74,7 @@ def test_a_change_of_a_pod_or_a_statefulset_is_shown_without_waiting_for_the_nex
         await asyncio.sleep(10.3)
         world.put(change)
 
-    _, notes = watched(world, Wanted(), story, seconds=12)
+    _, notes = watched(world, WatchScope(), story, seconds=12)
 
     seconds = [round((shown - notes.times[0]).total_seconds(), 2) for shown in notes.times]
     assert seconds == [*map(float, range(11)), round(10.3 + BURST, 2), round(11.3 + BURST, 2)]
@@ -83,13 +83,13 @@ def test_a_change_of_a_pod_or_a_statefulset_is_shown_without_waiting_for_the_nex
 def test_a_wait_that_no_fact_dates_is_dated_by_what_the_watch_has_seen() -> None:
     paused = a_zone("a", paused="true")
 
-    _, notes = watched(World(paused, pods_of(paused, "old")), Wanted("ingester"), seconds=30.5)
+    _, notes = watched(World(paused, pods_of(paused, "old")), WatchScope("ingester"), seconds=30.5)
 
     assert "for at least 30s" in " ".join(notes.pages[-1].split())
 
 
 def test_with_a_time_limit_it_leaves_with_4_when_that_has_passed() -> None:
-    end, _ = watched(World(OLD, pods_of(OLD, "old")), Wanted("ingester"), seconds=90)
+    end, _ = watched(World(OLD, pods_of(OLD, "old")), WatchScope("ingester"), seconds=90)
 
     assert end == End(exits.BLOCKED, "not complete after 1m30s")
 
@@ -99,7 +99,7 @@ def test_blocked_or_paused_ends_it_with_4_when_asked_to(paused: bool) -> None:
     zone = a_zone("a", paused="true") if paused else a_zone("a", strategy="RollingUpdate")
     world = World(zone, pods_of(zone, "old"))
 
-    end, _ = watched(world, Wanted(exit_when_blocked=True))
+    end, _ = watched(world, WatchScope(exit_when_blocked=True))
 
     assert end.code == exits.BLOCKED
     assert end.text.startswith(f"ingester is {'paused' if paused else 'blocked'}: ingester-zone-a ")
@@ -108,7 +108,7 @@ def test_blocked_or_paused_ends_it_with_4_when_asked_to(paused: bool) -> None:
 def test_blocked_does_not_end_it_otherwise() -> None:
     zone = a_zone("a", strategy="RollingUpdate")
 
-    end, notes = watched(World(zone, pods_of(zone, "old")), Wanted(), seconds=60)
+    end, notes = watched(World(zone, pods_of(zone, "old")), WatchScope(), seconds=60)
 
     assert end.text == "not complete after 1m0s"
     assert notes.phases == ["Blocked"]
@@ -122,7 +122,7 @@ def test_without_a_name_it_ends_when_all_are_complete() -> None:
         await asyncio.sleep(10)
         world.put(NEW, pods_of(NEW, "new"))
 
-    end, notes = watched(world, Wanted(), story)
+    end, notes = watched(world, WatchScope(), story)
 
     assert end == End(exits.OK)
     assert notes.phases[0] == "Rolling Current"
@@ -136,7 +136,7 @@ def test_forever_stays_when_all_is_complete_and_when_there_is_nothing_yet() -> N
         await asyncio.sleep(10)
         world.put(NEW, pods_of(NEW, "new"))
 
-    end, notes = watched(world, Wanted(forever=True), story, seconds=60)
+    end, notes = watched(world, WatchScope(forever=True), story, seconds=60)
 
     assert end.code == exits.BLOCKED
     assert notes.phases[0] == ""
@@ -144,7 +144,7 @@ def test_forever_stays_when_all_is_complete_and_when_there_is_nothing_yet() -> N
 
 
 def test_nothing_to_watch_is_code_3() -> None:
-    end, _ = watched(World(), Wanted())
+    end, _ = watched(World(), WatchScope())
 
     assert end == End(
         exits.NOT_FOUND, "no StatefulSet with the label rollout-group and no Materialize in namespace test"
@@ -152,7 +152,7 @@ def test_nothing_to_watch_is_code_3() -> None:
 
 
 def test_an_unknown_name_is_code_3_with_near_matches() -> None:
-    end, notes = watched(World(OLD, pods_of(OLD, "old")), Wanted("ingestor"))
+    end, notes = watched(World(OLD, pods_of(OLD, "old")), WatchScope("ingestor"))
 
     assert end.code == exits.NOT_FOUND
     assert "did you mean ingester" in end.text
@@ -166,7 +166,7 @@ def test_a_rollout_that_goes_away_ends_it_with_3() -> None:
         await asyncio.sleep(10)
         world.remove(OLD)
 
-    end, _ = watched(world, Wanted("ingester"), story)
+    end, _ = watched(world, WatchScope("ingester"), story)
 
     assert end.code == exits.NOT_FOUND
     assert end.text.startswith("ingester is gone")
@@ -183,7 +183,7 @@ def test_a_broken_connection_is_told_and_survived() -> None:
         world.refusal = None
         world.put(NEW, pods_of(NEW, "new"))
 
-    end, notes = watched(world, Wanted("ingester"), story)
+    end, notes = watched(world, WatchScope("ingester"), story)
 
     told = [page for page in notes.pages if "shown as last seen: the cluster could not answer" in page]
     assert end == End(exits.OK)
@@ -200,7 +200,7 @@ def test_credentials_that_expire_meanwhile_end_it() -> None:
         world.break_watches()
 
     with pytest.raises(ExceptionGroup) as raised:
-        watched(world, Wanted("ingester"), story)
+        watched(world, WatchScope("ingester"), story)
 
     assert raised.group_contains(Unauthorized)
 

@@ -15,7 +15,7 @@ from fairlead.contracts.environments.decide import standing
 from fairlead.contracts.environments.explain import BLOCKED, CHANGED, NEW, RETIRING, SERVING
 from fairlead.contracts.zones.explain import phase_of, phase_of_group, phase_of_outdated
 from fairlead.core.explain import KINDS, REVISIONS, STATES, Explain, RolloutList, Stands
-from fairlead.core.reason import Kind, Reason
+from fairlead.core.reason import Reason, ReasonKind
 from tools.explain_schema import TARGET, schema
 
 DOCS = Path(__file__).parents[2] / "docs" / "explain.md"
@@ -75,7 +75,7 @@ def test_every_phase_of_environments_is_documented() -> None:
 
 
 def test_kinds_and_states_are_those_of_the_reasons_and_of_the_docs() -> None:
-    assert set(KINDS) == {kind.value for kind in Kind} - {Kind.MOVING.value, Kind.DONE.value}
+    assert set(KINDS) == {kind.value for kind in ReasonKind} - {ReasonKind.MOVING.value, ReasonKind.DONE.value}
     assert set(KINDS) == set(_first_column("## Fields of a Rollout")[-len(KINDS) :])
     for word in (*STATES, *REVISIONS):
         assert f"`{word}`" in DOCS.read_text()

@@ -111,7 +111,7 @@ async def five_pods(site: Site, *, operator: Operator | None = None, **zone: Any
 async def ask(client: Client, request: Request) -> Answered:
     """What the cluster says; it is asked once."""
     try:
-        response = await client.call(msgspec.structs.replace(request, patient=False))
+        response = await client.call(msgspec.structs.replace(request, retry_when_throttled=False))
     except ApiError as error:
         return Answered(error.status, str(error))
     return Answered(response.status, warning=response.headers.get("warning", ""))

@@ -12,7 +12,7 @@ from typing import Self
 
 from msgspec import structs
 
-from fairlead.contracts.environments.stand_in.environmentd import PROMOTE, Environmentd, Environments, Seen
+from fairlead.contracts.environments.stand_in.environmentd import PROMOTE, AnsweredCall, Environmentd, Environments
 from fairlead.contracts.environments.stand_in.rules import PREFIX
 from kubeloop.calls import Call, Reply
 from kubesim.kubelet.programs import Exit, Hosted, Programs
@@ -60,7 +60,7 @@ class Stubs:
         """As after a promotion by somebody else."""
         self.world.leads((self._site.namespace, resource_id), generation)
 
-    def calls(self, path: str, generation: int | None = None) -> list[Seen]:
+    def calls(self, path: str, generation: int | None = None) -> list[AnsweredCall]:
         return self.world.calls(path, generation)
 
     @property

@@ -12,7 +12,7 @@ import pytest
 from fairlead.cli import exits
 from fairlead.cli.commands.abort import aborted
 from fairlead.cli.commands.promote import promoted
-from fairlead.cli.commands.watch import End, Wanted, follow, within
+from fairlead.cli.commands.watch import End, WatchScope, follow, within
 from fairlead.cli.connect import Cluster
 from fairlead.cli.documents_of import explain_all
 from fairlead.cli.environment_patch import Stop, act
@@ -211,7 +211,7 @@ async def test_a_watch_follows_an_environment_to_the_end_of_its_rollout(scene: S
     await scene.apply(manifest(W))
     notes = Notes()
 
-    end = await within(120, Cluster(scene.site.client, (scene.site.namespace,)), Wanted("m"), notes)
+    end = await within(120, Cluster(scene.site.client, (scene.site.namespace,)), WatchScope("m"), notes)
 
     assert end == End(exits.OK)
     assert [phase for phase in notes.phases if phase != "Changed"] == ["Applying", "Promoting", "Applied"]
@@ -224,7 +224,7 @@ async def test_a_watch_leaves_when_somebody_must_act(scene: Scene) -> None:
     await scene.apply(manifest(MANUALLY))
     cluster = Cluster(scene.site.client, (scene.site.namespace,))
 
-    end = await within(120, cluster, Wanted(exit_when_blocked=True), Notes())
+    end = await within(120, cluster, WatchScope(exit_when_blocked=True), Notes())
 
     assert end.code == exits.BLOCKED
     assert end.text.startswith("m is ReadyToPromote: m is ready to be promoted: approve it with")
@@ -272,7 +272,7 @@ async def test_who_may_list_pods_and_not_get_one_sees_which_is_stuck(scene: Scen
     rights: Rights = {**LOOKING, ("", "pods"): ("list", "watch")}
 
     async with user_with(scene, rights, "lister") as (cluster, refused):
-        end = await within(60, cluster, Wanted("m", exit_when_blocked=True), Notes())
+        end = await within(60, cluster, WatchScope("m", exit_when_blocked=True), Notes())
 
     assert end.code == exits.BLOCKED
     assert "container environmentd is in ImagePullBackOff" in end.text
@@ -286,7 +286,7 @@ async def test_who_may_not_see_environments_sees_none_of_them(scene: Scene) -> N
 
     async with user_with(scene, rights, "outsider") as (cluster, _):
         assert await explain_all(cluster.client, cluster.namespaces) == []
-        assert (await within(30, cluster, Wanted(), Notes())).code == exits.NOT_FOUND
+        assert (await within(30, cluster, WatchScope(), Notes())).code == exits.NOT_FOUND
 
 
 @on_clusters()
@@ -298,7 +298,7 @@ async def test_who_sees_environments_and_not_what_they_consist_of_is_told_the_mi
         with pytest.raises(Forbidden, match="configmaps"):
             await explain_all(cluster.client, cluster.namespaces)
         with pytest.raises(ExceptionGroup) as watching:
-            await within(30, cluster, Wanted(), Notes())
+            await within(30, cluster, WatchScope(), Notes())
 
     assert watching.group_contains(Forbidden, match="configmaps")
 
@@ -365,7 +365,7 @@ async def test_a_watch_takes_up_the_kinds_when_they_come(scene: Scene) -> None:
     notes = Notes()
 
     async def watch() -> None:
-        await follow(cluster, Wanted(forever=True), notes)
+        await follow(cluster, WatchScope(forever=True), notes)
 
     watching = scene.site.start(watch())
     await asyncio.sleep(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.cli import exits
 from fairlead.cli.commands.abort import aborted
-from fairlead.cli.commands.watch import Wanted, within
+from fairlead.cli.commands.watch import WatchScope, within
 from fairlead.cli.connect import Cluster
 from fairlead.cli.documents_of import explain_all
 from fairlead.cli.environment_patch import act
@@ -74,7 +74,7 @@ async def test_an_image_that_cannot_be_pulled_blocks_and_the_advice_ends_it(scen
     )
     assert (await scene.condition())["reason"] == "Applying"
 
-    end = await within(60, Cluster(scene.site.client, (namespace,)), Wanted("m", exit_when_blocked=True), Notes())
+    end = await within(60, Cluster(scene.site.client, (namespace,)), WatchScope("m", exit_when_blocked=True), Notes())
     assert (end.code, end.text) == (exits.BLOCKED, f"m is blocked: {first.text}")
 
     await act(scene.site.client, namespace, "m", aborted)

@@ -13,7 +13,7 @@ import pytest
 from fairlead.contracts.environments.install.definitions import materializes
 from fairlead.contracts.environments.kinds import MATERIALIZES
 from fairlead.engine.decide.registration import Tree
-from fairlead.engine.kinds.migration import Migrating, Pace, Run
+from fairlead.engine.kinds.migration import Migrating, MigrationPace, Run
 from kubeloop import request
 from kubeloop.client import Client
 from kubeloop.errors import ServerError
@@ -23,7 +23,7 @@ from tests.e2e.clusters import Site, everywhere
 from tests.e2e.converting import LATEST, NAME, OLD, Stage, an_environment, definition, patched
 
 COUNT = 25
-QUICK = Pace(page=10, settling=0.0, first_delay=0.2, longest_delay=1.0)
+QUICK = MigrationPace(page=10, settling=0.0, first_delay=0.2, longest_delay=1.0)
 
 
 class Meddled:

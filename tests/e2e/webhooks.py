@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from fairlead.engine.serving.server import Served, Terms, serving
+from fairlead.engine.serving.server import AnsweredRequest, Terms, serving
 from fairlead.plane.pki import Authority
 from kubeloop.calls import Call, Handler, NoReply, Reply
 from kubeloop.errors import ApiError
@@ -222,7 +222,7 @@ class _Unmeasured:
     def serving(self, method: str, route: str) -> AbstractContextManager[object]:
         return nullcontext()
 
-    def served(self, served: Served) -> None:
+    def served(self, served: AnsweredRequest) -> None:
         pass
 
     def wrong_cluster(self, method: str, label: str, request_label: str) -> None:

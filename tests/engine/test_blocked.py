@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.contracts.zones.progress_metrics import Standing
-from fairlead.core.reason import Kind, Reason
-from fairlead.engine.controller import Key
+from fairlead.contracts.zones.progress_metrics import ZoneProgress
+from fairlead.core.reason import Reason, ReasonKind
+from fairlead.engine.controller import RolloutKey
 from fairlead.engine.metrics import GroupSeries, Metrics
 
-KEY = Key(("shop", "ingester"))
+KEY = RolloutKey(("shop", "ingester"))
 
 
 def series(metrics: Metrics) -> list[str]:
@@ -37,7 +37,9 @@ def test_one_that_goes_on_waits_or_is_held_is_0_and_has_no_reason(reason: Reason
     assert line == 'fairlead_rollout_blocked{namespace="shop",part="zones",reason="",rollout="ingester"} 0.0'
 
 
-@pytest.mark.parametrize("reason", [reason for reason in Reason if reason.kind in (Kind.INVALID, Kind.FAILED)])
+@pytest.mark.parametrize(
+    "reason", [reason for reason in Reason if reason.kind in (ReasonKind.INVALID, ReasonKind.FAILED)]
+)
 def test_what_is_wrong_or_fails_blocks_too(reason: Reason) -> None:
     metrics = Metrics()
 
@@ -80,7 +82,7 @@ def test_a_replica_that_no_longer_leads_tells_nothing() -> None:
     """Another one decides from then on; an alert would go by the worse of the two."""
     metrics = Metrics()
     metrics.blocked.passed("zones", KEY, Reason.POD_STUCK)
-    metrics.progress.passed(KEY, (Standing("a", 1, 2, 1, is_held=True),))
+    metrics.progress.passed(KEY, (ZoneProgress("a", 1, 2, 1, is_held=True),))
 
     metrics.lead(("zones",), True)
     assert series(metrics)

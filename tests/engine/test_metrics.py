@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from fairlead.engine.controller import Key
+from fairlead.engine.controller import RolloutKey
 from fairlead.engine.metrics import LONGEST_WORD, MOST_WORDS, GroupSeries, Metrics, client_path
 from kubeloop.calls import Call
 from kubeloop.request import Request
 
-G = Key(("test", "g"))
+G = RolloutKey(("test", "g"))
 
 FOUR = (
     "rollout_operator_group_reconciles_total",
@@ -89,7 +89,7 @@ def test_the_series_of_a_group_without_statefulsets_disappear() -> None:
 def test_while_another_group_fails_the_series_stay_and_go_with_its_next_success() -> None:
     metrics = Metrics()
     series = GroupSeries(metrics)
-    gone, failing = Key(("test", "gone")), Key(("test", "failing"))
+    gone, failing = RolloutKey(("test", "gone")), RolloutKey(("test", "failing"))
     for key in (gone, failing):
         series.started(key)
         series.ended(key, 0.1, failed=key == failing, at=1000)
@@ -120,7 +120,7 @@ def test_a_group_that_comes_back_starts_anew() -> None:
 def test_the_series_of_a_name_stay_until_the_last_namespace_has_no_such_group() -> None:
     metrics = Metrics()
     series = GroupSeries(metrics)
-    here, there = Key(("here", "g")), Key(("there", "g"))
+    here, there = RolloutKey(("here", "g")), RolloutKey(("there", "g"))
     for key in (here, there):
         series.started(key)
         series.ended(key, 0.1, failed=False, at=1000)
@@ -136,7 +136,7 @@ def test_the_series_of_a_name_stay_until_the_last_namespace_has_no_such_group() 
 def test_a_failure_in_one_namespace_is_not_forgotten_by_a_success_in_another() -> None:
     metrics = Metrics()
     series = GroupSeries(metrics)
-    here, there, gone = Key(("here", "g")), Key(("there", "g")), Key(("here", "gone"))
+    here, there, gone = RolloutKey(("here", "g")), RolloutKey(("there", "g")), RolloutKey(("here", "gone"))
     for key in (here, there, gone):
         series.started(key)
         series.ended(key, 0.1, failed=key == here, at=1000)

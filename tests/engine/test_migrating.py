@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 import pytest
 
-from fairlead.engine.kinds.migration import Migrating, Pace, Run
+from fairlead.engine.kinds.migration import Migrating, MigrationPace, Run
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import NotLeader, TransportError
@@ -36,7 +36,7 @@ class World:
         self.log = Log()
         self.runs: list[Run] = []
         client = Client(self.server, gate=self._gate)
-        self.migrating = Migrating(client, NAME, self.log.logger(), pace=Pace(page=10), heard=self.runs.append)
+        self.migrating = Migrating(client, NAME, self.log.logger(), pace=MigrationPace(page=10), heard=self.runs.append)
 
     def before(self, method: str, name: str, happens: Callable[[], None]) -> None:
         """Before the first such request for that name something else happens."""

@@ -17,7 +17,7 @@ from fairlead.contracts.zones.controllers import zones
 from fairlead.contracts.zones.phased_controller import with_phased
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.act import Does
-from fairlead.engine.controller import Part
+from fairlead.engine.controller import Controller
 from fairlead.engine.metrics import Metrics
 from kubeloop.client import Client
 from kubesim.cluster import Cluster
@@ -28,13 +28,13 @@ REVIEWED = {Does.INJECT_CA, Does.STAMP_DOWNSCALE, Does.TRACK_DOWNSCALE}
 """Written in the middle of reviews and by the injector, which tell of a write in words of their own."""
 
 
-def every_part() -> list[Part[Any]]:
-    async def built() -> list[Part[Any]]:
+def every_part() -> list[Controller[Any]]:
+    async def built() -> list[Controller[Any]]:
         client, log, metrics = Client(Cluster(seed=1).transport()), Log().logger(), Metrics()
         settings = Settings(phased_deployments=True)
         first = with_phased(zones(client, (), settings, metrics, log), client, (), settings, log)
         others = environments(client, EnvironmentSettings(), metrics.environments, log, lambda: False)
-        return [each for part in (first, *others) for each in (part, *part.beside)]
+        return [each for part in (first, *others) for each in (part, *part.side_controllers)]
 
     return run(built())
 

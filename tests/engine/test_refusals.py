@@ -13,8 +13,8 @@ from fairlead.core.act import Apply, Does
 from fairlead.core.ask import REFUSAL_HOLDS, Answers, Bad
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
-from fairlead.engine.controller import Key, Part, Saying
-from fairlead.engine.driver.questions import Outside
+from fairlead.engine.controller import Controller, LogRecord, RolloutKey
+from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.rounds import PassFailed, Rounds, Terms
 from kubeloop import clock
 from kubeloop.client import Client
@@ -24,7 +24,7 @@ from kubeloop.request import Request, Response, Stream
 from kubesim.time import run
 from tests.engine.world import Log
 
-KEY = Key(("test", "m"))
+KEY = RolloutKey(("test", "m"))
 WRITE = Apply(
     ref=Ref(CONFIGMAPS, "test", "c"), body=b"{}", manager="m", force=True, does=Does.APPLY_OBJECT, refusable=True
 )
@@ -56,7 +56,7 @@ def rounds_on(server: Refusing, reason: Reason) -> Rounds[Answers]:
             return Decision("refused", Hold(reason))
         return Decision("apply", Move(Reason.APPLYING, (WRITE,)))
 
-    part: Part[Answers] = Part(
+    part: Controller[Answers] = Controller(
         name="test",
         informers=(),
         subscribe=lambda _: None,
@@ -68,9 +68,9 @@ def rounds_on(server: Refusing, reason: Reason) -> Rounds[Answers]:
         decide=decide,
         say=lambda *_: (),
         writes=frozenset({Does.APPLY_OBJECT}),
-        done={Does.APPLY_OBJECT: Saying("info", "applied")},
+        done={Does.APPLY_OBJECT: LogRecord("info", "applied")},
     )
-    return Rounds(part, Outside(Client(server)), Terms(10.0, 10.0), Log().logger(), lambda _: None)
+    return Rounds(part, AskContext(Client(server)), Terms(10.0, 10.0), Log().logger(), lambda _: None)
 
 
 @pytest.mark.parametrize("reason", [Reason.OBJECT_REFUSED, Reason.COMPLETE], ids=["the pass fails", "it does not"])

@@ -10,8 +10,8 @@ from msgspec import structs
 
 from fairlead.contracts.zones import gather as gathering
 from fairlead.core.ask import Answers
-from fairlead.engine.controller import Key
-from fairlead.engine.manager import USUAL_PATIENCE, Manager
+from fairlead.engine.controller import RolloutKey
+from fairlead.engine.manager import CATCH_UP_SECONDS, Manager
 from kubeloop import clock, request
 from kubeloop.errors import TransportError
 from kubeloop.ledger import SETTLE
@@ -159,7 +159,7 @@ def test_an_own_write_that_no_watch_shows_is_looked_for_by_a_list_although_nothi
             world.wire.freeze("statefulsets")
             before = len(world.requests)
 
-            await asyncio.sleep(USUAL_PATIENCE + 1)
+            await asyncio.sleep(CATCH_UP_SECONDS + 1)
 
             assert "/api/v1/namespaces/test/pods" in [sent.path for sent in world.requests[before:]]
 
@@ -251,15 +251,15 @@ def test_a_round_that_asks_nothing_gathers_once() -> None:
     async def scenario(world: World) -> None:
         await world.zone("zone-a", "one")
         async with world.operating() as manager:
-            gathered: list[Key] = []
+            gathered: list[RolloutKey] = []
             rounds, real = manager._lanes[0].rounds, manager._parts[0].gather
 
-            def gather(key: Key, answers: Answers) -> object:
+            def gather(key: RolloutKey, answers: Answers) -> object:
                 gathered.append(key)
                 return real(key, answers)
 
             rounds._part = structs.replace(rounds._part, gather=gather)
-            await rounds.run(Key(("test", "one")))
+            await rounds.run(RolloutKey(("test", "one")))
 
             assert gathered == [("test", "one")]
 

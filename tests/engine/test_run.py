@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.contracts.environments.settings import Settings
-from fairlead.engine.certificates.secured import Ground
+from fairlead.engine.certificates.secured import ProcessContext
 from fairlead.engine.options import ConversionOptions, EnvironmentsOptions, OperatorOptions
 from fairlead.engine.process import START_TIMEOUT, run
 from fairlead.engine.serving.server import Terms
@@ -89,7 +89,7 @@ def test_calls_for_the_lease_are_measured_like_all_others() -> None:
 def test_calls_for_certificates_and_registrations_are_measured_like_all_others() -> None:
     async def scenario(world: World) -> None:
         options = OperatorOptions(process="fairlead", namespaces=("test",))
-        ground = Ground(options, "test", world.cluster.transport(), world.metrics, world.log.logger())
+        ground = ProcessContext(options, "test", world.cluster.transport(), world.metrics, world.log.logger())
 
         await ground.client.list(VALIDATING, WebhookConfiguration)
 

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from fairlead.core.act import Does, Patch, PatchKind
-from fairlead.core.ask import Answer, Ask, Bad, Good, Http, Recall, Remember
-from fairlead.engine.controller import Key
-from fairlead.engine.driver.questions import Outside, asker
+from fairlead.core.ask import Answer, Ask, Bad, Good, Http, ReadRecord, SwapRecord
+from fairlead.engine.controller import RolloutKey
+from fairlead.engine.driver.questions import AskContext, asker
 from fairlead.engine.manager import Manager
 from fairlead.engine.measured_calls import measured
 from fairlead.engine.metrics import Metrics
@@ -160,12 +160,12 @@ def test_events_do_not_count_against_the_limit() -> None:
     play(scenario)
 
 
-async def marked(outside: Outside) -> Answer:
+async def marked(outside: AskContext) -> Answer:
     """What comes of a mark where there was none."""
     ask = asker(outside)
-    seen = await ask(Ask(Recall("mark")))
+    seen = await ask(Ask(ReadRecord("mark")))
     assert isinstance(seen, Good)
-    return await ask(Ask(Remember("mark", seen.version, b"taken")))
+    return await ask(Ask(SwapRecord("mark", seen.version, b"taken")))
 
 
 def test_marks_are_shared_between_replicas_only_where_there_can_be_several() -> None:
@@ -173,7 +173,7 @@ def test_marks_are_shared_between_replicas_only_where_there_can_be_several() -> 
         """What another replica sees of a mark."""
         mine, theirs = (each.webhooks.routes["/admission/no-downscale"] for each in (manager, other))
         assert isinstance(await marked(mine._outside), Good)  # type: ignore[attr-defined]
-        seen = await asker(theirs._outside)(Ask(Recall("mark")))  # type: ignore[attr-defined]
+        seen = await asker(theirs._outside)(Ask(ReadRecord("mark")))  # type: ignore[attr-defined]
         assert isinstance(seen, Good)
         return seen.value
 
@@ -392,7 +392,7 @@ def test_failed_calls_of_rounds_are_errors_in_the_log_with_the_rollout() -> None
         manager = await world.operator()
         (lane, *_) = manager._lanes
         question = Ask(Http("POST", "http://nowhere.svc/prepare"), effect=True)
-        lane.rounds._heard(Key(("test", "group")), question, Bad("unreachable", "no such host"))
+        lane.rounds._heard(RolloutKey(("test", "group")), question, Bad("unreachable", "no such host"))
 
         (record,) = world.log.of("pod call failed")
         assert record["url"] == "http://nowhere.svc/prepare"

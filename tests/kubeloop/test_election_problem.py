@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from kubeloop.election import PATIENCE, Election
+from kubeloop.election import STUCK_AFTER_SECONDS, Election
 from kubeloop.errors import TransportError
 from kubeloop.request import Request, Response
 from tests.kubeloop.candidates import LEASE, Candidate, play
@@ -36,7 +36,7 @@ def test_after_half_a_minute_of_errors_there_is_a_problem_until_one_attempt_succ
         election = Election(api.client(), LEASE, "one", seed=1, stuck=told.append)
         task = asyncio.create_task(election.run(asyncio.Event().wait))  # type: ignore[arg-type]
 
-        await asyncio.sleep(PATIENCE - 5)
+        await asyncio.sleep(STUCK_AFTER_SECONDS - 5)
         assert election.problem == ""
         await asyncio.sleep(15)
         assert election.problem.startswith("cannot acquire the Lease fairlead for ")
@@ -78,7 +78,7 @@ def test_errors_now_and_then_are_no_problem() -> None:
 
         for _ in range(10):
             api.fault = unreachable
-            await asyncio.sleep(PATIENCE - 10)
+            await asyncio.sleep(STUCK_AFTER_SECONDS - 10)
             assert second.election.problem == ""
             api.fault = None
             await asyncio.sleep(10)

@@ -52,7 +52,7 @@ def play(scenario: Callable[[], Awaitable[None]]) -> None:
 
 def test_a_write_is_pending_until_its_version_or_a_newer_one_is_seen() -> None:
     async def scenario() -> None:
-        ledger = Ledger(patience=10)
+        ledger = Ledger(catch_up_seconds=10)
         ledger.wrote("rollout", pod_ref("a"), "100")
 
         assert ledger.pending("rollout", in_(a_cache(seen("a", "99")))) == (pod_ref("a"),)
@@ -67,7 +67,7 @@ def test_a_write_is_pending_until_its_version_or_a_newer_one_is_seen() -> None:
 
 def test_a_creation_is_pending_while_the_object_is_absent() -> None:
     async def scenario() -> None:
-        ledger = Ledger(patience=10)
+        ledger = Ledger(catch_up_seconds=10)
         ledger.wrote("rollout", pod_ref("a"), "100")
 
         assert ledger.pending("rollout", in_(a_cache(version="99"))) == (pod_ref("a"),)
@@ -77,7 +77,7 @@ def test_a_creation_is_pending_while_the_object_is_absent() -> None:
 
 def test_a_write_to_an_object_that_is_gone_again_is_visible_once_the_cache_has_come_that_far() -> None:
     async def scenario() -> None:
-        ledger = Ledger(patience=10)
+        ledger = Ledger(catch_up_seconds=10)
         ledger.wrote("rollout", pod_ref("a"), "100")
 
         assert ledger.pending("rollout", in_(a_cache(version="101"))) == ()
@@ -87,7 +87,7 @@ def test_a_write_to_an_object_that_is_gone_again_is_visible_once_the_cache_has_c
 
 def test_a_creation_is_not_taken_for_visible_because_an_earlier_incarnation_still_is() -> None:
     async def scenario() -> None:
-        ledger = Ledger(patience=10)
+        ledger = Ledger(catch_up_seconds=10)
         ledger.wrote("rollout", pod_ref("a", uid="uid-new"), "100")
 
         assert ledger.pending("rollout", in_(a_cache(seen("a", "90", uid="uid-old")))) != ()
@@ -98,7 +98,7 @@ def test_a_creation_is_not_taken_for_visible_because_an_earlier_incarnation_stil
 
 def test_versions_that_are_no_numbers_must_be_equal() -> None:
     async def scenario() -> None:
-        ledger = Ledger(patience=10)
+        ledger = Ledger(catch_up_seconds=10)
         ledger.wrote("rollout", pod_ref("a"), "b")
 
         assert ledger.pending("rollout", in_(a_cache(seen("a", "c")))) != ()
@@ -109,7 +109,7 @@ def test_versions_that_are_no_numbers_must_be_equal() -> None:
 
 def test_a_deletion_is_pending_until_the_object_is_absent_going_or_another() -> None:
     async def scenario() -> None:
-        ledger = Ledger(patience=10)
+        ledger = Ledger(catch_up_seconds=10)
         visible = [a_cache(), a_cache(seen("a", "5", going=True)), a_cache(seen("a", "5", uid="uid-other"))]
         for cache in visible:
             ledger.deleted("rollout", pod_ref("a"))
@@ -122,7 +122,7 @@ def test_a_deletion_is_pending_until_the_object_is_absent_going_or_another() -> 
 
 def test_a_deletion_without_a_uid_waits_for_absence_or_the_mark() -> None:
     async def scenario() -> None:
-        ledger = Ledger(patience=10)
+        ledger = Ledger(catch_up_seconds=10)
         nameless = Ref(PODS, "ns", "a")
         ledger.deleted("rollout", nameless)
 
@@ -134,7 +134,7 @@ def test_a_deletion_without_a_uid_waits_for_absence_or_the_mark() -> None:
 
 def test_a_written_version_is_settled_by_any_list_that_began_later() -> None:
     async def scenario() -> None:
-        ledger = Ledger(patience=10)
+        ledger = Ledger(catch_up_seconds=10)
         await asyncio.sleep(5)
         ledger.wrote("rollout", pod_ref("a"), "900")
         cache = a_cache()
@@ -149,7 +149,7 @@ def test_a_written_version_is_settled_by_any_list_that_began_later() -> None:
 
 def test_an_unknown_outcome_is_settled_by_nothing_but_a_list_that_begins_when_it_must_be_over() -> None:
     async def scenario() -> None:
-        ledger = Ledger(patience=10, settle=7)
+        ledger = Ledger(catch_up_seconds=10, settle=7)
         await asyncio.sleep(5)
         ledger.unknown("rollout", pod_ref("a"))
         cache = a_cache(seen("a", "900"), version="900")
@@ -164,7 +164,7 @@ def test_an_unknown_outcome_is_settled_by_nothing_but_a_list_that_begins_when_it
 
 def test_an_unknown_outcome_asks_for_a_list_as_soon_as_one_tells() -> None:
     async def scenario() -> None:
-        ledger = Ledger(patience=10, settle=7)
+        ledger = Ledger(catch_up_seconds=10, settle=7)
         ledger.unknown("rollout", pod_ref("a"))
         await asyncio.sleep(6.9)
         assert ledger.overdue("rollout") == ()
@@ -178,7 +178,7 @@ def test_an_unknown_outcome_asks_for_a_list_as_soon_as_one_tells() -> None:
 
 def test_a_write_in_flight_is_pending_whatever_the_caches_show_and_asks_for_no_list() -> None:
     async def scenario() -> None:
-        ledger = Ledger(patience=10)
+        ledger = Ledger(catch_up_seconds=10)
         lease = Ref(LEASES, "ns", "lease")
         cache = a_cache(version="900")
         with ledger.in_flight([("one", pod_ref("a")), ("two", lease)]):
@@ -198,7 +198,7 @@ def test_a_write_in_flight_is_pending_whatever_the_caches_show_and_asks_for_no_l
 
 def test_a_scope_never_waits_for_the_writes_of_another() -> None:
     async def scenario() -> None:
-        ledger = Ledger(patience=0)
+        ledger = Ledger(catch_up_seconds=0)
         ledger.unknown("one", pod_ref("a"))
         ledger.wrote("two", pod_ref("b"), "100")
 
@@ -212,7 +212,7 @@ def test_a_scope_never_waits_for_the_writes_of_another() -> None:
 
 def test_a_resource_that_nobody_caches_is_not_waited_for() -> None:
     async def scenario() -> None:
-        ledger = Ledger(patience=10)
+        ledger = Ledger(catch_up_seconds=10)
         ledger.wrote("rollout", Ref(LEASES, "ns", "lease"), "100")
 
         assert ledger.pending("rollout", in_(a_cache())) == ()
@@ -222,7 +222,7 @@ def test_a_resource_that_nobody_caches_is_not_waited_for() -> None:
 
 def test_only_resources_whose_writes_outlast_the_patience_are_overdue() -> None:
     async def scenario() -> None:
-        ledger = Ledger(patience=10)
+        ledger = Ledger(catch_up_seconds=10)
         ledger.wrote("rollout", pod_ref("a"), "100")
         ledger.wrote("rollout", pod_ref("b"), "101")
         await asyncio.sleep(9)
@@ -253,7 +253,7 @@ def test_with_a_live_watch_our_writes_become_visible_by_themselves() -> None:
     async def scenario() -> None:
         api = Scripted()
         api.put(a_pod("a"))
-        ledger = Ledger(patience=10)
+        ledger = Ledger(catch_up_seconds=10)
         async with a_running_informer(api) as informer:
             ledger.wrote("rollout", pod_ref("a"), api.put(a_pod("a", touched="yes")))
             api.remove("a")
@@ -272,7 +272,7 @@ def test_with_a_frozen_watch_a_list_unblocks_the_scope() -> None:
         api = Scripted()
         for name in ("changed", "deleted", "unsure"):
             api.put(a_pod(name))
-        ledger = Ledger(patience=10)
+        ledger = Ledger(catch_up_seconds=10)
         async with a_running_informer(api) as informer:
             api.freeze()
             ledger.wrote("rollout", pod_ref("changed"), api.put(a_pod("changed", touched="yes")))

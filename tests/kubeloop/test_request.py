@@ -6,7 +6,7 @@ import pytest
 from kubeloop import request as requests
 from kubeloop.objects.core import LEASES, PODS
 from kubeloop.objects.meta import Ref, Resource
-from kubeloop.request import MERGE_PATCH, Place, Request, path_of, place_of
+from kubeloop.request import MERGE_PATCH, Request, ResourcePath, path_of, place_of
 
 SETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
@@ -35,13 +35,13 @@ def test_a_path_and_what_it_names_are_inverse(
 
     assert made == path
     shown = namespace if resource.namespaced else ""
-    assert place == Place(resource.group, resource.version, shown, resource.plural, name, subresource)
+    assert place == ResourcePath(resource.group, resource.version, shown, resource.plural, name, subresource)
 
 
 def test_a_path_outside_the_resources_names_nothing() -> None:
-    assert place_of("/healthz") == Place()
-    assert place_of("/apis") == Place()
-    assert place_of("/") == Place()
+    assert place_of("/healthz") == ResourcePath()
+    assert place_of("/apis") == ResourcePath()
+    assert place_of("/") == ResourcePath()
 
 
 @pytest.mark.parametrize(

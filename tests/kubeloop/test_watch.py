@@ -7,7 +7,7 @@ import pytest
 
 from kubeloop.errors import TransportError
 from kubeloop.objects.core import PODS, Pod
-from kubeloop.watch import Codec, Pace, Selection, Unreadable, is_older
+from kubeloop.watch import Codec, Selection, Unreadable, WatchPace, is_older
 from tests.kubeloop.scripted import a_pod
 
 
@@ -93,7 +93,7 @@ def test_a_line_that_cannot_be_read_is_a_failure_of_the_connection(data: bytes) 
 
 def test_equal_seeds_wait_equally_and_no_seed_differs_between_processes() -> None:
     def delays(seed: int | None) -> list[float]:
-        pace = Pace(seed)
+        pace = WatchPace(seed)
         return [pace.next_delay() for _ in range(5)]
 
     assert delays(3) == delays(3)

@@ -11,7 +11,7 @@ import pytest
 
 from kubeloop.request import JSON, Request
 from kubesim.access.rights import Access, Attributes, User, allows, attributes_of, master, user_of
-from kubesim.access.roles import Rule
+from kubesim.access.roles import PolicyRule
 from kubesim.cluster import Cluster
 from kubesim.kinds.registry import (
     CLUSTER_ROLE_BINDINGS,
@@ -125,24 +125,24 @@ def test_what_a_request_asks_for(method: str, target: str, wanted: Attributes) -
 @pytest.mark.parametrize(
     ("rule", "asked", "allowed"),
     [
-        (Rule(("get",), ("",), ("pods",)), Attributes("get", "", "pods"), True),
-        (Rule(("*",), ("*",), ("*",)), Attributes("patch", "apps", "statefulsets", "scale"), True),
-        (Rule(("get",), ("",), ("pods",)), Attributes("list", "", "pods"), False),
-        (Rule(("get",), ("apps",), ("pods",)), Attributes("get", "", "pods"), False),
-        (Rule(("get",), ("",), ("pods",)), Attributes("get", "", "pods", "status"), False),
-        (Rule(("get",), ("",), ("pods/status",)), Attributes("get", "", "pods", "status"), True),
-        (Rule(("get",), ("",), ("pods/status",)), Attributes("get", "", "pods"), False),
-        (Rule(("get",), ("",), ("*/status",)), Attributes("get", "", "pods", "status"), True),
-        (Rule(("get",), ("",), ("*/status",)), Attributes("get", "", "pods", "log"), False),
-        (Rule(("get",), ("",), ("pods/*",)), Attributes("get", "", "pods", "status"), False),
-        (Rule(("get",), urls=("/healthz",)), Attributes("get", path="/healthz"), True),
-        (Rule(("get",), urls=("/healthz",)), Attributes("get", path="/healthz/etcd"), False),
-        (Rule(("get",), urls=("/healthz/*",)), Attributes("get", path="/healthz/etcd"), True),
-        (Rule(("get",), urls=("*",)), Attributes("get", path="/anything"), True),
-        (Rule(("*",), ("*",), ("*",)), Attributes("get", path="/anything"), False),
+        (PolicyRule(("get",), ("",), ("pods",)), Attributes("get", "", "pods"), True),
+        (PolicyRule(("*",), ("*",), ("*",)), Attributes("patch", "apps", "statefulsets", "scale"), True),
+        (PolicyRule(("get",), ("",), ("pods",)), Attributes("list", "", "pods"), False),
+        (PolicyRule(("get",), ("apps",), ("pods",)), Attributes("get", "", "pods"), False),
+        (PolicyRule(("get",), ("",), ("pods",)), Attributes("get", "", "pods", "status"), False),
+        (PolicyRule(("get",), ("",), ("pods/status",)), Attributes("get", "", "pods", "status"), True),
+        (PolicyRule(("get",), ("",), ("pods/status",)), Attributes("get", "", "pods"), False),
+        (PolicyRule(("get",), ("",), ("*/status",)), Attributes("get", "", "pods", "status"), True),
+        (PolicyRule(("get",), ("",), ("*/status",)), Attributes("get", "", "pods", "log"), False),
+        (PolicyRule(("get",), ("",), ("pods/*",)), Attributes("get", "", "pods", "status"), False),
+        (PolicyRule(("get",), urls=("/healthz",)), Attributes("get", path="/healthz"), True),
+        (PolicyRule(("get",), urls=("/healthz",)), Attributes("get", path="/healthz/etcd"), False),
+        (PolicyRule(("get",), urls=("/healthz/*",)), Attributes("get", path="/healthz/etcd"), True),
+        (PolicyRule(("get",), urls=("*",)), Attributes("get", path="/anything"), True),
+        (PolicyRule(("*",), ("*",), ("*",)), Attributes("get", path="/anything"), False),
     ],
 )
-def test_what_a_rule_allows(rule: Rule, asked: Attributes, allowed: bool) -> None:
+def test_what_a_rule_allows(rule: PolicyRule, asked: Attributes, allowed: bool) -> None:
     assert allows(rule, asked) is allowed
 
 

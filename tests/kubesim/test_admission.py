@@ -16,7 +16,7 @@ from kubesim.kinds.registry import CONFIG_MAPS
 from kubesim.time import run
 from kubesim.versions import Tree
 from kubesim.writes.asking import VALIDATING, about
-from kubesim.writes.parts import Part
+from kubesim.writes.parts import ObjectPart
 from tests.kubesim.hooks import (
     CONFIGURATIONS,
     HOST,
@@ -295,7 +295,7 @@ def test_a_webhook_with_side_effects_is_not_asked_in_a_dry_run() -> None:
     async def script(cluster: Cluster) -> None:
         kind = cluster.verbs.registry.kind(CONFIG_MAPS)
         hook = Hook("old.example.com", ClientConfig("https://hook/"), "Some", ("v1",), "Ignore", "Exact", 10)
-        question = about(Part(kind, "default", "a"), VALIDATING, "CREATE", dry_run=True)
+        question = about(ObjectPart(kind, "default", "a"), VALIDATING, "CREATE", dry_run=True)
         await ask(Invocation(kind, kind.resource, hook), question, Asker({}, {}), "uid", caller)
 
     with pytest.raises(StatusError, match=r'admission webhook "old\.example\.com" does not support dry run') as caught:

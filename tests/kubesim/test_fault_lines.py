@@ -12,7 +12,7 @@ from kubeloop import request as requests
 from kubeloop.clock import monotonic
 from kubeloop.objects.core import LEASES, PODS
 from kubeloop.request import Request
-from kubesim.fault_lines import Fault, Rule, planned
+from kubesim.fault_lines import Fault, FaultRule, planned
 from kubesim.time import run
 from tests.kubeloop.scripted import pod_ref
 
@@ -41,7 +41,7 @@ CREATE = requests.create(LEASES, "ns", msgspec.json.encode({"metadata": {"name":
     ],
 )
 def test_a_line_may_mean_one_namespace_or_name(line: str, request_: Request, strikes: bool) -> None:
-    assert (Rule(line).struck(request_) is not None) == strikes
+    assert (FaultRule(line).struck(request_) is not None) == strikes
 
 
 @pytest.mark.parametrize(
@@ -57,13 +57,17 @@ def test_a_line_may_mean_one_namespace_or_name(line: str, request_: Request, str
     ],
 )
 def test_calls_outside_of_the_moment_do_not_count(line: str, struck: str) -> None:
-    rule = Rule(line)
+    rule = FaultRule(line)
 
     assert "".join("1" if rule.struck(GET, at) else "0" for at in range(8)) == struck
 
 
 def test_what_bends_a_watch_is_opened_before() -> None:
-    span, once, late = Rule("watch pods 2s-4s: freeze"), Rule("watch pods at 3s: end"), Rule("watch pods after 3s: 410")
+    span, once, late = (
+        FaultRule("watch pods 2s-4s: freeze"),
+        FaultRule("watch pods at 3s: end"),
+        FaultRule("watch pods after 3s: 410"),
+    )
 
     assert "".join("1" if span.struck(WATCH, at) else "0" for at in range(8)) == "11110000"
     assert "".join("1" if once.struck(WATCH, at) else "0" for at in range(8)) == "11100000"
@@ -73,7 +77,7 @@ def test_what_bends_a_watch_is_opened_before() -> None:
 
 
 def strokes(line: str, seed: int, calls: int = 400) -> str:
-    rule = Rule(line, seed=seed)
+    rule = FaultRule(line, seed=seed)
     return "".join("1" if rule.struck(GET) else "0" for _ in range(calls))
 
 
@@ -135,6 +139,6 @@ FREEZE = "needs a time or a span: 'watch pods: freeze 5s' or 'watch pods 30s-60s
 )
 def test_a_line_that_makes_no_sense_says_what_would(line: str, sentence: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011  the whole text is compared
-        Rule(line)
+        FaultRule(line)
 
     assert str(caught.value) == f"{line!r} {sentence}"

@@ -14,7 +14,7 @@ from kubeloop.errors import Conflict, KubeError, NotFound, ServerError, Throttle
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import MERGE_PATCH, Request
-from kubesim.faults import Fault, Faulty, Hook, Rule
+from kubesim.faults import Fault, FaultRule, Faulty, Hook
 from kubesim.time import run
 from tests.kubeloop.scripted import Scripted, a_pod, pod_ref
 
@@ -101,7 +101,7 @@ def within(plan: str | list[str] | Hook, work: Callable[[World], Awaitable[T]]) 
     ],
 )
 def test_a_line_means_the_calls_it_names(line: str, request_: Request, strikes: bool) -> None:
-    assert (Rule(line).struck(request_) is not None) == strikes
+    assert (FaultRule(line).struck(request_) is not None) == strikes
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_a_line_means_the_calls_it_names(line: str, request_: Request, strikes: 
     [("any: drop", "11111"), ("any #3: drop", "00100"), ("any #2-4: drop", "01110"), ("any #1: drop", "10000")],
 )
 def test_a_number_means_the_nth_matching_call(line: str, struck: str) -> None:
-    rule = Rule(line)
-    others = [Rule("delete statefulsets #1: drop").struck(GET)]
+    rule = FaultRule(line)
+    others = [FaultRule("delete statefulsets #1: drop").struck(GET)]
 
     assert "".join("1" if rule.struck(GET) else "0" for _ in range(5)) == struck
     assert others == [None]
@@ -128,7 +128,7 @@ def test_a_number_means_the_nth_matching_call(line: str, struck: str) -> None:
     ],
 )
 def test_a_line_tells_its_fault(line: str, fault: Fault) -> None:
-    assert Rule(line).fault == fault
+    assert FaultRule(line).fault == fault
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from kubesim.apply import comparing, fieldsets, merging, places, typecheck
 from kubesim.apply.fieldsets import Fields
-from kubesim.apply.places import Place
+from kubesim.apply.places import MergePlace
 
 Tree = dict[str, Any]
 NUMBER = {"type": "integer"}
@@ -17,7 +17,7 @@ ITEM = {
     "type": "object",
     "properties": {"name": TEXT, "n": NUMBER, "in": {"type": "object", "properties": {"q": NUMBER}}},
 }
-PLACE: Place = places.custom(
+PLACE: MergePlace = places.custom(
     {
         "type": "object",
         "properties": {

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from kubesim.apply import places
-from kubesim.apply.places import LIST, MAP, SCALAR, Place
+from kubesim.apply.places import LIST, MAP, SCALAR, MergePlace
 from kubesim.kinds.registry import KINDS, Kind
 
 Tree = dict[str, Any]
 
 
-def at(place: Place, path: str) -> Place:
+def at(place: MergePlace, path: str) -> MergePlace:
     """The place below, by names; `[]` are the items of a list."""
     for part in path.split("."):
         found = place.items if part == "[]" else place.child(part)
@@ -22,7 +22,7 @@ def at(place: Place, path: str) -> Place:
     return place
 
 
-def of(kind: str, version: str = "v1") -> Place:
+def of(kind: str, version: str = "v1") -> MergePlace:
     found = places.built_in(version, kind)
     assert found is not None
     return found

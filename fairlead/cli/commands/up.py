@@ -23,7 +23,7 @@ from fairlead.cli import exits
 if TYPE_CHECKING:
     from fairlead.cli.embedded.apply_files import Found
     from fairlead.cli.embedded.demos import Demo
-    from fairlead.cli.embedded.host import Place
+    from fairlead.cli.embedded.host import HostFiles
     from kubeloop.client import Client
     from kubesim.saving import Saved
 
@@ -144,7 +144,7 @@ def _sorted(problem: Exception, kinds: tuple[type[Exception], ...]) -> tuple[Exc
 
 async def _up(arguments: argparse.Namespace, demo: Demo | None, state: Saved | None, objects: list[Found]) -> int:
     from fairlead.cli.embedded.apply_files import apply_all
-    from fairlead.cli.embedded.host import Place, own_log, running
+    from fairlead.cli.embedded.host import HostFiles, own_log, running
 
     folder = _folder()
     kubeconfig = folder / "kubeconfig" if arguments.kubeconfig_out is None else _absolute(arguments.kubeconfig_out)
@@ -154,7 +154,7 @@ async def _up(arguments: argparse.Namespace, demo: Demo | None, state: Saved | N
     _end_on_signals()
     try:
         with own_log(folder) as log:
-            place = Place(kubeconfig, log, arguments.port, saved)
+            place = HostFiles(kubeconfig, log, arguments.port, saved)
             async with running(place, state) as client:
                 _hurry(arguments.speed)
                 if objects:
@@ -207,7 +207,7 @@ def _hurry(speed: float) -> None:
 
 
 async def _play(demo: Demo, client: Client, *, color: bool) -> None:
-    from fairlead.cli.commands.watch import Wanted, follow
+    from fairlead.cli.commands.watch import WatchScope, follow
     from fairlead.cli.connect import Cluster
     from fairlead.cli.embedded.apply_files import Refused
     from fairlead.cli.views.screens import screen
@@ -223,19 +223,19 @@ async def _play(demo: Demo, client: Client, *, color: bool) -> None:
         remedy = "leave out --demo, or the --load or -f that made it so"
         raise Refused(f"the demo cannot be played on this cluster ({error}): {remedy}") from error
     with screen(color=color) as shown:
-        await follow(cluster, Wanted(demo.rollout), shown)
+        await follow(cluster, WatchScope(demo.rollout), shown)
         witness = Witness(shown)
         begun = asyncio.get_running_loop().time()
         async with asyncio.TaskGroup() as tasks:
-            looking = tasks.create_task(follow(cluster, Wanted(demo.rollout, forever=True), witness))
+            looking = tasks.create_task(follow(cluster, WatchScope(demo.rollout, forever=True), witness))
             await demo.change(client, lambda text: witness.say(text, clock.now()))
             looking.cancel()
-        await follow(cluster, Wanted(demo.rollout), witness)
+        await follow(cluster, WatchScope(demo.rollout), witness)
         took = asyncio.get_running_loop().time() - begun
     print(f"\nDone in {took:.0f} s: {demo.summary(witness)}", flush=True)
 
 
-def _farewell(demo: Demo | None, place: Place, *, stays: bool) -> str:
+def _farewell(demo: Demo | None, place: HostFiles, *, stays: bool) -> str:
     fairlead = _program()
     if demo is None:
         commands = [

@@ -21,7 +21,7 @@ TICK = 1.0
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WatchScope:
     """What is watched and what ends it."""
 
     name: str | None = None
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         seconds = _timeout(arguments.timeout)
     except ValueError as error:
         return fail(f"--timeout: {error}", exits.USAGE)
-    wanted = Wanted(arguments.name, arguments.forever, arguments.exit_when_blocked)
+    wanted = WatchScope(arguments.name, arguments.forever, arguments.exit_when_blocked)
 
     async def work(cluster: Cluster) -> int:
         with screen(color=not arguments.no_color) as shown:
@@ -78,7 +78,7 @@ def _timeout(text: str) -> float | None:
     return seconds
 
 
-async def within(seconds: float | None, cluster: Cluster, wanted: Wanted, screen: Screen) -> End:
+async def within(seconds: float | None, cluster: Cluster, wanted: WatchScope, screen: Screen) -> End:
     """Follows for so many seconds at most."""
     import asyncio
 
@@ -93,7 +93,7 @@ async def within(seconds: float | None, cluster: Cluster, wanted: Wanted, screen
         return End(exits.BLOCKED, f"not complete after {format_go(seconds or 0)}")
 
 
-async def follow(cluster: Cluster, wanted: Wanted, screen: Screen) -> End:
+async def follow(cluster: Cluster, wanted: WatchScope, screen: Screen) -> End:
     """Shows every change until something ends it."""
     from fairlead.cli.documents_of import View
     from fairlead.cli.live_documents import Following
@@ -118,7 +118,7 @@ async def follow(cluster: Cluster, wanted: Wanted, screen: Screen) -> End:
             await following.next(TICK)
 
 
-def ending(seen: Sequence[Explain], wanted: Wanted) -> End | None:
+def ending(seen: Sequence[Explain], wanted: WatchScope) -> End | None:
     """Whether what is seen ends the watch, and how."""
     from fairlead.cli.selection import is_blocked, is_complete
     from fairlead.cli.views.render import name_of
@@ -141,7 +141,7 @@ def _word(one: Explain) -> str:
     return phase if one.part == ENVIRONMENTS and phase != "Blocked" else phase.lower()
 
 
-async def _unknown(wanted: Wanted, seen: Sequence[Explain], cluster: Cluster) -> str:
+async def _unknown(wanted: WatchScope, seen: Sequence[Explain], cluster: Cluster) -> str:
     from fairlead.cli.elsewhere import missing_namespace, why_not_found
     from fairlead.cli.selection import none_at_all, none_named
 
@@ -151,6 +151,6 @@ async def _unknown(wanted: Wanted, seen: Sequence[Explain], cluster: Cluster) ->
     return await why_not_found(client, wanted.name, namespaces) or none_named(wanted.name, seen, namespaces)
 
 
-def _gone(wanted: Wanted) -> str:
+def _gone(wanted: WatchScope) -> str:
     what = wanted.name or "everything that was watched"
     return f"{what} is gone: its objects were deleted, or StatefulSets lost their label"

@@ -82,7 +82,9 @@ class Drainer:
             "metadata": {"name": ref.name, "namespace": ref.namespace},
         }
         body = msgspec.json.encode(eviction)
-        asking = Request("POST", request.path_to(ref, "eviction"), body=body, content_type=JSON, patient=False)
+        asking = Request(
+            "POST", request.path_to(ref, "eviction"), body=body, content_type=JSON, retry_when_throttled=False
+        )
         try:
             await self._client.call(asking)
         except NotFound:

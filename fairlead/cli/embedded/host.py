@@ -59,7 +59,7 @@ def own_log(folder: Path) -> Iterator[TextIO]:
 
 
 @dataclass(frozen=True)
-class Place:
+class HostFiles:
     """Where the cluster's parts are to be found."""
 
     kubeconfig: Path
@@ -70,7 +70,7 @@ class Place:
 
 
 @asynccontextmanager
-async def running(place: Place, state: Saved | None) -> AsyncIterator[Client]:
+async def running(place: HostFiles, state: Saved | None) -> AsyncIterator[Client]:
     """Everything, all ready; yields an administrator's client. What is saved is the state at the end."""
     from fairlead.contracts.environments.stand_in.environmentd import Environments
     from fairlead.plane.pki import Authority

@@ -7,18 +7,18 @@ from datetime import datetime
 
 from fairlead.contracts.zones.explain import wait_key
 from fairlead.core.explain import Block, Explain
-from fairlead.engine.controller import Key
+from fairlead.engine.controller import RolloutKey
 
 
 class Sightings:
     def __init__(self) -> None:
-        self._since: dict[Key, dict[str, datetime]] = {}
+        self._since: dict[RolloutKey, dict[str, datetime]] = {}
         """By rollout, then by wait: when it was first seen; only waits that were there at the last look."""
 
-    def of(self, key: Key) -> Mapping[str, datetime]:
+    def of(self, key: RolloutKey) -> Mapping[str, datetime]:
         return self._since.get(key, {})
 
-    def note(self, key: Key, shown: Explain, now: datetime) -> None:
+    def note(self, key: RolloutKey, shown: Explain, now: datetime) -> None:
         before = self.of(key)
         undated = [wait_key(block) for block in waits_in(shown) if not block.since_exact]
         self._since[key] = {wait: before.get(wait, now) for wait in undated}

@@ -29,14 +29,14 @@ from fairlead.contracts.environments.kinds import (
     Console,
     Materialize,
 )
-from fairlead.contracts.environments.metrics import PART, EnvironmentMetrics, Standing
+from fairlead.contracts.environments.metrics import PART, EnvironmentMetrics, EnvironmentProgress
 from fairlead.contracts.environments.settings import Settings
 from fairlead.contracts.environments.words import REASONS, WRITES
 from fairlead.core.act import Does
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.explain import Explain
-from fairlead.engine.controller import BackOff, Key, Part, Saying, Wake
+from fairlead.engine.controller import BackOff, Controller, LogRecord, RolloutKey, Wake
 from fairlead.engine.driver.applied import Applied
 from fairlead.engine.watch_troubles import Troubles
 from kubeloop.client import Client
@@ -147,7 +147,7 @@ class _Kind(Struct, frozen=True):
     versions: Callable[[Any], Iterable[str]]
     decide: Callable[..., Any]
     subscribe: Callable[[Wake], None]
-    observe: Callable[[Key, Any, Decision, datetime], None]
+    observe: Callable[[RolloutKey, Any, Decision, datetime], None]
     explain: Callable[[Any, Decision, datetime], Explain] | None = None
     observed: Callable[[Any], Mapping[str, int]] = lambda _: {}
 
@@ -158,7 +158,7 @@ def environments(
     metrics: EnvironmentMetrics,
     log: FilteringBoundLogger,
     is_mixed: Callable[[], bool],
-) -> tuple[Part[Any], ...]:
+) -> tuple[Controller[Any], ...]:
     """Its three kinds of rounds, on one set of informers; the first is that of environments.
 
     `is_mixed` says whether environments may be stored in several versions.
@@ -171,12 +171,12 @@ def environments(
     if settings.create_console and not settings.create_balancers:
         log.warning("consoles wait for balancers that nobody makes", help=NOT_TOGETHER)
 
-    def observe(key: Key, seen: Snapshot, decision: Decision, _: datetime) -> None:
+    def observe(key: RolloutKey, seen: Snapshot, decision: Decision, _: datetime) -> None:
         metrics.decided("materialize", decision.rule)
         metrics.stands(key, _standing(seen))
         metrics.blocked.passed(PART, key, decision.verdict.reason)
 
-    def counted(kind: str) -> Callable[[Key, Any, Decision, datetime], None]:
+    def counted(kind: str) -> Callable[[RolloutKey, Any, Decision, datetime], None]:
         return lambda _key, _seen, decision, _now: metrics.decided(kind, decision.rule)
 
     kinds = (
@@ -217,25 +217,25 @@ def _companions(informer: Informer[Any], app: str) -> Callable[..., CompanionSna
     """Gathers those of one kind."""
 
     def gather(
-        key: Key, stores: Stores, settings: Settings, answers: Answers, applied: Mapping[Ref, str]
+        key: RolloutKey, stores: Stores, settings: Settings, answers: Answers, applied: Mapping[Ref, str]
     ) -> CompanionSnapshot[Any] | None:
         return gathering.companion_snapshot(informer.store.get(*key), app, stores, settings, answers, applied)
 
     return gather
 
 
-def _part(kind: _Kind, watched: _Watched, settings: Settings, metrics: EnvironmentMetrics) -> Part[Any]:
+def _part(kind: _Kind, watched: _Watched, settings: Settings, metrics: EnvironmentMetrics) -> Controller[Any]:
     applied = Applied()
 
-    def scopes(key: Key) -> tuple[str, ...]:
+    def scopes(key: RolloutKey) -> tuple[str, ...]:
         found = kind.informer.store.get(*key)
         return () if found is None else (found.metadata.uid,)
 
-    def gather(key: Key, answers: Answers) -> Any:
+    def gather(key: RolloutKey, answers: Answers) -> Any:
         known = {ref: digest for scope in scopes(key) for ref, digest in applied.of(scope, watched.informers()).items()}
         return kind.snapshot(key, watched.stores, settings, answers, known)
 
-    return Part(
+    return Controller(
         name="environments" if kind.name == "materialize" else f"environments/{kind.name}",
         informers=watched.required,
         subscribe=kind.subscribe,
@@ -247,7 +247,7 @@ def _part(kind: _Kind, watched: _Watched, settings: Settings, metrics: Environme
         decide=kind.decide,
         say=_say,
         writes=MAY_WRITE,
-        done={does: Saying(words.level, words.message) for does, words in WRITES.items()},
+        done={does: LogRecord(words.level, words.message) for does, words in WRITES.items()},
         observe=kind.observe,
         explain=kind.explain,
         observed=kind.observed,
@@ -261,26 +261,28 @@ def _part(kind: _Kind, watched: _Watched, settings: Settings, metrics: Environme
     )
 
 
-def _standing(seen: Snapshot) -> Standing:
+def _standing(seen: Snapshot) -> EnvironmentProgress:
     status = seen.environment.status
     found = next(iter(status.conditions), None) if status is not None else None
     if found is None:
-        return Standing(needs_update(seen))
+        return EnvironmentProgress(needs_update(seen))
     since = None if found.status == "True" else found.last_transition_time.timestamp()
-    return Standing(needs_update(seen), found.reason, since)
+    return EnvironmentProgress(needs_update(seen), found.reason, since)
 
 
-def _say(seen: Snapshot | CompanionSnapshot[Any], decision: Decision, now: datetime) -> tuple[Saying, ...]:
+def _say(seen: Snapshot | CompanionSnapshot[Any], decision: Decision, now: datetime) -> tuple[LogRecord, ...]:
     reason, verdict = decision.verdict.reason, decision.verdict
     waits = "; ".join(text for _, text in verdict.details) if isinstance(verdict, Hold) else ""
     words = REASONS[reason]
     keys = {"reason": reason.word} | ({"waiting_for": waits} if waits else {})
     beside = tuple(
-        Saying(told.level, told.message, {"reason": aside.reason.word, "object": str(aside.about), "text": aside.text})
+        LogRecord(
+            told.level, told.message, {"reason": aside.reason.word, "object": str(aside.about), "text": aside.text}
+        )
         for aside in decision.asides
         if (told := REASONS[aside.reason])
     )
-    return (Saying(words.level, words.message, keys), *beside)
+    return (LogRecord(words.level, words.message, keys), *beside)
 
 
 def _wake_environments(watched: _Watched, wake: Wake) -> None:

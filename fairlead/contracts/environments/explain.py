@@ -29,10 +29,10 @@ from fairlead.contracts.environments.decide.stuck import advice_for, pod_at, tol
 from fairlead.contracts.environments.kinds import Condition
 from fairlead.contracts.environments.words import text_of
 from fairlead.core.act import Does
-from fairlead.core.decision import Aside, Decision, Hold, Move
+from fairlead.core.decision import Decision, Hold, Move, SideNote
 from fairlead.core.explain import Block, Cell, End, Explain, Lane, Stands
 from fairlead.core.pod_trouble import restarts_of
-from fairlead.core.reason import Kind, Reason
+from fairlead.core.reason import Reason, ReasonKind
 from kubeloop.objects.apps import StatefulSet
 
 PART = "environments"
@@ -81,7 +81,7 @@ def _phase(condition: Condition | None, stand: Standing | None, decision: Decisi
         return NEW
     is_current = stand is None or stand.is_promoting or stand.is_settled or stand.requested == stand.hash
     phase = condition.reason if is_current else CHANGED
-    is_held = isinstance(decision.verdict, Hold) and decision.verdict.reason.kind is Kind.BLOCKED
+    is_held = isinstance(decision.verdict, Hold) and decision.verdict.reason.kind is ReasonKind.BLOCKED
     return BLOCKED if is_held and phase in (APPLYING, READY_TO_PROMOTE, PROMOTING) else phase
 
 
@@ -200,7 +200,7 @@ def _block(rule: str, reason: Reason, about: str, detail: str, seen: Snapshot) -
     )
 
 
-def _beside(aside: Aside, seen: Snapshot) -> Block:
+def _beside(aside: SideNote, seen: Snapshot) -> Block:
     reason, about = aside.reason, str(aside.about)
     since = _first_seen(reason, about, seen)
     kind, advice = reason.kind.value, aside.advice

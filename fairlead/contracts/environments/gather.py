@@ -15,7 +15,7 @@ from fairlead.contracts.environments.kinds import NIL, RESOURCE_ID, Balancer, Ch
 from fairlead.contracts.environments.settings import Settings
 from fairlead.core.ask import Answers
 from fairlead.core.uuids import parse
-from fairlead.engine.controller import Key
+from fairlead.engine.controller import RolloutKey
 from kubeloop.objects.apps import Deployment, StatefulSet
 from kubeloop.objects.meta import Resource
 from kubeloop.store import Named, Readable
@@ -65,7 +65,7 @@ class Stores(Struct, frozen=True):
 
 
 def snapshot(
-    key: Key,
+    key: RolloutKey,
     stores: Stores,
     settings: Settings,
     answers: Answers,
@@ -162,10 +162,10 @@ def _versions(shown: Iterable[Named | None]) -> Iterator[str]:
     return (f"{item.metadata.uid}@{item.metadata.resource_version}" for item in shown if item is not None)
 
 
-def key_of(item: Named) -> Key:
-    return Key((item.metadata.namespace, item.metadata.name))
+def key_of(item: Named) -> RolloutKey:
+    return RolloutKey((item.metadata.namespace, item.metadata.name))
 
 
-def owners_of(child: Named, store: Readable[Materialize] | Readable[Balancer] | Readable[Console]) -> list[Key]:
+def owners_of(child: Named, store: Readable[Materialize] | Readable[Balancer] | Readable[Console]) -> list[RolloutKey]:
     """The environments, balancers or consoles with the resource id of this object."""
     return [key_of(owner) for place in _by_label(child) for owner in store.by(_ID, place)]

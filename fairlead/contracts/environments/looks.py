@@ -24,8 +24,8 @@ from fairlead.contracts.environments.settings import Settings
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Listing, Question, Read, ReadSecret
 from fairlead.core.decision import Decision
 from fairlead.core.explain import Explain
-from fairlead.engine.controller import Key
-from fairlead.engine.driver.questions import Outside, asker
+from fairlead.engine.controller import RolloutKey
+from fairlead.engine.driver.questions import AskContext, asker
 from fairlead.engine.driver.round import Asker, settle
 from kubeloop import clock
 from kubeloop.client import Client
@@ -37,7 +37,7 @@ SECRET_SERVES = 10.0
 """Seconds for which a Secret that was read serves."""
 
 
-class Seen(Struct, frozen=True):
+class LookedAt(Struct, frozen=True):
     """The environments of some namespaces, and all that belongs to them."""
 
     environments: Readable[Dated]
@@ -50,8 +50,8 @@ class Seen(Struct, frozen=True):
 class EnvironmentLooks:
     """Looks at stores again and again."""
 
-    def __init__(self, client: Client, seen: Sequence[Seen]) -> None:
-        self._ask = _looking(asker(Outside(client)))
+    def __init__(self, client: Client, seen: Sequence[LookedAt]) -> None:
+        self._ask = _looking(asker(AskContext(client)))
         self._all = seen
         self._seen = Sightings()
 
@@ -72,7 +72,7 @@ class EnvironmentLooks:
         ]
         return [one for one in shown if one is not None]
 
-    async def _look_at(self, seen: Seen, key: Key, now: datetime) -> Explain | None:
+    async def _look_at(self, seen: LookedAt, key: RolloutKey, now: datetime) -> Explain | None:
         """None when the environment went away while it was looked at."""
         gather = partial(_gathered, seen.stores, key, self._seen.of(key))
         try:
@@ -123,7 +123,7 @@ class _GoneError(Exception):
     pass
 
 
-def _gathered(stores: Stores, key: Key, since: Mapping[str, datetime], answers: Answers) -> Snapshot:
+def _gathered(stores: Stores, key: RolloutKey, since: Mapping[str, datetime], answers: Answers) -> Snapshot:
     settings = Settings(
         create_balancers=stores.balancers.get(*key) is not None,
         create_console=stores.consoles.get(*key) is not None,

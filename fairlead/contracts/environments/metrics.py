@@ -10,7 +10,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from fairlead.engine.blocked_metric import Blocked
-from fairlead.engine.controller import Key
+from fairlead.engine.controller import RolloutKey
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
@@ -19,7 +19,7 @@ PART = "environments"
 """As the metrics that all parts share name it."""
 
 
-class Standing(Struct, frozen=True):
+class EnvironmentProgress(Struct, frozen=True):
     """One environment after a pass."""
 
     needs_update: bool
@@ -32,7 +32,7 @@ class Standing(Struct, frozen=True):
 
 class _Standings(Collector):
     def __init__(self, now: Callable[[], float]) -> None:
-        self.standings: dict[Key, Standing] = {}
+        self.standings: dict[RolloutKey, EnvironmentProgress] = {}
         self._now = now
 
     def collect(self) -> Iterator[Metric]:
@@ -88,7 +88,7 @@ class EnvironmentMetrics:
         if not leading:
             self._standings.standings.clear()
 
-    def stands(self, key: Key, standing: Standing) -> None:
+    def stands(self, key: RolloutKey, standing: EnvironmentProgress) -> None:
         self._standings.standings[key] = standing
 
     def decided(self, kind: str, rule: str) -> None:
@@ -97,7 +97,7 @@ class EnvironmentMetrics:
     def of(self, kind: str) -> Passes:
         return Passes(self, kind)
 
-    def gone(self, kind: str, key: Key) -> None:
+    def gone(self, kind: str, key: RolloutKey) -> None:
         if kind == "materialize":
             self._standings.standings.pop(key, None)
             self.blocked.vanished(PART, key)
@@ -110,11 +110,11 @@ class Passes:
         self._metrics = metrics
         self._kind = kind
 
-    def started(self, key: Key) -> None: ...
+    def started(self, key: RolloutKey) -> None: ...
 
-    def ended(self, key: Key, seconds: float, *, failed: bool, at: float) -> None:
+    def ended(self, key: RolloutKey, seconds: float, *, failed: bool, at: float) -> None:
         self._metrics.duration.labels(self._kind).observe(seconds)
         self._metrics.passes.labels(self._kind, "failed" if failed else "ok").inc()
 
-    def vanished(self, key: Key) -> None:
+    def vanished(self, key: RolloutKey) -> None:
         self._metrics.gone(self._kind, key)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from fairlead.contracts.zones.configuration_kinds import HEALTH_CHECKS, ZPDBS, Configuration
 from fairlead.contracts.zones.decide.budgets import zpdb
-from fairlead.contracts.zones.decide.budgets.zpdb import Guard
+from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.decide.configurations import C, Configurations, Observed, Reader, forget, observe
 from fairlead.contracts.zones.decide.healthchecks import healthcheck_spec
 from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import HealthCheck
@@ -35,7 +35,7 @@ class Sort(Struct, Generic[C], frozen=True):
     """For logs."""
 
 
-BUDGETS: Sort[Guard] = Sort(ZPDBS, zpdb.guard_of, "disruption budget")
+BUDGETS: Sort[DisruptionBudget] = Sort(ZPDBS, zpdb.guard_of, "disruption budget")
 CHECKS: Sort[HealthCheck] = Sort(HEALTH_CHECKS, healthcheck_spec.read, "health check")
 
 

@@ -14,7 +14,7 @@ from fairlead.contracts.zones.configured_objects import BUDGETS, CHECKS, Configu
 from fairlead.contracts.zones.decide import decide
 from fairlead.contracts.zones.decide.admission.spacing import rests_on_label
 from fairlead.contracts.zones.decide.budgets.own_evictions import own_evictions
-from fairlead.contracts.zones.decide.budgets.zpdb import Guard
+from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.decide.groups import group_of
 from fairlead.contracts.zones.decide.rollout.zone_order import moved_first
 from fairlead.contracts.zones.decide.seen import Snapshot
@@ -29,8 +29,8 @@ from fairlead.contracts.zones.webhooks import Caches, endpoints
 from fairlead.contracts.zones.words import IMPOSSIBLE, LOGGED, MOVED_FIRST, REASONS, WRITES
 from fairlead.core.act import Does
 from fairlead.core.ask import Answers
-from fairlead.core.decision import Aside, Decision, Hold
-from fairlead.engine.controller import Key, Part, Saying, Wake
+from fairlead.core.decision import Decision, Hold, SideNote
+from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Wake
 from fairlead.engine.metrics import ZONES, GroupSeries, Metrics
 from fairlead.engine.watch_troubles import Troubles
 from kubeloop.client import Client
@@ -77,11 +77,11 @@ class _Watched:
 
 def zones(
     client: Client, namespaces: tuple[str, ...], settings: Settings, metrics: Metrics, log: FilteringBoundLogger
-) -> Part[Snapshot]:
+) -> Controller[Snapshot]:
     """The part for these namespaces; none means all."""
     watched = {namespace: _Watched(client, namespace, log, metrics) for namespace in namespaces or ("",)}
 
-    def of(key: Key) -> _Watched:
+    def of(key: RolloutKey) -> _Watched:
         return watched.get(key.namespace) or watched[""]
 
     def subscribe(wake: Wake) -> None:
@@ -90,28 +90,28 @@ def zones(
             _subscribe(each, wake, log)
             each.zones.subscribe(labels.observed)
 
-    def informers_of(key: Key) -> Mapping[Resource, Informer[Named]]:
+    def informers_of(key: RolloutKey) -> Mapping[Resource, Informer[Named]]:
         each = of(key)
         return {STATEFULSETS: _any(each.zones), PODS: _any(each.pods)}
 
-    def rollouts() -> Iterable[Key]:
+    def rollouts() -> Iterable[RolloutKey]:
         return chain.from_iterable(gathering.all_groups(each.zones.store) for each in watched.values())
 
-    def scopes(key: Key) -> Iterable[str]:
+    def scopes(key: RolloutKey) -> Iterable[str]:
         return gathering.scopes(key, of(key).zones.store)
 
-    def gather(key: Key, answers: Answers) -> Snapshot | None:
+    def gather(key: RolloutKey, answers: Answers) -> Snapshot | None:
         each = of(key)
         budgets, checks = each.budgets.of(key.namespace), each.checks.of(key.namespace)
         return gathering.snapshot(key, each.zones.store, each.pods.store, settings, answers, {}, budgets, checks)
 
-    def observe(key: Key, seen: Snapshot, decision: Decision, now: datetime) -> None:
+    def observe(key: RolloutKey, seen: Snapshot, decision: Decision, now: datetime) -> None:
         metrics.progress.passed(key, standings_of(seen, now))
         metrics.blocked.passed(ZONES, key, decision.verdict.reason)
         for reason, status in own_evictions(seen, now) if decision.rule == "roll" else ():
             metrics.evictions.labels(reason, str(status)).inc()
 
-    return Part(
+    return Controller(
         name=ZONES,
         informers=tuple(_any(one) for each in watched.values() for one in (each.zones, each.pods)),
         subscribe=subscribe,
@@ -123,14 +123,14 @@ def zones(
         decide=decide,
         say=_say,
         writes=MAY_WRITE,
-        done={does: Saying(words.level, words.message) for does, words in WRITES.items()},
+        done={does: LogRecord(words.level, words.message) for does, words in WRITES.items()},
         observe=observe,
         explain=explain,
         observed=gathering.observed,
         watcher=GroupSeries(metrics),
         endpoints=endpoints(settings, _caches(watched), metrics),
         optional=tuple(one for each in watched.values() for one in (each.budgets.informer, each.checks.informer)),
-        beside=(
+        side_controllers=(
             stamping({name: (each.pods, each.budgets) for name, each in watched.items()}, settings),
             unfinished({name: each.pods for name, each in watched.items()}, settings),
         ),
@@ -140,7 +140,7 @@ def zones(
 def _caches(watched: Mapping[str, _Watched]) -> Caches:
     """What webhooks see; of a namespace that is not watched, nothing is cached and no budget is in force."""
 
-    def guards(namespace: str) -> tuple[Guard, ...] | None:
+    def guards(namespace: str) -> tuple[DisruptionBudget, ...] | None:
         each = watched.get(namespace) or watched.get("")
         return () if each is None else each.budgets.known_of(namespace)
 
@@ -161,7 +161,7 @@ def _any(informer: Informer[StatefulSet] | Informer[Pod]) -> Informer[Named]:
     return cast("Informer[Named]", informer)
 
 
-def _say(seen: Snapshot, decision: Decision, now: datetime) -> tuple[Saying, ...]:
+def _say(seen: Snapshot, decision: Decision, now: datetime) -> tuple[LogRecord, ...]:
     reason, group = decision.verdict.reason, group_of(seen, now)
     held = waits_of(group, decision.verdict) if isinstance(decision.verdict, Hold) else ()
     waits = "; ".join(wait.text for wait in held)
@@ -170,10 +170,10 @@ def _say(seen: Snapshot, decision: Decision, now: datetime) -> tuple[Saying, ...
     first = moved_first(group) if decision.rule == "roll" else None
     beside = {aside.text for aside in decision.asides}
     return (
-        Saying(words.level, words.message, keys),
-        *((Saying(MOVED_FIRST.level, MOVED_FIRST.message, {"zone": first.name}),) if first is not None else ()),
+        LogRecord(words.level, words.message, keys),
+        *((LogRecord(MOVED_FIRST.level, MOVED_FIRST.message, {"zone": first.name}),) if first is not None else ()),
         *(
-            Saying(told.level, told.message, {"object": str(tell.about), "text": tell.text})
+            LogRecord(told.level, told.message, {"object": str(tell.about), "text": tell.text})
             for tell in decision.tell
             if (told := LOGGED.get(tell.reason)) and tell.text not in beside
         ),
@@ -181,11 +181,11 @@ def _say(seen: Snapshot, decision: Decision, now: datetime) -> tuple[Saying, ...
     )
 
 
-def _said_beside(aside: Aside) -> Saying:
+def _said_beside(aside: SideNote) -> LogRecord:
     """A scaling error is said in every pass, as the contract wants it (rule 22, E-14)."""
     words, reason = REASONS[aside.reason], aside.reason.word
     keys = {"reason": reason, "object": str(aside.about), "text": aside.text}
-    return Saying(words.level, words.message, keys, repeated=words.message == IMPOSSIBLE)
+    return LogRecord(words.level, words.message, keys, repeated=words.message == IMPOSSIBLE)
 
 
 def _subscribe(watched: _Watched, wake: Wake, log: FilteringBoundLogger) -> None:

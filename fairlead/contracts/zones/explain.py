@@ -10,18 +10,18 @@ from datetime import datetime
 
 from fairlead.contracts.zones.decide.groups import Group, Zone, group_of
 from fairlead.contracts.zones.decide.rollout.roll import Done, Finish, Terminate, Wait, step_of
-from fairlead.contracts.zones.decide.rollout.zone_order import Course, course_of
+from fairlead.contracts.zones.decide.rollout.zone_order import ZoneOrder, zone_order_of
 from fairlead.contracts.zones.decide.scaling.scale_step import SCALE
 from fairlead.contracts.zones.decide.seen import Snapshot
 from fairlead.contracts.zones.decide.stuck import troubles_of
 from fairlead.contracts.zones.decide.waits import Waiting, ahead, held_exactly, paused, pods_of, waits_of, zone_waits
 from fairlead.core.act import Delete, Does, Patch, Replace
-from fairlead.core.decision import Aside, Decision, Hold, Move, Verdict
+from fairlead.core.decision import Decision, Hold, Move, SideNote, Verdict
 from fairlead.core.explain import Block, Cell, Explain, Lane, Stands
 from fairlead.core.ordinals import natural_key, ordinal_of
 from fairlead.core.pod_readiness import is_ready, is_terminating
 from fairlead.core.pod_trouble import restarts_of
-from fairlead.core.reason import Kind, Reason
+from fairlead.core.reason import Reason, ReasonKind
 from kubeloop.objects.apps import REVISION_LABEL
 from kubeloop.objects.core import Pod
 
@@ -35,7 +35,11 @@ OF_ROLLING = (
     Reason.SOAK_IGNORED,
 )
 """Asides that are not about scaling."""
-SEVERITY = (*(kind.value for kind in (Kind.BLOCKED, Kind.INVALID, Kind.FAILED)), Kind.HELD.value, Kind.WAITING.value)
+SEVERITY = (
+    *(kind.value for kind in (ReasonKind.BLOCKED, ReasonKind.INVALID, ReasonKind.FAILED)),
+    ReasonKind.HELD.value,
+    ReasonKind.WAITING.value,
+)
 NO_ORDINAL = -1
 """Of a pod whose name is not `<zone>-<ordinal>`."""
 
@@ -43,22 +47,22 @@ NO_ORDINAL = -1
 def explain(seen: Snapshot, decision: Decision, now: datetime) -> Explain:
     """Where the group stands after this decision on this Snapshot, and why."""
     group = group_of(seen, now)
-    course = course_of(group)
+    order = zone_order_of(group)
     verdict = decision.verdict
-    lanes = tuple(lane_of(zone, group, course, decision) for zone in group.zones)
+    lanes = tuple(lane_of(zone, group, order, decision) for zone in group.zones)
     waits = waits_of(group, verdict) if isinstance(verdict, Hold) else ()
     return Explain(
         part=PART,
         namespace=seen.namespace,
         rollout=seen.group,
         stands=Stands(
-            phase=phase_of_group(course, verdict, lanes),
+            phase=phase_of_group(order, verdict, lanes),
             done=sum(lane.done for lane in lanes),
             total=sum(lane.total for lane in lanes),
             unit="pods",
             lanes=lanes,
         ),
-        next=() if verdict.reason.blocks else tuple(coming(course, verdict)),
+        next=() if verdict.reason.blocks else tuple(coming(order, verdict)),
         blocked_by=worst_first(
             (
                 *(block_of(wait, decision.rule, seen) for wait in waits),
@@ -98,7 +102,7 @@ def block_of(wait: Waiting, rule: str, seen: Snapshot) -> Block:
     )
 
 
-def block_beside(aside: Aside, seen: Snapshot) -> Block:
+def block_beside(aside: SideNote, seen: Snapshot) -> Block:
     """What is said beside the verdict, whatever that is about; most of it is about scaling."""
     reason, about = aside.reason, str(aside.about)
     since = seen.since.get(_key(reason.word, about))
@@ -106,13 +110,13 @@ def block_beside(aside: Aside, seen: Snapshot) -> Block:
     return Block(rule, reason.word, about, aside.text, reason.clears, since, kind=reason.kind.value)
 
 
-def lane_of(zone: Zone, group: Group, course: Course, decision: Decision) -> Lane:
+def lane_of(zone: Zone, group: Group, order: ZoneOrder, decision: Decision) -> Lane:
     cells = tuple(cells_of(zone, group.at))
     status = zone.statefulset.status
     from_images, to_images = images_of(zone)
     return Lane(
         name=zone.name,
-        phase=phase_of(zone, course, decision.verdict),
+        phase=phase_of(zone, order, decision.verdict),
         done=sum(cell.revision == "new" and cell.state == "ready" for cell in cells),
         total=max(len(cells), len(zone.pods) + zone.missing),
         from_revision=revision_of(zone.outdated[0]) if is_rolled_back(zone) else status.current_revision,
@@ -123,7 +127,7 @@ def lane_of(zone: Zone, group: Group, course: Course, decision: Decision) -> Lan
         to_images=to_images,
         waits=worst_first(
             (
-                *(block_of(wait, decision.rule, group.seen) for wait in lane_waits(zone, group, course)),
+                *(block_of(wait, decision.rule, group.seen) for wait in lane_waits(zone, group, order)),
                 *(block_beside(aside, group.seen) for aside in decision.asides if aside.about == zone.ref),
             )
         ),
@@ -147,24 +151,24 @@ def cells_of(zone: Zone, now: datetime) -> Iterator[Cell]:
     pods: dict[str, Pod | None] = dict.fromkeys(zone.missing_names)
     pods |= {pod.metadata.name: pod for pod in zone.pods}
     outdated = {pod.metadata.uid for pod in zone.outdated}
-    unripe = {pod.metadata.uid for pod in zone.unripe}
+    not_yet_available = {pod.metadata.uid for pod in zone.not_yet_available}
     stuck = {pod.metadata.uid for pod, trouble in troubles_of(zone, now) if trouble.is_past}
     for name in sorted(pods, key=natural_key):
         pod, ordinal = pods[name], ordinal_of(name, zone.name)
         yield Cell(
             name=name,
             ordinal=NO_ORDINAL if ordinal is None else ordinal,
-            state="missing" if pod is None else state_of(pod, unripe, stuck),
+            state="missing" if pod is None else state_of(pod, not_yet_available, stuck),
             revision="none" if pod is None else "old" if pod.metadata.uid in outdated else "new",
             restarts=0 if pod is None else restarts_of(pod),
         )
 
 
-def state_of(pod: Pod, unripe: set[str], stuck: set[str]) -> str:
+def state_of(pod: Pod, not_yet_available: set[str], stuck: set[str]) -> str:
     if is_terminating(pod):
         return "terminating"
     if is_ready(pod):
-        return "notReady" if pod.metadata.uid in unripe else "ready"
+        return "notReady" if pod.metadata.uid in not_yet_available else "ready"
     return "stuck" if pod.metadata.uid in stuck else "notReady"
 
 
@@ -172,7 +176,7 @@ def revision_of(pod: Pod) -> str:
     return pod.metadata.labels.get(REVISION_LABEL, "")
 
 
-def lane_waits(zone: Zone, group: Group, course: Course) -> Iterator[Waiting]:
+def lane_waits(zone: Zone, group: Group, order: ZoneOrder) -> Iterator[Waiting]:
     """All that keeps this zone from going on, also where the decision was made by another zone's state."""
     if zone.is_paused:
         if not zone.is_current:
@@ -187,13 +191,13 @@ def lane_waits(zone: Zone, group: Group, course: Course) -> Iterator[Waiting]:
             return
         case Terminate() if not zone.is_ready:
             yield from pods_of(zone, group)
-    held = [start for start in course.held if start.zone is zone]
+    held = [start for start in order.held if start.zone is zone]
     yield from map(held_exactly, held)
-    if course.active is not None and course.active is not zone and not held:
-        yield ahead(zone, course.active)
+    if order.active is not None and order.active is not zone and not held:
+        yield ahead(zone, order.active)
 
 
-def phase_of(zone: Zone, course: Course, verdict: Verdict) -> str:
+def phase_of(zone: Zone, order: ZoneOrder, verdict: Verdict) -> str:
     """The zone's state by the table of 3.5."""
     if zone.is_paused:
         return "Paused"
@@ -202,15 +206,15 @@ def phase_of(zone: Zone, course: Course, verdict: Verdict) -> str:
     if verdict.reason is Reason.POD_STUCK and not zone.is_ready:
         return "Blocked"
     if zone.outdated:
-        return phase_of_outdated(zone, course, verdict)
+        return phase_of_outdated(zone, order, verdict)
     if not zone.is_ready:
         return "Settling"
     return "Current" if zone.is_current else "Finishing"
 
 
-def phase_of_outdated(zone: Zone, course: Course, verdict: Verdict) -> str:
-    is_held = any(start.zone is zone for start in course.held)
-    if zone is course.active and not is_held and verdict.reason.kind not in (Kind.BLOCKED, Kind.INVALID):
+def phase_of_outdated(zone: Zone, order: ZoneOrder, verdict: Verdict) -> str:
+    is_held = any(start.zone is zone for start in order.held)
+    if zone is order.active and not is_held and verdict.reason.kind not in (ReasonKind.BLOCKED, ReasonKind.INVALID):
         deletes = isinstance(verdict, Move) and any(isinstance(write, Delete) for write in verdict.writes)
         return "Rolling" if deletes else "Waiting"
     return "RolledBack" if is_rolled_back(zone) else "Pending"
@@ -224,23 +228,23 @@ def is_rolled_back(zone: Zone) -> bool:
     )
 
 
-def phase_of_group(course: Course, verdict: Verdict, lanes: tuple[Lane, ...]) -> str:
+def phase_of_group(order: ZoneOrder, verdict: Verdict, lanes: tuple[Lane, ...]) -> str:
     """In one word: the phase of the zone it is about, unless the group is blocked, paused or done."""
     if verdict.reason in (Reason.SCALING, Reason.SOAKING):
         return verdict.reason.word
     match verdict.reason.kind:
-        case Kind.DONE:
+        case ReasonKind.DONE:
             return "Current"
-        case Kind.HELD:
+        case ReasonKind.HELD:
             return "Paused"
-        case Kind.BLOCKED | Kind.INVALID | Kind.FAILED:
+        case ReasonKind.BLOCKED | ReasonKind.INVALID | ReasonKind.FAILED:
             return "Blocked"
-        case _ if course.active is None:
+        case _ if order.active is None:
             return "Finishing"
-    return next(lane.phase for lane in lanes if lane.name == course.active.name)
+    return next(lane.phase for lane in lanes if lane.name == order.active.name)
 
 
-def coming(course: Course, verdict: Verdict) -> Iterator[str]:
+def coming(order: ZoneOrder, verdict: Verdict) -> Iterator[str]:
     """What is done now, or as soon as the wait is over; then what follows."""
     writes = verdict.writes if isinstance(verdict, Move) else ()
     for write in writes:
@@ -253,9 +257,9 @@ def coming(course: Course, verdict: Verdict) -> Iterator[str]:
                 yield f"record revision {write.change_to} as current in {ref.name}"
     going = {write.ref.uid for write in writes if isinstance(write, Delete | Replace)}
     then = "then " if writes else ""
-    for zone in course.order:
+    for zone in order.order:
         if chore := chore_of(zone, going):
-            yield then + (chore if zone is course.active or not then else f"zone {zone.name}")
+            yield then + (chore if zone is order.active or not then else f"zone {zone.name}")
             then = "then "
 
 

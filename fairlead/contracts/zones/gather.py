@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from fairlead.contracts.zones.decide.budgets.zpdb import Guard
+from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.decide.groups import selects
 from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import HealthCheck
 from fairlead.contracts.zones.decide.membership import group_name
@@ -16,7 +16,7 @@ from fairlead.contracts.zones.decide.seen import Snapshot
 from fairlead.contracts.zones.kinds import NAME_LABEL
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.ask import Answers
-from fairlead.engine.controller import Key
+from fairlead.engine.controller import RolloutKey
 from kubeloop.objects.apps import StatefulSet
 from kubeloop.objects.core import Pod
 from kubeloop.store import Named, Readable
@@ -72,13 +72,13 @@ POD_INDEXES = {_NAME: _by_name_label, _CONTROLLER: _by_controller, _ORPHAN: _orp
 
 
 def snapshot(
-    key: Key,
+    key: RolloutKey,
     zones: Readable[StatefulSet],
     pods: Readable[Pod],
     settings: Settings,
     answers: Answers,
     since: Mapping[str, datetime],
-    budgets: tuple[Guard, ...] = (),
+    budgets: tuple[DisruptionBudget, ...] = (),
     checks: tuple[HealthCheck, ...] = (),
 ) -> Snapshot | None:
     """Everything a decision about this group may read; None when it has no StatefulSet."""
@@ -122,23 +122,23 @@ def generations(zones: Iterable[StatefulSet]) -> dict[str, int]:
     return {f"statefulset/{zone.metadata.name}": zone.metadata.generation for zone in zones}
 
 
-def members(key: Key, zones: Readable[StatefulSet]) -> tuple[StatefulSet, ...]:
+def members(key: RolloutKey, zones: Readable[StatefulSet]) -> tuple[StatefulSet, ...]:
     """The StatefulSets that are in the group at present."""
     return tuple(zones.by(_GROUP, _in(key.namespace, key.name)))
 
 
-def scopes(key: Key, zones: Readable[StatefulSet]) -> Iterator[str]:
+def scopes(key: RolloutKey, zones: Readable[StatefulSet]) -> Iterator[str]:
     """The UIDs of the StatefulSets that are in the group at present."""
     return (zone.metadata.uid for zone in members(key, zones))
 
 
-def group_of(zone: StatefulSet) -> Iterator[Key]:
+def group_of(zone: StatefulSet) -> Iterator[RolloutKey]:
     """The group a StatefulSet belongs to, if any."""
     if (group := group_name(zone)) is not None:
-        yield Key((zone.metadata.namespace, group))
+        yield RolloutKey((zone.metadata.namespace, group))
 
 
-def groups_of(pod: Pod, zones: Readable[StatefulSet]) -> Iterable[Key]:
+def groups_of(pod: Pod, zones: Readable[StatefulSet]) -> Iterable[RolloutKey]:
     """The groups whose decision may read this pod; each once, in a stable order."""
     namespace = pod.metadata.namespace
     name = pod.metadata.labels.get(NAME_LABEL)
@@ -150,6 +150,6 @@ def groups_of(pod: Pod, zones: Readable[StatefulSet]) -> Iterable[Key]:
     return dict.fromkeys(key for zone in concerned for key in group_of(zone))
 
 
-def all_groups(zones: Readable[StatefulSet]) -> Iterable[Key]:
+def all_groups(zones: Readable[StatefulSet]) -> Iterable[RolloutKey]:
     """Every group there is, each once, in a stable order."""
     return dict.fromkeys(key for zone in zones.items() for key in group_of(zone))

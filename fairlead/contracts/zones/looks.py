@@ -13,18 +13,18 @@ from fairlead.cli.views.first_seen import Sightings
 from fairlead.contracts.zones.configuration_kinds import Configuration
 from fairlead.contracts.zones.configured_objects import BUDGETS, CHECKS, Sort
 from fairlead.contracts.zones.decide import decide
-from fairlead.contracts.zones.decide.budgets.zpdb import Guard
+from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.decide.configurations import C, Configurations, observe
 from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import HealthCheck
 from fairlead.contracts.zones.decide.seen import Snapshot
 from fairlead.contracts.zones.explain import PART, explain
 from fairlead.contracts.zones.gather import all_groups, generations, members, snapshot
 from fairlead.contracts.zones.settings import Settings
-from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Http, Question, Recall, Remember
+from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Http, Question, ReadRecord, SwapRecord
 from fairlead.core.decision import Decision
 from fairlead.core.explain import Explain
-from fairlead.engine.controller import Key
-from fairlead.engine.driver.questions import Outside, asker, has_effect
+from fairlead.engine.controller import RolloutKey
+from fairlead.engine.driver.questions import AskContext, asker, has_effect
 from fairlead.engine.driver.round import Asker, settle
 from kubeloop import clock
 from kubeloop.client import Client
@@ -36,7 +36,7 @@ from kubeloop.store import Readable
 RULES_SERVE = 10.0
 """Seconds for which lists of disruption budgets and health checks serve; people change them, and rarely."""
 
-Rules = tuple[tuple[Guard, ...], tuple[HealthCheck, ...]]
+Rules = tuple[tuple[DisruptionBudget, ...], tuple[HealthCheck, ...]]
 
 Stores = tuple[Readable[StatefulSet], Readable[Pod]]
 """The StatefulSets that have a group and all pods, of the same namespaces."""
@@ -46,7 +46,7 @@ class ZoneLooks:
     """Looks at stores again and again."""
 
     def __init__(self, client: Client, stores: Sequence[Stores]) -> None:
-        self._ask = _looking(asker(Outside(client)))
+        self._ask = _looking(asker(AskContext(client)))
         self._stores = stores
         self._seen = Sightings()
         self._client = client
@@ -64,7 +64,7 @@ class ZoneLooks:
         ]
         return [one for one in seen if one is not None]
 
-    async def _look_at(self, stores: Stores, key: Key, now: datetime) -> Explain | None:
+    async def _look_at(self, stores: Stores, key: RolloutKey, now: datetime) -> Explain | None:
         """None when the rollout went away while it was looked at."""
         since, rules = self._seen.of(key), await self._rules_of(key.namespace)
         try:
@@ -102,7 +102,7 @@ def _looking(ask: Asker) -> Asker:
     """Asks nothing that would change the world; the decision then says what it would have asked."""
 
     async def look(question: Question) -> Answer:
-        if isinstance(question, Ask) and isinstance(question.to, Recall | Remember):
+        if isinstance(question, Ask) and isinstance(question.to, ReadRecord | SwapRecord):
             return Good()  # what the operator has recorded is for itself; a look takes it that nobody is in between
         # Prometheus may be out of reach from here, and the operator's view of it is what counts.
         harmless = isinstance(question, Ask) and not has_effect(question) and not isinstance(question.to, Http)
@@ -115,7 +115,9 @@ class _GoneError(Exception):
     pass
 
 
-def _gathered(stores: Stores, key: Key, since: Mapping[str, datetime], rules: Rules, answers: Answers) -> Snapshot:
+def _gathered(
+    stores: Stores, key: RolloutKey, since: Mapping[str, datetime], rules: Rules, answers: Answers
+) -> Snapshot:
     zones, pods = stores
     seen = snapshot(key, zones, pods, Settings(), answers, since, *rules)
     if seen is None:

@@ -14,12 +14,12 @@ from structlog.types import FilteringBoundLogger
 
 from fairlead.contracts.zones.decide.admission import review_reading
 from fairlead.contracts.zones.decide.phased import phased_admission
-from fairlead.contracts.zones.decide.phased.phased_rollout import Seen, decide, depends_on, holding, is_pod_of
+from fairlead.contracts.zones.decide.phased.phased_rollout import PhasedSnapshot, decide, depends_on, holding, is_pod_of
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.act import Does
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision, Hold
-from fairlead.engine.controller import Key, Part, Saying, Wake
+from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Wake
 from fairlead.engine.watch_troubles import Troubles
 from fairlead.engine.webhooks.admission import Endpoint
 from kubeloop.client import Client
@@ -34,8 +34,8 @@ NAME = "phased-deployments"
 PATH = "/admission/phased-deployment"
 MAY_WRITE = frozenset({Does.RELEASE_DEPLOYMENT, Does.BLOCK_DEPLOYMENT})
 DONE = {
-    Does.RELEASE_DEPLOYMENT: Saying("info", "deployment released"),
-    Does.BLOCK_DEPLOYMENT: Saying("warn", "deployment blocked"),
+    Does.RELEASE_DEPLOYMENT: LogRecord("info", "deployment released"),
+    Does.BLOCK_DEPLOYMENT: LogRecord("warn", "deployment blocked"),
 }
 _HELD = "held"
 
@@ -51,16 +51,16 @@ Watched = tuple[Informer[Deployment], Informer[Pod]]
 S = TypeVar("S")
 
 
-def endpoint(settings: Settings) -> Endpoint[review_reading.Seen]:
-    def seen(review: Review, answers: Answers) -> review_reading.Seen:
-        return review_reading.Seen(review, answers, settings)
+def endpoint(settings: Settings) -> Endpoint[review_reading.DownscaleSnapshot]:
+    def seen(review: Review, answers: Answers) -> review_reading.DownscaleSnapshot:
+        return review_reading.DownscaleSnapshot(review, answers, settings)
 
     return Endpoint("phased-deployment", (PATH,), phased_admission.judge, seen, review_reading.log_keys)
 
 
 def with_phased(
-    part: Part[S], client: Client, namespaces: tuple[str, ...], settings: Settings, log: FilteringBoundLogger
-) -> Part[S]:
+    part: Controller[S], client: Client, namespaces: tuple[str, ...], settings: Settings, log: FilteringBoundLogger
+) -> Controller[S]:
     """A part that watches pods, with phased Deployments beside it on the same pods; no namespace means all."""
     watched: dict[str, Watched] = {}
     for namespace in namespaces or ("",):
@@ -74,19 +74,19 @@ def with_phased(
             trouble=troubles.failed,
             restored=troubles.restored,
         )
-        watched[namespace] = (deployments, cast("Informer[Pod]", part.watched(Key((namespace, "")))[PODS]))
+        watched[namespace] = (deployments, cast("Informer[Pod]", part.watched(RolloutKey((namespace, "")))[PODS]))
     return structs.replace(
         part,
         informers=(*part.informers, *(cast("Informer[Named]", deployments) for deployments, _ in watched.values())),
         endpoints=(*part.endpoints, endpoint(settings)),
-        beside=(*part.beside, phased(watched)),
+        side_controllers=(*part.side_controllers, phased(watched)),
     )
 
 
-def phased(watched: Mapping[str, Watched]) -> Part[Seen]:
+def phased(watched: Mapping[str, Watched]) -> Controller[PhasedSnapshot]:
     """The part on these informers, by namespace; those of all namespaces are under an empty name."""
     deployments = _Deployments(watched)
-    return Part(
+    return Controller(
         name=NAME,
         informers=(),
         subscribe=deployments.subscribe,
@@ -110,30 +110,30 @@ class _Deployments:
         for deployments, pods in self._watched.values():
             _subscribe(deployments, pods, wake)
 
-    def held(self) -> Iterator[Key]:
+    def held(self) -> Iterator[RolloutKey]:
         for deployments, _ in self._watched.values():
             for deployment in deployments.store.items():
                 if holding(deployment) is not None:
                     yield _key(deployment)
 
-    def informers_of(self, key: Key) -> Mapping[Resource, Informer[Named]]:
+    def informers_of(self, key: RolloutKey) -> Mapping[Resource, Informer[Named]]:
         deployments, pods = self._of(key)
         return {DEPLOYMENTS: cast("Informer[Named]", deployments), PODS: cast("Informer[Named]", pods)}
 
-    def scopes(self, key: Key) -> Iterable[str]:
+    def scopes(self, key: RolloutKey) -> Iterable[str]:
         deployment = self._of(key)[0].store.get(*key)
         return () if deployment is None else (deployment.metadata.uid,)
 
-    def gather(self, key: Key, answers: Answers) -> Seen | None:
+    def gather(self, key: RolloutKey, answers: Answers) -> PhasedSnapshot | None:
         deployments, pods = self._of(key)
         deployment = deployments.store.get(*key)
         if deployment is None or holding(deployment) is None:
             return None
         chain = tuple(_chain(deployment, deployments))
         of_first = (pod for pod in pods.store.items() if chain and is_pod_of(chain[0], pod))
-        return Seen(deployment, chain, tuple(of_first))
+        return PhasedSnapshot(deployment, chain, tuple(of_first))
 
-    def _of(self, key: Key) -> Watched:
+    def _of(self, key: RolloutKey) -> Watched:
         return self._watched.get(key.namespace) or self._watched[""]
 
 
@@ -169,19 +169,19 @@ def _subscribe(deployments: Informer[Deployment], pods: Informer[Pod], wake: Wak
     pods.subscribe(pod_changed)
 
 
-def _key(deployment: Deployment) -> Key:
-    return Key((deployment.metadata.namespace, deployment.metadata.name))
+def _key(deployment: Deployment) -> RolloutKey:
+    return RolloutKey((deployment.metadata.namespace, deployment.metadata.name))
 
 
-def _versions(seen: Seen) -> Iterator[str]:
+def _versions(seen: PhasedSnapshot) -> Iterator[str]:
     shown: tuple[Named, ...] = (seen.deployment, *seen.chain, *seen.pods)
     return (f"{item.metadata.uid}@{item.metadata.resource_version}" for item in shown)
 
 
-def _say(seen: Seen, decision: Decision, now: datetime) -> tuple[Saying, ...]:
+def _say(seen: PhasedSnapshot, decision: Decision, now: datetime) -> tuple[LogRecord, ...]:
     """Waits, when they change; what is done, the audit says."""
     if not isinstance(decision.verdict, Hold) or not decision.verdict.details:
         return ()
     text = "; ".join(text for _, text in decision.verdict.details)
     level = "warn" if any(tell.warning for tell in decision.tell) else "info"
-    return (Saying(level, "deployment held", {"reason": decision.verdict.reason.word, "waiting_for": text}),)
+    return (LogRecord(level, "deployment held", {"reason": decision.verdict.reason.word, "waiting_for": text}),)

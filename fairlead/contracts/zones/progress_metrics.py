@@ -14,16 +14,16 @@ from prometheus_client.registry import Collector
 
 from fairlead.contracts.zones.decide.groups import Group, Zone, group_of
 from fairlead.contracts.zones.decide.healthchecks.healthcheck import Judged, referred
-from fairlead.contracts.zones.decide.rollout.zone_order import course_of
+from fairlead.contracts.zones.decide.rollout.zone_order import zone_order_of
 from fairlead.contracts.zones.decide.seen import Snapshot
 from fairlead.core.reason import Reason
-from fairlead.engine.controller import Key
+from fairlead.engine.controller import RolloutKey
 
 LABELS = ("namespace", "rollout_group", "zone")
 HEALTH = "rollout_operator_health_check_"
 
 
-class Standing(Struct, frozen=True):
+class ZoneProgress(Struct, frozen=True):
     """One zone after a pass."""
 
     zone: str
@@ -37,9 +37,9 @@ class Standing(Struct, frozen=True):
     judged: Judged | None = None
 
 
-def standings_of(seen: Snapshot, now: datetime) -> tuple[Standing, ...]:
+def standings_of(seen: Snapshot, now: datetime) -> tuple[ZoneProgress, ...]:
     group = group_of(seen, now)
-    starts = {start.zone.name: start for start in course_of(group).starts} if seen.checks else {}
+    starts = {start.zone.name: start for start in zone_order_of(group).starts} if seen.checks else {}
     made = []
     for zone in group.zones:
         start = starts.get(zone.name)
@@ -48,8 +48,8 @@ def standings_of(seen: Snapshot, now: datetime) -> tuple[Standing, ...]:
     return tuple(made)
 
 
-def _standing(zone: Zone, group: Group, is_held: bool, judged: Judged | None) -> Standing:
-    return Standing(
+def _standing(zone: Zone, group: Group, is_held: bool, judged: Judged | None) -> ZoneProgress:
+    return ZoneProgress(
         zone.name,
         outdated=len(zone.outdated),
         updated=len(zone.pods) - len(zone.outdated),
@@ -64,15 +64,15 @@ class Progress(Collector):
     """What the last pass over each group showed, and counts of what its health checks came to."""
 
     def __init__(self) -> None:
-        self._standings: dict[Key, tuple[Standing, ...]] = {}
-        self._evaluations: dict[Key, dict[tuple[str, str], int]] = {}
+        self._standings: dict[RolloutKey, tuple[ZoneProgress, ...]] = {}
+        self._evaluations: dict[RolloutKey, dict[tuple[str, str], int]] = {}
         """By zone and result."""
-        self._misconfigured: dict[Key, dict[str, int]] = {}
+        self._misconfigured: dict[RolloutKey, dict[str, int]] = {}
         """How often a zone came to name a check that cannot be used."""
-        self._counted: dict[Key, dict[str, datetime]] = {}
+        self._counted: dict[RolloutKey, dict[str, datetime]] = {}
         """Until when the judgement about a zone that was last counted holds: passes share one for a while."""
 
-    def passed(self, key: Key, standings: tuple[Standing, ...]) -> None:
+    def passed(self, key: RolloutKey, standings: tuple[ZoneProgress, ...]) -> None:
         """A pass over the group has been decided."""
         before = {each.zone: each for each in self._standings.get(key, ())}
         self._standings[key] = standings
@@ -84,7 +84,7 @@ class Progress(Collector):
             if each.judged is not None:
                 self._count(key, each.zone, each.judged)
 
-    def vanished(self, key: Key) -> None:
+    def vanished(self, key: RolloutKey) -> None:
         for held in (self._standings, self._evaluations, self._misconfigured, self._counted):
             held.pop(key, None)
 
@@ -92,7 +92,7 @@ class Progress(Collector):
         """Another replica decides from now on: what zones were last seen at is not told any more, counts stay."""
         self._standings.clear()
 
-    def _count(self, key: Key, zone: str, judged: Judged) -> None:
+    def _count(self, key: RolloutKey, zone: str, judged: Judged) -> None:
         counted = self._counted.setdefault(key, {})
         if counted.get(zone) == judged.until:
             return

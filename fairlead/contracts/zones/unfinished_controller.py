@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import cast
 
-from fairlead.contracts.zones.decide.admission.unfinished_preparations import Seen, decide, is_noted
+from fairlead.contracts.zones.decide.admission.unfinished_preparations import PreparationSnapshot, decide, is_noted
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.act import Does
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision
-from fairlead.engine.controller import Key, Part, Saying, Wake
+from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Wake
 from kubeloop.informer import Change, Informer
 from kubeloop.objects.core import PODS, Pod
 from kubeloop.objects.meta import Resource
@@ -23,15 +23,15 @@ from kubeloop.store import Named
 
 NAME = "unfinished-preparations"
 MAY_WRITE = frozenset({Does.NOTE_PREPARATION})
-DONE = {Does.NOTE_PREPARATION: Saying("debug", "preparation concluded")}
+DONE = {Does.NOTE_PREPARATION: LogRecord("debug", "preparation concluded")}
 
 Watched = Mapping[str, Informer[Pod]]
 
 
-def unfinished(watched: Watched, settings: Settings) -> Part[Seen]:
+def unfinished(watched: Watched, settings: Settings) -> Controller[PreparationSnapshot]:
     """The part on these informers, by namespace; that of all namespaces is under an empty name."""
     pods = _Pods(watched, settings)
-    return Part(
+    return Controller(
         name=NAME,
         informers=(),
         subscribe=pods.subscribe,
@@ -61,21 +61,21 @@ class _Pods:
         for informer in self._watched.values():
             informer.subscribe(changed)
 
-    def noted(self) -> Iterator[Key]:
+    def noted(self) -> Iterator[RolloutKey]:
         return (_key(pod) for informer in self._watched.values() for pod in informer.store.items() if is_noted(pod))
 
-    def informers_of(self, key: Key) -> Mapping[Resource, Informer[Named]]:
+    def informers_of(self, key: RolloutKey) -> Mapping[Resource, Informer[Named]]:
         return {PODS: cast("Informer[Named]", self._of(key))}
 
-    def gather(self, key: Key, answers: Answers) -> Seen | None:
+    def gather(self, key: RolloutKey, answers: Answers) -> PreparationSnapshot | None:
         pod = self._of(key).store.get(*key)
-        return None if pod is None else Seen(pod, answers, self._settings)
+        return None if pod is None else PreparationSnapshot(pod, answers, self._settings)
 
-    def scopes(self, key: Key) -> Iterable[str]:
+    def scopes(self, key: RolloutKey) -> Iterable[str]:
         pod = self._of(key).store.get(*key)
         return () if pod is None else (pod.metadata.uid,)
 
-    def _of(self, key: Key) -> Informer[Pod]:
+    def _of(self, key: RolloutKey) -> Informer[Pod]:
         return self._watched.get(key.namespace) or self._watched[""]
 
 
@@ -83,9 +83,9 @@ def _note(pod: Pod) -> str | None:
     return pod.metadata.annotations.preparing
 
 
-def _key(pod: Pod) -> Key:
-    return Key((pod.metadata.namespace, pod.metadata.name))
+def _key(pod: Pod) -> RolloutKey:
+    return RolloutKey((pod.metadata.namespace, pod.metadata.name))
 
 
-def _nothing(seen: Seen, decision: Decision, now: datetime) -> tuple[Saying, ...]:
+def _nothing(seen: PreparationSnapshot, decision: Decision, now: datetime) -> tuple[LogRecord, ...]:
     return ()

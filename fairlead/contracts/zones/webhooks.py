@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from fairlead.contracts.zones.decide.admission.no_downscale import no_downscale
 from fairlead.contracts.zones.decide.admission.prepare_downscale import outpaced, prepare_downscale
-from fairlead.contracts.zones.decide.admission.review_reading import Seen, log_keys
+from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot, log_keys
 from fairlead.contracts.zones.decide.budgets import eviction, zpdb
-from fairlead.contracts.zones.decide.budgets.zpdb import Guard
+from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.ask import Answers
 from fairlead.engine.metrics import Metrics
@@ -27,7 +27,7 @@ EVICTION = "eviction"
 class Caches(Struct, frozen=True):
     """What the webhooks see of the caches."""
 
-    guards: Callable[[str], tuple[Guard, ...] | None]
+    guards: Callable[[str], tuple[DisruptionBudget, ...] | None]
     """The disruption budgets of a namespace; None while they are not known."""
     pod: Callable[[str, str], Pod | None]
     """A pod by namespace and name."""
@@ -36,14 +36,14 @@ class Caches(Struct, frozen=True):
 
 
 def endpoints(settings: Settings, caches: Caches, metrics: Metrics) -> tuple[Endpoint[Any], ...]:
-    def seen(review: Review, answers: Answers) -> Seen:
-        return Seen(review, answers, settings)
+    def seen(review: Review, answers: Answers) -> DownscaleSnapshot:
+        return DownscaleSnapshot(review, answers, settings)
 
-    def evicting(review: Review, answers: Answers) -> eviction.Seen:
+    def evicting(review: Review, answers: Answers) -> eviction.EvictionSnapshot:
         pod = caches.pod(review.namespace, review.name)
         guards = caches.guards(review.namespace)
         zones = caches.zones(review.namespace) if guards and pod is not None else ()
-        return eviction.Seen(review, guards, pod, zones, answers, settings)
+        return eviction.EvictionSnapshot(review, guards, pod, zones, answers, settings)
 
     return (
         Endpoint("no-downscale", ("/admission/no-downscale",), no_downscale, seen, log_keys),
@@ -70,5 +70,5 @@ def endpoints(settings: Settings, caches: Caches, metrics: Metrics) -> tuple[End
     )
 
 
-def _eviction_keys(seen: eviction.Seen) -> Mapping[str, object]:
-    return log_keys(Seen(seen.review))
+def _eviction_keys(seen: eviction.EvictionSnapshot) -> Mapping[str, object]:
+    return log_keys(DownscaleSnapshot(seen.review))

@@ -17,7 +17,7 @@ from structlog.types import FilteringBoundLogger
 
 from fairlead.contracts.zones.kinds import NAMESPACE
 from fairlead.engine.certificates import pairs
-from fairlead.engine.decide.ca_injection import Served, injected
+from fairlead.engine.decide.ca_injection import TrustScope, injected
 from fairlead.engine.driver.perform import request_for
 from kubeloop import clock
 from kubeloop.client import Client
@@ -56,7 +56,7 @@ class Injector:
     def __init__(
         self,
         client: Client,
-        served: Served,
+        served: TrustScope,
         log: FilteringBoundLogger,
         informer: Callable[[Resource, str], Informer[WebhookConfiguration]],
         *,
@@ -135,7 +135,9 @@ class Injector:
         if patch is None:
             return True
         try:
-            await self._client.call(structs.replace(request_for(patch), timeout=WRITE_TIMEOUT, patient=False))
+            await self._client.call(
+                structs.replace(request_for(patch), timeout=WRITE_TIMEOUT, retry_when_throttled=False)
+            )
         except (NotFound, Conflict, Invalid) as error:  # changed or gone since it was seen; the watch tells how
             self._log.info("webhook configuration changed meanwhile", name=found.metadata.name, error=str(error))
             return isinstance(error, NotFound)

@@ -39,7 +39,7 @@ _SERVER_SERIAL = 1024
 _SERVER_NAME = "rollout-operator"
 
 
-class Wanted(Struct, frozen=True):
+class CertificateRequest(Struct, frozen=True):
     """What a self-signed certificate is to say."""
 
     dns_name: str
@@ -59,7 +59,7 @@ class Pair(Unshown, frozen=True):
         return dict(zip(KEYS, (self.authority, self.certificate, self.key), strict=True))
 
 
-def make(wanted: Wanted, now: datetime, key_size: int = KEY_SIZE) -> Pair:
+def make(wanted: CertificateRequest, now: datetime, key_size: int = KEY_SIZE) -> Pair:
     """A pair signed by an authority of its own, valid from now for the lifetime."""
     authority_key, key = _new_key(key_size), _new_key(key_size)
     organisation = x509.NameAttribute(NameOID.ORGANIZATION_NAME, wanted.organisation)
@@ -219,7 +219,12 @@ def _new_key(size: int) -> rsa.RSAPrivateKey:
 
 
 def _to_sign(
-    subject: x509.Name, issuer: x509.Name, key: rsa.RSAPrivateKey, serial: int, wanted: Wanted, now: datetime
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: rsa.RSAPrivateKey,
+    serial: int,
+    wanted: CertificateRequest,
+    now: datetime,
 ) -> x509.CertificateBuilder:
     both = [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
     return (

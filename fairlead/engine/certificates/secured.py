@@ -11,10 +11,10 @@ from structlog.types import FilteringBoundLogger
 
 from fairlead.engine.assembly import agent_of, headers_of, place_of
 from fairlead.engine.certificates.ca_injection import Injector, policies
-from fairlead.engine.certificates.pairs import Wanted
+from fairlead.engine.certificates.pairs import CertificateRequest
 from fairlead.engine.certificates.served import CertificateFiles, Certificates, FromFiles, SelfSigned
 from fairlead.engine.certificates.stored_secret import StoredCertificate
-from fairlead.engine.decide.ca_injection import Served
+from fairlead.engine.decide.ca_injection import TrustScope
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.options import OperatorOptions, WebhookOptions
 from fairlead.engine.serving.server import EVERYWHERE
@@ -27,7 +27,7 @@ from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import Transport
 
 
-class Ground(Struct, frozen=True):
+class ProcessContext(Struct, frozen=True):
     """What a process stands on."""
 
     options: OperatorOptions
@@ -62,7 +62,7 @@ class Secured(Struct, frozen=True):
                 watching.cancel()
 
 
-def secured_of(webhooks: WebhookOptions, ground: Ground) -> Secured:
+def secured_of(webhooks: WebhookOptions, ground: ProcessContext) -> Secured:
     client, log = ground.client, ground.log
 
     def informer(resource: Resource, labels: str) -> Informer[WebhookConfiguration]:
@@ -71,7 +71,7 @@ def secured_of(webhooks: WebhookOptions, ground: Ground) -> Secured:
             client, resource, WebhookConfiguration, labels=labels, trouble=troubles.failed, restored=troubles.restored
         )
 
-    served = Served(ground.options.namespaces, place_of(ground.options, ground.home))
+    served = TrustScope(ground.options.namespaces, place_of(ground.options, ground.home))
     injector = Injector(client, served, log, informer, keeps=webhooks.renews)
     ground.metrics.show_policies(lambda: policies(injector.entries()))
     if webhooks.certificate_file:
@@ -82,8 +82,8 @@ def secured_of(webhooks: WebhookOptions, ground: Ground) -> Secured:
     return Secured(webhooks.port, made, None if injects else injector)
 
 
-def _stored(webhooks: WebhookOptions, ground: Ground) -> StoredCertificate:
+def _stored(webhooks: WebhookOptions, ground: ProcessContext) -> StoredCertificate:
     home = place_of(ground.options, ground.home)
     name = webhooks.dns_name or f"{ground.options.process}.{home}.svc"
-    wanted = Wanted(name, webhooks.organisation, timedelta(seconds=webhooks.lifetime))
+    wanted = CertificateRequest(name, webhooks.organisation, timedelta(seconds=webhooks.lifetime))
     return StoredCertificate(ground.client, Ref(SECRETS, home, webhooks.secret), wanted, ground.log)

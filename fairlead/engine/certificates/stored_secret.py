@@ -16,7 +16,7 @@ from structlog.types import FilteringBoundLogger
 
 from fairlead.contracts.zones.kinds import OWN_LABELS
 from fairlead.engine.certificates import pairs
-from fairlead.engine.certificates.pairs import Pair, Wanted
+from fairlead.engine.certificates.pairs import CertificateRequest, Pair
 from fairlead.engine.decide.certificate import Broken, Facts, Make, Use, fate_of
 from kubeloop import clock, request
 from kubeloop.client import Client
@@ -26,7 +26,7 @@ from kubeloop.objects.core import SECRETS
 from kubeloop.objects.meta import Ref
 from kubeloop.sealed import Unshown
 
-Maker = Callable[[Wanted, datetime], Pair]
+Maker = Callable[[CertificateRequest, datetime], Pair]
 
 
 class CertificateTrouble(Exception):
@@ -55,7 +55,7 @@ class StoredCertificate:
         self,
         client: Client,
         secret: Ref,
-        wanted: Wanted,
+        wanted: CertificateRequest,
         log: FilteringBoundLogger,
         make: Maker = pairs.make,
     ) -> None:

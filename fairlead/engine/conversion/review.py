@@ -29,7 +29,7 @@ OUR_MISTAKE = "this is a mistake of the operator; its log says more"
 Tree: TypeAlias = dict[str, Any]
 
 
-class Rule(Struct, frozen=True):
+class ConversionRule(Struct, frozen=True):
     """How the versions of one kind become one another."""
 
     kind: str
@@ -41,7 +41,7 @@ class Rule(Struct, frozen=True):
     """Raised for what cannot be converted, with a sentence that holds no field value."""
 
 
-Rules: TypeAlias = tuple[Rule, ...]
+Rules: TypeAlias = tuple[ConversionRule, ...]
 
 
 class Converted(Struct, frozen=True):
@@ -144,7 +144,7 @@ def works(rules: Rules) -> str:
     return ""
 
 
-def _pairs(rules: Rules) -> Iterator[tuple[Rule, str, str]]:
+def _pairs(rules: Rules) -> Iterator[tuple[ConversionRule, str, str]]:
     for rule in rules:
         for source in rule.versions:
             for desired in rule.versions:
@@ -192,7 +192,7 @@ def _converted(tree: object, desired: str, rules: Rules) -> Tree | _Failure:
     return made if made.get("metadata") is not None else {**made, "metadata": {}}
 
 
-def _rule_for(tree: Tree, source: str, desired: str, rules: Rules) -> Rule:
+def _rule_for(tree: Tree, source: str, desired: str, rules: Rules) -> ConversionRule:
     kind = _text(tree, "kind")
     for rule in rules:
         if rule.kind == kind and desired in rule.versions:
@@ -222,7 +222,7 @@ def _described(tree: object, source: str, desired: str) -> str:
     return f"({name or 'without a name'}) from {_shown(source) or 'no version'} to {_shown(desired)}"
 
 
-def _known(rules: Sequence[Rule]) -> str:
+def _known(rules: Sequence[ConversionRule]) -> str:
     return "known are " + ", ".join(version for rule in rules for version in rule.versions)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.contracts.environments.decide.convert import VERSIONS, Unconvertible, convert
 from fairlead.contracts.environments.kinds import MATERIALIZES
-from fairlead.engine.conversion.review import Rule, Rules
+from fairlead.engine.conversion.review import ConversionRule, Rules
 
-ENVIRONMENTS: Rules = (Rule(MATERIALIZES.kind, VERSIONS, convert, Unconvertible),)
+ENVIRONMENTS: Rules = (ConversionRule(MATERIALIZES.kind, VERSIONS, convert, Unconvertible),)
 ENVIRONMENTS_NAME = f"{__name__}:ENVIRONMENTS"

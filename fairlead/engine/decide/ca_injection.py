@@ -14,7 +14,7 @@ from kubeloop.objects.admissionregistration import Entry, WebhookConfiguration
 from kubeloop.objects.meta import Ref, Resource
 
 
-class Served(Struct, frozen=True):
+class TrustScope(Struct, frozen=True):
     """Whose webhooks an operator answers."""
 
     namespaces: tuple[str, ...]
@@ -41,7 +41,7 @@ def injected(
     found: WebhookConfiguration,
     resource: Resource,
     authority: bytes,
-    served: Served,
+    served: TrustScope,
     bundle_of: Callable[[str], str] | None = None,
 ) -> Patch | None:
     """Rule 47: every entry that wants the bundle gets it; None when it is everywhere.

@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 
 from fairlead.core.ask import Answer, Ask, Bad, Discover, Good, Http
 from kubeloop import clock
-from kubeloop.objects.meta import Ref, Served
+from kubeloop.objects.meta import Ref, ServedVersion
 
 SERVED_FOR = 300.0
 """Seconds for which a kind counts as served the way it was found."""
@@ -24,7 +24,7 @@ MOST = 4096
 
 K = TypeVar("K")
 
-_FOUND = msgspec.json.Decoder(tuple[Served, ...])
+_FOUND = msgspec.json.Decoder(tuple[ServedVersion, ...])
 
 
 class _Entry(Struct):
@@ -33,7 +33,7 @@ class _Entry(Struct):
     until: float
 
 
-class Kept:
+class AnswerCache:
     """Belongs to one process; times are the loop's."""
 
     def __init__(self, most: int = MOST) -> None:
@@ -51,7 +51,7 @@ class Kept:
         if question.max_age <= 0:
             return None
         known = _living(self._answers, question)
-        if known is None and question.silence_age > 0:
+        if known is None and question.no_reply_max_age > 0:
             there = _living(self._answers, _place(question))
             return there if isinstance(there, Bad) else None
         return known
@@ -65,8 +65,8 @@ class Kept:
                 _keep(self._kinds, question.to, _Entry(answer, now, now + seconds), self._most)
         elif question.max_age > 0:
             _keep(self._answers, question, _Entry(answer, now, now + question.max_age), self._most)
-            if question.silence_age > 0 and isinstance(answer, Bad) and not answer.code:
-                _keep(self._answers, _place(question), _Entry(answer, now, now + question.silence_age), self._most)
+            if question.no_reply_max_age > 0 and isinstance(answer, Bad) and not answer.code:
+                _keep(self._answers, _place(question), _Entry(answer, now, now + question.no_reply_max_age), self._most)
 
     def overtaken(self, call: Http) -> None:
         """This call is being made: what other methods were answered at the same place does not hold after it."""

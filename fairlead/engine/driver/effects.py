@@ -6,19 +6,19 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from fairlead.core.ask import Answer, Ask, Bad, Good, Http, Question, Remember
+from fairlead.core.ask import Answer, Ask, Bad, Good, Http, Question, SwapRecord
 from fairlead.engine.driver.perform import Round, line_of
 from kubeloop.urls import shown_url
 
 
-class Said(Struct, frozen=True):
+class EffectRecord(Struct, frozen=True):
     level: str
     """`debug`, `info`, `warn` or `error`."""
     message: str
     keys: Mapping[str, object] = {}
 
 
-def said_of(question: Question, answer: Answer, this: Round) -> Said:
+def said_of(question: Question, answer: Answer, this: Round) -> EffectRecord:
     """The record of an effect that was asked for in a round."""
     who = (("round", this.id), ("rollout", this.key), ("rule", this.rule))
     if isinstance(question, Ask):
@@ -26,25 +26,25 @@ def said_of(question: Question, answer: Answer, this: Round) -> Said:
     outcome, version = ("ok", answer.version) if isinstance(answer, Good) else (answer.text or answer.kind, "")
     line = line_of(question, this, outcome, version)
     keys = {name: value for name in type(line).__struct_fields__ if name != "time" and (value := getattr(line, name))}
-    return Said("info" if isinstance(answer, Good) else "warn", "written while deciding", keys)
+    return EffectRecord("info" if isinstance(answer, Good) else "warn", "written while deciding", keys)
 
 
-def _asked(question: Ask, answer: Answer, this: Mapping[str, object]) -> Said:
+def _asked(question: Ask, answer: Answer, this: Mapping[str, object]) -> EffectRecord:
     match question.to:
         case Http(method, url):
             keys = {**this, "verb": method, "url": shown_url(url)}
             if isinstance(answer, Good):
-                return Said("debug", "pod called", keys)
+                return EffectRecord("debug", "pod called", keys)
             # A pod that says it cannot cancel now is heard again in the next pass.
             level = "info" if method == "DELETE" and answer.code == 409 else "error"
             level = "warn" if question.is_expected_to_fail else level
-            return Said(level, "pod call failed", keys | _failure(answer))
-        case Remember(record):
+            return EffectRecord(level, "pod call failed", keys | _failure(answer))
+        case SwapRecord(record):
             keys = {**this, "record": record}
             if isinstance(answer, Good):
-                return Said("debug", "record written", keys)
+                return EffectRecord("debug", "record written", keys)
             level = "debug" if answer.kind == "conflict" else "warn"
-            return Said(level, "record not written", keys | _failure(answer))
+            return EffectRecord(level, "record not written", keys | _failure(answer))
         case other:
             raise TypeError(f"{type(other).__name__} has no effect")
 

@@ -15,7 +15,7 @@ from typing import Protocol, assert_never
 import msgspec
 from msgspec import Struct, structs
 
-from fairlead.core.act import AnyWrite, Apply, Create, Delete, Patch, Replace, Tell
+from fairlead.core.act import AnyWrite, Apply, Create, Delete, EventNote, Patch, Replace
 from fairlead.core.audit import Line
 from fairlead.engine.driver.applied import Applied, mark_of
 from kubeloop import clock, request
@@ -33,7 +33,7 @@ FIRST_PAUSE = 0.05
 
 
 class Teller(Protocol):
-    def __call__(self, tell: Tell, /) -> None: ...
+    def __call__(self, tell: EventNote, /) -> None: ...
 
 
 class Effects(Struct, frozen=True):
@@ -146,8 +146,8 @@ async def _persist(write: AnyWrite, scope: str, effects: Effects, until: float) 
 async def _send(write: AnyWrite, scope: str, effects: Effects) -> tuple[str, str]:
     ref, message = subject(write), request_for(write)
     try:
-        seconds = max(effects.timeout, write.patience)
-        answer = await effects.client.call(structs.replace(message, timeout=seconds, patient=False))
+        seconds = max(effects.timeout, write.min_timeout_seconds)
+        answer = await effects.client.call(structs.replace(message, timeout=seconds, retry_when_throttled=False))
         written = _written(answer.body, write, message.doing)
     except NotFound:
         if isinstance(write, Apply | Create):  # these need no object: its namespace or its kind is missing

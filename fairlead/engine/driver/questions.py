@@ -17,19 +17,19 @@ from fairlead.core.act import AnyWrite, Apply, Create, Delete, Patch, Replace
 from fairlead.core.ask import (
     Answer,
     Ask,
-    Awaited,
     Bad,
+    ClientWaiting,
     Discover,
     Good,
     Http,
     Listing,
     Question,
     Read,
+    ReadRecord,
     ReadSecret,
-    Recall,
-    Remember,
+    SwapRecord,
 )
-from fairlead.engine.driver.answer_cache import Kept
+from fairlead.engine.driver.answer_cache import AnswerCache
 from fairlead.engine.driver.perform import request_for
 from fairlead.engine.driver.round import Asker
 from fairlead.engine.driver.secrets import entries_of
@@ -71,14 +71,14 @@ Heard = Callable[[Question, Answer], None]
 """Told of every effect that was tried: what was asked for, and what became of it."""
 
 
-class Outside(Struct, frozen=True):
+class AskContext(Struct, frozen=True):
     """Whom to ask, and how."""
 
     client: Client
     caller: Caller | None = None
     """For calls that do not go to the API server."""
     records: Records | None = None
-    kept: Kept | None = None
+    kept: AnswerCache | None = None
     """Answers of earlier rounds."""
     sessions: Sessions | None = None
     """With servers that want a sign-in."""
@@ -94,7 +94,7 @@ class Outside(Struct, frozen=True):
     """Told of what only a mistake of ours can raise, which is then one failed answer; without it, it is raised."""
 
 
-def asker(outside: Outside, *, deadline: float | None = None, heard: Heard | None = None) -> Asker:
+def asker(outside: AskContext, *, deadline: float | None = None, heard: Heard | None = None) -> Asker:
     """Answers questions with the help of these; `deadline` is the loop's time by which all are answered."""
 
     async def ask(question: Question) -> Answer:
@@ -117,10 +117,10 @@ def asker(outside: Outside, *, deadline: float | None = None, heard: Heard | Non
 
 
 def has_effect(question: Ask) -> bool:
-    return question.effect or isinstance(question.to, Remember)
+    return question.effect or isinstance(question.to, SwapRecord)
 
 
-async def _asked(question: Ask, outside: Outside, deadline: float | None) -> Answer:
+async def _asked(question: Ask, outside: AskContext, deadline: float | None) -> Answer:
     if isinstance(question.to, Http):
         if outside.kept is not None and question.effect and not question.max_age:
             outside.kept.overtaken(question.to)
@@ -138,11 +138,11 @@ async def _asked(question: Ask, outside: Outside, deadline: float | None) -> Ans
     return answer
 
 
-async def _read(question: Ask, outside: Outside, deadline: float | None) -> Answer:
+async def _read(question: Ask, outside: AskContext, deadline: float | None) -> Answer:
     return await _timed(lambda client: _put(question, outside, client.uncounted()), outside, question.timeout, deadline)
 
 
-def _keep(kept: Kept, question: Ask, answer: Answer, deadline: float | None) -> None:
+def _keep(kept: AnswerCache, question: Ask, answer: Answer, deadline: float | None) -> None:
     """What the other side said, or failed to say in the time of the question; not what a hurry of ours made of it."""
     hurried = deadline is not None and clock.monotonic() >= deadline
     if isinstance(answer, Good) or not (hurried or answer.kind in ("limited", "not-sent")):
@@ -152,7 +152,7 @@ def _keep(kept: Kept, question: Ask, answer: Answer, deadline: float | None) -> 
 
 
 async def _timed(
-    work: Callable[[Client], Awaitable[Answer]], outside: Outside, seconds: float, deadline: float | None
+    work: Callable[[Client], Awaitable[Answer]], outside: AskContext, seconds: float, deadline: float | None
 ) -> Answer:
     """The answer of the work, which is given up after so many seconds or at the deadline."""
     now = clock.monotonic()
@@ -177,7 +177,7 @@ async def _timed(
         return Bad("failed", f"a mistake of the operator ({type(error).__name__}); its log says more")
 
 
-async def _put(question: Ask, outside: Outside, client: Client) -> Answer:
+async def _put(question: Ask, outside: AskContext, client: Client) -> Answer:
     match question.to:
         case Read(ref, subresource):
             _refuse_secrets(ref.resource)
@@ -191,10 +191,10 @@ async def _put(question: Ask, outside: Outside, client: Client) -> Answer:
             return Good(msgspec.json.encode({"items": listed.items}))
         case Discover(group, kind):
             return Good(msgspec.json.encode(await discover(client, group, kind)))
-        case Recall(record):
+        case ReadRecord(record):
             found = await _records(outside).get(record)
             return Good(found.value, found.version)
-        case Remember(record, version, value, lasts):
+        case SwapRecord(record, version, value, lasts):
             _pass(outside)
             try:
                 return Good(version=await _records(outside).swap(record, version, value, lasts))
@@ -202,7 +202,7 @@ async def _put(question: Ask, outside: Outside, client: Client) -> Answer:
                 return Bad("conflict", str(error))
             except TooLarge as error:
                 return Bad("failed", str(error))
-        case Awaited():
+        case ClientWaiting():
             return Good() if outside.is_awaited() else Bad("unreachable", "the connection was closed")
         case Http():
             raise TypeError("calls are not put to the API server")
@@ -232,19 +232,19 @@ def _refuse_secrets(resource: Resource) -> None:
         raise TypeError("a Secret is asked for with ReadSecret, which seals it")
 
 
-def _pass(outside: Outside) -> None:
+def _pass(outside: AskContext) -> None:
     """Raises NotLeader; nothing may be awaited between this and the sending."""
     if outside.gate is not None:
         outside.gate()
 
 
-def _records(outside: Outside) -> Records:
+def _records(outside: AskContext) -> Records:
     if outside.records is None:
         raise TypeError("a decision asks for a record where none are kept")
     return outside.records
 
 
-async def _called(call: Http, question: Ask, outside: Outside, deadline: float | None) -> Answer:
+async def _called(call: Http, question: Ask, outside: AskContext, deadline: float | None) -> Answer:
     """Sends it until it succeeds, `tries` times at most, each with the time of the question."""
 
     async def once(client: Client) -> Answer:
@@ -270,7 +270,7 @@ async def _called(call: Http, question: Ask, outside: Outside, deadline: float |
     return answer
 
 
-async def _sent(sent: Call, call: Http, question: Ask, outside: Outside, client: Client) -> Answer:
+async def _sent(sent: Call, call: Http, question: Ask, outside: AskContext, client: Client) -> Answer:
     caller = outside.caller
     if caller is None:
         raise TypeError("a decision asks for an outside call where none can be made")
@@ -315,9 +315,9 @@ def _of(sent: Call, reply: Reply) -> Answer:
     return Bad("failed", told(sent, reply), reply.status)
 
 
-async def _written(write: AnyWrite, outside: Outside, deadline: float | None) -> Answer:
+async def _written(write: AnyWrite, outside: AskContext, deadline: float | None) -> Answer:
     async def send(client: Client) -> Answer:
-        return Good((await client.call(structs.replace(request_for(write), patient=False))).body)
+        return Good((await client.call(structs.replace(request_for(write), retry_when_throttled=False))).body)
 
     return await _timed(send, outside, outside.write_timeout, deadline)
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import count
 from typing import TypeVar
 
-from fairlead.core.ask import Anew, Answer, Answers, Bad, Need, Question
+from fairlead.core.ask import Answer, Answers, Bad, Need, Question, StartOver
 from fairlead.core.decision import Admit, Decision
 from kubeloop import clock
 
@@ -42,7 +42,7 @@ class Outpaced(Exception):
 
 
 async def settle(
-    decide: Callable[[S, datetime], O | Need | Anew],
+    decide: Callable[[S, datetime], O | Need | StartOver],
     gather: Callable[[Answers], S],
     now: datetime,
     ask: Asker,
@@ -68,7 +68,7 @@ async def settle(
 
 
 async def _attempt(
-    decide: Callable[[S, datetime], O | Need | Anew],
+    decide: Callable[[S, datetime], O | Need | StartOver],
     gather: Callable[[Answers], S],
     now: datetime,
     ask: Asker,
@@ -79,7 +79,7 @@ async def _attempt(
     for _ in range(MOST_DECISIONS):
         seen = gather(Answers(dict(known)))
         outcome = decide(seen, now)
-        if isinstance(outcome, Anew):
+        if isinstance(outcome, StartOver):
             return None
         if not isinstance(outcome, Need) or (look and outcome.has_effect):
             return seen, outcome

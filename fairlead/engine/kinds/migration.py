@@ -46,7 +46,7 @@ MOST_NAMED = 10
 """Objects of one run of which a failure is logged each; of the others their number is."""
 
 
-class Pace(Struct, frozen=True):
+class MigrationPace(Struct, frozen=True):
     page: int = 500
     settling: float = 10.0
     """Seconds after which every API server has heard of the storage version."""
@@ -55,7 +55,7 @@ class Pace(Struct, frozen=True):
     """Between two runs, doubling."""
 
 
-USUAL = Pace()
+USUAL = MigrationPace()
 
 
 class Run(Struct, frozen=True):
@@ -85,7 +85,7 @@ class Migrating:
         name: str,
         log: FilteringBoundLogger,
         *,
-        pace: Pace = USUAL,
+        pace: MigrationPace = USUAL,
         heard: Callable[[Run], None] = lambda _: None,
     ) -> None:
         self._client = client

@@ -43,9 +43,9 @@ from kubeloop.queue import Queue
 from kubeloop.worker import work
 
 FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0
-PATIENCE = 30.0
+DEFINITION_TIMEOUT_SECONDS = 30.0
 """Seconds for one definition; all are registered at once."""
-ALL_PATIENCE = 120.0
+ALL_TIMEOUT_SECONDS = 120.0
 CALL_TIMEOUT = 10.0
 CONFLICTS = 10
 """Times that a definition is read and merged again because somebody else wrote it in between."""
@@ -130,12 +130,13 @@ class Registering:
     async def register(self) -> None:
         """Returns when every definition is in force; raises RegistrationFailed, or NotLeader."""
         try:
-            async with asyncio.timeout(ALL_PATIENCE), asyncio.TaskGroup() as tasks:
+            async with asyncio.timeout(ALL_TIMEOUT_SECONDS), asyncio.TaskGroup() as tasks:
                 for name in self._definitions:
                     tasks.create_task(self._register(name))
         except TimeoutError:
             raise RegistrationFailed(
-                f"the definitions could not be registered within {ALL_PATIENCE:g} seconds: see that the API server"
+                f"the definitions could not be registered within {ALL_TIMEOUT_SECONDS:g} seconds:"
+                " see that the API server"
                 " answers and start the operator again"
             ) from None
         except BaseExceptionGroup as group:
@@ -149,7 +150,7 @@ class Registering:
             tasks.create_task(work(self._queue, self._reconcile, workers=1, failed=self._failed))
 
     async def _register(self, name: str) -> None:
-        deadline, delay = clock.monotonic() + PATIENCE, FIRST_DELAY
+        deadline, delay = clock.monotonic() + DEFINITION_TIMEOUT_SECONDS, FIRST_DELAY
         while True:
             try:
                 problem = await self._attempt(name)
@@ -164,7 +165,8 @@ class Registering:
                 return
             if clock.monotonic() + delay > deadline:
                 raise RegistrationFailed(
-                    f"the definition {name} is not in force after {PATIENCE:g} seconds: {problem}; correct that"
+                    f"the definition {name} is not in force after {DEFINITION_TIMEOUT_SECONDS:g} seconds: {problem};"
+                    " correct that"
                     " and start the operator again"
                 )
             self._log.info("definition not registered yet", name=name, error=problem)

@@ -56,7 +56,7 @@ class PortBusy(Exception):
     """The port cannot be had; the message names it."""
 
 
-class Served(Struct, frozen=True):
+class AnsweredRequest(Struct, frozen=True):
     """One request that was answered."""
 
     method: str
@@ -74,7 +74,7 @@ class Measures(Protocol):
     def serving(self, method: str, route: str) -> AbstractContextManager[object]:
         """Open while a request is in work."""
 
-    def served(self, served: Served) -> None: ...
+    def served(self, served: AnsweredRequest) -> None: ...
 
     def wrong_cluster(self, method: str, label: str, request_label: str) -> None:
         """A request was meant for another cluster; `method` is its route."""
@@ -292,7 +292,7 @@ class _Requests:
         websocket = request.headers.get("Upgrade", "").lower() == "websocket"
         seconds = clock.monotonic() - begun
         self._measures.served(
-            Served(request.method, route, reply.status, websocket, seconds, len(body), len(reply.body))
+            AnsweredRequest(request.method, route, reply.status, websocket, seconds, len(body), len(reply.body))
         )
         connection.answered()
         return response

@@ -17,12 +17,12 @@ import msgspec
 from msgspec import Struct, field, structs
 from structlog.types import FilteringBoundLogger
 
-from fairlead.core.act import Tell
+from fairlead.core.act import EventNote
 from fairlead.core.ask import Answer, Answers, Need, Question
 from fairlead.core.decision import Admit, Judge
 from fairlead.engine.driver.effects import said_of
 from fairlead.engine.driver.perform import Round
-from fairlead.engine.driver.questions import Outside, asker
+from fairlead.engine.driver.questions import AskContext, asker
 from fairlead.engine.driver.round import Outpaced, answer, settle
 from fairlead.engine.serving.routes import LARGEST_BODY, text
 from fairlead.engine.webhooks.afterwards import Afterwards
@@ -71,14 +71,14 @@ class Endpoint(Struct, Generic[S], frozen=True):
     """The answer when others were faster for as long as there was time."""
 
 
-class Bench(Struct, frozen=True):
+class AdmissionContext(Struct, frozen=True):
     """What all webhooks of a process share."""
 
     timeout: float
     """Seconds that the server gives to a request."""
     afterwards: Afterwards
     log: FilteringBoundLogger
-    tell: Callable[[Tell], None]
+    tell: Callable[[EventNote], None]
     turns: Turns = field(default_factory=Turns)
 
 
@@ -89,7 +89,7 @@ class NoReview(Exception):
 class Admission(Generic[S]):
     """The handler of one webhook."""
 
-    def __init__(self, endpoint: Endpoint[S], outside: Outside, bench: Bench) -> None:
+    def __init__(self, endpoint: Endpoint[S], outside: AskContext, bench: AdmissionContext) -> None:
         self._endpoint = endpoint
         self._outside = outside
         self._bench = bench

@@ -10,9 +10,9 @@ from typing import Any
 
 from msgspec import structs
 
-from fairlead.engine.driver.questions import Outside
+from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.serving.routes import Routes, dispatching
-from fairlead.engine.webhooks.admission import Admission, Bench, Endpoint
+from fairlead.engine.webhooks.admission import Admission, AdmissionContext, Endpoint
 from fairlead.engine.webhooks.afterwards import Afterwards
 from kubeloop.calls import Handler
 from kubeloop.client import Client
@@ -25,7 +25,11 @@ class Webhooks:
     """
 
     def __init__(
-        self, endpoints: tuple[Endpoint[Any], ...], outside: Outside, client: Callable[[], Client], bench: Bench
+        self,
+        endpoints: tuple[Endpoint[Any], ...],
+        outside: AskContext,
+        client: Callable[[], Client],
+        bench: AdmissionContext,
     ) -> None:
         self.afterwards: Afterwards = bench.afterwards
         self.timeout = bench.timeout

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.contracts.environments.stand_in.environmentd import Seen
+from fairlead.contracts.environments.stand_in.environmentd import AnsweredCall
 from fairlead.contracts.environments.stand_in.rules import (
     NEVER,
     Facts,
     Faults,
+    LeaderState,
     Settings,
-    Standing,
     settings_of,
     standing,
 )
@@ -28,18 +28,18 @@ SETTINGS = Settings(catch_up=10, promote_takes=5)
 @pytest.mark.parametrize(
     ("facts", "now", "expected"),
     [
-        pytest.param(Facts(2, 0.0), 4.0, Standing("Initializing", 10.0), id="it is catching up"),
-        pytest.param(Facts(2, 0.0), 10.0, Standing("ReadyToPromote"), id="it has caught up"),
-        pytest.param(Facts(2, 0.0, skipped=True), 4.0, Standing("ReadyToPromote"), id="it need not catch up"),
-        pytest.param(Facts(2, 0.0, told=20.0), 21.0, Standing("Promoting", 25.0), id="it takes over"),
-        pytest.param(Facts(2, 0.0, told=20.0), 25.0, Standing("IsLeader"), id="it has taken over"),
-        pytest.param(Facts(2, 30.0, told=20.0), 31.0, Standing("IsLeader"), id="it took over while it restarted"),
-        pytest.param(Facts(2, 0.0, leader=2), 1.0, Standing("IsLeader"), id="it leads, and has restarted"),
-        pytest.param(Facts(2, 0.0, leader=1), 1.0, Standing("Initializing", 10.0), id="an earlier one leads"),
+        pytest.param(Facts(2, 0.0), 4.0, LeaderState("Initializing", 10.0), id="it is catching up"),
+        pytest.param(Facts(2, 0.0), 10.0, LeaderState("ReadyToPromote"), id="it has caught up"),
+        pytest.param(Facts(2, 0.0, skipped=True), 4.0, LeaderState("ReadyToPromote"), id="it need not catch up"),
+        pytest.param(Facts(2, 0.0, told=20.0), 21.0, LeaderState("Promoting", 25.0), id="it takes over"),
+        pytest.param(Facts(2, 0.0, told=20.0), 25.0, LeaderState("IsLeader"), id="it has taken over"),
+        pytest.param(Facts(2, 30.0, told=20.0), 31.0, LeaderState("IsLeader"), id="it took over while it restarted"),
+        pytest.param(Facts(2, 0.0, leader=2), 1.0, LeaderState("IsLeader"), id="it leads, and has restarted"),
+        pytest.param(Facts(2, 0.0, leader=1), 1.0, LeaderState("Initializing", 10.0), id="an earlier one leads"),
         pytest.param(Facts(1, 0.0, leader=2), 99.0, None, id="a later one leads"),
     ],
 )
-def test_a_status_follows_from_facts(facts: Facts, now: float, expected: Standing | None) -> None:
+def test_a_status_follows_from_facts(facts: Facts, now: float, expected: LeaderState | None) -> None:
     assert standing(SETTINGS, facts, now) == expected
 
 
@@ -271,7 +271,7 @@ def test_it_may_restart_when_it_is_told_to_take_over() -> None:
 
 
 def test_it_may_be_slow_and_the_caller_gives_up_in_time() -> None:
-    async def scenario(world: World) -> tuple[str, list[Seen]]:
+    async def scenario(world: World) -> tuple[str, list[AnsweredCall]]:
         world.make(1, fail="slow=30s")
         await asyncio.sleep(2)
         with pytest.raises(NoReply, match="no answer in 10 seconds"):
@@ -287,7 +287,7 @@ def test_it_may_be_slow_and_the_caller_gives_up_in_time() -> None:
 
 
 def test_every_call_is_on_record() -> None:
-    async def scenario(world: World) -> tuple[list[Seen], Any]:
+    async def scenario(world: World) -> tuple[list[AnsweredCall], Any]:
         world.make(1, catch_up="never")
         world.make(2)
         await asyncio.sleep(2)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from fairlead.contracts.zones.decide.scaling.delay import SILENCE_AGE
+from fairlead.contracts.zones.decide.scaling.delay import NO_REPLY_MAX_AGE_SECONDS
 from fairlead.contracts.zones.decide.scaling.scale_step import LOOK_AT_REFERENCES, TRY_AGAIN
 from fairlead.contracts.zones.kinds import DELAY, DELAY_URL, LAST_DOWNSCALE, LEADER, MIN_TIME, MIRROR_KIND, MIRROR_NAME
 from fairlead.contracts.zones.kinds import MIRROR_API_VERSION as API_VERSION
@@ -220,7 +220,7 @@ def test_pods_that_do_not_answer_do_not_hold_up_the_rollout() -> None:
             took = clock.monotonic() - begun
 
             calls.clear()
-            await asyncio.sleep(2 * SILENCE_AGE)
+            await asyncio.sleep(2 * NO_REPLY_MAX_AGE_SECONDS)
             assert set(calls) == {"DELETE"}
             assert len(calls) >= 3
         return took

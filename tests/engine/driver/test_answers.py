@@ -8,20 +8,20 @@ import msgspec
 from msgspec import structs
 
 from fairlead.core.ask import Answer, Ask, Bad, Discover, Good, Http, Read
-from fairlead.engine.driver.answer_cache import ABSENT_FOR, SERVED_FOR, Kept
-from fairlead.engine.driver.questions import Outside, asker
+from fairlead.engine.driver.answer_cache import ABSENT_FOR, SERVED_FOR, AnswerCache
+from fairlead.engine.driver.questions import AskContext, asker
 from kubeloop import clock
 from kubeloop.calls import Call, NoReply, Reply
 from kubeloop.client import Client
 from kubeloop.objects.core import PODS
-from kubeloop.objects.meta import Ref, Resource, Served
+from kubeloop.objects.meta import Ref, Resource, ServedVersion
 from kubeloop.request import Request, Response
 from kubesim.time import run
 from tests.kubeloop.scripted import Scripted
 
 WIDGETS = Resource("example.org", "v1", "widgets", "Widget")
 FIND = Ask(Discover("example.org", "Widget"))
-FOUND = Good(msgspec.json.encode((Served(WIDGETS),)))
+FOUND = Good(msgspec.json.encode((ServedVersion(WIDGETS),)))
 NOTHING = Good(b"[]")
 
 
@@ -31,7 +31,7 @@ def cancel(subject: str = "uid-1") -> Ask:
 
 def test_an_answer_serves_as_long_as_its_question_says() -> None:
     async def scenario() -> None:
-        kept = Kept()
+        kept = AnswerCache()
         kept.put(cancel(), Good(b"done"))
 
         await asyncio.sleep(4.9)
@@ -45,8 +45,8 @@ def test_an_answer_serves_as_long_as_its_question_says() -> None:
 
 def test_silence_serves_longer_at_its_place_whomever_the_question_is_about() -> None:
     async def scenario() -> None:
-        kept, patient = Kept(), structs.replace(cancel(), silence_age=60)
-        another = structs.replace(cancel("uid-2"), silence_age=60)
+        kept, patient = AnswerCache(), structs.replace(cancel(), no_reply_max_age=60)
+        another = structs.replace(cancel("uid-2"), no_reply_max_age=60)
         kept.put(patient, Bad("timeout"))
 
         await asyncio.sleep(59)
@@ -55,7 +55,7 @@ def test_silence_serves_longer_at_its_place_whomever_the_question_is_about() -> 
         await asyncio.sleep(1)
         assert kept.get(patient) is None
 
-        nobody = structs.replace(cancel(""), silence_age=60)
+        nobody = structs.replace(cancel(""), no_reply_max_age=60)
         kept.put(nobody, Good(b"done"))
         assert kept.get(another) is None
         kept.put(patient, Bad("failed", code=500))
@@ -66,7 +66,7 @@ def test_silence_serves_longer_at_its_place_whomever_the_question_is_about() -> 
 
 def test_a_question_that_names_no_age_is_asked_anew() -> None:
     async def scenario() -> None:
-        kept = Kept()
+        kept = AnswerCache()
         question = Ask(Http("POST", "http://a-0.svc/prepare"), effect=True)
         kept.put(question, Good())
 
@@ -90,7 +90,7 @@ def test_an_effect_at_the_same_place_ends_what_was_answered_there_before_it() ->
                 told_of.append(question.to.method)
 
         told_of: list[str] = []
-        ask = asker(Outside(Client(Scripted()), caller, kept=Kept()), heard=told)
+        ask = asker(AskContext(Client(Scripted()), caller, kept=AnswerCache()), heard=told)
         for question in (cancel(), cancel(), prepare, cancel(), cancel()):
             await ask(question)
 
@@ -102,7 +102,7 @@ def test_an_effect_at_the_same_place_ends_what_was_answered_there_before_it() ->
 
 def test_how_a_kind_is_served_is_known_for_minutes_and_that_it_is_not_for_seconds() -> None:
     async def scenario() -> None:
-        kept = Kept()
+        kept = AnswerCache()
         kept.put(FIND, FOUND)
         await asyncio.sleep(SERVED_FOR - 1)
         assert kept.get(FIND) == FOUND
@@ -123,7 +123,7 @@ def test_how_a_kind_is_served_is_known_for_minutes_and_that_it_is_not_for_second
 
 def test_a_read_that_finds_nothing_makes_discovery_look_again_but_not_all_the_time() -> None:
     async def scenario() -> None:
-        kept = Kept()
+        kept = AnswerCache()
         gone = Ref(WIDGETS, "ns", "w")
         kept.put(FIND, FOUND)
         kept.absent(gone)
@@ -143,7 +143,7 @@ def test_a_read_that_finds_nothing_makes_discovery_look_again_but_not_all_the_ti
 
 def test_the_oldest_go_when_there_are_too_many_and_those_past_their_time_before_them() -> None:
     async def scenario() -> None:
-        kept = Kept(most=3)
+        kept = AnswerCache(most=3)
         kept.put(cancel("short"), Good())
         await asyncio.sleep(4)
         for name in ("first", "second"):
@@ -174,7 +174,7 @@ def test_within_its_age_a_call_is_made_once_in_all_rounds_also_when_it_failed() 
         raise NoReply("refused")
 
     async def scenario() -> None:
-        outside = Outside(Scripted().client(), caller=caller, kept=Kept())
+        outside = AskContext(Scripted().client(), caller=caller, kept=AnswerCache())
         for _ in range(10):
             assert await asker(outside)(cancel()) == Bad("unreachable", "refused")
             await asyncio.sleep(1)
@@ -190,7 +190,7 @@ def test_what_a_hurry_of_ours_cut_off_is_not_kept() -> None:
         return Reply(200, b"late")
 
     async def scenario() -> tuple[Answer, Answer]:
-        outside = Outside(Scripted().client(), caller=caller, kept=Kept())
+        outside = AskContext(Scripted().client(), caller=caller, kept=AnswerCache())
         hurried = await asker(outside, deadline=clock.monotonic() + 1)(cancel())
         return hurried, await asker(outside)(cancel())
 
@@ -212,7 +212,7 @@ def test_discovery_is_asked_once_until_a_read_through_it_finds_nothing() -> None
 
     async def scenario() -> None:
         server.fault = fault
-        outside = Outside(server.client(), kept=Kept())
+        outside = AskContext(server.client(), kept=AnswerCache())
         for _ in range(5):
             assert await asker(outside)(FIND) == FOUND
             await asyncio.sleep(10)

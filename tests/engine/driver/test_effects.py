@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.core.act import Does, Patch, PatchKind
-from fairlead.core.ask import Answer, Ask, Bad, Good, Http, Question, Read, Remember
+from fairlead.core.ask import Answer, Ask, Bad, Good, Http, Question, Read, SwapRecord
 from fairlead.engine.driver.effects import said_of
 from fairlead.engine.driver.perform import Round
 from kubeloop.objects.core import PODS
@@ -33,9 +33,9 @@ def level_of(question: Question, answer: Answer) -> str:
         (Ask(Http("POST", URL), effect=True, is_expected_to_fail=True), Bad("timeout"), "warn"),
         (Ask(Http("DELETE", URL), effect=True), Bad("unreachable"), "error"),
         (Ask(Http("DELETE", URL), effect=True), Bad("failed", "it answered 409", 409), "info"),
-        (Ask(Remember("r", "", b"x")), Good(), "debug"),
-        (Ask(Remember("r", "", b"x")), Bad("conflict"), "debug"),
-        (Ask(Remember("r", "", b"x")), Bad("unreachable"), "warn"),
+        (Ask(SwapRecord("r", "", b"x")), Good(), "debug"),
+        (Ask(SwapRecord("r", "", b"x")), Bad("conflict"), "debug"),
+        (Ask(SwapRecord("r", "", b"x")), Bad("unreachable"), "warn"),
         (STAMP, Good(), "info"),
         (STAMP, Bad("refused", "no right to"), "warn"),
     ],

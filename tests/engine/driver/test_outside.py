@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from fairlead.core.act import Does, Patch, PatchKind
-from fairlead.core.ask import Answer, Ask, Bad, Good, Http, Listing, Question, Read, Recall, Remember
-from fairlead.engine.driver.questions import BETWEEN_TRIES, Outside, asker
+from fairlead.core.ask import Answer, Ask, Bad, Good, Http, Listing, Question, Read, ReadRecord, SwapRecord
+from fairlead.engine.driver.questions import BETWEEN_TRIES, AskContext, asker
 from kubeloop import clock
 from kubeloop.calls import Call, NoReply, Reply
 from kubeloop.client import Client
@@ -51,7 +51,9 @@ def nobody() -> Client:
     return Scripted().client()
 
 
-def ask_one(question: Question, outside: Callable[[], Outside], *, within: float | None = None) -> tuple[Answer, float]:
+def ask_one(
+    question: Question, outside: Callable[[], AskContext], *, within: float | None = None
+) -> tuple[Answer, float]:
     """The answer, and how long it took."""
 
     async def scenario() -> tuple[Answer, float]:
@@ -82,13 +84,13 @@ def ask_one(question: Question, outside: Callable[[], Outside], *, within: float
 def test_any_2xx_is_good_and_all_else_is_a_failure_with_its_code(reply: Reply | NoReply, answer: Answer) -> None:
     pods = Pods(reply)
 
-    assert ask_one(Ask(POST, effect=True), lambda: Outside(nobody(), caller=pods))[0] == answer
+    assert ask_one(Ask(POST, effect=True), lambda: AskContext(nobody(), caller=pods))[0] == answer
 
 
 def test_a_call_carries_its_own_headers_and_the_given_ones() -> None:
     pods = Pods(Reply(200))
 
-    ask_one(Ask(POST, timeout=3), lambda: Outside(nobody(), caller=pods, headers=(("X-Cluster", "ns"),)))
+    ask_one(Ask(POST, timeout=3), lambda: AskContext(nobody(), caller=pods, headers=(("X-Cluster", "ns"),)))
 
     ((_, call),) = pods.calls
     assert (call.method, call.url, call.body, call.timeout) == ("POST", "http://a-0.svc/prepare", b"", 3)
@@ -98,7 +100,7 @@ def test_a_call_carries_its_own_headers_and_the_given_ones() -> None:
 def test_a_call_is_given_up_after_its_time() -> None:
     pods = Pods(Reply(200), seconds=60)
 
-    answer, took = ask_one(Ask(POST, timeout=5), lambda: Outside(nobody(), caller=pods))
+    answer, took = ask_one(Ask(POST, timeout=5), lambda: AskContext(nobody(), caller=pods))
 
     assert isinstance(answer, Bad)
     assert (answer.kind, took) == ("timeout", 5)
@@ -107,7 +109,7 @@ def test_a_call_is_given_up_after_its_time() -> None:
 def test_a_call_that_fails_is_tried_again_each_time_with_its_whole_time() -> None:
     pods = Pods(Reply(500), NoReply("gone"), Reply(200, b"at last"), seconds=4)
 
-    answer, took = ask_one(Ask(msgspec.structs.replace(POST, tries=3)), lambda: Outside(nobody(), caller=pods))
+    answer, took = ask_one(Ask(msgspec.structs.replace(POST, tries=3)), lambda: AskContext(nobody(), caller=pods))
 
     assert answer == Good(b"at last")
     assert took == pytest.approx(3 * 4 + 2 * BETWEEN_TRIES)
@@ -117,7 +119,7 @@ def test_no_try_begins_after_the_deadline_and_the_last_one_is_cut() -> None:
     pods = Pods(Reply(500), seconds=4)
 
     answer, took = ask_one(
-        Ask(msgspec.structs.replace(POST, tries=9)), lambda: Outside(nobody(), caller=pods), within=6
+        Ask(msgspec.structs.replace(POST, tries=9)), lambda: AskContext(nobody(), caller=pods), within=6
     )
 
     assert isinstance(answer, Bad)
@@ -130,12 +132,12 @@ def test_after_the_deadline_nothing_is_begun() -> None:
         Ask(POST),
         Ask(Read(Ref(PODS, "ns", "a"))),
         Ask(Listing(PODS, "ns")),
-        Ask(Remember("r", "", b"x"), effect=True),
+        Ask(SwapRecord("r", "", b"x"), effect=True),
         PATCH,
     )
 
     async def scenario() -> list[Answer]:
-        ask = asker(Outside(server.client(), caller=pods, records=records), deadline=clock.monotonic())
+        ask = asker(AskContext(server.client(), caller=pods, records=records), deadline=clock.monotonic())
         return [await ask(question) for question in questions]
 
     answers = run(scenario())
@@ -158,7 +160,7 @@ def test_what_the_api_server_does_not_answer_by_the_deadline_is_late(question: Q
     server = Scripted()
     server.fault = slow(60)
 
-    answer, took = ask_one(question, lambda: Outside(server.client()), within=2)
+    answer, took = ask_one(question, lambda: AskContext(server.client()), within=2)
 
     assert isinstance(answer, Bad)
     assert (answer.kind, took) == ("late", 2)
@@ -170,7 +172,7 @@ def test_a_token_that_would_come_after_the_deadline_is_not_waited_for() -> None:
     async def scenario() -> tuple[Answer, float]:
         client = Client(server, limiter=Limiter(0.1, 1))
         begun = clock.monotonic()
-        ask = asker(Outside(client), deadline=begun + 5)
+        ask = asker(AskContext(client), deadline=begun + 5)
         await ask(PATCH)
         return await ask(PATCH), clock.monotonic() - begun
 
@@ -184,7 +186,7 @@ def test_live_reads_neither_wait_for_the_limit_nor_use_it_up() -> None:
     server = Scripted()
 
     async def scenario() -> list[str]:
-        ask = asker(Outside(Client(server, limiter=Limiter(0.1, 1))), deadline=clock.monotonic() + 5)
+        ask = asker(AskContext(Client(server, limiter=Limiter(0.1, 1))), deadline=clock.monotonic() + 5)
         for _ in range(3):
             await ask(Ask(Listing(PODS, "ns")))
             await ask(Ask(Read(Ref(PODS, "ns", "a"))))
@@ -208,7 +210,7 @@ def test_failures_of_the_api_server_become_words_to_decide_by() -> None:
                 return failure(code) if when == "before" else None
 
             server.fault = fault
-            answer = await asker(Outside(server.client()))(Ask(Read(Ref(PODS, "ns", "a"))))
+            answer = await asker(AskContext(server.client()))(Ask(Read(Ref(PODS, "ns", "a"))))
             assert isinstance(answer, Bad)
             assert answer.code == code
             answers[code] = answer.kind
@@ -222,15 +224,15 @@ def test_a_record_is_recalled_with_its_version_and_replaced_once() -> None:
     records = MemoryRecords()
 
     async def scenario() -> None:
-        ask = asker(Outside(nobody(), records=records))
-        assert await ask(Ask(Recall("r"))) == Good()
-        first = await ask(Ask(Remember("r", "", b"one"), effect=True))
+        ask = asker(AskContext(nobody(), records=records))
+        assert await ask(Ask(ReadRecord("r"))) == Good()
+        first = await ask(Ask(SwapRecord("r", "", b"one"), effect=True))
         assert isinstance(first, Good)
-        assert await ask(Ask(Recall("r"))) == Good(b"one", first.version)
-        late = await ask(Ask(Remember("r", "", b"two"), effect=True))
+        assert await ask(Ask(ReadRecord("r"))) == Good(b"one", first.version)
+        late = await ask(Ask(SwapRecord("r", "", b"two"), effect=True))
         assert isinstance(late, Bad)
         assert late.kind == "conflict"
-        huge = await ask(Ask(Remember("r", first.version, b"x" * (LARGEST + 1)), effect=True))
+        huge = await ask(Ask(SwapRecord("r", first.version, b"x" * (LARGEST + 1)), effect=True))
         assert isinstance(huge, Bad)
         assert huge.kind == "failed"
 
@@ -245,8 +247,8 @@ def test_no_effect_passes_a_closed_gate_and_questions_do() -> None:
     pods, records = Pods(Reply(200, b"seen")), MemoryRecords()
 
     async def scenario() -> list[Answer]:
-        ask = asker(Outside(nobody(), caller=pods, records=records, gate=closed))
-        asked = (Ask(msgspec.structs.replace(POST, tries=5), effect=True), Ask(Remember("r", "", b"x")), Ask(POST))
+        ask = asker(AskContext(nobody(), caller=pods, records=records, gate=closed))
+        asked = (Ask(msgspec.structs.replace(POST, tries=5), effect=True), Ask(SwapRecord("r", "", b"x")), Ask(POST))
         return [await ask(question) for question in asked]
 
     effect, record, question = run(scenario())
@@ -267,16 +269,22 @@ def test_every_effect_is_heard_with_what_became_of_it_and_no_mere_question_is() 
 
     async def scenario() -> None:
         server.put(a_pod("a"))
-        outside = Outside(server.client(), caller=pods, records=MemoryRecords())
+        outside = AskContext(server.client(), caller=pods, records=MemoryRecords())
         ask = asker(outside, heard=hear)
-        for question in (Ask(POST), Ask(POST, effect=True), Ask(Recall("r")), Ask(Remember("r", "7", b"")), PATCH):
+        for question in (
+            Ask(POST),
+            Ask(POST, effect=True),
+            Ask(ReadRecord("r")),
+            Ask(SwapRecord("r", "7", b"")),
+            PATCH,
+        ):
             await ask(question)
 
     run(scenario())
 
     assert heard == [
         (Ask(POST, effect=True), "good"),
-        (Ask(Remember("r", "7", b"")), "conflict"),
+        (Ask(SwapRecord("r", "7", b"")), "conflict"),
         (PATCH, "good"),
     ]
 
@@ -292,10 +300,10 @@ def test_a_mistake_of_ours_is_told_once_and_is_one_failed_answer(question: Quest
     async def broken_server(*_: object) -> Response | None:
         raise ZeroDivisionError("oops")
 
-    def outside(mistaken: Callable[[Exception], None] | None) -> Outside:
+    def outside(mistaken: Callable[[Exception], None] | None) -> AskContext:
         server = Scripted()
         server.fault = broken_server
-        return Outside(server.client(), caller=broken, mistaken=mistaken)
+        return AskContext(server.client(), caller=broken, mistaken=mistaken)
 
     answer, _ = ask_one(question, lambda: outside(mistakes.append))
 
@@ -315,7 +323,7 @@ def test_an_object_that_nobody_can_read_is_no_answer(body: bytes) -> None:
 
     api.fault = saying
 
-    answer, _ = ask_one(Ask(Read(Ref(PODS, "ns", "a"))), lambda: Outside(api.client()))
+    answer, _ = ask_one(Ask(Read(Ref(PODS, "ns", "a"))), lambda: AskContext(api.client()))
 
     assert isinstance(answer, Bad)
     assert answer.kind == "unreachable"

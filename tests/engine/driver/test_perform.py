@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from fairlead.core.act import AnyWrite, Apply, Create, Delete, Does, Patch, PatchKind, Replace, Tell
+from fairlead.core.act import AnyWrite, Apply, Create, Delete, Does, EventNote, Patch, PatchKind, Replace
 from fairlead.core.audit import Line
 from fairlead.core.digests import digest_of
 from fairlead.engine.driver.applied import Applied
@@ -36,7 +36,7 @@ def pod(name: str) -> Ref:
 
 
 def deletion(name: str) -> Delete:
-    told = Tell(ZONE, False, "PodTerminated", f"Deleted pod {name}")
+    told = EventNote(ZONE, False, "PodTerminated", f"Deleted pod {name}")
     return Delete(does=Does.TERMINATE_POD, ref=pod(name), change_from="old", change_to="new", tell=told)
 
 
@@ -87,7 +87,7 @@ class Cache:
 class Told:
     def __init__(self) -> None:
         self.lines: list[Line] = []
-        self.tells: list[Tell] = []
+        self.tells: list[EventNote] = []
 
     def outcomes(self) -> list[tuple[str, str]]:
         return [(line.subject, line.outcome) for line in self.lines]

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from fairlead.core.ask import Answer, Ask, Bad, Good, Http, SignIn
-from fairlead.engine.driver.questions import Outside, asker
+from fairlead.engine.driver.questions import AskContext, asker
 from fairlead.engine.driver.sessions import Sessions
 from kubeloop import request
 from kubeloop.client import Client
@@ -86,7 +86,7 @@ def asked(
             here.target = target
             sign_in = SignIn(f"{base}/api/login", "mz_system", SECRET, "password") if signs_in else None
             call = Http(method, base + path, sign_in=sign_in, verified=False, follows=follows)
-            ask = asker(Outside(client, caller=caller, sessions=Sessions()))
+            ask = asker(AskContext(client, caller=caller, sessions=Sessions()))
             return await ask(Ask(call, effect=method == "POST", timeout=20))
 
     return asyncio.run(script())
@@ -157,7 +157,7 @@ def test_a_session_serves_no_call_to_another_origin(url: str) -> None:
     async def script() -> Answer:
         async with a_client() as client, a_caller() as caller:
             sign_in = SignIn("http://db:6876/api/login", "mz_system", SECRET, "password")
-            ask = asker(Outside(client, caller=caller, sessions=Sessions()))
+            ask = asker(AskContext(client, caller=caller, sessions=Sessions()))
             return await ask(Ask(Http("GET", url, sign_in=sign_in)))
 
     answer = asyncio.run(script())

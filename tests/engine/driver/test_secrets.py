@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from fairlead.core.ask import Answer, Ask, Bad, Good, Listing, Read, ReadSecret
-from fairlead.engine.driver.questions import Outside, asker
+from fairlead.engine.driver.questions import AskContext, asker
 from kubeloop.objects.core import SECRETS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import Request, Response
@@ -26,7 +26,7 @@ def answered(ask: Ask, body: bytes) -> Answer:
         return Response(200, body)
 
     async def scenario() -> Answer:
-        return await asker(Outside(server.client()))(ask)
+        return await asker(AskContext(server.client()))(ask)
 
     server.fault = saying
     return run(scenario())

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from fairlead.core.ask import Ask, Bad, Good, Http, SignIn
-from fairlead.engine.driver.questions import Outside, asker
+from fairlead.engine.driver.questions import AskContext, asker
 from fairlead.engine.driver.sessions import Sessions
 from kubeloop import request
 from kubeloop.calls import Call, NoReply, Reply
@@ -68,7 +68,7 @@ async def _version(client: Client) -> str:
 def test_one_sign_in_serves_many_calls() -> None:
     async def main() -> None:
         server = _Server()
-        ask = asker(Outside(await _world({"password": server.password}), caller=server, sessions=Sessions()))
+        ask = asker(AskContext(await _world({"password": server.password}), caller=server, sessions=Sessions()))
 
         answers = [await ask(STATUS) for _ in range(3)]
 
@@ -81,7 +81,7 @@ def test_one_sign_in_serves_many_calls() -> None:
 def test_a_session_that_the_server_forgot_is_opened_anew() -> None:
     async def main() -> None:
         server = _Server()
-        ask = asker(Outside(await _world({"password": server.password}), caller=server, sessions=Sessions()))
+        ask = asker(AskContext(await _world({"password": server.password}), caller=server, sessions=Sessions()))
         await ask(STATUS)
 
         server.session += 1  # it restarted
@@ -96,7 +96,7 @@ def test_a_changed_secret_opens_a_new_session() -> None:
     async def main() -> None:
         server = _Server()
         client = await _world({"password": server.password})
-        ask = asker(Outside(client, caller=server, sessions=Sessions()))
+        ask = asker(AskContext(client, caller=server, sessions=Sessions()))
         await ask(STATUS)
         server.password = "another"
 
@@ -111,7 +111,7 @@ def test_a_changed_secret_opens_a_new_session() -> None:
 def test_without_the_key_nobody_signs_in() -> None:
     async def main() -> None:
         server = _Server()
-        ask = asker(Outside(await _world({"other": "x"}), caller=server, sessions=Sessions()))
+        ask = asker(AskContext(await _world({"other": "x"}), caller=server, sessions=Sessions()))
 
         answer = await ask(STATUS)
 
@@ -124,7 +124,7 @@ def test_without_the_key_nobody_signs_in() -> None:
 def test_a_refused_sign_in_sends_nothing_else_and_tells_no_password() -> None:
     async def main() -> None:
         server = _Server()
-        ask = asker(Outside(await _world({"password": "wrong"}), caller=server, sessions=Sessions()))
+        ask = asker(AskContext(await _world({"password": "wrong"}), caller=server, sessions=Sessions()))
 
         answer = await ask(STATUS)
 
@@ -140,7 +140,7 @@ def test_a_server_that_is_away_is_one_answer(effect: bool) -> None:
         raise NoReply(f"{call.shown}: no connection")
 
     async def main() -> None:
-        ask = asker(Outside(await _world({"password": "x"}), caller=away, sessions=Sessions()))
+        ask = asker(AskContext(await _world({"password": "x"}), caller=away, sessions=Sessions()))
 
         answer = await ask(Ask(STATUS.to, effect=effect))
 
@@ -154,7 +154,7 @@ def test_a_server_that_is_away_is_one_answer(effect: bool) -> None:
 def test_a_secret_that_is_not_there_is_told() -> None:
     async def main() -> None:
         server = _Server()
-        ask = asker(Outside(Client(Cluster(seed=1).transport()), caller=server, sessions=Sessions()))
+        ask = asker(AskContext(Client(Cluster(seed=1).transport()), caller=server, sessions=Sessions()))
 
         answer = await ask(STATUS)
 
@@ -172,7 +172,7 @@ def test_the_deadline_of_a_round_holds_for_a_sign_in_too() -> None:
         raise AssertionError
 
     async def main() -> None:
-        ask = asker(Outside(await _world({"password": "x"}), caller=silent, sessions=Sessions()))
+        ask = asker(AskContext(await _world({"password": "x"}), caller=silent, sessions=Sessions()))
 
         answer = await ask(Ask(STATUS.to, timeout=10))
 

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from fairlead.core.act import Tell
-from fairlead.core.ask import Anew, Answers, Need
+from fairlead.core.act import EventNote
+from fairlead.core.ask import Answers, Need, StartOver
 from fairlead.core.decision import Admit
-from fairlead.engine.driver.questions import Outside
-from fairlead.engine.webhooks.admission import OUTPACED, Admission, Bench, Endpoint
+from fairlead.engine.driver.questions import AskContext
+from fairlead.engine.webhooks.admission import OUTPACED, Admission, AdmissionContext, Endpoint
 from fairlead.engine.webhooks.afterwards import Afterwards
 from kubeloop.calls import Call, Handler, Reply
 from kubeloop.objects.review import Review
@@ -28,7 +28,7 @@ class Seen(Struct, frozen=True):
     answers: Answers
 
 
-Judging = Callable[[Seen, datetime], Admit | Need | Anew]
+Judging = Callable[[Seen, datetime], Admit | Need | StartOver]
 
 
 def allow(seen: Seen, now: datetime) -> Admit:
@@ -67,17 +67,17 @@ class Court:
     def __init__(
         self,
         judge: Judging = allow,
-        outside: Outside | None = None,
+        outside: AskContext | None = None,
         timeout: float = TIMEOUT,
         *,
         contested: Callable[[Seen], str] = lambda _: "",
         outpaced: Callable[[Seen], Admit] = lambda _: OUTPACED,
     ) -> None:
         self.log = Log()
-        self.told: list[Tell] = []
+        self.told: list[EventNote] = []
         self.heard: list[Admit] = []
         self.afterwards = Afterwards(self.log.logger())
-        bench = Bench(timeout, self.afterwards, self.log.logger(), self.told.append)
+        bench = AdmissionContext(timeout, self.afterwards, self.log.logger(), self.told.append)
         self.turns = bench.turns
         endpoint = Endpoint(
             "test",
@@ -89,7 +89,7 @@ class Court:
             contested=contested,
             outpaced=outpaced,
         )
-        self.handler: Handler = Admission(endpoint, outside or Outside(Scripted().client()), bench)
+        self.handler: Handler = Admission(endpoint, outside or AskContext(Scripted().client()), bench)
 
     async def answer(self, sent: Call) -> Reply:
         return await self.handler(sent)

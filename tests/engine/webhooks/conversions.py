@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fairlead.engine.conversion.review import Rule, Rules, Tree
+from fairlead.engine.conversion.review import ConversionRule, Rules, Tree
 from kubeloop.calls import Call
 
 OLD, NEW = "shop.example.com/v1", "shop.example.com/v2"
@@ -43,7 +43,7 @@ def convert(tree: Tree, desired: str) -> Tree:
     return {**tree, "apiVersion": desired, **({"spec": made} if "spec" in tree else {})}
 
 
-RULES: Rules = (Rule("Widget", (OLD, NEW), convert, Unfit),)
+RULES: Rules = (ConversionRule("Widget", (OLD, NEW), convert, Unfit),)
 NAME = f"{__name__}:RULES"
 
 

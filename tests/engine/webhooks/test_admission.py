@@ -9,10 +9,10 @@ from datetime import datetime
 import pytest
 from msgspec import structs
 
-from fairlead.core.act import Does, Patch, PatchKind, Tell
-from fairlead.core.ask import Anew, Answer, Ask, Awaited, Bad, Good, Http, Need, Read
+from fairlead.core.act import Does, EventNote, Patch, PatchKind
+from fairlead.core.ask import Answer, Ask, Bad, ClientWaiting, Good, Http, Need, Read, StartOver
 from fairlead.core.decision import Admit
-from fairlead.engine.driver.questions import Outside
+from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.driver.round import MOST_ATTEMPTS
 from fairlead.engine.serving.routes import LARGEST_BODY
 from fairlead.engine.webhooks.admission import CONTEST, SHARE
@@ -170,9 +170,9 @@ def test_a_judge_that_fails_is_500_and_a_record_with_the_whole_story() -> None:
 def test_who_is_outpaced_as_long_as_there_is_time_is_told_to_try_again() -> None:
     attempts: list[float] = []
 
-    def judge(seen: Seen, now: datetime) -> Anew:
+    def judge(seen: Seen, now: datetime) -> StartOver:
         attempts.append(clock.monotonic())
-        return Anew()
+        return StartOver()
 
     answer = response_of(run(Court(judge, timeout=10).answer(call(body()))))
 
@@ -193,7 +193,7 @@ def test_reviews_that_contest_the_same_take_turns_in_the_order_of_coming() -> No
         return Admit(allowed=True)
 
     async def scenario() -> list[bool]:
-        outside = Outside(Scripted().client(), caller=Pods(POST=1))
+        outside = AskContext(Scripted().client(), caller=Pods(POST=1))
         court = Court(judge, outside, contested=lambda seen: seen.review.name)
         names = {"1": "a", "2": "a", "3": "", "4": "a"}
         sent = []
@@ -219,7 +219,7 @@ def test_a_turn_that_does_not_come_in_time_is_answered_as_outpaced() -> None:
             unsent = seen.answers.lacking((slow,))
             return Need(unsent) if unsent else Admit(allowed=False)
 
-        outside = Outside(Scripted().client(), caller=Pods(POST=60))
+        outside = AskContext(Scripted().client(), caller=Pods(POST=60))
         court = Court(judge, outside, contested=lambda _: "a", outpaced=lambda _: Admit(allowed=False, word="late"))
         begun = clock.monotonic()
         await asyncio.gather(*(court.answer(call(body())) for _ in range(3)))
@@ -232,7 +232,7 @@ def test_a_turn_that_does_not_come_in_time_is_answered_as_outpaced() -> None:
 
 
 def test_a_judge_can_ask_whether_the_client_still_waits() -> None:
-    awaited = Ask(Awaited())
+    awaited = Ask(ClientWaiting())
     verdicts: list[Answer] = []
 
     def judge(seen: Seen, now: datetime) -> Admit | Need:
@@ -260,7 +260,7 @@ def test_now_is_fixed_while_questions_take_their_time() -> None:
     async def scenario() -> None:
         server.put(a_pod("a"))
         server.fault = _slow
-        await Court(judge, Outside(server.client())).answer(call(body()))
+        await Court(judge, AskContext(server.client())).answer(call(body()))
 
     run(scenario())
 
@@ -300,7 +300,7 @@ def test_an_answer_comes_within_nine_tenths_of_the_requests_time() -> None:
     pods = Pods(POST=60)
 
     async def scenario() -> tuple[str, float]:
-        court = Court(preparing, Outside(Scripted().client(), caller=pods), timeout=2)
+        court = Court(preparing, AskContext(Scripted().client(), caller=pods), timeout=2)
         begun = clock.monotonic()
         answer = response_of(await court.answer(call(body())))
         return answer["status"]["message"], clock.monotonic() - begun
@@ -316,7 +316,7 @@ def test_undoing_goes_on_after_the_answer_with_its_own_time() -> None:
     pods = Pods(POST=60, DELETE=4)
 
     async def scenario() -> tuple[float, list[tuple[str, float]], list[tuple[str, float]]]:
-        court = Court(preparing, Outside(Scripted().client(), caller=pods), timeout=2)
+        court = Court(preparing, AskContext(Scripted().client(), caller=pods), timeout=2)
         begun = clock.monotonic()
         await court.answer(call(body()))
         answered, before = clock.monotonic() - begun, list(pods.log)
@@ -336,7 +336,7 @@ def test_the_end_of_the_process_does_not_wait_for_ever() -> None:
     pods = Pods(POST=60, DELETE=4)
 
     async def scenario() -> tuple[float, int]:
-        court = Court(preparing, Outside(Scripted().client(), caller=pods), timeout=2)
+        court = Court(preparing, AskContext(Scripted().client(), caller=pods), timeout=2)
         await court.answer(call(body()))
         begun = clock.monotonic()
         await court.afterwards.finished(1)
@@ -358,7 +358,7 @@ def test_every_stage_afterwards_is_carried_out_whatever_fails() -> None:
     pods = Pods()
 
     async def scenario() -> Court:
-        court = Court(judge, Outside(server.client(), caller=pods))
+        court = Court(judge, AskContext(server.client(), caller=pods))
         await court.answer(call(body()))
         await court.afterwards.finished(10)
         return court
@@ -385,7 +385,7 @@ def test_reviews_do_not_wait_for_one_another() -> None:
 
     async def scenario() -> bool:
         nonlocal court
-        court = Court(judge, Outside(Scripted().client(), caller=back))
+        court = Court(judge, AskContext(Scripted().client(), caller=back))
         return bool(response_of(await court.answer(call(body())))["allowed"])
 
     assert run(scenario())
@@ -409,7 +409,7 @@ def test_a_review_is_announced_with_its_user_and_its_verdict_logged_as_it_asks()
 
 
 def test_what_a_verdict_tells_is_told_and_counted() -> None:
-    tell = Tell(Ref(PODS, "ns", "a"), False, "R", "text")
+    tell = EventNote(Ref(PODS, "ns", "a"), False, "R", "text")
 
     def judge(seen: Seen, now: datetime) -> Admit:
         return Admit(allowed=True, tell=(tell,))

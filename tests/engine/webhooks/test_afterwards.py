@@ -7,7 +7,7 @@ from datetime import datetime
 
 from fairlead.core.ask import Ask, Http
 from fairlead.core.decision import Admit
-from fairlead.engine.driver.questions import Outside
+from fairlead.engine.driver.questions import AskContext
 from kubeloop import clock
 from kubeloop.calls import Call, NoReply, Reply
 from kubesim.time import run
@@ -31,7 +31,7 @@ def test_at_the_end_every_pod_is_undone_although_all_of_them_hang() -> None:
         return Admit(allowed=False, afterwards=(UNDO,))
 
     async def scenario() -> tuple[int, float, int]:
-        court = Court(denying, Outside(Scripted().client(), caller=hanging))
+        court = Court(denying, AskContext(Scripted().client(), caller=hanging))
         await court.answer(call(body()))
         await asyncio.sleep(1)
         before, begun = len(called), clock.monotonic()

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.engine.conversion.review import Converted, Rule, Tree, answer, works
+from fairlead.engine.conversion.review import ConversionRule, Converted, Tree, answer, works
 from fairlead.engine.conversion.rules import ENVIRONMENTS
 from tests.engine.webhooks.conversions import NEW, OLD, RULES, Unfit, a_review, a_widget, convert, nested
 
@@ -232,7 +232,7 @@ def test_rules_that_do_not_work_say_between_which_versions() -> None:
     def one_way(tree: Tree, desired: str) -> Any:
         return convert(tree, desired) if desired == NEW else None
 
-    said = works((Rule("Widget", (OLD, NEW), one_way, Unfit),))
+    said = works((ConversionRule("Widget", (OLD, NEW), one_way, Unfit),))
 
     assert f"from {NEW} to {OLD}" in said
 

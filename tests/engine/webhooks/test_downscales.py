@@ -10,11 +10,11 @@ from msgspec import Raw
 
 from fairlead.contracts.zones.decide.admission.no_downscale import no_downscale
 from fairlead.contracts.zones.decide.admission.prepare_downscale import prepare_downscale
-from fairlead.contracts.zones.decide.admission.review_reading import Seen
+from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.ask import Need
 from fairlead.core.decision import Admit
-from fairlead.engine.driver.questions import Outside, asker
+from fairlead.engine.driver.questions import AskContext, asker
 from fairlead.engine.driver.round import answer, settle
 from kubeloop import clock, request
 from kubeloop.calls import Call, Reply
@@ -47,7 +47,7 @@ class Downscales(World):
         super().__init__()
         self.calls: list[str] = []
         self.broken = ""
-        self.outside = Outside(self.client, self._called, MemoryRecords())
+        self.outside = AskContext(self.client, self._called, MemoryRecords())
 
     async def _called(self, call: Call) -> Reply:
         self.calls.append(f"{call.method} {call.url}")
@@ -97,7 +97,9 @@ class Downscales(World):
 
     async def prepared(self, letter: str, replicas: int, settings: Settings, *, scale: bool = False) -> Admit:
         review, ask = await self.review(letter, replicas, scale=scale), asker(self.outside)
-        _, admit = await settle(prepare_downscale, lambda answers: Seen(review, answers, settings), clock.now(), ask)
+        _, admit = await settle(
+            prepare_downscale, lambda answers: DownscaleSnapshot(review, answers, settings), clock.now(), ask
+        )
         assert isinstance(admit, Admit)
         await answer(Need(admit.afterwards), ask)
         return admit
@@ -209,7 +211,9 @@ def test_a_labelled_zone_is_not_made_smaller(scale: bool) -> None:
         world = await a_world()
         review = await world.review("a", 2, scale=scale)
 
-        _, admit = await settle(no_downscale, lambda answers: Seen(review, answers), clock.now(), asker(world.outside))
+        _, admit = await settle(
+            no_downscale, lambda answers: DownscaleSnapshot(review, answers), clock.now(), asker(world.outside)
+        )
 
         assert isinstance(admit, Admit)
         assert not admit.allowed

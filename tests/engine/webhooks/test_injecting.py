@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 from fairlead.engine.certificates.ca_injection import Injector, policies, selector
-from fairlead.engine.certificates.pairs import Wanted, make
-from fairlead.engine.decide.ca_injection import Served
+from fairlead.engine.certificates.pairs import CertificateRequest, make
+from fairlead.engine.decide.ca_injection import TrustScope
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.informer import Informer
@@ -61,7 +61,7 @@ def injector_of(
     def informer(kind: Resource, labels: str) -> Informer[WebhookConfiguration]:
         return Informer(client or world.client, kind, WebhookConfiguration, labels=labels)
 
-    return Injector(client or world.client, Served(namespaces, "home"), world.log.logger(), informer, keeps=keeps)
+    return Injector(client or world.client, TrustScope(namespaces, "home"), world.log.logger(), informer, keeps=keeps)
 
 
 @asynccontextmanager
@@ -238,7 +238,7 @@ def test_replicas_that_renew_at_different_times_do_not_take_each_others_authorit
     async def scenario() -> None:
         world = World()
         await configure(world, ONE)
-        wanted = Wanted("a.test.svc", "fairlead", timedelta(days=1))
+        wanted = CertificateRequest("a.test.svc", "fairlead", timedelta(days=1))
         old, new = (make(wanted, clock.now(), key_size=2048).authority for _ in range(2))
         early, late = injector_of(world, keeps=True), injector_of(world, keeps=True)
         async with running(early), running(late):

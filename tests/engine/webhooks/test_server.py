@@ -16,7 +16,7 @@ from fairlead.engine.certificates.pairs import Pair
 from fairlead.engine.certificates.served import Credentials
 from fairlead.engine.serving.cluster_label import ClusterLabel
 from fairlead.engine.serving.routes import LARGEST_BODY, Routes
-from fairlead.engine.serving.server import PortBusy, Served, Terms, serving
+from fairlead.engine.serving.server import AnsweredRequest, PortBusy, Terms, serving
 from fairlead.plane.pki import Authority
 from kubeloop.calls import Call, Reply
 from tests.engine.world import Log
@@ -31,7 +31,7 @@ class Counts:
     """What a server told."""
 
     def __init__(self) -> None:
-        self.served_: list[Served] = []
+        self.served_: list[AnsweredRequest] = []
         self.working: list[tuple[str, str]] = []
         self.wrong: list[tuple[str, str, str]] = []
 
@@ -43,7 +43,7 @@ class Counts:
 
         return work()
 
-    def served(self, served: Served) -> None:
+    def served(self, served: AnsweredRequest) -> None:
         self.served_.append(served)
 
     def wrong_cluster(self, method: str, label: str, request_label: str) -> None:
@@ -217,7 +217,7 @@ def test_a_client_that_does_not_take_its_answer_loses_its_connection() -> None:
     ended = asyncio.Event()
 
     class Watching(Counts):
-        def served(self, served: Served) -> None:
+        def served(self, served: AnsweredRequest) -> None:
             super().served(served)
             ended.set()
 

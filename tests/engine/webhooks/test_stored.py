@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from fairlead.engine.certificates.pairs import Pair, Wanted
+from fairlead.engine.certificates.pairs import CertificateRequest, Pair
 from fairlead.engine.certificates.stored_secret import CertificateTrouble, StoredCertificate
 from kubeloop import clock
 from kubeloop.client import Client
@@ -88,7 +88,7 @@ def test_h_11_a_certificate_for_another_name_is_replaced() -> None:
 def test_c4_a_secret_with_a_missing_entry_is_refused_and_left_alone(lacking: str) -> None:
     async def scenario() -> None:
         world = World()
-        entries = make_small(Wanted(NAME, "org", DAY), clock.now()).entries()
+        entries = make_small(CertificateRequest(NAME, "org", DAY), clock.now()).entries()
         del entries[lacking]
         await world.fill(**entries)
         before = await world.read(SECRET)
@@ -131,7 +131,7 @@ def test_c2_what_another_process_stored_first_is_refused_when_it_cannot_be_used(
     async def scenario() -> None:
         world = World()
         late = Client(Late(world.cluster.transport(), lambda: world.fill(cert=b"nonsense")))
-        store = StoredCertificate(late, SECRET, Wanted(NAME, "org", DAY), world.log.logger(), make_small)
+        store = StoredCertificate(late, SECRET, CertificateRequest(NAME, "org", DAY), world.log.logger(), make_small)
 
         with pytest.raises(CertificateTrouble, match="written by somebody else meanwhile"):
             await store.obtain()

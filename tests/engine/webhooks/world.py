@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from fairlead.engine.certificates import pairs
-from fairlead.engine.certificates.pairs import Pair, Wanted
+from fairlead.engine.certificates.pairs import CertificateRequest, Pair
 from fairlead.engine.certificates.stored_secret import StoredCertificate
 from kubeloop import request
 from kubeloop.client import Client
@@ -29,7 +29,7 @@ NAME = "rollout-operator.test.svc"
 DAY = timedelta(days=1)
 
 
-def make_small(wanted: Wanted, now: datetime) -> Pair:
+def make_small(wanted: CertificateRequest, now: datetime) -> Pair:
     return pairs.make(wanted, now, key_size=2048)
 
 
@@ -66,7 +66,7 @@ class World:
         self.log = Log()
 
     def stored(self, name: str = NAME, lifetime: timedelta = DAY) -> StoredCertificate:
-        wanted = Wanted(name, "Grafana Labs", lifetime)
+        wanted = CertificateRequest(name, "Grafana Labs", lifetime)
         return StoredCertificate(self.client, SECRET, wanted, self.log.logger(), make_small)
 
     async def create(self, resource: Resource, tree: dict[str, Any], namespace: str = "test") -> None:

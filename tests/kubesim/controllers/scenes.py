@@ -164,7 +164,9 @@ class Scene:
         if options:
             eviction["deleteOptions"] = options
         path = path_of(PODS, self._namespace, name, "eviction")
-        request = Request("POST", path, body=msgspec.json.encode(eviction), content_type=JSON, patient=False)
+        request = Request(
+            "POST", path, body=msgspec.json.encode(eviction), content_type=JSON, retry_when_throttled=False
+        )
         try:
             answer = await self._client.call(request)
             self._answers.append((len(self._begins), f"answer {answer.status}"))

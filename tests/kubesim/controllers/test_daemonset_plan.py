@@ -11,7 +11,7 @@ import pytest
 from kubeloop.objects.apps import REVISION_LABEL
 from kubeloop.objects.core import PodMeta, PodStatus
 from kubeloop.objects.meta import Condition, LabelSelector, Meta
-from kubesim.controllers.daemonset_plan import Plan, Seen, duty, manage, roll, status_of
+from kubesim.controllers.daemonset_plan import DaemonSetView, Plan, duty, manage, roll, status_of
 from kubesim.controllers.daemonset_pods import (
     DaemonSet,
     Pod,
@@ -82,10 +82,10 @@ def a_pod(
     )
 
 
-def seen(set_: DaemonSet, pods: Sequence[Pod], nodes: Sequence[Node] | str = "xyz") -> Seen:
+def seen(set_: DaemonSet, pods: Sequence[Pod], nodes: Sequence[Node] | str = "xyz") -> DaemonSetView:
     """Nodes are given as they are, or by the letters of their names."""
     known = [a_node(each) for each in nodes] if isinstance(nodes, str) else nodes
-    return Seen(set_, wishes_of(set_.spec.template), NEW, known, pods, NOW)
+    return DaemonSetView(set_, wishes_of(set_.spec.template), NEW, known, pods, NOW)
 
 
 def told(plan: Plan) -> str:

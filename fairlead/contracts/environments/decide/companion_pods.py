@@ -16,7 +16,7 @@ from fairlead.contracts.environments.decide.standing import Standing
 from fairlead.contracts.environments.kinds import NAME, Balancer, Console
 from fairlead.contracts.environments.words import text_of
 from fairlead.core.ask import Answers, Ask, Bad, Listing, Need
-from fairlead.core.decision import Aside
+from fairlead.core.decision import SideNote
 from fairlead.core.pod_trouble import PodTrouble, trouble_of
 from fairlead.core.progress_deadline import deadline_of
 from fairlead.core.reason import Reason
@@ -54,7 +54,7 @@ def stuck_pod(owner: Owner, companion: Balancer | Console, answers: Answers, now
     return next((trouble for trouble in found if trouble is not None and trouble.is_past), None)
 
 
-def told_of_companions(stand: Standing, now: datetime) -> tuple[Aside, ...] | Need:
+def told_of_companions(stand: Standing, now: datetime) -> tuple[SideNote, ...] | Need:
     """Why the Balancer and the Console of an environment are not ready, where one of their pods is stuck."""
     told = []
     for owner, companion in _unready(stand):
@@ -76,7 +76,7 @@ def _unready(stand: Standing) -> list[tuple[Owner, Balancer | Console]]:
     return found
 
 
-def _aside(owner: Owner, trouble: PodTrouble) -> Aside:
+def _aside(owner: Owner, trouble: PodTrouble) -> SideNote:
     about, reason = Ref(owner.resource, owner.namespace, owner.name), Reason.DEPLOYMENT_NOT_READY
     text = text_of(reason, f"{owner.resource.kind} {owner.name}", f"pod {trouble.pod}: {trouble.cause}")
-    return Aside(about, reason, text, advice=trouble.advice)
+    return SideNote(about, reason, text, advice=trouble.advice)

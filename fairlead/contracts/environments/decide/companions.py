@@ -17,7 +17,7 @@ from fairlead.contracts.environments.kinds import BALANCERS, CONSOLES, GROUP, MA
 from fairlead.contracts.environments.words import text_of
 from fairlead.core.act import AnyWrite, Delete, Does
 from fairlead.core.ask import REFUSAL_HOLDS
-from fairlead.core.decision import Aside
+from fairlead.core.decision import SideNote
 from fairlead.core.reason import Reason
 from kubeloop.objects.meta import Meta, Ref, Resource
 
@@ -28,7 +28,7 @@ class Beside(Struct, frozen=True):
     """What goes with a verdict about the rollout."""
 
     reports: tuple[AnyWrite, ...] = ()
-    asides: tuple[Aside, ...] = ()
+    asides: tuple[SideNote, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     again: datetime | None = None
 
@@ -97,5 +97,5 @@ def _waits(stand: Standing, now: datetime, *, is_coming: bool) -> Beside:
     detail = "it is not ready" if stand.seen.balancer is not None else "there is none"
     if not is_coming and stand.seen.balancer is None:
         detail = f"there is none, and the operator creates none: {NOT_TOGETHER}"
-    aside = Aside(about, Reason.BALANCER_NOT_READY, text_of(Reason.BALANCER_NOT_READY, about.name, detail))
+    aside = SideNote(about, Reason.BALANCER_NOT_READY, text_of(Reason.BALANCER_NOT_READY, about.name, detail))
     return Beside(asides=(aside,), again=now + BALANCER if is_coming else soon(stand.uid, now))

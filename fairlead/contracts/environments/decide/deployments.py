@@ -26,7 +26,7 @@ from fairlead.contracts.environments.decide.refusals import refusal_of, undone
 from fairlead.contracts.environments.decide.seen import CompanionSnapshot
 from fairlead.contracts.environments.decide.statuses import status_body, whole_seconds
 from fairlead.contracts.environments.kinds import CERTIFICATES, Balancer, CompanionStatus, Condition, Console
-from fairlead.core.act import Delete, Does, Replace, Tell
+from fairlead.core.act import Delete, Does, EventNote, Replace
 from fairlead.core.ask import Need
 from fairlead.core.decision import Decision, Hold, Move, Rule, Verdict
 from fairlead.core.reason import Reason
@@ -282,7 +282,11 @@ def _removed(seen: Companion, ref: Ref, found: Meta) -> Delete:
 
 def _status_write(seen: Companion, status: CompanionStatus, says: Condition | None = None) -> Replace:
     metadata = seen.own.metadata
-    tell = None if says is None else Tell(seen.ref, False, READY if says.status == "True" else "NotReady", says.message)
+    tell = (
+        None
+        if says is None
+        else EventNote(seen.ref, False, READY if says.status == "True" else "NotReady", says.message)
+    )
     return Replace(
         repeatable=True,
         ref=seen.ref,

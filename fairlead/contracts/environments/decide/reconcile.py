@@ -25,9 +25,9 @@ from fairlead.contracts.environments.decide.standing import Standing, is_promoti
 from fairlead.contracts.environments.decide.statuses import shortened
 from fairlead.contracts.environments.kinds import CERTIFICATES, MATERIALIZES
 from fairlead.contracts.environments.words import BLOCKED, text_of
-from fairlead.core.act import Does, Tell
-from fairlead.core.ask import REFUSAL_HOLDS, Anew, Need
-from fairlead.core.decision import Aside, Decision, Hold, Move, Rule, Verdict
+from fairlead.core.act import Does, EventNote
+from fairlead.core.ask import REFUSAL_HOLDS, Need, StartOver
+from fairlead.core.decision import Decision, Hold, Move, Rule, SideNote, Verdict
 from fairlead.core.reason import Reason
 from kubeloop.objects.meta import Ref
 
@@ -44,10 +44,10 @@ RULES: tuple[Rule[Standing], ...] = (Rule(PROMOTE, promote), Rule("settle", sett
 """The step of the rollout: case 1, case 3, and what case 2 consists of."""
 
 
-def decide(seen: Snapshot, now: datetime) -> Decision | Need | Anew:
+def decide(seen: Snapshot, now: datetime) -> Decision | Need | StartOver:
     """What is to be done now for the environment that is seen."""
     known = first_answer(identity.RULES, seen, now)
-    if isinstance(known, Need | Anew):
+    if isinstance(known, Need | StartOver):
         return known
     if known is not None:
         rule, verdict = known
@@ -57,7 +57,7 @@ def decide(seen: Snapshot, now: datetime) -> Decision | Need | Anew:
     if isinstance(shared, Hold) and not stand.is_promoting:
         return decided(ENVIRONMENT, shared, seen)
     step = first_answer(RULES, stand, now)
-    if isinstance(step, Need | Anew):
+    if isinstance(step, Need | StartOver):
         return step
     if step is None:
         raise RuntimeError("no rule answered, although the last one always does")
@@ -82,30 +82,30 @@ def goes_on(seen: Snapshot, rule: str) -> bool:
     return rule in identity.PROVING and status is not None and is_promoting(status)
 
 
-def promoted_all_the_same(seen: Snapshot, trouble: Verdict, now: datetime) -> Decision | Need | Anew:
+def promoted_all_the_same(seen: Snapshot, trouble: Verdict, now: datetime) -> Decision | Need | StartOver:
     """The step of the promotion, and nothing else; what is wrong with the environment's identity is told beside it."""
     stand = standing_of(seen)
     step = first_answer(tuple(rule for rule in RULES if rule.name == PROMOTE), stand, now)
-    if isinstance(step, Need | Anew):
+    if isinstance(step, Need | StartOver):
         return step
     if step is None:
         raise RuntimeError("a promotion that has begun has no next step")
     return decided(*step, seen, Beside(asides=told(stand, trouble)))
 
 
-def told(stand: Standing, trouble: Verdict) -> tuple[Aside, ...]:
+def told(stand: Standing, trouble: Verdict) -> tuple[SideNote, ...]:
     """What would have been the verdict, were nothing being promoted."""
     details = trouble.details if isinstance(trouble, Hold) else ()
-    return tuple(Aside(stand.ref, trouble.reason, text_of(trouble.reason, *each)) for each in details)
+    return tuple(SideNote(stand.ref, trouble.reason, text_of(trouble.reason, *each)) for each in details)
 
 
-def first_answer(rules: tuple[Rule[S], ...], seen: S, now: datetime) -> tuple[str, Verdict] | Need | Anew | None:
+def first_answer(rules: tuple[Rule[S], ...], seen: S, now: datetime) -> tuple[str, Verdict] | Need | StartOver | None:
     """Of the first rule that has one, with its name."""
     for rule in rules:
         match rule.answer(seen, now):
             case None:
                 continue
-            case Need() | Anew() as unsettled:
+            case Need() | StartOver() as unsettled:
                 return unsettled
             case verdict:
                 return rule.name, verdict
@@ -159,12 +159,12 @@ def decided(rule: str, verdict: Verdict, seen: Snapshot, beside: Beside = ALONE)
     return Decision(rule, verdict, failures_of(about, verdict), beside.asides, beside.reports)
 
 
-def failures_of(about: Ref, verdict: Verdict) -> tuple[Tell, ...]:
+def failures_of(about: Ref, verdict: Verdict) -> tuple[EventNote, ...]:
     """A failed pass is told, in the words of its reason, as often as it fails; that a pod is stuck is told once."""
     if isinstance(verdict, Hold) and verdict.reason is Reason.POD_STUCK:
         stuck = (text_of(verdict.reason, object_, detail) for object_, detail in verdict.details)
-        return tuple(Tell(about, True, BLOCKED, shortened(text)) for text in stuck)
+        return tuple(EventNote(about, True, BLOCKED, shortened(text)) for text in stuck)
     if not isinstance(verdict, Hold) or not verdict.reason.fails:
         return ()
     texts = (text_of(verdict.reason, object_, detail) for object_, detail in verdict.details)
-    return tuple(Tell(about, True, verdict.reason.word, shortened(text), repeated=True) for text in texts)
+    return tuple(EventNote(about, True, verdict.reason.word, shortened(text), repeated=True) for text in texts)

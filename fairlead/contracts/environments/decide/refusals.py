@@ -7,7 +7,7 @@ from datetime import datetime
 from fairlead.contracts.environments.decide.applying import Lacking
 from fairlead.contracts.environments.words import text_of
 from fairlead.core.ask import REFUSAL_HOLDS
-from fairlead.core.decision import Aside, Hold
+from fairlead.core.decision import Hold, SideNote
 from fairlead.core.reason import Reason
 
 UNDONE = "somebody changed it back, or deleted it, right after it was written"
@@ -27,7 +27,7 @@ def undone(lacking: Lacking, now: datetime) -> Hold | None:
     return Hold(Reason.OBJECT_UNDONE, now + REFUSAL_HOLDS, details)
 
 
-def undoings(lacking: Lacking) -> tuple[Aside, ...]:
+def undoings(lacking: Lacking) -> tuple[SideNote, ...]:
     """The same, where it keeps nothing else from being done."""
     reason = Reason.OBJECT_UNDONE
-    return tuple(Aside(ref, reason, text_of(reason, str(ref), UNDONE)) for ref in lacking.undone)
+    return tuple(SideNote(ref, reason, text_of(reason, str(ref), UNDONE)) for ref in lacking.undone)

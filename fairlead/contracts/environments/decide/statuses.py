@@ -28,7 +28,7 @@ from fairlead.contracts.environments.kinds import (
     Materialize,
     MaterializeStatus,
 )
-from fairlead.core.act import Does, Replace, Tell
+from fairlead.core.act import Does, EventNote, Replace
 from kubeloop.objects.meta import Meta, Ref, Resource
 
 LONGEST_TEXT = 1024
@@ -121,7 +121,7 @@ def written(environment: Materialize, status: MaterializeStatus, says: Says | No
     before = "" if stored is None else stored.reason
     tell = None
     if says is not None and says.reason != before:
-        tell = Tell(ref, False, says.reason, shortened(says.message))
+        tell = EventNote(ref, False, says.reason, shortened(says.message))
     return Replace(
         repeatable=True,
         ref=ref,

@@ -23,8 +23,8 @@ from fairlead.contracts.environments.stand_in.rules import (
     NEVER,
     READY,
     Facts,
+    LeaderState,
     Settings,
-    Standing,
     settings_of,
     standing,
 )
@@ -41,7 +41,7 @@ LOGIN, STATUS = "/api/login", "/api/leader/status"
 SKIP, PROMOTE = "/api/leader/skip-catchup", "/api/leader/promote"
 
 
-class Seen(Struct, frozen=True):
+class AnsweredCall(Struct, frozen=True):
     """One call that a stand-in answered, or would have."""
 
     at: float
@@ -71,7 +71,7 @@ class Environments:
         """When a generation of an environment was told to take over."""
         self.leaders: dict[tuple[str, str], int] = {}
         """Generation that leads, by the namespace and the id of the environment."""
-        self.seen: list[Seen] = []
+        self.seen: list[AnsweredCall] = []
         """Every call, in order."""
 
     def make(self, pod: Hosted, exit_: Exit) -> Environmentd | None:
@@ -90,7 +90,7 @@ class Environments:
             return None
         return _json(200, self.seen)
 
-    def calls(self, path: str, generation: int | None = None) -> list[Seen]:
+    def calls(self, path: str, generation: int | None = None) -> list[AnsweredCall]:
         """Those to one path, of one generation or of all."""
         return [each for each in self.seen if each.path == path and generation in (None, each.generation)]
 
@@ -164,7 +164,7 @@ class Environmentd:
         if not self._ended:
             self._exit()
 
-    def _standing(self) -> Standing | None:
+    def _standing(self) -> LeaderState | None:
         world = self._world
         told, leader = world.told(self.environment, self.generation), world.leaders.get(self.environment)
         facts = Facts(self.generation, self._started, leader, self._skipped, told)
@@ -182,7 +182,7 @@ class Environmentd:
             where = (self._pod.namespace, self._pod.name, self.generation)
             port = _port(call)
             self._world.seen.append(
-                Seen(at, *where, call.method, path, port, reply.status if reply is not None else None)
+                AnsweredCall(at, *where, call.method, path, port, reply.status if reply is not None else None)
             )
         return reply
 

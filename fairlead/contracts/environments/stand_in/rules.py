@@ -70,7 +70,7 @@ class Facts(Struct, frozen=True):
     """When this generation was told to take over."""
 
 
-class Standing(Struct, frozen=True):
+class LeaderState(Struct, frozen=True):
     """The status, and when it changes by itself; None: only with something else."""
 
     status: str
@@ -104,16 +104,16 @@ def _seconds(text: str, otherwise: float) -> float:
         return otherwise
 
 
-def standing(settings: Settings, facts: Facts, now: float) -> Standing | None:
+def standing(settings: Settings, facts: Facts, now: float) -> LeaderState | None:
     """What a generation is at; None when it is fenced, because a later one leads."""
     if facts.leader is not None and facts.leader > facts.generation:
         return None
     if facts.leader == facts.generation:
-        return Standing(LEADER)
+        return LeaderState(LEADER)
     if facts.told is not None:
         leads = facts.told + settings.promote_takes
-        return Standing(LEADER) if now >= leads else Standing(PROMOTING, leads)
+        return LeaderState(LEADER) if now >= leads else LeaderState(PROMOTING, leads)
     ready = facts.started + settings.catch_up
     if facts.skipped or now >= ready:
-        return Standing(READY)
-    return Standing(INITIALIZING, ready)
+        return LeaderState(READY)
+    return LeaderState(INITIALIZING, ready)

@@ -10,7 +10,12 @@ from msgspec import Struct
 
 from fairlead.contracts.zones.decide.live import newest, ref_of
 from fairlead.contracts.zones.decide.rollout.max_unavailable import Budget, max_unavailable
-from fairlead.contracts.zones.decide.rollout.readiness import available_at, counted_ready, is_unripe, says_ready
+from fairlead.contracts.zones.decide.rollout.readiness import (
+    available_at,
+    counted_ready,
+    is_not_yet_available,
+    says_ready,
+)
 from fairlead.contracts.zones.decide.seen import Snapshot
 from fairlead.contracts.zones.kinds import NAME_LABEL, PAUSED, ROTATE
 from fairlead.core.ordinals import natural_key, ordinal_of
@@ -38,7 +43,7 @@ class Zone(Struct, frozen=True):
     missing: int
     """Pods that should exist and do not."""
     budget: Budget
-    unripe: tuple[Pod, ...] = ()
+    not_yet_available: tuple[Pod, ...] = ()
     """Ready, but not for `minReadySeconds`."""
 
     @property
@@ -123,7 +128,7 @@ class Zone(Struct, frozen=True):
     def ripens_at(self) -> datetime | None:
         """When the next pod will have been ready for `minReadySeconds`, which no event tells."""
         seconds = self.statefulset.spec.min_ready_seconds
-        moments = (available_at(pod, seconds) for pod in self.unripe)
+        moments = (available_at(pod, seconds) for pod in self.not_yet_available)
         return min((moment for moment in moments if moment is not None), default=None)
 
 
@@ -182,17 +187,17 @@ def zone_of(statefulset: StatefulSet, pods: list[Pod], now: datetime) -> Zone:
         for pod in pods
         if (labels := pod.metadata.labels).get(REVISION_LABEL) != revision or labels.get(ROTATE, "") == mark
     ]
-    unripe = tuple(pod for pod in pods if is_unripe(pod, seconds, now)) if seconds > 0 else ()
+    not_yet_available = tuple(pod for pod in pods if is_not_yet_available(pod, seconds, now)) if seconds > 0 else ()
     if len(outdated) > 1:
         outdated.sort(key=lambda pod: natural_key(pod.metadata.name))
     return Zone(
         statefulset,
         pods=tuple(pods),
         outdated=tuple(outdated),
-        unready=len(unripe) + sum(not is_ready(pod) for pod in pods),
+        unready=len(not_yet_available) + sum(not is_ready(pod) for pod in pods),
         missing=missing_of(statefulset, pods),
         budget=max_unavailable(statefulset),
-        unripe=unripe,
+        not_yet_available=not_yet_available,
     )
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from fairlead.contracts.zones.decide.budgets.zpdb import Guard
+from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import HealthCheck
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.ask import Answers
@@ -27,7 +27,7 @@ class Snapshot(Struct, frozen=True):
     """At least every pod that any zone controls or whose labels any zone selects, in any order, each once."""
     answers: Answers = Answers()
     settings: Settings = Settings()
-    budgets: tuple[Guard, ...] = ()
+    budgets: tuple[DisruptionBudget, ...] = ()
     """The disruption budgets in force in the namespace."""
     checks: tuple[HealthCheck, ...] = ()
     """The health checks in force in the namespace."""

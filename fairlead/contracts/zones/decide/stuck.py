@@ -67,7 +67,9 @@ def is_coming(zone: Zone) -> bool:
 
     A pod that waits for the one before it to become ready is not about to be made.
     """
-    return bool(zone.unripe) or (zone.missing > 0 and zone.statefulset.spec.pod_management_policy == PARALLEL)
+    return bool(zone.not_yet_available) or (
+        zone.missing > 0 and zone.statefulset.spec.pod_management_policy == PARALLEL
+    )
 
 
 def advice_for(pod: Pod, trouble: PodTrouble, zone: Zone, group: Group) -> tuple[str, ...]:

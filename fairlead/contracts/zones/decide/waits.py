@@ -12,7 +12,7 @@ from fairlead.contracts.zones.decide.live import question
 from fairlead.contracts.zones.decide.rollout.readiness import available_at, counted_ready, ready_since
 from fairlead.contracts.zones.decide.rollout.roll import Wait
 from fairlead.contracts.zones.decide.rollout.starting import Start
-from fairlead.contracts.zones.decide.rollout.zone_order import course_of
+from fairlead.contracts.zones.decide.rollout.zone_order import zone_order_of
 from fairlead.contracts.zones.decide.stuck import advice_for, deadlock, troubles_of
 from fairlead.contracts.zones.words import REASONS
 from fairlead.core.ask import Bad
@@ -65,12 +65,12 @@ def _waits_of(group: Group, reason: Reason, details: tuple[tuple[str, str], ...]
         case Reason.PAUSED:
             return tuple(paused(zone) for zone in group.zones if zone.is_paused and not zone.is_current)
         case Reason.READ_FAILED | Reason.CACHE_BEHIND:
-            return tuple(unread(zone, group, reason) for zone in course_of(group).touched)
+            return tuple(unread(zone, group, reason) for zone in zone_order_of(group).touched)
         case Reason.SOAKING | Reason.HEALTH_CHECK_FAILING | Reason.HEALTH_CHECK_UNASKED:
-            return tuple(map(held_back, course_of(group).held))
+            return tuple(map(held_back, zone_order_of(group).held))
         case Reason.ROLLING | Reason.COMPLETE:
             return ()
-    zone = course_of(group).active
+    zone = zone_order_of(group).active
     if zone is not None and details:
         return tuple(told(zone, reason, *detail) for detail in details)
     return () if zone is None else zone_waits(zone, reason, group)
@@ -78,13 +78,13 @@ def _waits_of(group: Group, reason: Reason, details: tuple[tuple[str, str], ...]
 
 def behind_stuck(group: Group, details: tuple[tuple[str, str], ...]) -> Iterator[Waiting]:
     """What would have been waited for, if its pods could be waited for."""
-    course = course_of(group)
-    if course.active is None:
+    order = zone_order_of(group)
+    if order.active is None:
         return
-    if course.step == Wait(Reason.BUDGET_USED):
-        yield spent(course.active, group)
+    if order.step == Wait(Reason.BUDGET_USED):
+        yield spent(order.active, group)
     for detail in details:
-        yield told(course.active, Reason.DISRUPTION_BUDGET, *detail)
+        yield told(order.active, Reason.DISRUPTION_BUDGET, *detail)
 
 
 def told(zone: Zone, reason: Reason, object_: str, detail: str) -> Waiting:
@@ -115,7 +115,7 @@ def pods_of(zone: Zone, group: Group) -> Iterator[Waiting]:
     Where no pod shows why the zone is not ready, what its status counts.
     """
     out = [pod_wait(pod, trouble, zone, group) for pod, trouble in troubles_of(zone, group.at)]
-    out += [unripe(zone, pod) for pod in zone.unripe]
+    out += [not_yet_available(zone, pod) for pod in zone.not_yet_available]
     out += [
         Waiting(zone, Reason.POD_MISSING, f"pod/{name}", REASONS[Reason.POD_MISSING].text.format(object=name))
         for name in zone.missing_names
@@ -142,7 +142,7 @@ def pod_wait(pod: Pod, trouble: PodTrouble, zone: Zone, group: Group) -> Waiting
     return Waiting(zone, reason, f"pod/{name}", text, pod_since(pod))
 
 
-def unripe(zone: Zone, pod: Pod) -> Waiting:
+def not_yet_available(zone: Zone, pod: Pod) -> Waiting:
     name, seconds = pod.metadata.name, zone.statefulset.spec.min_ready_seconds
     moment = available_at(pod, seconds)
     detail = "its condition does not say since when" if moment is None else f"until {format_rfc3339(moment)}"

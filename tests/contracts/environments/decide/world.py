@@ -32,7 +32,7 @@ from fairlead.contracts.environments.kinds import (
     Materialize,
 )
 from fairlead.contracts.environments.settings import Settings
-from fairlead.core.act import AnyWrite, Apply, Create, Delete, Patch, Replace, Tell
+from fairlead.core.act import AnyWrite, Apply, Create, Delete, EventNote, Patch, Replace
 from fairlead.core.ask import (
     REFUSAL_HOLDS,
     Answer,
@@ -108,7 +108,7 @@ class World:
         self.calls: list[tuple[int, str]] = []
         self.asked: list[Ask] = []
         self.writes: list[AnyWrite] = []
-        self.tells: list[Tell] = []
+        self.tells: list[EventNote] = []
         self.has_certificates = True
         self.twins: tuple[Materialize, ...] = ()
         self.rounds = 0
@@ -453,7 +453,7 @@ class World:
         thing.terminating = True
         self._touched(thing)
 
-    def _tell(self, tell: Tell) -> None:
+    def _tell(self, tell: EventNote) -> None:
         assert len(tell.text.encode()) <= 1024
         self.tells.append(tell)
 

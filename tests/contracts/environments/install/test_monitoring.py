@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from fairlead.contracts.environments.metrics import EnvironmentMetrics, Standing
+from fairlead.contracts.environments.metrics import EnvironmentMetrics, EnvironmentProgress
 from fairlead.core.reason import Reason
 from fairlead.engine.blocked_metric import Blocked
 from fairlead.engine.charts import data_of, text_of
-from fairlead.engine.controller import Key
+from fairlead.engine.controller import RolloutKey
 from tests.contracts.environments.install.charts import NAME, NAMESPACE, container, render
 from tests.contracts.zones.install.test_monitoring import FROM_THE_SCRAPE, alerts, base
 
@@ -21,7 +21,7 @@ DASHBOARD: dict[str, Any] = json.loads(text_of("environments", "dashboard.json")
 QUERIES = {f"alert {name}": rule["expr"] for name, rule in alerts("environments").items()} | {
     f"panel {panel['title']}": target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]
 }
-ENVIRONMENT = Key(("ns", "name"))
+ENVIRONMENT = RolloutKey(("ns", "name"))
 MONITORED = {each: {"enabled": True} for each in ("podMonitor", "prometheusRule", "dashboard")}
 
 
@@ -32,7 +32,7 @@ def metrics() -> dict[str, set[str]]:
     blocked.passed("environments", ENVIRONMENT, Reason.POD_STUCK)
     registry.register(blocked)
     made = EnvironmentMetrics(registry, lambda: 100.0, blocked)
-    made.stands(ENVIRONMENT, Standing(needs_update=True, reason="Applying", stalled_since=1.0))
+    made.stands(ENVIRONMENT, EnvironmentProgress(needs_update=True, reason="Applying", stalled_since=1.0))
     made.of("materialize").ended(ENVIRONMENT, 1.0, failed=False, at=1.0)
     made.decided("materialize", "roll")
     made.conversions.labels("success").inc()

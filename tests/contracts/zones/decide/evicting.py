@@ -8,10 +8,23 @@ from datetime import datetime
 import msgspec
 from msgspec import Raw, structs
 
-from fairlead.contracts.zones.decide.budgets.eviction import Seen, judge
-from fairlead.contracts.zones.decide.budgets.zpdb import Guard
+from fairlead.contracts.zones.decide.budgets.eviction import EvictionSnapshot, judge
+from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.kinds import GROUP_LABEL, NAME_LABEL
-from fairlead.core.ask import Anew, Answer, Answers, Ask, Bad, Good, Listing, Need, Question, Read, Recall, Remember
+from fairlead.core.ask import (
+    Answer,
+    Answers,
+    Ask,
+    Bad,
+    Good,
+    Listing,
+    Need,
+    Question,
+    Read,
+    ReadRecord,
+    StartOver,
+    SwapRecord,
+)
 from fairlead.core.decision import Admit
 from kubeloop.objects.apps import StatefulSet
 from kubeloop.objects.core import PODS, Pod, PodAnnotations
@@ -30,9 +43,9 @@ def a_guard(
     regex: str = "",
     delay: float = 0.0,
     labels: dict[str, str] | None = None,
-) -> Guard:
+) -> DisruptionBudget:
     """Over every zone of the group."""
-    return Guard(
+    return DisruptionBudget(
         NAMESPACE,
         name,
         f"uid-{name}",
@@ -86,9 +99,9 @@ class Live:
                 things = self.pods.values() if resource == PODS else self.zones.values()
                 found_all = [each for each in things if wanted.items() <= each.metadata.labels.items()]
                 return Good(msgspec.json.encode({"items": found_all}))
-            case Recall(record):
+            case ReadRecord(record):
                 return Good(*self.records.get(record, (b"", "")))
-            case Remember(record, version, value):
+            case SwapRecord(record, version, value):
                 if self.records.get(record, (b"", ""))[1] != version:
                     return Bad("conflict", "changed")
                 self._version += 1
@@ -100,7 +113,7 @@ class Live:
     def evict(
         self,
         pod: str,
-        *guards: Guard,
+        *guards: DisruptionBudget,
         now: datetime = NOW,
         cached: bool = True,
         review: Mapping[str, object] | None = None,
@@ -108,9 +121,9 @@ class Live:
         """The verdict on the eviction of a pod, all questions answered from here; `review` as for `an_eviction`."""
         shown = self.pods.get(pod) if cached else None
         zones = tuple(self.zones.values()) if cached else ()
-        return self.settle(Seen(an_eviction(pod, **(review or {})), guards, shown, zones), now)
+        return self.settle(EvictionSnapshot(an_eviction(pod, **(review or {})), guards, shown, zones), now)
 
-    def settle(self, seen: Seen, now: datetime = NOW) -> Admit:
+    def settle(self, seen: EvictionSnapshot, now: datetime = NOW) -> Admit:
         for _ in range(3):
             known: dict[Question, Answer] = {}
             for _ in range(8):
@@ -120,10 +133,10 @@ class Live:
                 known |= {question: self.answer(question) for stage in verdict.stages for question in stage}
             if isinstance(verdict, Admit):
                 return verdict
-            assert isinstance(verdict, Anew)
+            assert isinstance(verdict, StartOver)
         raise AssertionError("it never settles")
 
-    def marked(self, guard: Guard) -> dict[str, object]:
+    def marked(self, guard: DisruptionBudget) -> dict[str, object]:
         value, _ = self.records.get(guard.record, (b"", ""))
         return msgspec.json.decode(value, type=dict[str, object]) if value else {}
 

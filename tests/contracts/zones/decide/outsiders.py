@@ -15,11 +15,11 @@ from fairlead.core.ask import Answer, Answers, Ask, Bad, Discover, Good, Http, N
 from fairlead.core.decision import Decision, Move
 from kubeloop.objects.apps import STATEFULSETS, StatefulSet
 from kubeloop.objects.core import Pod
-from kubeloop.objects.meta import Resource, Served
+from kubeloop.objects.meta import Resource, ServedVersion
 from tests.builders import NOW, a_zone, body_of
 
 TEMPLATES = Resource("rollout-operator.grafana.com", "v1", "replicatemplates", "ReplicaTemplate")
-SERVED = Served(TEMPLATES, ("status", "scale"))
+SERVED = ServedVersion(TEMPLATES, ("status", "scale"))
 URL = "http://pod:8080/prepare"
 
 

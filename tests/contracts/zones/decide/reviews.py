@@ -11,7 +11,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Raw, structs
 
-from fairlead.contracts.zones.decide.admission.review_reading import Seen
+from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot
 from fairlead.contracts.zones.kinds import (
     EXCLUDE,
     LAST_DOWNSCALE,
@@ -24,19 +24,19 @@ from fairlead.contracts.zones.kinds import (
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.act import Create, Does, Patch, PatchKind, Replace
 from fairlead.core.ask import (
-    Anew,
     Answer,
     Ask,
-    Awaited,
     Bad,
+    ClientWaiting,
     Good,
     Http,
     Listing,
     Need,
     Question,
     Read,
-    Recall,
-    Remember,
+    ReadRecord,
+    StartOver,
+    SwapRecord,
 )
 from fairlead.core.decision import Admit
 from fairlead.core.times import format_rfc3339
@@ -48,7 +48,7 @@ from kubeloop.objects.review import NOTHING, GroupVersionResource, Review
 from tests.builders import NAMESPACE, NOW, a_zone, pods_of
 
 Tree: TypeAlias = dict[str, object]
-Judge: TypeAlias = Callable[[Seen, datetime], Admit | Need | Anew]
+Judge: TypeAlias = Callable[[DownscaleSnapshot, datetime], Admit | Need | StartOver]
 
 TRACKER = Settings(use_zone_tracker=True)
 HOST = "ingester.test.svc.cluster.local."
@@ -202,9 +202,9 @@ class World:
             return Bad("failed", "this time it fails", 500)
         self.log.append(told)
         match question:
-            case Ask(to=Recall()):
+            case Ask(to=ReadRecord()):
                 return self.record
-            case Ask(to=Remember() as swap):
+            case Ask(to=SwapRecord() as swap):
                 return self._swapped(swap)
             case Ask(to=Listing() as listing):
                 return Good(msgspec.json.encode({"items": self._listed(listing)}))
@@ -224,7 +224,7 @@ class World:
         self.versions += 1
         return str(self.versions)
 
-    def _swapped(self, swap: Remember) -> Answer:
+    def _swapped(self, swap: SwapRecord) -> Answer:
         if self.record.version != swap.version:
             return Bad("conflict", "the record has changed")
         self.record = Good(swap.value, self._next())
@@ -304,11 +304,11 @@ def told_of(question: Question) -> str:
     match question:
         case Ask(to=Http(method=method, url=url)):
             return f"{method} {url.removeprefix('http://').partition('.')[0]}"
-        case Ask(to=Awaited()):
+        case Ask(to=ClientWaiting()):
             return "awaited"
-        case Ask(to=Recall()):
+        case Ask(to=ReadRecord()):
             return "recall"
-        case Ask(to=Remember(value=value)):
+        case Ask(to=SwapRecord(value=value)):
             return f"take {msgspec.json.decode(value)['zone']}" if value else "end"
         case Ask(to=Listing(resource=resource, labels=labels)):
             return f"list {resource.plural} {labels}"
@@ -342,7 +342,7 @@ async def judging(
             await others(world)
         return world.answer(question)
 
-    _, admit = await settle(judge, lambda answers: Seen(review, answers, given), now, ask)
+    _, admit = await settle(judge, lambda answers: DownscaleSnapshot(review, answers, given), now, ask)
     assert isinstance(admit, Admit)
     world.log.append("answer")
     await answer(Need(admit.afterwards), ask)

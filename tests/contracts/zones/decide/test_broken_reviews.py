@@ -12,7 +12,7 @@ from msgspec import Raw, structs
 
 from fairlead.contracts.zones.decide.admission.no_downscale import no_downscale
 from fairlead.contracts.zones.decide.admission.prepare_downscale import prepare_downscale
-from fairlead.contracts.zones.decide.admission.review_reading import Seen, log_keys
+from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot, log_keys
 from fairlead.contracts.zones.kinds import (
     LAST_DOWNSCALE,
     MIN_TIME,
@@ -22,7 +22,7 @@ from fairlead.contracts.zones.kinds import (
     PREPARE_PORT,
 )
 from fairlead.contracts.zones.settings import Settings
-from fairlead.core.ask import Anew, Answer, Answers, Bad, Good, Need, Question
+from fairlead.core.ask import Answer, Answers, Bad, Good, Need, Question, StartOver
 from fairlead.core.decision import Admit
 from kubeloop.objects.apps import StatefulSet
 from kubeloop.objects.review import Review
@@ -134,7 +134,7 @@ def test_every_review_is_answered(review: Review, data: st.DataObject, tracker: 
     if isinstance(outcome, Admit):
         assert outcome.allowed or outcome.message
         assert not (review.is_dry_run and judge is prepare_downscale and known)
-    assert log_keys(Seen(review))["request.uid"] == "review-1"
+    assert log_keys(DownscaleSnapshot(review))["request.uid"] == "review-1"
 
 
 @settings(max_examples=400, deadline=None)
@@ -170,11 +170,13 @@ def test_a_downscale_is_answered_whatever_is_answered_to_it(
 
 def played(
     judge: Judge, review: Review, given_settings: Settings, answer: Callable[[Question], Answer]
-) -> Admit | Anew:
+) -> Admit | StartOver:
     """Asks as the driver does, each question once."""
     known: dict[Question, Answer] = {}
     for _ in range(16):
-        outcome = judge(Seen(review, Answers(dict(known)), given_settings), NOW + timedelta(microseconds=1))
+        outcome = judge(
+            DownscaleSnapshot(review, Answers(dict(known)), given_settings), NOW + timedelta(microseconds=1)
+        )
         if not isinstance(outcome, Need):
             return outcome
         assert outcome.stages

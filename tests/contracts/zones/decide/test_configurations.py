@@ -6,15 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from fairlead.contracts.zones.configuration_kinds import Configuration, ConfigurationMeta
-from fairlead.contracts.zones.decide.budgets.zpdb import Guard, guard_of
+from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget, guard_of
 from fairlead.contracts.zones.decide.configurations import Configurations, Observed, forget
 from fairlead.contracts.zones.decide.configurations import observe as observe_any
 from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import HealthCheck, read
 
-NONE: Configurations[Guard] = Configurations()
+NONE: Configurations[DisruptionBudget] = Configurations()
 
 
-def observe(state: Configurations[Guard], item: Configuration) -> tuple[Configurations[Guard], Observed]:
+def observe(
+    state: Configurations[DisruptionBudget], item: Configuration
+) -> tuple[Configurations[DisruptionBudget], Observed]:
     return observe_any(state, item, guard_of)
 
 
@@ -24,14 +26,14 @@ def budget(number: int, *, uid: str = "u", generation: int = 1, name: str = "bud
     return Configuration(meta, {"selector": {"matchLabels": {"app": "x"}}, "maxUnavailable": number})
 
 
-def after(*items: Configuration) -> Configurations[Guard]:
+def after(*items: Configuration) -> Configurations[DisruptionBudget]:
     state = NONE
     for item in items:
         state, _ = observe(state, item)
     return state
 
 
-def in_force(state: Configurations[Guard]) -> list[int]:
+def in_force(state: Configurations[DisruptionBudget]) -> list[int]:
     return [guard.max_unavailable for guard in state.of("test")]
 
 

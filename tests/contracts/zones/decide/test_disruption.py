@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from fairlead.contracts.zones.decide.budgets.disruption import Lane, Scene, changes_at, denial, lane_of
+from fairlead.contracts.zones.decide.budgets.disruption import BudgetView, Lane, changes_at, denial, lane_of
 from fairlead.contracts.zones.decide.budgets.eviction_record import KEPT, mark
 from fairlead.core.ask import Bad, Good
 from tests.builders import NOW
@@ -25,13 +25,13 @@ PODS = {
 PLACES = tuple(product("abc", (0, 1)))
 
 
-def a_scene(states: dict[tuple[str, int], str], *, regex: str) -> Scene:
+def a_scene(states: dict[tuple[str, int], str], *, regex: str) -> BudgetView:
     present = {place: PODS[*place, state] for place, state in states.items() if state != "missing"}
     lanes = tuple(
         Lane(zone, tuple(pod for (of, _), pod in present.items() if of == letter)) for letter, zone in ZONES.items()
     )
     gone = [pod for place, pod in present.items() if states[place] == "marked"]
-    return Scene(a_guard(regex=regex), lanes, mark(gone, {}, NOW), NOW)
+    return BudgetView(a_guard(regex=regex), lanes, mark(gone, {}, NOW), NOW)
 
 
 def may_go(states: dict[tuple[str, int], str], limit: int, *, partitioned: bool) -> bool:

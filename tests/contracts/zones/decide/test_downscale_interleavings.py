@@ -15,9 +15,9 @@ from fairlead.contracts.zones.decide.admission import downscale_marks
 from fairlead.contracts.zones.decide.admission.live_lists import pods_question
 from fairlead.contracts.zones.decide.admission.neighbours import zones_question
 from fairlead.contracts.zones.decide.admission.prepare_downscale import prepare_downscale
-from fairlead.contracts.zones.decide.admission.review_reading import Seen
+from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot
 from fairlead.contracts.zones.settings import Settings
-from fairlead.core.ask import Anew, Answer, Answers, Ask, Bad, Good, Http, Need, Question, Remember
+from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Http, Need, Question, StartOver, SwapRecord
 from fairlead.core.decision import Admit
 from kubeloop.objects.apps import StatefulSet
 from kubeloop.objects.review import Review
@@ -55,13 +55,13 @@ class Play(Struct, frozen=True):
 
     def decided(self) -> Play:
         """With the next questions, or the answer; deciding takes no time."""
-        outcome = self.judge(Seen(self.review, Answers(dict(self.known)), self.settings), self.now)
+        outcome = self.judge(DownscaleSnapshot(self.review, Answers(dict(self.known)), self.settings), self.now)
         match outcome:
             case Need(stages, stop):
                 return structs.replace(self, todo=tuple(each for stage in stages for each in stage), stop=stop)
-            case Anew() if self.attempts == MOST_ATTEMPTS:
+            case StartOver() if self.attempts == MOST_ATTEMPTS:
                 return structs.replace(self, admit=Admit(allowed=False, word="outpaced"))
-            case Anew():
+            case StartOver():
                 return structs.replace(self, known=(), attempts=self.attempts + 1).decided()
             case Admit() as admit:
                 self.check(admit)
@@ -194,7 +194,7 @@ def test_after_a_crash_the_group_goes_on_when_the_mark_has_expired() -> None:
             assert admit.allowed is (stamped in ([], [name])), (stamped, name, admit)
 
 
-def lists_first(seen: Seen, now: datetime) -> Admit | Need | Anew:
+def lists_first(seen: DownscaleSnapshot, now: datetime) -> Admit | Need | StartOver:
     """The same rules, with the lists read before the record."""
     zones = {name: a_prepared_zone(letter) for name, letter in ((A, "a"), (B, "b"))}
     other = zones[B if seen.review.name == A else A]
@@ -211,7 +211,7 @@ def test_with_the_lists_read_first_both_zones_would_be_admitted() -> None:
 class Forgetful(World):
     """A record that looks as if it had never been as soon as the mark has ended."""
 
-    def _swapped(self, swap: Remember) -> Answer:
+    def _swapped(self, swap: SwapRecord) -> Answer:
         answer = super()._swapped(swap)
         if isinstance(answer, Good) and not swap.value:
             self.record = Good()

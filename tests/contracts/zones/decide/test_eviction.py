@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 from msgspec import structs
 
-from fairlead.contracts.zones.decide.budgets.eviction import Seen, contested, judge, outpaced
+from fairlead.contracts.zones.decide.budgets.eviction import EvictionSnapshot, contested, judge, outpaced
 from fairlead.contracts.zones.decide.budgets.eviction_record import LINGERS, is_marked, mark, read, written
-from fairlead.core.ask import Answers, Ask, Bad, Listing, Need, Read, Recall, Remember
+from fairlead.core.ask import Answers, Ask, Bad, Listing, Need, Read, ReadRecord, SwapRecord
 from fairlead.core.decision import Admit
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import PODS
@@ -103,7 +103,7 @@ def test_z5_a_pod_that_the_cache_lacks_is_read() -> None:
 
 def test_z5_the_labels_that_count_are_the_live_ones() -> None:
     live = three_zones()
-    seen = Seen(an_eviction(A0), (a_guard(),), live.pods[A0])
+    seen = EvictionSnapshot(an_eviction(A0), (a_guard(),), live.pods[A0])
     live.pods[A0] = changed(live.pods[A0], labels={})
 
     assert row(live.settle(seen)) == (True, "pod-not-in-scope", 0)
@@ -112,7 +112,7 @@ def test_z5_the_labels_that_count_are_the_live_ones() -> None:
 def test_nothing_is_evicted_before_the_budgets_are_known() -> None:
     live = three_zones()
 
-    verdict = live.settle(Seen(an_eviction(A0), None, live.pods[A0]))
+    verdict = live.settle(EvictionSnapshot(an_eviction(A0), None, live.pods[A0]))
 
     assert row(verdict) == (False, "cfg-not-found", 429)
     assert live.asked == []
@@ -143,14 +143,14 @@ def test_z7_the_record_is_swapped_last_with_what_was_read_of_it() -> None:
     live.evict(A0, a_guard())
 
     kinds = [type(ask.to) for ask in live.asked if isinstance(ask, Ask)]
-    assert kinds.index(Recall) < kinds.index(Remember)
-    assert kinds[-1] is Remember
-    assert kinds[-1] is Remember
+    assert kinds.index(ReadRecord) < kinds.index(SwapRecord)
+    assert kinds[-1] is SwapRecord
+    assert kinds[-1] is SwapRecord
 
 
 def test_z7_what_cannot_be_recorded_is_not_allowed() -> None:
-    assert row(failing(three_zones(), Recall).evict(A0, a_guard())) == (False, "err: eviction-not-recorded", 500)
-    assert row(failing(three_zones(), Remember).evict(A0, a_guard())) == (False, "err: eviction-not-recorded", 500)
+    assert row(failing(three_zones(), ReadRecord).evict(A0, a_guard())) == (False, "err: eviction-not-recorded", 500)
+    assert row(failing(three_zones(), SwapRecord).evict(A0, a_guard())) == (False, "err: eviction-not-recorded", 500)
 
 
 def test_z8_a_maximum_of_zero_forbids_evictions() -> None:
@@ -282,7 +282,7 @@ def test_s13_a_dry_run_is_judged_and_leaves_no_trace(given: dict[str, object]) -
     assert live.evict(A0, guard, review=given).allowed
 
     assert live.records == {}
-    assert not any(isinstance(ask, Ask) and isinstance(ask.to, Remember) for ask in live.asked)
+    assert not any(isinstance(ask, Ask) and isinstance(ask.to, SwapRecord) for ask in live.asked)
     live.evict(B0, guard)
     assert row(live.evict(A0, guard, review=given)) == (False, "denied", 429)
 
@@ -371,7 +371,7 @@ def test_z12_a_peer_must_have_been_ready_for_longer_than_the_delay(stamp: str | 
 
 def test_z7_evictions_take_turns_at_the_record_they_are_written_into() -> None:
     live, guard = three_zones(), a_guard()
-    seen = Seen(an_eviction(A0), (guard,), live.pods[A0])
+    seen = EvictionSnapshot(an_eviction(A0), (guard,), live.pods[A0])
 
     assert contested(seen) == guard.record
 
@@ -390,13 +390,13 @@ def test_z7_evictions_take_turns_at_the_record_they_are_written_into() -> None:
     ids=["not cached", "not known", "no budget", "two budgets", "out of scope", "dry run", "going already"],
 )
 def test_an_eviction_that_is_not_recorded_waits_for_no_other(changes: dict[str, object]) -> None:
-    seen = Seen(an_eviction(A0), (a_guard(),), three_zones().pods[A0])
+    seen = EvictionSnapshot(an_eviction(A0), (a_guard(),), three_zones().pods[A0])
 
     assert contested(structs.replace(seen, **changes)) == ""
 
 
 def test_an_eviction_that_is_outpaced_is_denied_like_any_other() -> None:
-    verdict = outpaced(Seen(an_eviction(A0), (a_guard(),), three_zones().pods[A0]))
+    verdict = outpaced(EvictionSnapshot(an_eviction(A0), (a_guard(),), three_zones().pods[A0]))
 
     assert (verdict.allowed, verdict.word, verdict.code) == (False, "denied", 429)
     assert verdict.message.startswith("1 pod unknown in ingester-zone-a: ")
@@ -405,7 +405,7 @@ def test_an_eviction_that_is_outpaced_is_denied_like_any_other() -> None:
 def test_with_a_cache_that_shows_the_zones_all_is_read_in_one_stage() -> None:
     """Then the record is swapped, and that is all that an eviction within a budget costs."""
     live = three_zones()
-    seen = Seen(an_eviction(A0), (a_guard(),), live.pods[A0], tuple(live.zones.values()))
+    seen = EvictionSnapshot(an_eviction(A0), (a_guard(),), live.pods[A0], tuple(live.zones.values()))
 
     reads = judge(seen, NOW)
     assert isinstance(reads, Need)
@@ -427,7 +427,7 @@ def test_what_the_cache_shows_wrongly_is_asked_for_later() -> None:
     shown = tuple(zone for name, zone in live.zones.items() if name != "ingester-zone-c")
     live.pods["ingester-zone-c-0"] = changed(live.pods["ingester-zone-c-0"], deletion_timestamp=NOW)
 
-    verdict = live.settle(Seen(an_eviction(A0), (a_guard(),), live.pods[A0], shown))
+    verdict = live.settle(EvictionSnapshot(an_eviction(A0), (a_guard(),), live.pods[A0], shown))
 
     assert (verdict.allowed, verdict.message) == (False, "1 pod not ready in ingester-zone-c")
 

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import pytest
 from msgspec import structs
 
-from fairlead.contracts.zones.decide.budgets.eviction import Seen, judge
-from fairlead.contracts.zones.decide.budgets.zpdb import Guard
+from fairlead.contracts.zones.decide.budgets.eviction import EvictionSnapshot, judge
+from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.kinds import GROUP_LABEL
-from fairlead.core.ask import Anew, Answer, Answers, Ask, Need, Question, Remember
+from fairlead.core.ask import Answer, Answers, Ask, Need, Question, StartOver, SwapRecord
 from fairlead.core.decision import Admit
 from tests.builders import NOW
 from tests.contracts.zones.decide.evicting import REGEX, Live, a_guard, an_eviction, changed, three_zones
@@ -44,7 +44,7 @@ class World(NamedTuple):
 class Explorer:
     """Walks through everything that can happen; `compares` false makes every swap of a record succeed."""
 
-    def __init__(self, live: Live, *guards: Guard, compares: bool = True, cached: bool = True) -> None:
+    def __init__(self, live: Live, *guards: DisruptionBudget, compares: bool = True, cached: bool = True) -> None:
         self.live = live
         self.guards = guards
         self.compares = compares
@@ -87,7 +87,7 @@ class Explorer:
         return World(_at(world.requests, place, request), tuple(sorted(self.live.records.items())))
 
     def answered(self, question: Question) -> Answer:
-        if not self.compares and isinstance(question, Ask) and isinstance(question.to, Remember):
+        if not self.compares and isinstance(question, Ask) and isinstance(question.to, SwapRecord):
             held = self.live.records.get(question.to.record, (b"", ""))[1]
             question = structs.replace(question, to=structs.replace(question.to, version=held))
         # The version counts how often the record was written, so that equal worlds are found to be equal.
@@ -96,15 +96,17 @@ class Explorer:
 
     def decided(self, request: Request) -> Request:
         zones = tuple(self.live.zones.values()) if self.cached else ()
-        seen = Seen(an_eviction(request.pod), self.guards, self.pods[request.pod], zones, Answers(dict(request.known)))
+        seen = EvictionSnapshot(
+            an_eviction(request.pod), self.guards, self.pods[request.pod], zones, Answers(dict(request.known))
+        )
         match judge(seen, NOW):
             case Need(stages):
                 return request._replace(waiting=stages)
             case Admit() as verdict:
                 return request._replace(known=(), waiting=(), verdict=verdict)
-            case Anew() if request.attempts == MOST_ATTEMPTS:
+            case StartOver() if request.attempts == MOST_ATTEMPTS:
                 return request._replace(known=(), waiting=(), verdict=DENIED)
-            case Anew():
+            case StartOver():
                 return self.decided(Request(request.pod, attempts=request.attempts + 1))
 
 

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.contracts.zones.decide.phased.gates import Gate, Mark, digest_of, gate_of, is_phased, mark_of
+from fairlead.contracts.zones.decide.phased.gates import Gate, GateMark, digest_of, gate_of, is_phased, mark_of
 from fairlead.contracts.zones.kinds import DEPENDS_ON, GATE, PHASED, RESTART_THRESHOLD, RESUME, REVISION, SOAK_DURATION
 
 DIGESTS = st.text("0123456789abcdef", min_size=12, max_size=12)
 MARKS = st.builds(
-    Mark, st.sampled_from(["held", "blocked", "passed"]), DIGESTS, st.one_of(st.just(""), DIGESTS), st.booleans()
+    GateMark, st.sampled_from(["held", "blocked", "passed"]), DIGESTS, st.one_of(st.just(""), DIGESTS), st.booleans()
 )
 
 
 @given(MARKS)
-def test_mark_is_read_as_it_was_written(mark: Mark) -> None:
+def test_mark_is_read_as_it_was_written(mark: GateMark) -> None:
     assert mark_of({GATE: str(mark)}) == mark
 
 

@@ -10,7 +10,7 @@ from fairlead.core.act import Patch, PatchKind
 from fairlead.core.ask import Answer, Ask, Bad, Discover, Good, Http, Read
 from fairlead.core.decision import Decision, Move
 from kubeloop.objects.apps import StatefulSet
-from kubeloop.objects.meta import Resource, Served
+from kubeloop.objects.meta import Resource, ServedVersion
 from tests.builders import a_zone
 from tests.contracts.zones.decide.outsiders import (
     SERVED,
@@ -34,7 +34,7 @@ def outcome(outside: Outsiders, *zones: StatefulSet) -> Decision:
     return decided(everything(*zones), outside)
 
 
-def serving(*served: Served) -> Answer:
+def serving(*served: ServedVersion) -> Answer:
     return Good(msgspec.json.encode(served))
 
 
@@ -126,7 +126,7 @@ def test_annotations_that_name_nothing_are_an_error_and_asked_of_nobody(annotati
     [
         pytest.param(serving(), "knows no kind", id="a kind that is not served"),
         pytest.param(Bad("unreachable", "no route"), "no route", id="discovery that fails"),
-        pytest.param(serving(Served(TEMPLATES, ("status",))), "has no scale", id="a kind without scale"),
+        pytest.param(serving(ServedVersion(TEMPLATES, ("status",))), "has no scale", id="a kind without scale"),
     ],
 )
 def test_a_kind_that_cannot_be_resolved_is_an_error(served: Answer, told: str) -> None:
@@ -197,7 +197,7 @@ def test_an_error_ends_scaling_but_not_what_was_settled_before_it() -> None:
 
 def test_the_first_version_whose_scale_can_be_read_wins() -> None:
     outside, zone = Outsiders(rt=(5, 3)), a_mirror("a", 3)
-    outside.served = serving(SERVED, Served(OLDER, ("status", "scale")), Served(OLDER, ("status",)))
+    outside.served = serving(SERVED, ServedVersion(OLDER, ("status", "scale")), ServedVersion(OLDER, ("status",)))
     assert preferred(outcome(outside, zone)) == TEMPLATES
     read = next(ask for ask in outside.asked if isinstance(ask.to, Read) and ask.to.ref.resource == TEMPLATES)
     outside.special[read] = Bad("absent", "gone", 404)

@@ -9,10 +9,22 @@ from msgspec import structs
 
 from fairlead.contracts.zones.decide import Snapshot, decide
 from fairlead.contracts.zones.decide.budgets.eviction_record import KEPT
-from fairlead.contracts.zones.decide.budgets.zpdb import Guard
+from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.explain import explain
 from fairlead.core.act import Delete
-from fairlead.core.ask import Anew, Answer, Answers, Ask, Bad, Listing, Need, Question, Read, Recall, Remember
+from fairlead.core.ask import (
+    Answer,
+    Answers,
+    Ask,
+    Bad,
+    Listing,
+    Need,
+    Question,
+    Read,
+    ReadRecord,
+    StartOver,
+    SwapRecord,
+)
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
 from kubeloop.objects.apps import STATEFULSETS
@@ -30,11 +42,11 @@ from tests.contracts.zones.decide.evicting import (
 from tests.contracts.zones.decide.judging import deleted
 
 
-def seen(live: Live, *guards: Guard) -> Snapshot:
+def seen(live: Live, *guards: DisruptionBudget) -> Snapshot:
     return Snapshot(NAMESPACE, GROUP, tuple(live.zones.values()), tuple(live.pods.values()), budgets=guards)
 
 
-def settled(live: Live, *guards: Guard) -> tuple[Snapshot, Decision]:
+def settled(live: Live, *guards: DisruptionBudget) -> tuple[Snapshot, Decision]:
     """The decision of a round, and what it was made of; what it deletes is only recorded, not deleted."""
     for _ in range(3):
         known: dict[Question, Answer] = {}
@@ -46,11 +58,11 @@ def settled(live: Live, *guards: Guard) -> tuple[Snapshot, Decision]:
             known |= {question: live.answer(question) for stage in outcome.stages for question in stage}
         if isinstance(outcome, Decision):
             return snapshot, outcome
-        assert isinstance(outcome, Anew)
+        assert isinstance(outcome, StartOver)
     raise AssertionError("it never settles")
 
 
-def verdict(live: Live, *guards: Guard) -> Decision:
+def verdict(live: Live, *guards: DisruptionBudget) -> Decision:
     return settled(live, *guards)[1]
 
 
@@ -82,7 +94,7 @@ def test_what_the_budget_does_not_let_go_is_skipped_and_the_batch_is_not_refille
 
     assert deleted(verdict(live, guard)) == ["a-0", "a-1"]
     assert list(live.marked(guard)) == ["ingester-zone-a-0", "ingester-zone-a-1"]
-    assert asked(live, Remember) == 1
+    assert asked(live, SwapRecord) == 1
 
 
 def test_the_record_is_read_before_the_lists() -> None:
@@ -91,7 +103,7 @@ def test_the_record_is_read_before_the_lists() -> None:
     verdict(live, a_guard())
 
     kinds = [type(ask.to) for ask in live.asked if isinstance(ask, Ask)]
-    assert kinds.index(Recall) < kinds.index(Listing)
+    assert kinds.index(ReadRecord) < kinds.index(Listing)
 
 
 def test_an_eviction_in_another_zone_holds_the_rollout_until_it_is_forgotten() -> None:
@@ -212,15 +224,15 @@ def test_a_lost_swap_begins_anew() -> None:
     lost = iter((True,))
 
     def refuse(ask: Ask) -> Bad | None:
-        return Bad("conflict") if isinstance(ask.to, Remember) and next(lost, False) else None
+        return Bad("conflict") if isinstance(ask.to, SwapRecord) and next(lost, False) else None
 
     live.refuse = refuse
 
     assert deleted(verdict(live, guard)) == ["a-0", "a-1"]
-    assert asked(live, Recall) == asked(live, Remember) == 2
+    assert asked(live, ReadRecord) == asked(live, SwapRecord) == 2
 
 
-@pytest.mark.parametrize("kind", [Recall, Remember, "statefulsets", "pods"], ids=str)
+@pytest.mark.parametrize("kind", [ReadRecord, SwapRecord, "statefulsets", "pods"], ids=str)
 def test_what_cannot_be_judged_is_not_deleted(kind: object) -> None:
     live = outdated()
 
@@ -279,7 +291,9 @@ def crashing(*ordinals: int, max_unavailable: str = "1") -> Live:
     ],
     ids=["a budget of one", "no budget of its own"],
 )
-def test_crashing_pods_that_keep_one_another_block_the_rollout_and_say_how_to_go_on(guard: Guard, help_: str) -> None:
+def test_crashing_pods_that_keep_one_another_block_the_rollout_and_say_how_to_go_on(
+    guard: DisruptionBudget, help_: str
+) -> None:
     decision = verdict(crashing(0, 1, 2), guard)
 
     assert decision.verdict.reason is Reason.DISRUPTION_STUCK

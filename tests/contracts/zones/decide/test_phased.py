@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from fairlead.contracts.zones.decide.phased.phased_rollout import Seen, decide
+from fairlead.contracts.zones.decide.phased.phased_rollout import PhasedSnapshot, decide
 from fairlead.contracts.zones.kinds import GATE, RESUME
 from fairlead.core.act import Does, Patch
 from fairlead.core.decision import Decision, Hold, Move
@@ -41,37 +41,39 @@ def text_of(decision: Decision) -> str:
 
 
 RELEASED = {
-    "rolled out and soaked": Seen(a_cell(), (a_canary(),), pods()),
-    "without revisions": Seen(a_cell(revision=""), (a_canary(revision=""),), pods()),
-    "without a revision of its own": Seen(a_cell(revision=""), (a_canary(revision="v9"),), pods()),
-    "resumed by the revision while blocked": Seen(a_cell(mark=BLOCKED, resume="v2"), (a_canary(),), pods()),
-    "resumed by the template where there is no revision": Seen(a_cell(revision="", resume=TEMPLATE)),
-    "resumed although nothing is there": Seen(a_cell(resume="v2")),
-    "resumed although its annotations are wrong": Seen(a_cell(resume="v2", soak_duration="x"), (a_canary(),), pods()),
-    "depends on nothing any more": Seen(a_cell(depends_on="")),
-    "depends on a Deployment without pods": Seen(a_cell(), (a_canary(0),)),
-    "no soak asked for": Seen(a_cell(soak_duration="0s"), (a_canary(rolled_out=NOW),), pods()),
-    "soak over to the second": Seen(a_cell(), (a_canary(rolled_out=NOW - timedelta(minutes=5)),), pods()),
-    "no progress deadline, pods ready for long": Seen(a_cell(), (a_canary(reason=""),), pods()),
-    "restart before the rollout was complete": Seen(
+    "rolled out and soaked": PhasedSnapshot(a_cell(), (a_canary(),), pods()),
+    "without revisions": PhasedSnapshot(a_cell(revision=""), (a_canary(revision=""),), pods()),
+    "without a revision of its own": PhasedSnapshot(a_cell(revision=""), (a_canary(revision="v9"),), pods()),
+    "resumed by the revision while blocked": PhasedSnapshot(a_cell(mark=BLOCKED, resume="v2"), (a_canary(),), pods()),
+    "resumed by the template where there is no revision": PhasedSnapshot(a_cell(revision="", resume=TEMPLATE)),
+    "resumed although nothing is there": PhasedSnapshot(a_cell(resume="v2")),
+    "resumed although its annotations are wrong": PhasedSnapshot(
+        a_cell(resume="v2", soak_duration="x"), (a_canary(),), pods()
+    ),
+    "depends on nothing any more": PhasedSnapshot(a_cell(depends_on="")),
+    "depends on a Deployment without pods": PhasedSnapshot(a_cell(), (a_canary(0),)),
+    "no soak asked for": PhasedSnapshot(a_cell(soak_duration="0s"), (a_canary(rolled_out=NOW),), pods()),
+    "soak over to the second": PhasedSnapshot(a_cell(), (a_canary(rolled_out=NOW - timedelta(minutes=5)),), pods()),
+    "no progress deadline, pods ready for long": PhasedSnapshot(a_cell(), (a_canary(reason=""),), pods()),
+    "restart before the rollout was complete": PhasedSnapshot(
         a_cell(), (a_canary(),), (*pods(2), a_pod(2, ended=LONG_AGO - timedelta(seconds=1)))
     ),
-    "restart long after the soak": Seen(a_cell(), (a_canary(),), (*pods(2), a_pod(2, ended=NOW))),
-    "restarts as many as allowed": Seen(a_cell(), (a_canary(10),), (*pods(9), a_pod(9, ended=LONG_AGO))),
-    "restart of a pod that is going": Seen(
+    "restart long after the soak": PhasedSnapshot(a_cell(), (a_canary(),), (*pods(2), a_pod(2, ended=NOW))),
+    "restarts as many as allowed": PhasedSnapshot(a_cell(), (a_canary(10),), (*pods(9), a_pod(9, ended=LONG_AGO))),
+    "restart of a pod that is going": PhasedSnapshot(
         a_cell(), (a_canary(),), (*pods(), a_pod(9, ended=LONG_AGO, terminating=True))
     ),
-    "restart of a pod of another": Seen(
+    "restart of a pod of another": PhasedSnapshot(
         a_cell(), (a_canary(),), (*pods(), a_pod(9, of="x", ended=LONG_AGO), a_pod(8, owner="Job", ended=LONG_AGO))
     ),
-    "restart of a pod in another namespace": Seen(
+    "restart of a pod in another namespace": PhasedSnapshot(
         a_cell(), (a_canary(),), (*pods(), a_pod(9, namespace="other", ended=LONG_AGO))
     ),
 }
 
 
 @pytest.mark.parametrize("seen", RELEASED.values(), ids=RELEASED)
-def test_released_when(seen: Seen) -> None:
+def test_released_when(seen: PhasedSnapshot) -> None:
     decision = decide(seen, NOW)
 
     write = written(decision)
@@ -90,7 +92,7 @@ def test_released_when(seen: Seen) -> None:
 
 
 def test_owner_who_had_paused_it_keeps_it_paused() -> None:
-    decision = decide(Seen(a_cell(mark=f"{HELD} paused"), (a_canary(),), pods()), NOW)
+    decision = decide(PhasedSnapshot(a_cell(mark=f"{HELD} paused"), (a_canary(),), pods()), NOW)
 
     body = msgspec.json.decode(written(decision).body)
     assert body["spec"] == {"paused": True}
@@ -98,23 +100,23 @@ def test_owner_who_had_paused_it_keeps_it_paused() -> None:
 
 
 WAITING = {
-    "what it depends on does not exist": (Seen(a_cell()), "deployment/canary does not exist", True),
+    "what it depends on does not exist": (PhasedSnapshot(a_cell()), "deployment/canary does not exist", True),
     "what it depends on is being deleted": (
-        Seen(a_cell(), (a_canary(deleted=True),), pods()),
+        PhasedSnapshot(a_cell(), (a_canary(deleted=True),), pods()),
         "deployment/canary does not exist",
         True,
     ),
     "another revision": (
-        Seen(a_cell(), (a_canary(revision="v1"),), pods()),
+        PhasedSnapshot(a_cell(), (a_canary(revision="v1"),), pods()),
         "deployment/canary is at revision v1, and v2 is wanted",
         False,
     ),
     "no revision": (
-        Seen(a_cell(), (a_canary(revision=""),), pods()),
+        PhasedSnapshot(a_cell(), (a_canary(revision=""),), pods()),
         "deployment/canary has no annotation grafana.com/rollout-revision, and v2 is wanted",
         False,
     ),
-    "paused": (Seen(a_cell(), (a_canary(paused=True),), pods()), "deployment/canary is paused", False),
+    "paused": (PhasedSnapshot(a_cell(), (a_canary(paused=True),), pods()), "deployment/canary is paused", False),
 }
 NOT_ROLLED_OUT = {
     "generation not observed": a_canary(observed=1),
@@ -124,25 +126,27 @@ NOT_ROLLED_OUT = {
     "controller has not said so": a_canary(reason="ReplicaSetUpdated"),
 }
 WAITING |= {
-    name: (Seen(a_cell(), (canary,), pods()), "deployment/canary has not rolled out yet", False)
+    name: (PhasedSnapshot(a_cell(), (canary,), pods()), "deployment/canary has not rolled out yet", False)
     for name, canary in NOT_ROLLED_OUT.items()
 }
 WAITING |= {
     name: (seen, "not all pods of deployment/canary are available", False)
     for name, seen in {
-        "pods not available": Seen(a_cell(), (a_canary(counts={"available_replicas": 2}),), pods()),
-        "scaled since": Seen(a_cell(), (a_canary(counts={"replicas": 4, "updated_replicas": 4}),), pods(4)),
-        "pods not seen yet": Seen(a_cell(), (a_canary(),), pods(2)),
-        "restarts few enough of the pods there must be": Seen(
+        "pods not available": PhasedSnapshot(a_cell(), (a_canary(counts={"available_replicas": 2}),), pods()),
+        "scaled since": PhasedSnapshot(a_cell(), (a_canary(counts={"replicas": 4, "updated_replicas": 4}),), pods(4)),
+        "pods not seen yet": PhasedSnapshot(a_cell(), (a_canary(),), pods(2)),
+        "restarts few enough of the pods there must be": PhasedSnapshot(
             a_cell(), (a_canary(10),), (a_pod(0, ended=LONG_AGO), a_pod(1))
         ),
-        "a pod is down long after the soak": Seen(a_cell(), (a_canary(),), (*pods(2), a_pod(2, ended=NOW, down=True))),
+        "a pod is down long after the soak": PhasedSnapshot(
+            a_cell(), (a_canary(),), (*pods(2), a_pod(2, ended=NOW, down=True))
+        ),
     }.items()
 }
 
 
 @pytest.mark.parametrize(("seen", "text", "trouble"), WAITING.values(), ids=WAITING)
-def test_waits_when(seen: Seen, text: str, trouble: bool) -> None:
+def test_waits_when(seen: PhasedSnapshot, text: str, trouble: bool) -> None:
     decision = decide(seen, NOW)
 
     assert isinstance(decision.verdict, Hold)
@@ -154,18 +158,21 @@ def test_waits_when(seen: Seen, text: str, trouble: bool) -> None:
 
 
 INVALID = {
-    "soak is no duration": (Seen(a_cell(soak_duration="5"), (a_canary(),), pods()), "rollout-soak-duration"),
-    "threshold is no share": (Seen(a_cell(restart_threshold="5"), (a_canary(),), pods()), "rollout-restart-threshold"),
-    "it depends on itself": (Seen(a_cell(depends_on="cell-a")), "by way of cell-a"),
+    "soak is no duration": (PhasedSnapshot(a_cell(soak_duration="5"), (a_canary(),), pods()), "rollout-soak-duration"),
+    "threshold is no share": (
+        PhasedSnapshot(a_cell(restart_threshold="5"), (a_canary(),), pods()),
+        "rollout-restart-threshold",
+    ),
+    "it depends on itself": (PhasedSnapshot(a_cell(depends_on="cell-a")), "by way of cell-a"),
     "it depends on itself by way of another": (
-        Seen(a_cell(), (a_canary(depends_on="cell-a"),), pods()),
+        PhasedSnapshot(a_cell(), (a_canary(depends_on="cell-a"),), pods()),
         "by way of canary",
     ),
 }
 
 
 @pytest.mark.parametrize(("seen", "text"), INVALID.values(), ids=INVALID)
-def test_stays_held_and_says_what_to_correct_when(seen: Seen, text: str) -> None:
+def test_stays_held_and_says_what_to_correct_when(seen: PhasedSnapshot, text: str) -> None:
     decision = decide(seen, NOW)
 
     assert isinstance(decision.verdict, Hold)
@@ -177,11 +184,11 @@ def test_stays_held_and_says_what_to_correct_when(seen: Seen, text: str) -> None
 def test_longer_ring_that_it_is_not_part_of_is_no_mistake_of_its_own() -> None:
     ring = (a_canary(depends_on="x"), a_cell("x", depends_on="canary"))
 
-    assert released(decide(Seen(a_cell(), ring, pods()), NOW))
+    assert released(decide(PhasedSnapshot(a_cell(), ring, pods()), NOW))
 
 
 def test_soaks_from_the_moment_at_which_the_rollout_was_complete() -> None:
-    decision = decide(Seen(a_cell(), (a_canary(rolled_out=LATELY),), pods()), NOW)
+    decision = decide(PhasedSnapshot(a_cell(), (a_canary(rolled_out=LATELY),), pods()), NOW)
 
     assert isinstance(decision.verdict, Hold)
     assert (decision.rule, decision.verdict.reason, decision.verdict.again) == (
@@ -194,18 +201,18 @@ def test_soaks_from_the_moment_at_which_the_rollout_was_complete() -> None:
 
 
 def test_without_a_progress_deadline_it_soaks_from_the_moment_at_which_the_last_pod_was_ready() -> None:
-    decision = decide(Seen(a_cell(), (a_canary(reason=""),), (*pods(2), a_pod(2, ready_since=LATELY))), NOW)
+    decision = decide(PhasedSnapshot(a_cell(), (a_canary(reason=""),), (*pods(2), a_pod(2, ready_since=LATELY))), NOW)
 
     assert isinstance(decision.verdict, Hold)
     assert decision.verdict.again == END
 
 
 def test_soak_beyond_the_end_of_time_is_a_soak_without_end() -> None:
-    decision = decide(Seen(a_cell(soak_duration="290y"), (a_canary(),), pods()), NOW.replace(year=9998))
+    decision = decide(PhasedSnapshot(a_cell(soak_duration="290y"), (a_canary(),), pods()), NOW.replace(year=9998))
 
     assert released(decision)
     late = a_canary(rolled_out=NOW.replace(year=9990))
-    assert not released(decide(Seen(a_cell(soak_duration="290y"), (late,), pods()), NOW.replace(year=9999)))
+    assert not released(decide(PhasedSnapshot(a_cell(soak_duration="290y"), (late,), pods()), NOW.replace(year=9999)))
 
 
 @pytest.mark.parametrize("down", [False, True], ids=["up again", "still down"])
@@ -214,7 +221,7 @@ def test_too_many_restarts_block_before_the_soak_ends_and_while_a_pod_is_down(en
     canary = a_canary(4, rolled_out=LATELY, counts={"available_replicas": 3 if down else 4})
     seen = (*pods(3), a_pod(3, ended=ended, down=down))
 
-    decision = decide(Seen(a_cell(), (canary,), seen), NOW)
+    decision = decide(PhasedSnapshot(a_cell(), (canary,), seen), NOW)
 
     write = written(decision)
     assert (decision.rule, write.does) == ("block", Does.BLOCK_DEPLOYMENT)
@@ -230,7 +237,7 @@ def test_too_many_restarts_block_before_the_soak_ends_and_while_a_pod_is_down(en
 
 
 def test_blocked_it_stays_when_the_pods_that_showed_why_are_gone() -> None:
-    decision = decide(Seen(a_cell(mark=BLOCKED), (a_canary(),), pods()), NOW)
+    decision = decide(PhasedSnapshot(a_cell(mark=BLOCKED), (a_canary(),), pods()), NOW)
 
     assert isinstance(decision.verdict, Hold)
     assert (decision.rule, decision.verdict.reason) == ("blocked", Reason.SOAK_FAILED)
@@ -239,7 +246,7 @@ def test_blocked_it_stays_when_the_pods_that_showed_why_are_gone() -> None:
 
 
 def test_blocked_without_a_revision_is_resumed_by_the_name_of_the_template() -> None:
-    decision = decide(Seen(a_cell(mark=BLOCKED, revision=""), (a_canary(),), pods()), NOW)
+    decision = decide(PhasedSnapshot(a_cell(mark=BLOCKED, revision=""), (a_canary(),), pods()), NOW)
 
     assert f"set annotation {RESUME} to {TEMPLATE}" in text_of(decision)
 
@@ -258,7 +265,7 @@ def test_blocked_without_a_revision_is_resumed_by_the_name_of_the_template() -> 
 )
 def test_nothing_is_done_or_said_about_a_deployment_that_no_gate_holds(deployment: Deployment) -> None:
     """A pause without a mark is its owner's."""
-    decision = decide(Seen(deployment, (a_canary(),), pods()), NOW)
+    decision = decide(PhasedSnapshot(deployment, (a_canary(),), pods()), NOW)
 
     assert decision == Decision("", Hold(Reason.COMPLETE))
 
@@ -299,7 +306,7 @@ def test_never_released_before_what_it_depends_on_has_rolled_out_and_soaked(
     found = tuple(
         a_pod(number, ended=ended, down=down, terminating=going) for number, (ended, down, going) in enumerate(drawn)
     )
-    seen = Seen(cell, () if canary is None else (canary,), found)
+    seen = PhasedSnapshot(cell, () if canary is None else (canary,), found)
 
     decision = decide(seen, NOW)
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 import msgspec
 import pytest
 
-from fairlead.contracts.zones.decide.budgets.ready_time import Seen, decide
+from fairlead.contracts.zones.decide.budgets.ready_time import ReadyTimeSnapshot, decide
 from fairlead.core.act import Does, Patch
 from fairlead.core.decision import Hold, Move
 from kubeloop.objects.core import READY_TIME, Pod
@@ -20,7 +20,7 @@ STAMP = "2026-03-01T11:00:00Z"
 
 def patched(pod: Pod, now: datetime = NOW, in_scope: bool = True) -> object:
     guards = (a_guard() if in_scope else a_guard(labels={"app": "other"}),)
-    verdict = decide(Seen(pod, guards), now).verdict
+    verdict = decide(ReadyTimeSnapshot(pod, guards), now).verdict
     if isinstance(verdict, Hold):
         return "nothing"
     assert isinstance(verdict, Move)

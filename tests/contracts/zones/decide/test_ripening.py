@@ -62,7 +62,7 @@ def test_without_min_ready_seconds_neither_times_nor_the_count_of_available_pods
 
     found = group_of(seen(zone, pods("a", *since)), NOW).zones[0]
 
-    assert (judged(found), found.unripe, found.ripens_at) == ((True, 0), (), None)
+    assert (judged(found), found.not_yet_available, found.ripens_at) == ((True, 0), (), None)
 
 
 def test_a_zone_is_recorded_only_when_its_pods_are_ripe() -> None:

@@ -10,7 +10,13 @@ import pytest
 from msgspec import structs
 
 from fairlead.contracts.zones.decide.admission.prepare_downscale import prepare_downscale
-from fairlead.contracts.zones.decide.admission.unfinished_preparations import AGAIN, OVERDUE, SOON, Seen, decide
+from fairlead.contracts.zones.decide.admission.unfinished_preparations import (
+    AGAIN,
+    OVERDUE,
+    SOON,
+    PreparationSnapshot,
+    decide,
+)
 from fairlead.contracts.zones.kinds import PREPARE_PORT
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.ask import Answer, Bad, Good, Question
@@ -54,7 +60,7 @@ def passed(world: World, ordinal: int = 4, now: datetime = LATER, seen: Pod | No
         return world.answer(question)
 
     async def passing() -> Hold | Move:
-        _, decision = await settle(decide, lambda answers: Seen(pod, answers, Settings()), now, ask)
+        _, decision = await settle(decide, lambda answers: PreparationSnapshot(pod, answers, Settings()), now, ask)
         assert isinstance(decision, Decision)
         if isinstance(decision.verdict, Move):
             for write in decision.verdict.writes:

@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.contracts.zones.words import INVALID_BUDGET, LOGGED, REASONS, WRITES, Words
 from fairlead.core.act import Does
-from fairlead.core.reason import Kind, Reason
+from fairlead.core.reason import Reason, ReasonKind
 
 EVENTS = {"PodTerminated", "RevisionCompleted", "RolloutBlocked", "InvalidAnnotation", "ReplicasScaled"}
 EVENTS |= {"ScalingFailed", "HealthCheckFailing"}
@@ -44,5 +44,5 @@ def test_messages_are_constant_and_events_are_those_of_the_contract(words: Words
 
 @pytest.mark.parametrize("reason", Reason, ids=lambda reason: reason.word)
 def test_every_wait_says_how_it_clears_and_every_failure_is_a_warning(reason: Reason) -> None:
-    assert bool(reason.clears) is (reason.kind not in (Kind.MOVING, Kind.DONE))
+    assert bool(reason.clears) is (reason.kind not in (ReasonKind.MOVING, ReasonKind.DONE))
     assert not reason.fails or reason not in REASONS or REASONS[reason].level == "warn"

@@ -9,8 +9,8 @@ from hypothesis import strategies as some
 from msgspec import Raw
 
 from fairlead.contracts.zones.configuration_kinds import ConfigurationMeta
-from fairlead.contracts.zones.decide.admission.review_reading import Seen
-from fairlead.contracts.zones.decide.budgets.zpdb import Guard, guard_of, judge
+from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot
+from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget, guard_of, judge
 from fairlead.contracts.zones.decide.configurations import Invalid
 from kubeloop.objects.review import Review
 from tests.builders import NOW, a_zone
@@ -20,7 +20,7 @@ SELECTOR = {"matchLabels": {"app": "x"}}
 ONE_GROUP, TWO_GROUPS = "zone-[a-z]-([0-9]+)", "(zone)-[a-z]-([0-9]+)"
 
 
-def guard(**spec: object) -> Guard:
+def guard(**spec: object) -> DisruptionBudget:
     return guard_of(META, {"selector": SELECTOR, **spec})
 
 
@@ -162,7 +162,7 @@ def test_a_budget_selects_by_all_of_its_labels() -> None:
 
 
 def reviewed(body: bytes) -> tuple[bool, int, str]:
-    verdict = judge(Seen(Review("r", name="budget", namespace="test", object=Raw(body))), NOW)
+    verdict = judge(DownscaleSnapshot(Review("r", name="budget", namespace="test", object=Raw(body))), NOW)
     return verdict.allowed, verdict.code, verdict.message
 
 

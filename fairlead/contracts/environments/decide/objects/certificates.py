@@ -24,7 +24,7 @@ _DEFAULT_SIZES: dict[str, int] = {"RSA": 4096, "ECDSA": 256}
 _CURVES = (256, 384, 521)
 
 
-class Key(Struct, frozen=True):
+class PrivateKey(Struct, frozen=True):
     algorithm: str
     size: int | None
     """None for an algorithm whose keys have one size."""
@@ -65,13 +65,13 @@ class Certificate(Struct, frozen=True):
         return self.spec.issuer_ref is not None
 
     @property
-    def key(self) -> Key:
+    def key(self) -> PrivateKey:
         spec, default = self.spec, self.default or CertificateSpec()
         algorithm = spec.private_key_algorithm or self.algorithm
         size = spec.private_key_size
         if algorithm != (default.private_key_algorithm or self.algorithm):
             size = self.own.private_key_size if self.own else None
-        return Key(algorithm, _DEFAULT_SIZES.get(algorithm) if size is None else size)
+        return PrivateKey(algorithm, _DEFAULT_SIZES.get(algorithm) if size is None else size)
 
     def secret_in(self, owner: Owner) -> str:
         """Name of the Secret."""

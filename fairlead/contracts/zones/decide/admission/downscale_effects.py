@@ -16,24 +16,24 @@ from fairlead.contracts.zones.decide.admission import downscale_marks
 from fairlead.contracts.zones.decide.admission.last_downscale import annotated, is_repetition
 from fairlead.contracts.zones.decide.admission.preparation import Preparation
 from fairlead.contracts.zones.decide.admission.preparation_note import forgotten, noted
-from fairlead.contracts.zones.decide.admission.review_reading import Downscale, Seen, denied, sentence
+from fairlead.contracts.zones.decide.admission.review_reading import Downscale, DownscaleSnapshot, denied, sentence
 from fairlead.contracts.zones.decide.admission.zone_tracker import Tracked, Tracker
 from fairlead.contracts.zones.kinds import LAST_DOWNSCALE
 from fairlead.core.act import Does, Patch, PatchKind
-from fairlead.core.ask import Anew, Ask, Awaited, Bad, Good, Need, Question
+from fairlead.core.ask import Ask, Bad, ClientWaiting, Good, Need, Question, StartOver
 from fairlead.core.decision import Admit
 from fairlead.core.times import format_rfc3339
 from kubeloop.objects.apps import STATEFULSETS, StatefulSet
 from kubeloop.objects.meta import Ref
 
-AWAITED = Ask(Awaited())
+AWAITED = Ask(ClientWaiting())
 """Asked when the pods have prepared, which may take as long as a client waits, and before the time is written."""
 
 
 class Request(Struct, frozen=True):
     """A downscale of a zone that wants to be prepared."""
 
-    seen: Seen
+    seen: DownscaleSnapshot
     now: datetime
     change: Downscale
     zone: StatefulSet
@@ -58,7 +58,7 @@ class Request(Struct, frozen=True):
         return denied(word, f"{sentence(self.seen.review, self.change)} is not allowed: {because}")
 
 
-def carried_out(request: Request, record: Ask, mark: Good) -> Admit | Need | Anew:
+def carried_out(request: Request, record: Ask, mark: Good) -> Admit | Need | StartOver:
     """Allowed when every pod has prepared and the time is written; otherwise denied, and all pods are told."""
     answers = request.seen.answers
     length = request.preparation.length(request.seen.settings)
@@ -68,7 +68,7 @@ def carried_out(request: Request, record: Ask, mark: Good) -> Admit | Need | Ane
     taken = answers[take]
     if isinstance(taken, Bad):
         if taken.kind == "conflict":
-            return Anew()
+            return StartOver()
         return request.denied("record-unwritten", f"it could not be noted that it is in progress: {_why(taken)}")
     end = downscale_marks.ended(record, taken)
     notes = _notes(request)

@@ -14,7 +14,7 @@ from math import ceil
 import msgspec
 from msgspec import Struct
 
-from fairlead.core.ask import Ask, Good, Recall, Remember
+from fairlead.core.ask import Ask, Good, ReadRecord, SwapRecord
 from kubeloop.objects.apps import StatefulSet
 from kubeloop.unreadable import UNREADABLE
 
@@ -22,18 +22,18 @@ END_SECONDS = 1.0
 """For ending a mark before the answer is sent; after that it is tried again afterwards."""
 
 
-class Mark(Struct, frozen=True):
+class DownscaleMark(Struct, frozen=True):
     zone: str
     until: datetime
 
 
 def question(namespace: str, group: str) -> Ask:
-    return Ask(Recall(f"downscale/{namespace}/{group}"))
+    return Ask(ReadRecord(f"downscale/{namespace}/{group}"))
 
 
 def own_question(zone: StatefulSet) -> Ask:
     """Of a zone that has no group; no group has a name like this."""
-    return Ask(Recall(f"downscale/{zone.metadata.namespace}//{zone.metadata.name}"))
+    return Ask(ReadRecord(f"downscale/{zone.metadata.namespace}//{zone.metadata.name}"))
 
 
 def in_progress(answer: Good, now: datetime) -> str:
@@ -41,7 +41,7 @@ def in_progress(answer: Good, now: datetime) -> str:
     if not answer.value:
         return ""
     try:
-        mark = msgspec.json.decode(answer.value, type=Mark)
+        mark = msgspec.json.decode(answer.value, type=DownscaleMark)
         return mark.zone if now < mark.until else ""
     except (*UNREADABLE, msgspec.MsgspecError, TypeError):
         return ""
@@ -49,7 +49,7 @@ def in_progress(answer: Good, now: datetime) -> str:
 
 def taken(asked: Ask, answer: Good, zone: str, now: datetime, length: timedelta) -> Ask:
     """Puts the mark where nothing has changed since the record was read."""
-    value = msgspec.json.encode(Mark(zone, now + length))
+    value = msgspec.json.encode(DownscaleMark(zone, now + length))
     return _swap(asked, answer, value, asked.timeout, ceil(length.total_seconds()))
 
 
@@ -63,6 +63,6 @@ def ended(asked: Ask, begun: Good) -> Ask:
 
 
 def _swap(asked: Ask, last: Good, value: bytes, timeout: float, lasts: int = 0) -> Ask:
-    if not isinstance(asked.to, Recall):
+    if not isinstance(asked.to, ReadRecord):
         raise TypeError("a mark is kept in a record")
-    return Ask(Remember(asked.to.record, last.version, value, lasts), effect=True, timeout=timeout)
+    return Ask(SwapRecord(asked.to.record, last.version, value, lasts), effect=True, timeout=timeout)

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from msgspec import Struct, structs
 
 from fairlead.contracts.zones.decide.addresses import pod_host, unaddressable
-from fairlead.contracts.zones.decide.admission.review_reading import Downscale, Seen
+from fairlead.contracts.zones.decide.admission.review_reading import Downscale, DownscaleSnapshot
 from fairlead.contracts.zones.kinds import PREPARE_PATH, PREPARE_PORT
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.ask import Answers, Ask, Bad, Http
@@ -81,7 +81,7 @@ def refusal_of(zone: StatefulSet, change: Downscale, start: int) -> Refusal | No
     return None
 
 
-def preparation_of(zone: StatefulSet, change: Downscale, start: int, seen: Seen) -> Preparation | Refusal:
+def preparation_of(zone: StatefulSet, change: Downscale, start: int, seen: DownscaleSnapshot) -> Preparation | Refusal:
     """For the zone as it is: whatever a review says it had before, no pod is called that it does not have.
 
     The request's UID is the subject of every call: an answer given in another request is never taken for this one's.

@@ -27,7 +27,7 @@ KINDS = {SCALE: "autoscaling", **{each.kind: each.group for each in WORKLOADS.va
 """Kinds whose replicas are understood, with their API group."""
 
 
-class Seen(Struct, frozen=True):
+class DownscaleSnapshot(Struct, frozen=True):
     """All that the answer to a review is made of."""
 
     review: Review
@@ -149,7 +149,7 @@ def sentence(review: Review, change: Downscale) -> str:
     return f"downscale of {name_of(review)} {where} from {change.old} to {change.new} replicas"
 
 
-def log_keys(seen: Seen) -> dict[str, str]:
+def log_keys(seen: DownscaleSnapshot) -> dict[str, str]:
     """Keys of every log record about a review, with the replicas where it is about an object that has them (2.11)."""
     review = seen.review
     keys = {

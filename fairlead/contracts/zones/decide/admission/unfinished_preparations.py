@@ -19,7 +19,7 @@ from fairlead.contracts.zones.decide.admission.review_reading import decoded
 from fairlead.contracts.zones.decide.groups import ordinals_of, pod_ref
 from fairlead.contracts.zones.kinds import PREPARE_DOWNSCALE
 from fairlead.contracts.zones.settings import Settings
-from fairlead.core.ask import Anew, Answer, Answers, Ask, Bad, Good, Need, Read
+from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Need, Read, StartOver
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.ordinals import ordinal_of
 from fairlead.core.reason import Reason
@@ -38,7 +38,7 @@ SOON = timedelta(seconds=5)
 NOTHING = Decision("", Hold(Reason.COMPLETE))
 
 
-class Seen(Struct, frozen=True):
+class PreparationSnapshot(Struct, frozen=True):
     """A pod as the cache shows it."""
 
     pod: Pod
@@ -50,7 +50,7 @@ def is_noted(pod: Pod) -> bool:
     return pod.metadata.annotations.preparing is not None
 
 
-def decide(seen: Seen, now: datetime) -> Decision | Need | Anew:
+def decide(seen: PreparationSnapshot, now: datetime) -> Decision | Need | StartOver:
     """The removal of a note that says nothing any more, once its pod has been told."""
     pod = seen.pod
     if not is_noted(pod) or pod.metadata.deletion_timestamp is not None:
@@ -83,7 +83,7 @@ def decide(seen: Seen, now: datetime) -> Decision | Need | Anew:
     return _told(seen, zone, ordinal, now)
 
 
-def _told(seen: Seen, zone: StatefulSet, ordinal: int, now: datetime) -> Decision | Need | Anew:
+def _told(seen: PreparationSnapshot, zone: StatefulSet, ordinal: int, now: datetime) -> Decision | Need | StartOver:
     """Zone and pod are read once more after the mark: a downscale may have begun and ended since."""
     pod, answers, group = seen.pod, seen.answers, group_of(zone)
     record = downscale_marks.question(zone.metadata.namespace, group) if group else downscale_marks.own_question(zone)
@@ -103,7 +103,7 @@ def _told(seen: Seen, zone: StatefulSet, ordinal: int, now: datetime) -> Decisio
         return Need(todo)
     taken = answers[take]
     if isinstance(taken, Bad):
-        return Anew() if taken.kind == "conflict" else _wait(now + SOON)
+        return StartOver() if taken.kind == "conflict" else _wait(now + SOON)
     if todo := answers.lacking(calls.undo, (downscale_marks.ended(record, taken),)):
         return Need(todo)
     unheard = any(isinstance(bad := answers[call], Bad) and not bad.code for call in calls.undo)

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from fairlead.contracts.zones.decide.admission.live_lists import pods_in
 from fairlead.contracts.zones.decide.budgets.eviction_record import LASTS, Marks, is_marked
-from fairlead.contracts.zones.decide.budgets.zpdb import Guard
-from fairlead.core.ask import Answer, Ask, Listing, Recall, Remember
+from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
+from fairlead.core.ask import Answer, Ask, Listing, ReadRecord, SwapRecord
 from fairlead.core.pod_readiness import is_ready, is_terminating
 from kubeloop.objects.apps import STATEFULSETS, StatefulSet
 from kubeloop.objects.core import Pod
@@ -44,10 +44,10 @@ class Lane(Struct, frozen=True):
         return max(0, expected - len(self.pods))
 
 
-class Scene(Struct, frozen=True):
+class BudgetView(Struct, frozen=True):
     """What a budget is judged on."""
 
-    guard: Guard
+    guard: DisruptionBudget
     lanes: tuple[Lane, ...]
     """Of all zones of the budget, by name; the zone of the pod among them."""
     marks: Marks
@@ -74,7 +74,7 @@ def takes_nothing(pod: Pod) -> bool:
     return pod.status.phase in GOING or is_terminating(pod)
 
 
-def denial(pod: Pod, zone: StatefulSet, limit: int, scene: Scene) -> str:
+def denial(pod: Pod, zone: StatefulSet, limit: int, scene: BudgetView) -> str:
     """Why this pod of this zone may not go now; empty when it may."""
     if scene.guard.is_partitioned:
         return _partition_denial(pod, zone, limit, scene)
@@ -87,7 +87,7 @@ def denial(pod: Pod, zone: StatefulSet, limit: int, scene: Scene) -> str:
     return ""
 
 
-def _partition_denial(pod: Pod, zone: StatefulSet, limit: int, scene: Scene) -> str:
+def _partition_denial(pod: Pod, zone: StatefulSet, limit: int, scene: BudgetView) -> str:
     """Peers are the pods of the same partition in other zones; what a zone lacks may be a peer, so all of it counts."""
     partition = scene.guard.partition_of(pod.metadata.name)
     not_ready = unknown = 0
@@ -101,11 +101,11 @@ def _partition_denial(pod: Pod, zone: StatefulSet, limit: int, scene: Scene) -> 
     return count.told(f"partition {partition}") if count.total >= limit else ""
 
 
-def _not_ready(pods: tuple[Pod, ...], leaving: Pod, scene: Scene) -> int:
+def _not_ready(pods: tuple[Pod, ...], leaving: Pod, scene: BudgetView) -> int:
     return sum(pod.metadata.uid != leaving.metadata.uid and not counts_ready(pod, scene) for pod in pods)
 
 
-def counts_ready(pod: Pod, scene: Scene) -> bool:
+def counts_ready(pod: Pod, scene: BudgetView) -> bool:
     """Rule 9, and not let go already, and (Z12) ready for long enough."""
     if not is_ready(pod) or is_marked(pod, scene.marks, scene.now):
         return False
@@ -115,7 +115,7 @@ def counts_ready(pod: Pod, scene: Scene) -> bool:
     return ripe is not None and scene.now > ripe
 
 
-def changes_at(scene: Scene) -> datetime | None:
+def changes_at(scene: BudgetView) -> datetime | None:
     """When the passing of time alone will next make a pod count as ready."""
     times = [mark.until for mark in scene.marks.values()]
     if scene.guard.delay:
@@ -125,15 +125,15 @@ def changes_at(scene: Scene) -> datetime | None:
     return min((time for time in times if time > scene.now), default=None)
 
 
-def record_question(guard: Guard) -> Ask:
-    return Ask(Recall(guard.record))
+def record_question(guard: DisruptionBudget) -> Ask:
+    return Ask(ReadRecord(guard.record))
 
 
-def swap_question(guard: Guard, version: str, value: bytes) -> Ask:
-    return Ask(Remember(guard.record, version, value, LASTS), effect=True)
+def swap_question(guard: DisruptionBudget, version: str, value: bytes) -> Ask:
+    return Ask(SwapRecord(guard.record, version, value, LASTS), effect=True)
 
 
-def zones_question(guard: Guard) -> Ask:
+def zones_question(guard: DisruptionBudget) -> Ask:
     return Ask(Listing(STATEFULSETS, guard.namespace, guard.selector))
 
 

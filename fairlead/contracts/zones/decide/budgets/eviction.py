@@ -17,9 +17,9 @@ from fairlead.contracts.zones.decide.admission.review_reading import decoded
 from fairlead.contracts.zones.decide.budgets import eviction_record
 from fairlead.contracts.zones.decide.budgets.disruption import (
     LEAST_ZONES,
+    BudgetView,
     Count,
     Lane,
-    Scene,
     denial,
     lane_of,
     record_question,
@@ -27,9 +27,9 @@ from fairlead.contracts.zones.decide.budgets.disruption import (
     takes_nothing,
     zones_question,
 )
-from fairlead.contracts.zones.decide.budgets.zpdb import Guard
+from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.settings import Settings
-from fairlead.core.ask import Anew, Answers, Ask, Bad, Good, Need, Read
+from fairlead.core.ask import Answers, Ask, Bad, Good, Need, Read, StartOver
 from fairlead.core.decision import Admit
 from kubeloop.objects.apps import STATEFULSETS, StatefulSet
 from kubeloop.objects.core import PODS, Pod
@@ -37,11 +37,11 @@ from kubeloop.objects.meta import OwnerReference, Ref
 from kubeloop.objects.review import Review
 
 
-class Seen(Struct, frozen=True):
+class EvictionSnapshot(Struct, frozen=True):
     """All that the answer to an eviction is made of."""
 
     review: Review
-    guards: tuple[Guard, ...] | None = ()
+    guards: tuple[DisruptionBudget, ...] | None = ()
     """The budgets of the pod's namespace; None while it is not known which there are."""
     pod: Pod | None = None
     """As the cache shows it."""
@@ -66,7 +66,7 @@ def is_dry_run(review: Review) -> bool:
     return review.is_dry_run or (options is not None and "All" in (options.dry_run or ()))
 
 
-def judge(seen: Seen, now: datetime) -> Admit | Need | Anew:
+def judge(seen: EvictionSnapshot, now: datetime) -> Admit | Need | StartOver:
     """Whether the pod may be evicted; a pod that may is in the record when the answer is given."""
     review = seen.review
     if review.operation != "CREATE" or review.sub_resource != "eviction" or not (review.namespace and review.name):
@@ -96,7 +96,7 @@ def judge(seen: Seen, now: datetime) -> Admit | Need | Anew:
             return _deny("cfg-not-found", 400, f"more than one disruption budget selects pod {review.name}: {names}")
 
 
-def contested(seen: Seen) -> str:
+def contested(seen: EvictionSnapshot) -> str:
     """The record that this eviction is going to be written into, as the cache tells; empty where none would be."""
     if seen.pod is None or not seen.guards or takes_nothing(seen.pod) or is_dry_run(seen.review):
         return ""
@@ -104,7 +104,7 @@ def contested(seen: Seen) -> str:
     return guards[0].record if len(guards) == 1 else ""
 
 
-def outpaced(seen: Seen) -> Admit:
+def outpaced(seen: EvictionSnapshot) -> Admit:
     """What other evictions under the budget left of it was not counted in time, so one of them counts against it."""
     references = () if seen.pod is None else seen.pod.metadata.owner_references
     zone = next((each.name for each in references if each.controller), seen.review.name)
@@ -112,11 +112,11 @@ def outpaced(seen: Seen) -> Admit:
     return _deny("denied", 429, text)
 
 
-def _guards_of(pod: Pod, guards: tuple[Guard, ...]) -> list[Guard]:
+def _guards_of(pod: Pod, guards: tuple[DisruptionBudget, ...]) -> list[DisruptionBudget]:
     return [guard for guard in guards if guard.selects(pod.metadata.labels)]
 
 
-def _likely(seen: Seen) -> tuple[Ask, ...]:
+def _likely(seen: EvictionSnapshot) -> tuple[Ask, ...]:
     """What the judgement will ask for if the cache shows pod and zones as they are: all of it at once.
 
     The record may be read later than the lists, since its marks outlast every review that has not seen them: whoever
@@ -141,7 +141,7 @@ def _owner(pod: Pod) -> OwnerReference | None:
     return owner
 
 
-def _in_scope(seen: Seen, pod: Pod, guard: Guard, now: datetime) -> Admit | Need | Anew:
+def _in_scope(seen: EvictionSnapshot, pod: Pod, guard: DisruptionBudget, now: datetime) -> Admit | Need | StartOver:
     """Z6 to Z11."""
     owner = _owner(pod)
     if owner is None:
@@ -161,13 +161,15 @@ def _in_scope(seen: Seen, pod: Pod, guard: Guard, now: datetime) -> Admit | Need
     lanes = _lanes(seen, zone, pod, guard)
     if not isinstance(lanes, tuple):
         return lanes
-    scene = Scene(guard, lanes, eviction_record.read(recalled.value), now)
+    scene = BudgetView(guard, lanes, eviction_record.read(recalled.value), now)
     if why := denial(pod, zone, limit, scene):
         return _deny("denied", 429, why)
     return _recorded(seen, pod, scene, recalled.version)
 
 
-def _lanes(seen: Seen, zone: StatefulSet, pod: Pod, guard: Guard) -> tuple[Lane, ...] | Admit | Need:
+def _lanes(
+    seen: EvictionSnapshot, zone: StatefulSet, pod: Pod, guard: DisruptionBudget
+) -> tuple[Lane, ...] | Admit | Need:
     asked = zones_question(guard)
     if unread := seen.answers.lacking((asked,)):
         return Need(unread)
@@ -198,7 +200,7 @@ def with_own(zones: tuple[StatefulSet, ...], own: StatefulSet) -> tuple[Stateful
     return zones if known else tuple(sorted((*zones, own), key=lambda zone: zone.metadata.name))
 
 
-def _recorded(seen: Seen, pod: Pod, scene: Scene, version: str) -> Admit | Need | Anew:
+def _recorded(seen: EvictionSnapshot, pod: Pod, scene: BudgetView, version: str) -> Admit | Need | StartOver:
     allowed = Admit(allowed=True, word="allowed", level="info")
     if is_dry_run(seen.review):
         return allowed
@@ -209,7 +211,7 @@ def _recorded(seen: Seen, pod: Pod, scene: Scene, version: str) -> Admit | Need 
         return Need(unsaid)
     match seen.answers[swap]:
         case Bad(kind="conflict"):
-            return Anew()
+            return StartOver()
         case Bad() as failed:
             return _unrecorded(failed)
     return allowed

@@ -24,19 +24,19 @@ LINGERS = timedelta(seconds=30)
 before that and read the record after it."""
 
 
-class Mark(Struct, frozen=True):
+class AllowedEviction(Struct, frozen=True):
     uid: str
     until: Annotated[datetime, Meta(tz=True)]
 
 
-Marks: TypeAlias = Mapping[str, Mark]
+Marks: TypeAlias = Mapping[str, AllowedEviction]
 """By the pod's name."""
 
 
 def read(record: bytes) -> Marks:
     """A record that cannot be understood protects nobody, as one that was removed; the next swap replaces it."""
     try:
-        return msgspec.json.decode(record, type=dict[str, Mark]) if record else {}
+        return msgspec.json.decode(record, type=dict[str, AllowedEviction]) if record else {}
     except UNREADABLE:
         return {}
 
@@ -49,12 +49,12 @@ def is_marked(pod: Pod, marks: Marks, now: datetime) -> bool:
 
 def mark(pods: Iterable[Pod], marks: Marks, now: datetime) -> Marks:
     """With marks for these as well."""
-    return {**marks, **{pod.metadata.name: Mark(pod.metadata.uid, now + KEPT) for pod in pods}}
+    return {**marks, **{pod.metadata.name: AllowedEviction(pod.metadata.uid, now + KEPT) for pod in pods}}
 
 
 def written(marks: Marks, listed: Iterable[Pod], now: datetime) -> bytes:
     """The record without the marks that no longer count: past their time; that of a pod seen to be over ends soon."""
     over = {pod.metadata.name for pod in listed if not is_marked(pod, marks, now)}
     ends = {name: min(each.until, now + LINGERS) if name in over else each.until for name, each in marks.items()}
-    kept = {name: Mark(marks[name].uid, ends[name]) for name in sorted(marks) if now < ends[name]}
+    kept = {name: AllowedEviction(marks[name].uid, ends[name]) for name in sorted(marks) if now < ends[name]}
     return msgspec.json.encode(kept) if kept else b""

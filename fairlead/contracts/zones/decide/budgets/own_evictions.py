@@ -11,7 +11,7 @@ from fairlead.contracts.zones.decide.budgets.disruption import takes_nothing
 from fairlead.contracts.zones.decide.budgets.permits import Permits, permits
 from fairlead.contracts.zones.decide.groups import Zone, group_of
 from fairlead.contracts.zones.decide.rollout.roll import Terminate
-from fairlead.contracts.zones.decide.rollout.zone_order import course_of
+from fairlead.contracts.zones.decide.rollout.zone_order import zone_order_of
 from fairlead.contracts.zones.decide.seen import Snapshot
 
 ALLOWED, DENIED = ("allowed", 200), ("denied", 429)
@@ -23,10 +23,10 @@ def own_evictions(seen: Snapshot, now: datetime) -> tuple[tuple[str, int], ...]:
     if not seen.budgets:
         return ()
     group = group_of(seen, now)
-    course = course_of(group)
-    if not isinstance(course.step, Terminate) or not isinstance(zone := course.active, Zone):
+    order = zone_order_of(group)
+    if not isinstance(order.step, Terminate) or not isinstance(zone := order.active, Zone):
         return ()
-    permitted = permits(course.step.pods, zone, group, now)
+    permitted = permits(order.step.pods, zone, group, now)
     if not isinstance(permitted, Permits):
         return ()
     answers = [DENIED] * len(permitted.denials)

@@ -14,8 +14,8 @@ from fairlead.contracts.zones.decide.admission.live_lists import pods_question, 
 from fairlead.contracts.zones.decide.budgets import eviction_record
 from fairlead.contracts.zones.decide.budgets.disruption import (
     LEAST_ZONES,
+    BudgetView,
     Lane,
-    Scene,
     changes_at,
     denial,
     lane_of,
@@ -25,9 +25,9 @@ from fairlead.contracts.zones.decide.budgets.disruption import (
     zones_question,
 )
 from fairlead.contracts.zones.decide.budgets.eviction import with_own
-from fairlead.contracts.zones.decide.budgets.zpdb import Guard
+from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.decide.groups import Group, Zone
-from fairlead.core.ask import Anew, Answers, Bad, Good, Need, Question
+from fairlead.core.ask import Answers, Bad, Good, Need, Question, StartOver
 from fairlead.core.pod_readiness import is_ready, is_terminating
 from kubeloop.objects.apps import StatefulSet
 from kubeloop.objects.core import Pod
@@ -56,10 +56,10 @@ class Overlap(Struct, frozen=True):
     """Several budgets select the pod that comes first."""
 
     pod: Pod
-    guards: tuple[Guard, ...]
+    guards: tuple[DisruptionBudget, ...]
 
 
-def permits(pods: tuple[Pod, ...], zone: Zone, group: Group, now: datetime) -> Permits | Overlap | Need | Anew:
+def permits(pods: tuple[Pod, ...], zone: Zone, group: Group, now: datetime) -> Permits | Overlap | Need | StartOver:
     """Which of these pods of the zone may go; with none of them in the scope of a budget, all, and nothing is asked."""
     budgets = group.seen.budgets
     if not budgets:
@@ -70,7 +70,7 @@ def permits(pods: tuple[Pod, ...], zone: Zone, group: Group, now: datetime) -> P
     guards = {each[0].name: each[0] for each in held.values() if len(each) == 1}
     if hopeless := _denied_by_cache(pods, zone, held, group, now):
         return hopeless
-    scenes: dict[str, Scene | str] = {}
+    scenes: dict[str, BudgetView | str] = {}
     for name in sorted(guards):
         match scene_of(guards[name], zone.statefulset, group, now):
             case Need() as need:
@@ -81,7 +81,7 @@ def permits(pods: tuple[Pod, ...], zone: Zone, group: Group, now: datetime) -> P
 
 
 def _denied_by_cache(
-    pods: tuple[Pod, ...], zone: Zone, held: dict[str, tuple[Guard, ...]], group: Group, now: datetime
+    pods: tuple[Pod, ...], zone: Zone, held: dict[str, tuple[DisruptionBudget, ...]], group: Group, now: datetime
 ) -> Permits | None:
     """The denials, where what the cache shows of the group alone denies every pod: then nothing need be asked.
 
@@ -90,7 +90,7 @@ def _denied_by_cache(
     if not all(held.get(pod.metadata.uid) for pod in pods):
         return None
     concerned = {guard.name: guard for guards in held.values() for guard in guards}
-    scenes: dict[str, Scene | str] = {name: _cached(guard, zone, group, now) for name, guard in concerned.items()}
+    scenes: dict[str, BudgetView | str] = {name: _cached(guard, zone, group, now) for name, guard in concerned.items()}
     denials = {pod.metadata.name: _denial(pod, zone, held[pod.metadata.uid], scenes) for pod in pods}
     denied = {name: each for name, each in denials.items() if each is not None}
     return _none(denied, _again(scenes, now)) if len(denied) == len(pods) else None
@@ -101,22 +101,22 @@ def _none(denials: dict[str, _Denial], again: datetime) -> Permits:
     return Permits((), told, again, all(each.lasts for each in denials.values()))
 
 
-def _cached(guard: Guard, own: Zone, group: Group, now: datetime) -> Scene:
+def _cached(guard: DisruptionBudget, own: Zone, group: Group, now: datetime) -> BudgetView:
     zones = (each for each in group.zones if each is own or guard.selects(each.statefulset.metadata.labels))
-    return Scene(guard, tuple(Lane(each.statefulset, each.pods) for each in zones), {}, now)
+    return BudgetView(guard, tuple(Lane(each.statefulset, each.pods) for each in zones), {}, now)
 
 
-def overlap_of(zone: Zone, budgets: tuple[Guard, ...]) -> Overlap | None:
+def overlap_of(zone: Zone, budgets: tuple[DisruptionBudget, ...]) -> Overlap | None:
     first = zone.outdated[0]
     several = _selecting(first, budgets)
     return Overlap(first, several) if len(several) > 1 else None
 
 
-def _selecting(pod: Pod, budgets: tuple[Guard, ...]) -> tuple[Guard, ...]:
+def _selecting(pod: Pod, budgets: tuple[DisruptionBudget, ...]) -> tuple[DisruptionBudget, ...]:
     return tuple(guard for guard in budgets if guard.selects(pod.metadata.labels))
 
 
-def scene_of(guard: Guard, own: StatefulSet, group: Group, now: datetime) -> Scene | Need | str:
+def scene_of(guard: DisruptionBudget, own: StatefulSet, group: Group, now: datetime) -> BudgetView | Need | str:
     """What the budget is judged on, or why that cannot be known.
 
     The pods of the group's own zones are asked for together with the list of zones, which rarely names others.
@@ -138,21 +138,21 @@ def scene_of(guard: Guard, own: StatefulSet, group: Group, now: datetime) -> Sce
     lanes = tuple(lane for each in zones if (lane := lane_of(each, answers[pods_question(each)])) is not None)
     if len(lanes) < len(zones):
         return f"the pods of every zone of disruption budget {guard.name} could not be listed"
-    return Scene(guard, lanes, eviction_record.read(recalled.value), now)
+    return BudgetView(guard, lanes, eviction_record.read(recalled.value), now)
 
 
 def _judged(
     pods: tuple[Pod, ...],
     zone: Zone,
-    held: dict[str, tuple[Guard, ...]],
-    scenes: dict[str, Scene | str],
+    held: dict[str, tuple[DisruptionBudget, ...]],
+    scenes: dict[str, BudgetView | str],
     answers: Answers,
     now: datetime,
-) -> Permits | Need | Anew:
+) -> Permits | Need | StartOver:
     """Pod after pod, each counted as gone for those after it; then the swaps."""
     chosen: list[Pod] = []
     denials: dict[str, _Denial] = {}
-    added: dict[str, Scene] = {}
+    added: dict[str, BudgetView] = {}
     for pod in pods:
         guards = held.get(pod.metadata.uid, ())
         denied = _denial(pod, zone, guards, scenes) if guards else None
@@ -162,15 +162,15 @@ def _judged(
         chosen.append(pod)
         if guards:
             scene = scenes[guards[0].name]
-            assert isinstance(scene, Scene), "a pod passes only where its budget could be judged"  # noqa: S101
-            marked = Scene(scene.guard, scene.lanes, eviction_record.mark((pod,), scene.marks, now), now)
+            assert isinstance(scene, BudgetView), "a pod passes only where its budget could be judged"  # noqa: S101
+            marked = BudgetView(scene.guard, scene.lanes, eviction_record.mark((pod,), scene.marks, now), now)
             scenes[guards[0].name] = added[guards[0].name] = marked
     swaps = tuple(_swap(scene, answers) for scene in added.values())
     if unsaid := answers.lacking(swaps):
         return Need(unsaid)
     failed = [answer for swap in swaps if isinstance(answer := answers[swap], Bad)]
     if any(answer.kind == "conflict" for answer in failed):
-        return Anew()
+        return StartOver()
     if failed:
         unrecorded = _Denial(f"the eviction could not be recorded: {failed[0].text or failed[0].kind}", lasts=True)
         return _none({pod.metadata.name: unrecorded for pod in pods}, now + LOOK_AGAIN)
@@ -180,7 +180,9 @@ def _judged(
     return Permits(tuple(chosen), told, _again(scenes, now) if denials else None)
 
 
-def _denial(pod: Pod, zone: Zone, guards: tuple[Guard, ...], scenes: dict[str, Scene | str]) -> _Denial | None:
+def _denial(
+    pod: Pod, zone: Zone, guards: tuple[DisruptionBudget, ...], scenes: dict[str, BudgetView | str]
+) -> _Denial | None:
     """Why this pod may not go; None when it may."""
     if len(guards) > 1:
         names = ", ".join(guard.name for guard in guards)
@@ -210,18 +212,18 @@ def _is_deadlocked(pod: Pod, zone: Zone, limit: int) -> bool:
     return pod in out and len(out) - 1 >= limit
 
 
-def limit_of(guard: Guard, zone: Zone) -> int:
+def limit_of(guard: DisruptionBudget, zone: Zone) -> int:
     """A budget of 0 is for others: our own rollout then goes by the zone's budget, or by one pod of a partition."""
     return guard.limit(zone.statefulset) or (1 if guard.is_partitioned else zone.budget.limit)
 
 
-def _swap(scene: Scene, answers: Answers) -> Question:
+def _swap(scene: BudgetView, answers: Answers) -> Question:
     recalled = answers[record_question(scene.guard)]
     assert isinstance(recalled, Good), "a scene is made of a record that was read"  # noqa: S101
     listed = (pod for lane in scene.lanes for pod in lane.pods)
     return swap_question(scene.guard, recalled.version, eviction_record.written(scene.marks, listed, scene.now))
 
 
-def _again(scenes: dict[str, Scene | str], now: datetime) -> datetime:
-    times = [changes_at(scene) for scene in scenes.values() if isinstance(scene, Scene)]
+def _again(scenes: dict[str, BudgetView | str], now: datetime) -> datetime:
+    times = [changes_at(scene) for scene in scenes.values() if isinstance(scene, BudgetView)]
     return min((time for time in times if time is not None), default=now + LOOK_AGAIN)

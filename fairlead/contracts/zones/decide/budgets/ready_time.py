@@ -11,7 +11,7 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct
 
-from fairlead.contracts.zones.decide.budgets.zpdb import Guard
+from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.decide.groups import pod_ref
 from fairlead.core.act import Does, Patch, PatchKind
 from fairlead.core.decision import Decision, Hold, Move
@@ -21,21 +21,21 @@ from fairlead.core.times import format_rfc3339
 from kubeloop.objects.core import READY_TIME, Pod
 
 
-class Seen(Struct, frozen=True):
+class ReadyTimeSnapshot(Struct, frozen=True):
     """One pod, and the budgets of its namespace."""
 
     pod: Pod
-    guards: tuple[Guard, ...]
+    guards: tuple[DisruptionBudget, ...]
 
 
-def is_due(pod: Pod, guards: tuple[Guard, ...]) -> bool:
+def is_due(pod: Pod, guards: tuple[DisruptionBudget, ...]) -> bool:
     """Whether the stamp of a pod is not as it should be."""
     if not any(guard.selects(pod.metadata.labels) for guard in guards):
         return False
     return is_ready(pod) == (pod.metadata.annotations.ready_time is None)
 
 
-def decide(seen: Seen, now: datetime) -> Decision:
+def decide(seen: ReadyTimeSnapshot, now: datetime) -> Decision:
     """The stamp that is due, or nothing at all."""
     if not is_due(seen.pod, seen.guards):
         return Decision("", Hold(Reason.COMPLETE))

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.zones.configuration_kinds import ZPDBS, ConfigurationMeta
-from fairlead.contracts.zones.decide.admission.review_reading import Seen
+from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot
 from fairlead.contracts.zones.decide.budgets.partitions import Expression, compiled, partition
 from fairlead.contracts.zones.decide.configurations import Invalid
 from fairlead.core.decision import Admit
@@ -27,7 +27,7 @@ T = TypeVar("T")
 NAMES = {bool: "a boolean", int: "an integer", str: "a string", dict: "an object", list: "a list", float: "a fraction"}
 
 
-class Guard(Struct, frozen=True):
+class DisruptionBudget(Struct, frozen=True):
     """A valid budget."""
 
     namespace: str
@@ -86,7 +86,7 @@ class Guard(Struct, frozen=True):
             return None
 
 
-def guard_of(metadata: ConfigurationMeta, spec: object) -> Guard:
+def guard_of(metadata: ConfigurationMeta, spec: object) -> DisruptionBudget:
     """The budget in force; raises Invalid with the first rule that is broken."""
     fields = _typed(spec, dict[str, object], "spec")
     if fields is None:
@@ -99,7 +99,7 @@ def guard_of(metadata: ConfigurationMeta, spec: object) -> Guard:
         group = _group(_expression(regex), group)
         if percentage:
             raise Invalid("spec.maxUnavailablePercentage: cannot be used with podNamePartitionRegex")
-    return Guard(
+    return DisruptionBudget(
         metadata.namespace,
         metadata.name,
         metadata.uid,
@@ -195,7 +195,7 @@ class _Given(Struct, frozen=True, rename="camel"):
     spec: object = None
 
 
-def judge(seen: Seen, now: datetime) -> Admit:
+def judge(seen: DownscaleSnapshot, now: datetime) -> Admit:
     """The zpdb-validation webhook: code 400 and a message that begins with the field, or allowed; nothing is asked."""
     try:
         given = msgspec.json.decode(seen.review.object, type=_Given)

@@ -26,7 +26,7 @@ _MARK = re.compile(r"(held|blocked|passed) ([0-9a-f]{12})(?: over ([0-9a-f]{12})
 _SHARE = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)(%?)", re.ASCII)
 
 
-class Mark(Struct, frozen=True):
+class GateMark(Struct, frozen=True):
     """As written into the annotation: `held 0123456789ab over ba9876543210 paused`."""
 
     state: str
@@ -70,10 +70,10 @@ def is_phased(labels: Mapping[str, str]) -> bool:
     return labels.get(PHASED) == "true"
 
 
-def mark_of(annotations: Mapping[str, str]) -> Mark | None:
+def mark_of(annotations: Mapping[str, str]) -> GateMark | None:
     """None when there is no mark that can be read."""
     found = _MARK.fullmatch(annotations.get(GATE, ""))
-    return Mark(found[1], found[2], found[3] or "", bool(found[4])) if found else None
+    return GateMark(found[1], found[2], found[3] or "", bool(found[4])) if found else None
 
 
 def digest_of(template: object) -> str:

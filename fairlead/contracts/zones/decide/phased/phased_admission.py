@@ -12,13 +12,19 @@ from datetime import datetime
 import msgspec
 from msgspec import Raw, Struct
 
-from fairlead.contracts.zones.decide.admission.review_reading import Seen, decoded, ignored, name_of, unjudged
+from fairlead.contracts.zones.decide.admission.review_reading import (
+    DownscaleSnapshot,
+    decoded,
+    ignored,
+    name_of,
+    unjudged,
+)
 from fairlead.contracts.zones.decide.phased.gates import (
     BLOCKED,
     HELD,
     PASSED,
     Gate,
-    Mark,
+    GateMark,
     digest_of,
     gate_of,
     is_phased,
@@ -69,7 +75,7 @@ class _Update(Struct, frozen=True):
     after: str
 
 
-def judge(seen: Seen, now: datetime) -> Admit:
+def judge(seen: DownscaleSnapshot, now: datetime) -> Admit:
     """Always allowed; with a patch where the gate needs one."""
     review = seen.review
     if (review.operation, review.sub_resource, review.resource.resource) != ("UPDATE", "", DEPLOYMENTS.plural):
@@ -99,7 +105,7 @@ def _update_of(old: Raw, new: Raw) -> _Update | None:
     return _Update(before, after, *digests)
 
 
-def _held_by(shown: _Shown) -> Mark | None:
+def _held_by(shown: _Shown) -> GateMark | None:
     """The mark of a gate that holds a phased Deployment."""
     mark = mark_of(shown.annotations)
     return mark if mark is not None and mark.holds and shown.is_phased else None
@@ -118,21 +124,21 @@ def _changed(update: _Update, gate: Gate, name: str) -> Admit:
     if not gate.depends_on and earlier is None:
         return ignored("depends-on-nothing")
     if update.after == over:
-        return _put(new, Mark(PASSED, update.after, "", paused), paused=paused, word="change-given-up")
+        return _put(new, GateMark(PASSED, update.after, "", paused), paused=paused, word="change-given-up")
     if gate.is_resumed(update.after) or not gate.depends_on:
-        return _put(new, Mark(PASSED, update.after, "", paused), paused=paused, word="passed")
+        return _put(new, GateMark(PASSED, update.after, "", paused), paused=paused, word="passed")
     told = (_promise(name, gate), *gate.problems)
-    return _put(new, Mark(HELD, update.after, over, paused), paused=True, word="held", warnings=told)
+    return _put(new, GateMark(HELD, update.after, over, paused), paused=True, word="held", warnings=told)
 
 
-def _kept(update: _Update, mark: Mark, gate: Gate, name: str) -> Admit:
+def _kept(update: _Update, mark: GateMark, gate: Gate, name: str) -> Admit:
     """Nothing but the mark of a passed gate, and only for the same template, ends the pause."""
     new, given = update.new, mark_of(update.new.annotations)
     own = given if given is not None and given.template == mark.template else mark
     if not own.holds:
         return ignored("released")
     state = BLOCKED if BLOCKED in (own.state, mark.state) else HELD
-    wanted = Mark(state, mark.template, mark.over, new.is_paused and own.paused)
+    wanted = GateMark(state, mark.template, mark.over, new.is_paused and own.paused)
     told = () if new.is_paused else (_promise(name, gate),)
     return _put(new, wanted, paused=True, word="kept-held", warnings=told)
 
@@ -142,7 +148,7 @@ def _promise(name: str, gate: Gate) -> str:
     return f"{name} stays paused until deployment {gate.depends_on} has rolled out{revision} and soaked"
 
 
-def _put(new: _Shown, mark: Mark, *, paused: bool, word: str, warnings: tuple[str, ...] = ()) -> Admit:
+def _put(new: _Shown, mark: GateMark, *, paused: bool, word: str, warnings: tuple[str, ...] = ()) -> Admit:
     """The patch that leaves the object with this mark, paused or not; none where it is so already."""
     patch: list[dict[str, object]] = []
     if new.annotations.get(GATE) != str(mark):

@@ -14,10 +14,10 @@ from fractions import Fraction
 import msgspec
 from msgspec import Struct, structs
 
-from fairlead.contracts.zones.decide.phased.gates import BLOCKED, PASSED, Gate, Mark, gate_of, is_phased, mark_of
+from fairlead.contracts.zones.decide.phased.gates import BLOCKED, PASSED, Gate, GateMark, gate_of, is_phased, mark_of
 from fairlead.contracts.zones.decide.rollout.readiness import ready_since
 from fairlead.contracts.zones.kinds import GATE, RESUME, REVISION
-from fairlead.core.act import Does, Patch, PatchKind, Tell
+from fairlead.core.act import Does, EventNote, Patch, PatchKind
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.pod_readiness import is_ready
 from fairlead.core.reason import Reason
@@ -29,7 +29,7 @@ ROLLED_OUT = "NewReplicaSetAvailable"
 """Reason of the condition Progressing from the moment at which a rollout is complete until the next one begins."""
 
 
-class Seen(Struct, frozen=True):
+class PhasedSnapshot(Struct, frozen=True):
     """One Deployment, those it depends on, and the pods of the first of them."""
 
     deployment: Deployment
@@ -51,7 +51,7 @@ class Phase(Struct, frozen=True):
     """Whether it does not end by waiting."""
 
 
-def holding(deployment: Deployment) -> Mark | None:
+def holding(deployment: Deployment) -> GateMark | None:
     """The mark of a gate that holds the Deployment; of one without the label, none does."""
     metadata = deployment.metadata
     mark = mark_of(metadata.annotations) if is_phased(metadata.labels) else None
@@ -72,7 +72,7 @@ def is_pod_of(deployment: Deployment, pod: Pod) -> bool:
     )
 
 
-def decide(seen: Seen, now: datetime) -> Decision:
+def decide(seen: PhasedSnapshot, now: datetime) -> Decision:
     """Releases what may roll out, blocks what must not, and otherwise says what is waited for."""
     mark = holding(seen.deployment)
     if mark is None:
@@ -88,7 +88,7 @@ def decide(seen: Seen, now: datetime) -> Decision:
     )
 
 
-def phase_of(seen: Seen, mark: Mark, now: datetime) -> Phase:
+def phase_of(seen: PhasedSnapshot, mark: GateMark, now: datetime) -> Phase:
     gate = gate_of(seen.deployment.metadata.annotations)
     if not gate.depends_on:
         return Phase("complete", "it depends on no other Deployment any more")
@@ -104,7 +104,7 @@ def phase_of(seen: Seen, mark: Mark, now: datetime) -> Phase:
     return _soak(seen, gate, mark, now) or Phase("complete", _done(gate))
 
 
-def _waiting(seen: Seen, gate: Gate) -> Phase | None:
+def _waiting(seen: PhasedSnapshot, gate: Gate) -> Phase | None:
     """None when what it depends on has once rolled out what it should."""
     name = f"deployment/{gate.depends_on}"
     if (ring := _ring(seen)) is not None:
@@ -123,7 +123,7 @@ def _waiting(seen: Seen, gate: Gate) -> Phase | None:
     return None
 
 
-def _soak(seen: Seen, gate: Gate, mark: Mark, now: datetime) -> Phase | None:
+def _soak(seen: PhasedSnapshot, gate: Gate, mark: GateMark, now: datetime) -> Phase | None:
     """None when it has soaked, is all available, and few enough pods restarted; blocked as soon as too many did.
 
     Restarts are looked at first: a pod that is down may be up again when its restarts lie behind the soak.
@@ -180,12 +180,12 @@ def _ends(container: ContainerStatus) -> tuple[datetime, ...]:
     return tuple(state.finished_at for state in states if state is not None and state.finished_at is not None)
 
 
-def _pods(seen: Seen) -> tuple[Pod, ...]:
+def _pods(seen: PhasedSnapshot) -> tuple[Pod, ...]:
     dependency = seen.chain[0]
     return tuple(pod for pod in seen.pods if is_pod_of(dependency, pod) and pod.metadata.deletion_timestamp is None)
 
 
-def _ring(seen: Seen) -> str | None:
+def _ring(seen: PhasedSnapshot) -> str | None:
     """The names on the way back to the Deployment itself."""
     names = [each.metadata.name for each in seen.chain]
     own = seen.deployment.metadata.name
@@ -210,7 +210,7 @@ def _done(gate: Gate) -> str:
     return f"deployment/{gate.depends_on} has rolled out{revision} and soaked"
 
 
-def _advice(gate: Gate, mark: Mark) -> str:
+def _advice(gate: Gate, mark: GateMark) -> str:
     return f"to go on all the same, set annotation {RESUME} to {gate.resume_with(mark.template)}"
 
 
@@ -219,7 +219,7 @@ def reference(deployment: Deployment) -> Ref:
     return Ref(DEPLOYMENTS, metadata.namespace, metadata.name, metadata.uid)
 
 
-def _told(deployment: Deployment, phase: Phase) -> Tell:
+def _told(deployment: Deployment, phase: Phase) -> EventNote:
     if phase.reason is Reason.GATE_INVALID:
         event = "InvalidAnnotation"
     elif phase.is_trouble or phase.word == BLOCKED:
@@ -227,24 +227,24 @@ def _told(deployment: Deployment, phase: Phase) -> Tell:
     else:
         event = "RolloutSoaking" if phase.word == "soaking" else "RolloutWaiting"
     warns = event in ("InvalidAnnotation", "RolloutBlocked")
-    return Tell(reference(deployment), warns, event, f"Stays paused: {phase.text}")
+    return EventNote(reference(deployment), warns, event, f"Stays paused: {phase.text}")
 
 
-def _release(deployment: Deployment, mark: Mark, phase: Phase) -> Patch:
+def _release(deployment: Deployment, mark: GateMark, phase: Phase) -> Patch:
     """Unpaused, unless its owner wants it paused."""
-    passed = Mark(PASSED, mark.template, "", mark.paused)
+    passed = GateMark(PASSED, mark.template, "", mark.paused)
     held = "Stays paused by its owner" if mark.paused else "Rolls out its template"
-    told = Tell(reference(deployment), False, "RolloutReleased", f"{held}: {phase.text}")
+    told = EventNote(reference(deployment), False, "RolloutReleased", f"{held}: {phase.text}")
     return _written(deployment, passed, {"paused": mark.paused}, Does.RELEASE_DEPLOYMENT, told)
 
 
-def _block(deployment: Deployment, mark: Mark, phase: Phase) -> Patch:
+def _block(deployment: Deployment, mark: GateMark, phase: Phase) -> Patch:
     return _written(
         deployment, structs.replace(mark, state=BLOCKED), {}, Does.BLOCK_DEPLOYMENT, _told(deployment, phase)
     )
 
 
-def _written(deployment: Deployment, mark: Mark, spec: dict[str, bool], does: Does, tell: Tell) -> Patch:
+def _written(deployment: Deployment, mark: GateMark, spec: dict[str, bool], does: Does, tell: EventNote) -> Patch:
     """Bound to the version that was decided on: a template that came later is held by its own gate."""
     metadata = deployment.metadata
     body = {

@@ -6,7 +6,7 @@ from fairlead.contracts.zones.decide.groups import Zone
 from fairlead.contracts.zones.decide.live import body_of
 from fairlead.contracts.zones.decide.seen import Snapshot
 from fairlead.contracts.zones.words import WRITES
-from fairlead.core.act import Does, Replace, Tell
+from fairlead.core.act import Does, EventNote, Replace
 
 
 def recorded(zone: Zone, seen: Snapshot) -> Replace | None:
@@ -28,5 +28,5 @@ def recorded(zone: Zone, seen: Snapshot) -> Replace | None:
         body=body.with_current_revision(status.update_revision),
         resource_version=zone.statefulset.metadata.resource_version,
         subresource="status",
-        tell=Tell(zone.ref, False, words.event, words.text.format(detail=status.update_revision)),
+        tell=EventNote(zone.ref, False, words.event, words.text.format(detail=status.update_revision)),
     )

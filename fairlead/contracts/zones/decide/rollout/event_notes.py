@@ -5,35 +5,35 @@ from __future__ import annotations
 from fairlead.contracts.zones.decide.groups import Group
 from fairlead.contracts.zones.decide.waits import waits_of
 from fairlead.contracts.zones.words import INVALID_BUDGET, REASONS
-from fairlead.core.act import Tell
-from fairlead.core.decision import Aside, Hold, Verdict
+from fairlead.core.act import EventNote
+from fairlead.core.decision import Hold, SideNote, Verdict
 from fairlead.core.reason import Reason
 
 
-def tells_of(group: Group, verdict: Verdict) -> tuple[Tell, ...]:
+def tells_of(group: Group, verdict: Verdict) -> tuple[EventNote, ...]:
     """Warnings about the zones that hold the group back and about annotations that could not be used."""
     return (*warnings_of(group, verdict), *unusable_annotations(group))
 
 
-def told_beside(asides: tuple[Aside, ...]) -> tuple[Tell, ...]:
+def told_beside(asides: tuple[SideNote, ...]) -> tuple[EventNote, ...]:
     """Warnings about what is not going on although the pass does."""
     return tuple(
-        Tell(aside.about, True, event, aside.text) for aside in asides if (event := REASONS[aside.reason].event)
+        EventNote(aside.about, True, event, aside.text) for aside in asides if (event := REASONS[aside.reason].event)
     )
 
 
-def warnings_of(group: Group, verdict: Verdict) -> tuple[Tell, ...]:
+def warnings_of(group: Group, verdict: Verdict) -> tuple[EventNote, ...]:
     if not isinstance(verdict, Hold) or not (event := REASONS[verdict.reason].event):
         return ()
     waits = [wait for wait in waits_of(group, verdict) if wait.reason is verdict.reason]
     if verdict.reason is Reason.TWO_ZONES_NOT_READY:  # one wait, told about each of the zones
-        return tuple(Tell(zone.ref, True, event, wait.told) for wait in waits for zone in group.not_ready)
-    return tuple(Tell(wait.zone.ref, True, event, wait.told, occurrence=wait.occurrence) for wait in waits)
+        return tuple(EventNote(zone.ref, True, event, wait.told) for wait in waits for zone in group.not_ready)
+    return tuple(EventNote(wait.zone.ref, True, event, wait.told, occurrence=wait.occurrence) for wait in waits)
 
 
-def unusable_annotations(group: Group) -> tuple[Tell, ...]:
+def unusable_annotations(group: Group) -> tuple[EventNote, ...]:
     return tuple(
-        Tell(
+        EventNote(
             zone.ref,
             True,
             INVALID_BUDGET.event,

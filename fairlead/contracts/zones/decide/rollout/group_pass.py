@@ -18,14 +18,14 @@ from fairlead.contracts.zones.decide.rollout.current_revision import recorded
 from fairlead.contracts.zones.decide.rollout.event_notes import tells_of, told_beside
 from fairlead.contracts.zones.decide.rollout.ignored_annotations import ignored, warned
 from fairlead.contracts.zones.decide.rollout.roll import Terminate, Wait
-from fairlead.contracts.zones.decide.rollout.zone_order import course_of
+from fairlead.contracts.zones.decide.rollout.zone_order import zone_order_of
 from fairlead.contracts.zones.decide.scaling.scale_step import SCALE, Scaling, scaling_of
 from fairlead.contracts.zones.decide.seen import Snapshot
 from fairlead.contracts.zones.decide.stuck import is_on_its_way, judged
 from fairlead.contracts.zones.decide.waits import MOST_WAITS
 from fairlead.contracts.zones.words import SEVERAL_TERMINATED, WRITES
-from fairlead.core.act import AnyWrite, Delete, Does, Tell
-from fairlead.core.ask import Anew, Need, Question
+from fairlead.core.act import AnyWrite, Delete, Does, EventNote
+from fairlead.core.ask import Need, Question, StartOver
 from fairlead.core.decision import Decision, Hold, Move, Rule, Verdict
 from fairlead.core.reason import Reason
 from kubeloop.objects.apps import REVISION_LABEL
@@ -49,39 +49,39 @@ def blocked(group: Group, now: datetime) -> Verdict | None:
     return Hold(Reason.TWO_ZONES_NOT_READY if any(map(is_on_its_way, group.zones)) else Reason.ZONES_NOT_READY)
 
 
-def roll(group: Group, now: datetime) -> Verdict | Need | Anew | None:
-    """P5 and P6: what the zones on the course ask for, the record of finished revisions first."""
-    course = course_of(group)
-    if course.asks is not None:
-        return course.asks
-    starts = [zone for zone in group.zones if lacks_start(zone, group)] if isinstance(course.step, Terminate) else []
-    touched = (*course.finishing, *starts) if starts else course.touched
+def roll(group: Group, now: datetime) -> Verdict | Need | StartOver | None:
+    """P5 and P6: what the zones in order ask for, the record of finished revisions first."""
+    order = zone_order_of(group)
+    if order.asks is not None:
+        return order.asks
+    starts = [zone for zone in group.zones if lacks_start(zone, group)] if isinstance(order.step, Terminate) else []
+    touched = (*order.finishing, *starts) if starts else order.touched
     if unread := unread_of(touched, group):
         return Need(unread)
     if doubts := [reason for zone in touched if (reason := doubt(zone.statefulset, group.seen))]:
         return waiting(doubts[0], now)
     records: list[AnyWrite] = []
-    for zone in course.finishing:
+    for zone in order.finishing:
         record = recorded(zone, group.seen)
         if record is None:
             return waiting(Reason.CACHE_BEHIND, now)
         records.append(record)
     if starts:  # the record first; the next pass sees it and goes on
         return Move(Reason.ROLLING, (*records, *(started(zone, now) for zone in starts)))
-    match course.step, course.active:
+    match order.step, order.active:
         case Terminate(pods), Zone() as zone:
             return terminating(pods, zone, group, records, now)
         case Wait(reason), _ if not records:
-            return Hold(reason, again=course.again)
+            return Hold(reason, again=order.again)
     return Move(Reason.ROLLING, tuple(records)) if records else None
 
 
 def terminating(
     pods: tuple[Pod, ...], zone: Zone, group: Group, records: list[AnyWrite], now: datetime
-) -> Verdict | Need | Anew:
+) -> Verdict | Need | StartOver:
     """Rule 17: the batch, as far as the disruption budgets let it go; it is not refilled."""
     permitted = permits(pods, zone, group, now)
-    if isinstance(permitted, Need | Anew):
+    if isinstance(permitted, Need | StartOver):
         return permitted
     if isinstance(permitted, Overlap):
         names = ", ".join(guard.name for guard in permitted.guards)
@@ -99,7 +99,7 @@ def terminating(
 def unread_of(touched: tuple[Zone, ...], group: Group) -> tuple[tuple[Question, ...], ...]:
     """What must be read before these zones are written to.
 
-    An answer may change the course; then all zones are read at once, so that a pass asks twice at most.
+    An answer may change the order; then all zones are read at once, so that a pass asks twice at most.
     """
     answers = group.seen.answers
     unread = answers.lacking(tuple(question(zone.statefulset) for zone in touched))
@@ -127,7 +127,7 @@ RULES: tuple[Rule[Group], ...] = (
 )
 
 
-def decide(seen: Snapshot, now: datetime) -> Decision | Need | Anew:
+def decide(seen: Snapshot, now: datetime) -> Decision | Need | StartOver:
     """What is to be done now in the group that is seen: the answer of the first rule that has one."""
     group = group_of(seen, now)
     scaling = scaling_of(group, now)
@@ -139,7 +139,7 @@ def decide(seen: Snapshot, now: datetime) -> Decision | Need | Anew:
         match rule.answer(group, now):
             case None:
                 continue
-            case Need() | Anew() as unsettled:
+            case Need() | StartOver() as unsettled:
                 return unsettled
             case verdict:
                 return decided(rule.name, verdict, group, scaling)
@@ -149,7 +149,7 @@ def decide(seen: Snapshot, now: datetime) -> Decision | Need | Anew:
 def decided(rule: str, verdict: Verdict, group: Group, scaling: Scaling) -> Decision:
     """The verdict together with all that is to be said beside it, looked at again when the first of them wants it."""
     verdict = judged(verdict, group)
-    ripening = (zone.ripens_at for zone in group.zones if zone.unripe)
+    ripening = (zone.ripens_at for zone in group.zones if zone.not_yet_available)
     looks = [moment for moment in (verdict.again, scaling.again, *ripening) if moment is not None]
     if looks:
         verdict = structs.replace(verdict, again=min(looks))
@@ -171,5 +171,5 @@ def terminated(pod: Pod, zone: Zone) -> Delete:
         scope=zone.ref.uid,
         change_from=old,
         change_to=zone.statefulset.status.update_revision,
-        tell=Tell(zone.ref, False, words.event, text, item=name, several=several),
+        tell=EventNote(zone.ref, False, words.event, text, item=name, several=several),
     )

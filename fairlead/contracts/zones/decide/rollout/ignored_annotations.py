@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from fairlead.contracts.zones.decide.groups import Group, marks_all
 from fairlead.contracts.zones.decide.healthchecks.healthcheck import referred
 from fairlead.contracts.zones.decide.rollout.soak import soak_of
-from fairlead.contracts.zones.decide.rollout.zone_order import course_of
+from fairlead.contracts.zones.decide.rollout.zone_order import zone_order_of
 from fairlead.contracts.zones.decide.scaling.scale_target import aside
 from fairlead.contracts.zones.kinds import ROTATE, ZONE_SOAK
-from fairlead.core.decision import Aside
+from fairlead.core.decision import SideNote
 from fairlead.core.progress_deadline import PROGRESS_DEADLINE, deadline_of
 from fairlead.core.reason import Reason
 
 
-def ignored(group: Group) -> Iterator[Aside]:
+def ignored(group: Group) -> Iterator[SideNote]:
     """The same in every pass, so it is told once."""
     for zone in group.zones:
         _, problem = soak_of(zone.statefulset)
@@ -31,7 +31,7 @@ def ignored(group: Group) -> Iterator[Aside]:
             yield aside(zone, Reason.HEALTH_CHECK_UNUSABLE, check)
 
 
-def warned(group: Group) -> Iterator[Aside]:
+def warned(group: Group) -> Iterator[SideNote]:
     """Of zones that start although a check speaks against it."""
-    starts = course_of(group).starts if group.seen.checks else ()
+    starts = zone_order_of(group).starts if group.seen.checks else ()
     return (each for start in starts for each in start.warnings)

@@ -58,7 +58,7 @@ def available_at(pod: Pod, seconds: int) -> datetime | None:
         return None
 
 
-def is_unripe(pod: Pod, seconds: int, now: datetime) -> bool:
+def is_not_yet_available(pod: Pod, seconds: int, now: datetime) -> bool:
     """Whether the pod is ready and `minReadySeconds` of it are not over, or cannot be told to be."""
     moment = available_at(pod, seconds)
     return is_ready(pod) and (moment is None or moment > now)

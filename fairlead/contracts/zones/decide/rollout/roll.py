@@ -88,4 +88,4 @@ def unsettled(zone: Zone) -> Reason:
         return Reason.POD_TERMINATING
     if zone.missing:
         return Reason.POD_MISSING
-    return Reason.POD_UNRIPE if zone.unready and zone.unready == len(zone.unripe) else Reason.PODS_NOT_READY
+    return Reason.POD_UNRIPE if zone.unready and zone.unready == len(zone.not_yet_available) else Reason.PODS_NOT_READY

@@ -16,7 +16,7 @@ from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import Then
 from fairlead.contracts.zones.decide.rollout.soak import soaking
 from fairlead.contracts.zones.decide.scaling.scale_target import aside
 from fairlead.core.ask import Need
-from fairlead.core.decision import Aside
+from fairlead.core.decision import SideNote
 from fairlead.core.reason import Reason
 from fairlead.core.times import format_rfc3339
 
@@ -37,7 +37,7 @@ class Start(Struct, frozen=True):
     """What Prometheus had to say."""
 
     @property
-    def warnings(self) -> tuple[Aside, ...]:
+    def warnings(self) -> tuple[SideNote, ...]:
         """What is wrong and holds nothing."""
         if self.judged is None:
             return ()

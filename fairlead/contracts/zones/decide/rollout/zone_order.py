@@ -13,7 +13,7 @@ from fairlead.core.ask import Need
 from fairlead.core.reason import Reason
 
 
-class Course(Struct, frozen=True):
+class ZoneOrder(Struct, frozen=True):
     """Past the zones that are done, up to one that is not."""
 
     order: tuple[Zone, ...]
@@ -26,7 +26,7 @@ class Course(Struct, frozen=True):
     starts: tuple[Start, ...] = ()
     """The zones on the way whose start was looked at; those that are held were passed by."""
     asks: Need | None = None
-    """What must be known before the course can be told further than this."""
+    """What must be known before the order can be told further than this."""
 
     @property
     def held(self) -> tuple[Start, ...]:
@@ -39,7 +39,7 @@ class Course(Struct, frozen=True):
 
     @property
     def touched(self) -> tuple[Zone, ...]:
-        """The zones that a pass on this course writes to."""
+        """The zones that a pass on this order writes to."""
         if self.active is not None and isinstance(self.step, Terminate):
             return (*self.finishing, self.active)
         return self.finishing
@@ -56,7 +56,7 @@ def moved_first(group: Group) -> Zone | None:
     return None if order[:1] == group.zones[:1] else order[0]
 
 
-def course_of(group: Group) -> Course:
+def zone_order_of(group: Group) -> ZoneOrder:
     """P6: zone after zone until one is ongoing.
 
     A paused zone is passed by unless it is not ready: then it holds the others back (H-8) like any zone that is not
@@ -69,7 +69,7 @@ def course_of(group: Group) -> Course:
         step = step_of(zone)
         match step:
             case Done() if zone.is_paused and not zone.is_ready:
-                return Course(order, (), zone, Wait(held_by(zone, group)))
+                return ZoneOrder(order, (), zone, Wait(held_by(zone, group)))
             case Done():
                 continue
             case Finish():
@@ -78,16 +78,16 @@ def course_of(group: Group) -> Course:
             case Terminate():
                 start = start_of(zone, group)
                 if isinstance(start, Need):
-                    return Course(order, tuple(finishing), zone, step, tuple(starts), start)
+                    return ZoneOrder(order, tuple(finishing), zone, step, tuple(starts), start)
                 starts.append(start)
                 if start.reason is not None and zone.is_ready:
                     continue
                 step = step if start.reason is None else Wait(start.reason)
-        return Course(order, tuple(finishing), zone, step, tuple(starts))
+        return ZoneOrder(order, tuple(finishing), zone, step, tuple(starts))
     for start in starts:
         if start.reason is not None:
-            return Course(order, tuple(finishing), start.zone, Wait(start.reason), tuple(starts))
-    return Course(order, tuple(finishing), None, Done())
+            return ZoneOrder(order, tuple(finishing), start.zone, Wait(start.reason), tuple(starts))
+    return ZoneOrder(order, tuple(finishing), None, Done())
 
 
 def held_by(paused: Zone, group: Group) -> Reason:

@@ -23,7 +23,7 @@ from fairlead.contracts.zones.decide.scaling.scale_target import after, aside
 from fairlead.contracts.zones.kinds import DELAY, DELAY_URL
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Http
-from fairlead.core.decision import Aside
+from fairlead.core.decision import SideNote
 from fairlead.core.ordinals import ordinal_of
 from fairlead.core.reason import Reason
 from fairlead.core.times import format_rfc3339
@@ -37,7 +37,7 @@ MOST_NAMED = 3
 """Pods whose failed calls are told in words."""
 CANCEL_AGE = 5.0
 """Seconds for which a cancelled pod stays so, or the interval between passes where that is longer."""
-SILENCE_AGE = 60.0
+NO_REPLY_MAX_AGE_SECONDS = 60.0
 """Seconds for which a pod that did not answer is not cancelled again: passes wait for these calls."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -72,7 +72,7 @@ class Granted(Struct, frozen=True):
 
 
 class Refused(Struct, frozen=True):
-    aside: Aside
+    aside: SideNote
 
 
 Ruling: TypeAlias = Granted | Refused
@@ -135,7 +135,7 @@ def calls_of(zone: Zone, wanted: int, settings: Settings) -> Calls:
     def call(method: str, ordinal: int, max_age: float) -> Ask:
         url = at_host(delay.url, pod_host(zone.statefulset, ordinal, settings))
         http = Http(method, url, uids.get(ordinal, ""))
-        return Ask(http, True, settings.pods_timeout, max_age, SILENCE_AGE if max_age else 0.0)
+        return Ask(http, True, settings.pods_timeout, max_age, NO_REPLY_MAX_AGE_SECONDS if max_age else 0.0)
 
     kept = min(wanted, have)
     return Calls(
@@ -179,10 +179,10 @@ def ruling(zone: Zone, wanted: int, calls: Calls, answers: Answers, now: datetim
     timestamps = [timestamp_of(answers[ask]) for ask in reversed(calls.prepare)]
     ripe = takewhile(lambda timestamp: elapsed(timestamp, delay.nanoseconds, now), timestamps)
     gone = sum(1 for _ in ripe)
-    return Granted(have - gone) if gone else Refused(unripe(zone, wanted, timestamps[0], delay))
+    return Granted(have - gone) if gone else Refused(not_elapsed(zone, wanted, timestamps[0], delay))
 
 
-def unprepared(zone: Zone, wanted: int, calls: Calls, answers: Answers) -> Aside | None:
+def unprepared(zone: Zone, wanted: int, calls: Calls, answers: Answers) -> SideNote | None:
     """D4: why the pods that are to go do not all count as prepared."""
     bad = [(ask, problem) for ask in calls.prepare if (problem := problem_of(answers[ask]))]
     if not bad:
@@ -218,7 +218,7 @@ def elapsed(timestamp: int, nanoseconds: int, now: datetime) -> bool:
     return passed >= nanoseconds
 
 
-def unripe(zone: Zone, wanted: int, timestamp: int, delay: Delay) -> Aside:
+def not_elapsed(zone: Zone, wanted: int, timestamp: int, delay: Delay) -> SideNote:
     """D5: until when the last pod, which goes first, is waited for."""
     last = ordinals(zone, 0, zone.statefulset.spec.replicas)[-1]
     until = after(EPOCH, timestamp * 1_000_000_000 + delay.nanoseconds)

@@ -11,7 +11,7 @@ from fairlead.contracts.zones.decide.groups import Group, Zone
 from fairlead.contracts.zones.decide.rollout.max_unavailable import shown
 from fairlead.contracts.zones.decide.scaling.scale_target import Failure, Findings, Want, after, aside, failure, forced
 from fairlead.contracts.zones.kinds import LAST_DOWNSCALE, LEADER, MIN_TIME, UPSCALE_ONLY_WHEN_LEADER_READY
-from fairlead.core.decision import Aside
+from fairlead.core.decision import SideNote
 from fairlead.core.reason import Reason
 from fairlead.core.times import format_rfc3339, parse_rfc3339
 from kubeloop.durations import go_nanoseconds
@@ -34,19 +34,19 @@ def leader_name(zone: Zone) -> str:
 
 def followed(group: Group, now: datetime) -> Findings:
     """Rules 22 to 25: the first zone in order of names that is to change, or the first error, ends the walk."""
-    waits: list[Aside] = []
+    waits: list[SideNote] = []
     for zone in filter(follows, group.zones):
         match target_of(zone, group, now):
             case Want() as want:
                 return Findings(want, tuple(waits))
             case Failure(why):
                 return Findings(None, (*waits, why), failed=True)
-            case Aside() as wait:
+            case SideNote() as wait:
                 waits.append(wait)
     return Findings(None, tuple(waits))
 
 
-def target_of(zone: Zone, group: Group, now: datetime) -> Want | Aside | Failure | None:
+def target_of(zone: Zone, group: Group, now: datetime) -> Want | SideNote | Failure | None:
     """What following asks of one zone; None when it has the replicas that it should have."""
     leader = next((other for other in group.zones if other.name == leader_name(zone)), None)
     if leader is None:
@@ -60,7 +60,7 @@ def target_of(zone: Zone, group: Group, now: datetime) -> Want | Aside | Failure
     return shrunk(zone, leader, group, now) if wanted < have else None
 
 
-def grown(zone: Zone, leader: Zone) -> Want | Aside:
+def grown(zone: Zone, leader: Zone) -> Want | SideNote:
     """Rule 23 upwards, B-2: at once, unless the zone wants to see its leader ready first."""
     wanted, ready = leader.statefulset.spec.replicas, leader.statefulset.status.ready_replicas
     patient = zone.statefulset.metadata.annotations.get(UPSCALE_ONLY_WHEN_LEADER_READY) == "true"
@@ -70,7 +70,7 @@ def grown(zone: Zone, leader: Zone) -> Want | Aside:
     return Want(zone, wanted, f"as its leader {leader.name} has")
 
 
-def shrunk(zone: Zone, leader: Zone, group: Group, now: datetime) -> Want | Aside | Failure:
+def shrunk(zone: Zone, leader: Zone, group: Group, now: datetime) -> Want | SideNote | Failure:
     """Rule 24: downwards when the zone's own minimum has passed since any other zone shrank.
 
     With 12h on this zone and the last of the others at 06:00:00, 18:00:00 is too early and a moment later is not. A

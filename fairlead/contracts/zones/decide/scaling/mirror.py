@@ -9,7 +9,7 @@ import msgspec
 
 from fairlead.contracts.zones.decide.groups import Group, Zone
 from fairlead.contracts.zones.decide.rollout.roll import Terminate
-from fairlead.contracts.zones.decide.rollout.zone_order import course_of
+from fairlead.contracts.zones.decide.rollout.zone_order import zone_order_of
 from fairlead.contracts.zones.decide.scaling.delay import (
     Calls,
     Delay,
@@ -25,7 +25,7 @@ from fairlead.contracts.zones.decide.scaling.scale_target import Failure, Findin
 from fairlead.contracts.zones.kinds import MIRROR_WRITE_BACK
 from fairlead.core.act import Does, Patch, PatchKind
 from fairlead.core.ask import Need
-from fairlead.core.decision import Aside
+from fairlead.core.decision import SideNote
 from kubeloop.objects.meta import Ref
 
 TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
@@ -38,7 +38,7 @@ def mirrored(group: Group, now: datetime) -> Findings | Need:
         return need
     if need := pods_asked(zones, group):
         return need
-    asides: list[Aside] = []
+    asides: list[SideNote] = []
     told = Told()
     for zone in zones:
         reference = reference_of(zone, answers)
@@ -75,7 +75,7 @@ def pods_asked(zones: Sequence[Zone], group: Group) -> Need | None:
     an earlier one then changes, pods of a later one have been told a pass before it is their turn.
     """
     answers, settings = group.seen.answers, group.seen.settings
-    deletes = len(group.not_ready) < 2 and isinstance(course_of(group).step, Terminate)
+    deletes = len(group.not_ready) < 2 and isinstance(zone_order_of(group).step, Terminate)
     calls: list[Calls] = []
     for zone in zones:
         reference = reference_of(zone, answers)

@@ -14,7 +14,7 @@ from fairlead.contracts.zones.decide.scaling.scale_target import Failure, failur
 from fairlead.contracts.zones.kinds import MIRROR_API_VERSION, MIRROR_KIND, MIRROR_NAME
 from fairlead.core.ask import Answers, Ask, Bad, Discover, Good, Need, Question, Read
 from fairlead.core.reason import Reason
-from kubeloop.objects.meta import Ref, Served
+from kubeloop.objects.meta import Ref, ServedVersion
 from kubeloop.unreadable import UNREADABLE
 
 SCALE = "scale"
@@ -86,7 +86,7 @@ def kind_of(zone: Zone) -> Discover | str:
     return Discover(group if slash else "", annotations[MIRROR_KIND])
 
 
-def served_of(zone: Zone, answers: Answers) -> tuple[Served, ...] | str:
+def served_of(zone: Zone, answers: Answers) -> tuple[ServedVersion, ...] | str:
     """The versions in which the kind is served, or why they are not known."""
     kind = kind_of(zone)
     if isinstance(kind, str):
@@ -95,7 +95,7 @@ def served_of(zone: Zone, answers: Answers) -> tuple[Served, ...] | str:
         case Bad(word, text):
             return f"cannot find out how kind {shown(kind.kind)} is served: {text or word}"
         case Good(value):
-            return msgspec.json.decode(value, type=tuple[Served, ...])
+            return msgspec.json.decode(value, type=tuple[ServedVersion, ...])
 
 
 def scales_of(zone: Zone, answers: Answers) -> tuple[Ask, ...]:
@@ -141,7 +141,7 @@ def reference_of(zone: Zone, answers: Answers) -> Reference | Failure:
     return failure(zone, Reason.REFERENCE_UNREADABLE, unreadable(zone, served, reads, answers))
 
 
-def unreadable(zone: Zone, served: tuple[Served, ...], reads: tuple[Ask, ...], answers: Answers) -> str:
+def unreadable(zone: Zone, served: tuple[ServedVersion, ...], reads: tuple[Ask, ...], answers: Answers) -> str:
     annotations = zone.statefulset.metadata.annotations
     kind, written = annotations[MIRROR_KIND], annotations.get(MIRROR_API_VERSION, "")
     if not served:

@@ -17,7 +17,7 @@ from fairlead.contracts.zones.decide.scaling.references import mirrors
 from fairlead.contracts.zones.decide.scaling.scale_target import Findings, Want, aside, scaled, unusable_force
 from fairlead.core.act import AnyWrite, Does, Patch
 from fairlead.core.ask import REFUSAL_HOLDS, Answer, Bad, Good, Need, Question
-from fairlead.core.decision import Aside, Hold, Move, Verdict
+from fairlead.core.decision import Hold, Move, SideNote, Verdict
 from fairlead.core.reason import Reason
 
 SCALE = "scale"
@@ -37,7 +37,7 @@ class Scaling(Struct, frozen=True):
 
     verdict: Verdict | None = None
     """Of the whole pass: a zone is scaled, or the cache must catch up with a live read; None lets it go on to roll."""
-    asides: tuple[Aside, ...] = ()
+    asides: tuple[SideNote, ...] = ()
     reports: tuple[AnyWrite, ...] = ()
     """What references are told although no zone is scaled."""
     again: datetime | None = None
@@ -66,7 +66,7 @@ def scaling_of(group: Group, now: datetime) -> Scaling | Need:
             return need
         case Hold() as behind:
             return Scaling(behind, asides)
-        case Aside(until=until) as refused:
+        case SideNote(until=until) as refused:
             return Scaling(None, (*asides, refused), found.reports, min((*looks, until or now + TRY_AGAIN)))
         case write:
             return Scaling(Move(Reason.SCALING, (write, *found.want.reports)), asides, again=again)
@@ -83,7 +83,7 @@ def searched(group: Group, now: datetime) -> Findings | Need:
     return Findings(mirroring.want, (*following.asides, *mirroring.asides), mirroring.failed, mirroring.reports)
 
 
-def granted(want: Want, group: Group, now: datetime) -> AnyWrite | Aside | Hold | Need:
+def granted(want: Want, group: Group, now: datetime) -> AnyWrite | SideNote | Hold | Need:
     """The write, unless it was refused or carried out a moment ago or live reads of all zones speak against it.
 
     All are read, because the times of the others' downscales decide as well.

@@ -11,12 +11,12 @@ from fairlead.contracts.zones.decide.groups import Zone
 from fairlead.contracts.zones.decide.rollout.max_unavailable import shown
 from fairlead.contracts.zones.kinds import FORCE_REPLICAS
 from fairlead.contracts.zones.words import REASONS, WRITES
-from fairlead.core.act import Does, Patch, PatchKind, Tell
-from fairlead.core.decision import Aside
+from fairlead.core.act import Does, EventNote, Patch, PatchKind
+from fairlead.core.decision import SideNote
 from fairlead.core.integers import parse_integer
 from fairlead.core.reason import Reason
 
-PATIENCE = 30.0
+SCALE_TIMEOUT_SECONDS = 30.0
 """Seconds for which admission of a scale may take: pods are told to prepare meanwhile."""
 LONGEST_DETAIL = 400
 """Characters; annotations and answers of strangers may be of any length."""
@@ -35,14 +35,14 @@ class Want(Struct, frozen=True):
 class Failure(Struct, frozen=True):
     """A scaling error, which ends all scaling of the group in this pass (rules 22, 24, 27)."""
 
-    aside: Aside
+    aside: SideNote
 
 
 class Findings(Struct, frozen=True):
     """How a walk over the zones ended: with a change, with an error, or with neither."""
 
     want: Want | None = None
-    asides: tuple[Aside, ...] = ()
+    asides: tuple[SideNote, ...] = ()
     failed: bool = False
     reports: tuple[Patch, ...] = ()
     """What reference resources are to be told when no zone changes."""
@@ -50,13 +50,13 @@ class Findings(Struct, frozen=True):
 
 def aside(
     zone: Zone, reason: Reason, detail: str, *, instead_of: int | None = None, until: datetime | None = None
-) -> Aside:
+) -> SideNote:
     """Why a zone keeps the replicas it has; `instead_of` is what it would have otherwise."""
     have = zone.statefulset.spec.replicas
     wanted = have if instead_of is None else instead_of
     brief = detail if len(detail) <= LONGEST_DETAIL else f"{detail[: LONGEST_DETAIL - 3]}..."
     text = REASONS[reason].text.format(object=zone.name, count=have, limit=wanted, detail=brief)
-    return Aside(zone.ref, reason, text, until)
+    return SideNote(zone.ref, reason, text, until)
 
 
 def failure(zone: Zone, reason: Reason, detail: str) -> Failure:
@@ -75,7 +75,7 @@ def forced(zone: Zone) -> int | None:
     return number if number >= 0 else None
 
 
-def unusable_force(zone: Zone) -> Aside | None:
+def unusable_force(zone: Zone) -> SideNote | None:
     """What to say of a forced number that is ignored because it is none."""
     text = zone.statefulset.metadata.annotations.get(FORCE_REPLICAS)
     if text is None or forced(zone) is not None:
@@ -105,9 +105,9 @@ def scaled(want: Want) -> Patch:
         scope=want.zone.ref.uid,
         change_from=str(have),
         change_to=str(want.replicas),
-        tell=Tell(want.zone.ref, False, words.event, text),
+        tell=EventNote(want.zone.ref, False, words.event, text),
         refusable=True,
-        patience=PATIENCE,
+        min_timeout_seconds=SCALE_TIMEOUT_SECONDS,
     )
 
 
