@@ -1,0 +1,10 @@
+"""Zones: StatefulSets that are spread over availability zones, rolled without ever disturbing two zones at once."""
+
+from __future__ import annotations
+
+from fairlead.contracts.zones.kinds import API_GROUP, OWN_LABELS
+from fairlead.engine.contract import Contract
+
+CONTRACT = Contract(
+    name="zones", about="groups of StatefulSets over zones", labels=OWN_LABELS, groups=frozenset({API_GROUP})
+)

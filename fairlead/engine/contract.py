@@ -1,0 +1,40 @@
+"""A Contract: everything that one contract brings, as a value.
+
+Operator, commands, manifests and metrics go over the contracts that there are and know none of them by name. What a
+contract brings is found in its rooms only when somebody wants it, so that a command loads what it needs and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Generic, TypeVar, cast
+
+from msgspec import Struct
+
+T = TypeVar("T")
+
+
+class Room(Struct, Generic[T], frozen=True):
+    """Something of a contract that is loaded when it is wanted: `attribute` of `module`."""
+
+    module: str
+    attribute: str
+
+    def get(self) -> T:
+        return cast("T", getattr(import_module(self.module), self.attribute))
+
+
+class Contract(Struct, frozen=True, kw_only=True):
+    name: str
+    """As options, sections of a configuration, metrics and explain documents have it."""
+    about: str
+    """What it rolls, in a few words, for help texts."""
+    lease: str = ""
+    """Held by whoever acts for it, under any name; empty: the contract has none."""
+    labels: Mapping[str, str] = {}
+    """Of what an operator makes for itself, so that whoever removes it finds that."""
+    groups: frozenset[str] = frozenset()
+    """API groups of the kinds that its operator defines."""
+    kinds: Room[Any] | None = None
+    """Makes the CustomResourceDefinitions."""
