@@ -352,7 +352,7 @@ def test_a_call_to_what_is_no_address_is_measured_like_any_that_failed() -> None
 
 
 def test_a_mistake_in_one_call_is_an_error_in_the_log_and_the_pods_are_undone() -> None:
-    """S11."""
+    """zones S11."""
     undone: list[str] = []
 
     async def pods(call: Call) -> Reply:

@@ -157,7 +157,7 @@ class Injector:
 
 
 def policies(entries: Iterable[tuple[Resource, Entry]]) -> Iterator[tuple[str, str, str, int]]:
-    """B-14: type, webhook, policy and 0 or 1, two samples for each entry; an unset policy counts as Fail."""
+    """Type, webhook, policy and 0 or 1, two samples for each entry; an unset policy counts as Fail."""
     for kind, entry in entries:
         actual = entry.failure_policy or "Fail"
         for policy in ("Fail", "Ignore"):

@@ -1,6 +1,6 @@
 """Certificates and their keys: making them, and telling what a stored pair is worth.
 
-The shape of what is made is the contract's (rule 46): an authority that signs one server certificate and whose key is
+What is made has this shape: an authority that signs one server certificate and whose key is
 forgotten at once, both RSA 4096. Making a pair takes seconds of a processor, so callers do it in a thread.
 """
 

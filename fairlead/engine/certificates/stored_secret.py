@@ -1,4 +1,4 @@
-"""The Secret that holds the self-signed certificate: read, made and written as section 3.13 says.
+"""The Secret that holds the self-signed certificate: read, made and written.
 
 Several replicas may start at once: one of them writes, the others find what it wrote.
 """

@@ -1,4 +1,4 @@
-"""Section 3.14: which webhook configurations get the certificate authority, and the smallest patch that gives it."""
+"""Which webhook configurations get the certificate authority, and the smallest patch that gives it."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def injected(
     served: TrustScope,
     bundle_of: Callable[[str], str] | None = None,
 ) -> Patch | None:
-    """Rule 47: every entry that wants the bundle gets it; None when it is everywhere.
+    """Every entry that wants the bundle gets it; None when it is everywhere.
 
     `bundle_of` says, from the bundle of an entry, which one it is to have; without it that is the authority alone.
 
-    Rule 48: only the bundles are touched, and each entry is tested to be the one that was seen, so that a change of
+    Only the bundles are touched, and each entry is tested to be the one that was seen, so that a change of
     somebody else in the meantime makes the patch fail instead of being undone.
     """
     alone = b64encode(authority).decode()

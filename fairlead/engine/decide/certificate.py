@@ -1,4 +1,4 @@
-"""Section 3.13: what becomes of the stored certificate: used as it is, made anew, or a sentence for its owner.
+"""What becomes of the stored certificate: used as it is, made anew, or a sentence for its owner.
 
 A Secret that somebody may have filled by hand is not overwritten while it can be used: only what is empty, expired or
 made for another name is replaced, and only what an operator of the contract made is renewed before it expires. What a
@@ -33,21 +33,21 @@ class Facts(Struct, frozen=True):
     names: tuple[str, ...] = ()
     """DNS names of the server certificate."""
     by_contract: bool = False
-    """Whether authority and certificate have the serial numbers of rule 46: made by this or by the Go program."""
+    """Whether authority and certificate have the serial numbers that mark what an operator has made."""
 
 
 class Use(Struct, frozen=True):
-    """C5: serve it as it is."""
+    """Serve it as it is."""
 
 
 class Make(Struct, frozen=True):
-    """C2 and C3: make another one; `why` is for the log."""
+    """Make another one; `why` is for the log."""
 
     why: str
 
 
 class Broken(Struct, frozen=True):
-    """C4: not ours to repair; the sentence says what to do."""
+    """Not ours to repair; the sentence says what to do."""
 
     text: str
 

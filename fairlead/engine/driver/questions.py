@@ -170,7 +170,7 @@ async def _timed(
     except KubeError as error:
         return bad_of(error)
     except Exception as error:
-        # An exception would end the whole round, and with it the undoing of what other calls have done (S11).
+        # An exception would end the whole round, and with it the undoing of what other calls have done.
         if outside.mistaken is None:
             raise
         outside.mistaken(error)

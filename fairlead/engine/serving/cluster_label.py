@@ -1,4 +1,4 @@
-"""Cluster validation (B-10): requests that were meant for another cluster are refused, or only counted and logged.
+"""Cluster validation: requests that were meant for another cluster are refused, or only counted and logged.
 
 Requests say where they belong in one header. Probes and scrapes never do, nor do calls of the API server to webhooks,
 nor what it passes on from people who ask about rollouts.

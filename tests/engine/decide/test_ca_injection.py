@@ -1,4 +1,4 @@
-"""Section 3.14: the certificate authority goes into the labelled configurations, and nothing else of them changes."""
+"""The authority goes into the labelled configurations, and nothing else of them changes (zones rules 47 and 48)."""
 
 from __future__ import annotations
 

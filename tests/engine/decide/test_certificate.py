@@ -1,4 +1,4 @@
-"""Section 3.13: a stored certificate is used, replaced or left alone with a sentence for its owner."""
+"""zones C1 to C5: a stored certificate is used, replaced or left alone with a sentence for its owner."""
 
 from __future__ import annotations
 

@@ -291,7 +291,7 @@ def test_every_effect_is_heard_with_what_became_of_it_and_no_mere_question_is() 
 
 @pytest.mark.parametrize("question", [Ask(POST, effect=True), Ask(Read(Ref(PODS, "ns", "a"))), PATCH])
 def test_a_mistake_of_ours_is_told_once_and_is_one_failed_answer(question: Question) -> None:
-    """S11: an exception would end the round, and nothing that other calls did would be undone."""
+    """zones S11: an exception would end the round, and nothing that other calls did would be undone."""
     mistakes: list[Exception] = []
 
     async def broken(*_: object) -> Reply:

@@ -120,7 +120,7 @@ async def a_world() -> Downscales:
 
 @pytest.mark.parametrize("scale", [False, True])
 def test_a_zone_is_prepared_and_the_other_then_waits(scale: bool) -> None:
-    """Scenarios 23 and 25; a repetition of the first is allowed and moves no time."""
+    """zones scenarios 23 and 25; a repetition of the first is allowed and moves no time."""
 
     async def scenario() -> None:
         world = await a_world()
@@ -143,7 +143,7 @@ def test_a_zone_is_prepared_and_the_other_then_waits(scale: bool) -> None:
 
 
 def test_a_pod_that_fails_is_undone_and_the_group_is_free_again() -> None:
-    """Scenario 24."""
+    """zones scenario 24."""
 
     async def scenario() -> None:
         world = await a_world()
@@ -175,7 +175,7 @@ def test_a_pod_that_is_not_ready_holds_the_other_zone_back() -> None:
 
 
 def test_the_tracker_is_made_then_written_to_and_keeps_what_others_put_there() -> None:
-    """Scenario 28."""
+    """zones scenario 28."""
 
     async def scenario() -> None:
         world = await a_world()
@@ -205,7 +205,7 @@ def test_the_tracker_is_made_then_written_to_and_keeps_what_others_put_there() -
 
 @pytest.mark.parametrize("scale", [False, True])
 def test_a_labelled_zone_is_not_made_smaller(scale: bool) -> None:
-    """Scenario 22."""
+    """zones scenario 22."""
 
     async def scenario() -> None:
         world = await a_world()
