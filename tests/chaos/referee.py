@@ -2,7 +2,8 @@
 
 What it excuses is what the contract excuses, and nothing else:
 - S9: the window of H-4, and the time that the API server has between a review and the storing of what it allowed.
-- S10, S14: a Scale whose StatefulSet the webhook could not read is allowed with a warning (3.10 step 5, 3.11 step 3).
+- S10, S14: a Scale whose StatefulSet the webhook could not read is allowed with a warning (section 3.10 step 5,
+  section 3.11 step 3).
 - S11: an operator that was killed cannot undo; the one after it does when no request can be under way any more.
 - S16: what happened while an eviction was reviewed, and the eviction of a pod that serves nobody (Z3).
 """

@@ -223,8 +223,8 @@ class ScaledWorld(World):
     def _even_out(self, group: GroupPlan) -> None:
         """All zones of a group grow to the size of the largest, or will.
 
-        A pod whose partition another zone lacks may not go (6.2), so that such zones neither roll nor, as long as
-        others have to roll, shrink; and nobody else scales zones without a leader and without a reference.
+        A pod whose partition another zone lacks may not go (section 6.2), so that such zones neither roll nor, as long
+        as others have to roll, shrink; and nobody else scales zones without a leader and without a reference.
         """
         zones = [zone.name for zone in self.setting.zones_of(group.name)]
         most = max(map(self.replicas_of, zones))

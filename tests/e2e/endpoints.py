@@ -184,7 +184,7 @@ class Endpoints:
         return Reply(answer.status, answer.body, answer.headers)
 
     def judge(self) -> None:
-        """Raises AssertionError where S12 was broken.
+        """Raises AssertionError where zones S12 was broken.
 
         No delayed zone may lose a pod that did not tell, in that very pass, of a preparation at least so long ago.
         """

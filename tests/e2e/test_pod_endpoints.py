@@ -122,7 +122,7 @@ async def test_slow_answer_in_time_counts(site: Site) -> None:
 @everywhere(controllers=False)
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_redirect_is_not_followed(site: Site, status: int) -> None:
-    """What stands behind it may be any pod, or none; and a POST must not become a GET (H-16)."""
+    """What stands behind it may be any pod, or none; and a POST must not become a GET (zones H-16)."""
     _, pods = await delayed(site, wanted=3)
     pods.age(a_3=70)
     pods.answer("a-4", "POST", Answer(status, headers=ELSEWHERE))

@@ -90,7 +90,7 @@ async def test_downscale_that_waits_for_its_time_goes_on_waiting(site: Site, bef
 @everywhere(controllers=False, on=("served", "real"))
 @pytest.mark.parametrize("before", BEFORE)
 async def test_delayed_downscale_loses_no_time(site: Site, before: str) -> None:
-    """E-21: pods were told half an hour ago; they are asked again, and their times stay."""
+    """zones E-21: pods were told half an hour ago; they are asked again, and their times stay."""
     zone, pods = await delayed(site, wanted=3)
     pods.age(a_3=30, a_4=30)
     since = [pods[name].since for name in ("a-3", "a-4")]

@@ -35,7 +35,7 @@ RENEWED_SECRET = "fairlead-webhooks"
 
 @everywhere(controllers=False, on=("served",))
 async def test_webhooks_answer_while_the_lists_of_the_cluster_hang(site: Site, tmp_path: Path) -> None:
-    """E-24: with the policy Fail, a webhook that waits for caches keeps the whole namespace from being changed."""
+    """zones E-24: with the policy Fail, a webhook that waits for caches keeps its namespace from being changed."""
     await store(site, pair := a_pair())
     await a_zone(site, "a")
     async with proxied(load([site.server.kubeconfig])) as proxy:

@@ -1,4 +1,4 @@
-"""Edge cases of the zone contract that concern rolling: E-1 to E-32 and H-2 to H-18, each on both clusters."""
+"""Edge cases of the zone contract that concern rolling, each on both clusters."""
 
 from __future__ import annotations
 

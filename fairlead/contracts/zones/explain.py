@@ -198,7 +198,7 @@ def lane_waits(zone: Zone, group: Group, order: ZoneOrder) -> Iterator[Waiting]:
 
 
 def phase_of(zone: Zone, order: ZoneOrder, verdict: Verdict) -> str:
-    """The zone's state by the table of 3.5."""
+    """The zone's state by the table of section 3.5."""
     if zone.is_paused:
         return "Paused"
     if zone.is_stale or zone.is_leaving or not zone.knows_revisions:

@@ -1,4 +1,4 @@
-"""The zone contract's words: log level and message, Event and text of each reason and each write (2.11)."""
+"""The zone contract's words: log level and message, Event and text of each reason and each write (section 2.11)."""
 
 from __future__ import annotations
 

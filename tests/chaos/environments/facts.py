@@ -98,7 +98,7 @@ class Fact(Struct, frozen=True):
 
     @property
     def is_settled(self) -> bool:
-        """H = L, and nothing is being promoted: case 3."""
+        """H = L, and nothing is being promoted: section 3.4 case 3."""
         return self.hash == self.completed and not self.is_promoting
 
     @property

@@ -373,7 +373,7 @@ class Referee(Judge):
 
 
 def _rolls(fact: Fact) -> bool:
-    """Case 2: something else is wanted than serves, and R says so."""
+    """Section 3.4 case 2: something else is wanted than serves, and R says so."""
     return not fact.is_promoting and fact.hash != fact.completed
 
 

@@ -1,4 +1,4 @@
-"""Section 3.13, what Balancers and Consoles have in common: a resource id, objects, and whether they are ready.
+"""Section 3.13: what Balancers and Consoles have in common: a resource id, objects, and whether they are ready.
 
 A Deployment's selector cannot be changed. One with another selector is made as it is wanted in all else, so that its
 pods get the labels of the right one beside those it selects by; then it is deleted without them and created again,

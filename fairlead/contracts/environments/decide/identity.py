@@ -1,4 +1,4 @@
-"""Section 3.2, steps 1 to 5: the object is ours, has a status and an environment id, and nobody else has that id.
+"""Section 3.2 steps 1 to 5: the object is ours, has a status and an environment id, and nobody else has that id.
 
 What goes wrong here is an error of the whole pass: the condition and all objects stay as they are. Only a promotion
 that has begun goes on, because the generation before it does not serve any more.
@@ -101,7 +101,7 @@ def readable(seen: Snapshot, now: datetime) -> Verdict | None:
 
 
 def identified(seen: Snapshot, now: datetime) -> Verdict | Need | None:
-    """Steps 3 and 4, and the license's half of step 5."""
+    """Section 3.2 steps 3 and 4, and the license's half of section 3.2 step 5."""
     licence = license_of(seen)
     if isinstance(licence, Hold):
         return looked_at_soon(seen, licence, now)

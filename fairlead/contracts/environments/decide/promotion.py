@@ -1,4 +1,4 @@
-"""Section 3.6, promotion, case 1: N was said to be promoted, and now is, whatever the spec says by now.
+"""Section 3.6 and section 3.4 case 1: N was said to be promoted, and now is, whatever the spec says by now.
 
 Every pass may begin from the start. Nothing of A goes before environmentd of N was heard to lead in the same pass, and
 everything that is asked of environmentd it may be asked twice.

@@ -1,4 +1,4 @@
-"""Section 3.6, readiness: N runs as it is wanted, and environmentd in it says that it could take over.
+"""Section 3.6: N runs as it is wanted, and environmentd in it says that it could take over.
 
 The pod must be one of the newest template: one of a template that was superseded must never be promoted.
 """

@@ -1,4 +1,4 @@
-"""Sections 3.4 and 3.5, case 2: the spec's hash is not the completed one, so N is made, waited for and promoted.
+"""Section 3.4 case 2 and section 3.5: the spec's hash is not the completed one, so N is made, waited for and promoted.
 
 Rules are tried in order. Each step is recorded in the status before the next one rests on it: R before N is touched,
 and the point of no return before environmentd is told to lead.

@@ -1,4 +1,4 @@
-"""Section 3.4, case 3: what is wanted serves; what is left of an abandoned rollout goes, and what is missing comes.
+"""Section 3.4 case 3: what is wanted serves; what is left of an abandoned rollout goes, and what is missing comes.
 
 Nothing of A that exists is ever changed here, so that another version or other flags of the operator change no running
 environment.
@@ -42,7 +42,7 @@ def settle(stand: Standing, now: datetime) -> Verdict | Need | None:
 
 
 def heal(stand: Standing, now: datetime) -> Verdict | Need | None:
-    """Rule 6 and B14: what is missing of A, and the public Service, is created from the spec that A was made from."""
+    """Section 3.4 point 6 and B14: what is missing of A, and the public Service, is created from A's spec."""
     if stand.active < 1:
         return None
     environment, settings = stand.environment, stand.settings
@@ -72,7 +72,7 @@ def said_with(stand: Standing, gone: Verdict | Need, now: datetime) -> Verdict |
 
 
 def is_said(stand: Standing) -> bool:
-    """Rule 7: whether the stored status needs no word about this."""
+    """Section 3.4 point 7: whether the stored status needs no word about this."""
     condition = stand.condition
     return (
         condition is not None

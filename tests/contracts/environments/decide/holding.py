@@ -1,4 +1,4 @@
-"""What must hold at every moment of an environment's life (section 4), asserted by the world on every write."""
+"""What must hold at every moment of an environment's life (S1 to S14), asserted by the world on every write."""
 
 from __future__ import annotations
 

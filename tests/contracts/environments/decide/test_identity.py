@@ -1,4 +1,4 @@
-"""Section 3.2, steps 1 to 5: who an environment is, before anything is made for it."""
+"""Section 3.2 steps 1 to 5: who an environment is, before anything is made for it."""
 
 from __future__ import annotations
 

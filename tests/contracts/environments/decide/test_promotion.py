@@ -1,4 +1,4 @@
-"""Section 3.6, case 1: from the point of no return to the end, whatever happens in between."""
+"""Section 3.6 and section 3.4 case 1: from the point of no return to the end, whatever happens in between."""
 
 from __future__ import annotations
 

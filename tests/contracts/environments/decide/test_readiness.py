@@ -1,4 +1,4 @@
-"""Section 3.6, readiness: when a generation is asked, and when what it says is enough."""
+"""Section 3.6: when a generation is asked, and when what it says is enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section 3.13, 5: a Deployment with another selector becomes one with the right one, whatever state it is in."""
+"""Section 3.13 point 5: a Deployment with another selector becomes one with the right one, whatever state it is in."""
 
 from __future__ import annotations
 

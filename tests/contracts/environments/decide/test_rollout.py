@@ -1,4 +1,4 @@
-"""Section 3.4, case 2: from a changed hash to the point of no return, and what may get in between."""
+"""Section 3.4 case 2: from a changed hash to the point of no return, and what may get in between."""
 
 from __future__ import annotations
 

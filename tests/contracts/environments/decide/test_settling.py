@@ -1,4 +1,4 @@
-"""Section 3.4, case 3, and B1: rollouts that are abandoned or take too long, and what is missing of what serves."""
+"""Section 3.4 case 3, and B1: rollouts that are abandoned or take too long, and what is missing of what serves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""3.11, rule 45: the mark of a downscale in progress, who takes it, who ends it, and who is denied by it."""
+"""Section 3.11, rule 45: the mark of a downscale in progress, who takes it, who ends it, and who is denied by it."""
 
 from __future__ import annotations
 

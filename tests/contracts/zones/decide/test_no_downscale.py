@@ -1,4 +1,4 @@
-"""3.10, step by step."""
+"""Section 3.10, step by step."""
 
 from __future__ import annotations
 

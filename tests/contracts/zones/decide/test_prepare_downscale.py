@@ -1,4 +1,4 @@
-"""3.11, steps 1 to 10: what keeps a downscale from being prepared at all."""
+"""Section 3.11 steps 1 to 10: what keeps a downscale from being prepared at all."""
 
 from __future__ import annotations
 

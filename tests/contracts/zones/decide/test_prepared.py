@@ -1,4 +1,4 @@
-"""3.11, steps 11 to 13: the pods are called, the time is written, and what goes wrong is undone."""
+"""Section 3.11 steps 11 to 13: the pods are called, the time is written, and what goes wrong is undone."""
 
 from __future__ import annotations
 
@@ -350,7 +350,7 @@ def test_a_message_names_the_first_pods_that_failed_and_counts_the_rest() -> Non
 
 @pytest.mark.parametrize("bad", [Bad("refused", "forbidden"), Bad("absent", "not found"), Bad("timeout", "too late")])
 def test_a_time_that_cannot_be_written_denies_and_undoes(bad: Bad) -> None:
-    """Step 12."""
+    """Section 3.11 step 12."""
     world = a_world()
     world.fails[STAMP] = bad
 

@@ -1,4 +1,4 @@
-"""Steps 11 to 13 of prepare-downscale: the pods are called, the time is written; what comes to nothing is undone (B-4).
+"""Section 3.11 steps 11 to 13: the pods are called, the time is written; what comes to nothing is undone (B-4).
 
 All of it happens under a mark, of the group or of a zone that has none: the same pods are not prepared by one request
 while another takes their preparation back. Undoing comes before the denial, so that who tries again at once is not in
@@ -101,7 +101,7 @@ def _stamps(request: Request) -> tuple[Question, ...]:
 
 
 def _stamp(request: Request) -> Question | None:
-    """Step 12: the time of this downscale; None when it is a repetition of the last, whose time stays (H-4)."""
+    """Section 3.11 step 12: the time of this downscale; None when it repeats the last, whose time stays (H-4)."""
     zone, now, tracker = request.zone, request.now, request.tracker
     if tracker is not None:
         return tracker.write(request.tracked, zone, now)

@@ -1,4 +1,4 @@
-"""How near the last downscales of a group are: of the zone itself (H-4), and of the others (3.11 step 9)."""
+"""How near the last downscales of a group are: of the zone itself (H-4), and of the others (section 3.11 step 9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The other zones of a group, read live: who they are, and whether all their pods are ready and updated (3.11)."""
+"""The other zones of a group, read live: who they are, and whether their pods are ready and updated (section 3.11)."""
 
 from __future__ import annotations
 

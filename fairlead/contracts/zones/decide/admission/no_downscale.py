@@ -1,4 +1,4 @@
-"""The webhook no-downscale (3.10): objects with the label are never made smaller, dry runs included."""
+"""The webhook no-downscale (section 3.10): objects with the label are never made smaller, dry runs included."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which pods a downscale removes, and how they are told to prepare for it (2.10, 3.11 steps 5 to 7 and 11)."""
+"""Which pods a downscale removes, and how they are told to prepare for it.
+
+Section 2.10, and section 3.11 steps 5 to 7 and 11.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The webhook prepare-downscale (3.11, 3.12): the pods that a downscale removes prepare for it, one zone at a time.
+"""The webhook prepare-downscale (sections 3.11 and 3.12): pods that a downscale removes prepare, one zone at a time.
 
 A request runs from its record to its answer without a lock: it reads the mark of its group, then the lists, then takes
 the mark, calls the pods and writes the time of the downscale. Whoever reads the lists after another has taken the mark

@@ -1,4 +1,6 @@
-"""What the webhooks about downscales share: reading a review, and the words of their answers (3.10 steps 1 to 4, 2.11).
+"""What the webhooks about downscales share: reading a review, and the words of their answers.
+
+Section 3.10 steps 1 to 4, and section 2.11.
 
 Whatever stands in the objects of a review is data: a null, a text in the place of a number or a missing object leads to
 an answer with a warning and never to an exception, because a webhook that does not answer blocks every update.
@@ -150,7 +152,7 @@ def sentence(review: Review, change: Downscale) -> str:
 
 
 def log_keys(seen: DownscaleSnapshot) -> dict[str, str]:
-    """Keys of every log record about a review, with the replicas where it is about an object that has them (2.11)."""
+    """Keys of every log record about a review, with the replicas where an object has them (section 2.11)."""
     review = seen.review
     keys = {
         "object.name": review.name,

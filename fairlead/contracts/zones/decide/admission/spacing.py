@@ -1,4 +1,4 @@
-"""The least time between downscales of different zones of a group, as its author wrote it (2.1, U-2)."""
+"""The least time between downscales of different zones of a group, as its author wrote it (section 2.1, U-2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The zone tracker (3.12): times of downscales in a ConfigMap instead of annotations, one entry per zone.
+"""The zone tracker (section 3.12): times of downscales in a ConfigMap instead of annotations, one entry per zone.
 
 It serves all groups of a namespace and may be anybody's to label: a write changes one entry, is bound to the version
 that was read, and leaves every other byte of the object as it came.
@@ -128,7 +128,7 @@ class Tracker(Struct, frozen=True):
                 return f"the zone tracker {self.name} could not be read: {bad.text or bad.kind}"
 
     def write(self, last: Tracked | None, zone: StatefulSet, now: datetime) -> Create | Replace | None:
-        """Step 12: sets this zone's entry to now; None when it stays as it is (H-4)."""
+        """Section 3.11 step 12: sets this zone's entry to now; None when it stays as it is (H-4)."""
         name = zone.metadata.name
         if last is None:
             return self.created([name], now)

@@ -1,4 +1,4 @@
-"""The one count of what is down (6.2): evictions by anybody and deletions of our own pass the same test.
+"""The one count of what is down (section 6.2): evictions by anybody and deletions of our own pass the same test.
 
 Everything is read live, the record of what was let go too: of two that count at the same time one finds the record
 changed when it writes its own mark. Rounds read it first; reviews are short and read everything at once.

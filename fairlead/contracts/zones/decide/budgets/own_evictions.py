@@ -1,4 +1,4 @@
-"""What the disruption budgets answered to a pass of our own, for metrics (2.6): in the words of the eviction webhook.
+"""What the disruption budgets answered to a pass of our own, for metrics (section 2.6), in the words of the webhook.
 
 It is worked out again from what the pass saw, answers included, and so says what the pass went by.
 """

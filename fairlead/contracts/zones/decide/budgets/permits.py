@@ -1,4 +1,4 @@
-"""Which pods of a batch the disruption budgets let go: rule 17 through 6.2, as requests of our own.
+"""Which pods of a batch the disruption budgets let go: rule 17 with section 6.2, as requests of our own.
 
 The test is that of the eviction webhook, on the same record, so both see what the other has let go. All that pass are
 recorded in one swap per budget before the first of them is deleted.

@@ -64,8 +64,8 @@ class DisruptionBudget(Struct, frozen=True):
     def limit(self, zone: StatefulSet) -> int:
         """The effective maximum for a pod of this zone.
 
-        A percentage is of the smaller of what is asked for and what the status knows: 30 % of min(10, 8) = 8 is 2.4
-        and thus 2; 10 % of 3 is 0 and thus 1; of 0 pods it is 0.
+        A percentage is of the smaller of what is asked for and what the status knows: 70 % of min(10, 8) = 8 is 5.6
+        and thus 5; 10 % of 3 is 0 and thus 1; of 0 pods it is 0.
         """
         if self.max_unavailable > 0:
             return self.max_unavailable

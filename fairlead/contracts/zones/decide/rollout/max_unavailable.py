@@ -1,4 +1,4 @@
-"""How many pods of a zone may be not ready at once: the annotation `rollout-max-unavailable` (2.2, B-1)."""
+"""How many pods of a zone may be not ready at once: the annotation `rollout-max-unavailable` (section 2.2, B-1)."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def parsed(text: str) -> SplitResult | None:
 
 
 def at_host(url: SplitResult, host: str) -> str:
-    """2.10: the URL with nothing but its host replaced (B-5)."""
+    """Section 2.10: the URL with nothing but its host replaced (B-5)."""
     user, at, place = url.netloc.rpartition("@")
     port = place[place.rindex("]") + 1 :] if "]" in place else "".join(place.partition(":")[1:])
     return url._replace(netloc=f"{user}{at}{host}{port}", fragment="").geturl()
