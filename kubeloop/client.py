@@ -35,6 +35,14 @@ class Listed(Struct, Generic[T], frozen=True):
     resource_version: str
 
 
+class Page(Struct, Generic[T], frozen=True):
+    """A part of a list; `token` leads to the next one and is empty on the last."""
+
+    items: list[T]
+    resource_version: str
+    token: str
+
+
 class _PageMeta(Struct, frozen=True, rename={"resource_version": "resourceVersion", "token": "continue"}):
     resource_version: str = ""
     token: str = ""
@@ -112,26 +120,34 @@ class Client:
         labels: str = "",
         fields: str = "",
         page: int = 500,
+        metadata_only: bool = False,
     ) -> Listed[T]:
         """All objects in pages of `page` (0: at once); when a token expires between pages, all at once."""
         limit, token = page, ""
         items: list[T] = []
         while True:
-            request = list_page(resource, namespace, labels, fields, limit=limit, token=token)
+            request = list_page(
+                resource, namespace, labels, fields, limit=limit, token=token, metadata_only=metadata_only
+            )
             try:
-                part = decoded((await self.call(request)).body, _Page[into], request.doing)  # type: ignore[valid-type]
+                part = await self.page(request, into)
             except Gone:
                 if not token:
                     raise
                 limit, token = 0, ""
                 items.clear()
                 continue
-            if not part.metadata.resource_version:
-                raise Garbled(f"{request.doing}: the answer has no resource version: it is none of the API server's")
-            items.extend(part.items or ())
-            token = part.metadata.token
+            items.extend(part.items)
+            token = part.token
             if not token:
-                return Listed(items, part.metadata.resource_version)
+                return Listed(items, part.resource_version)
+
+    async def page(self, request: Request, into: type[T]) -> Page[T]:
+        """One page of a list; raises Gone when the server no longer knows its token."""
+        part = decoded((await self.call(request)).body, _Page[into], request.doing)  # type: ignore[valid-type]
+        if not part.metadata.resource_version:
+            raise Garbled(f"{request.doing}: the answer has no resource version: it is none of the API server's")
+        return Page(part.items or [], part.metadata.resource_version, part.metadata.token)
 
     def within(self, seconds: float) -> Client:
         """The same client, its limit and its gate, for calls that must be over in so many seconds."""

@@ -37,12 +37,23 @@ class ReadSecret(Struct, frozen=True):
 
 
 class Listing(Struct, frozen=True):
-    """A live list, past the cache; answered with `{"items": [...]}` of all pages."""
+    """A live list, past the cache; answered with `{"metadata": {...}, "items": [...]}` as the API has it.
+
+    `metadata` holds the `resourceVersion` of the list and, when there are more pages, `continue`.
+    """
 
     resource: Resource
+    """Its version is the one that the objects are wanted in."""
     namespace: str
+    """Empty for all namespaces."""
     labels: str = ""
     """A label selector as the API takes it."""
+    limit: int = 0
+    """Items of one page at most; 0: all pages together."""
+    cursor: str = ""
+    """With a limit: `continue` of the page before; Bad("expired") when the server no longer knows it."""
+    metadata_only: bool = False
+    """Whether the items have nothing but their `metadata`."""
 
 
 class Discover(Struct, frozen=True):
@@ -139,7 +150,8 @@ class Good(Struct, frozen=True):
 
 class Bad(Struct, frozen=True):
     """`kind` is a word to decide by: `absent`, `refused`, `unreachable`, `timeout`, `late` (the time of the
-    whole round was over first), `limited`, `conflict`, `failed`, `not-sent`, `sign-in`."""
+    whole round was over first), `limited`, `conflict`, `failed`, `not-sent`, `sign-in`, `expired` (the cursor of a
+    page)."""
 
     kind: str
     text: str = ""

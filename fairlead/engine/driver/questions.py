@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import assert_never
 
 import msgspec
-from msgspec import Raw, Struct, structs
+from msgspec import Struct, structs
 
 from fairlead.core.act import AnyWrite, Apply, Create, Delete, Patch, Replace
 from fairlead.core.ask import (
@@ -30,6 +30,7 @@ from fairlead.core.ask import (
     SwapRecord,
 )
 from fairlead.engine.driver.answer_cache import AnswerCache
+from fairlead.engine.driver.lists import listed
 from fairlead.engine.driver.perform import request_for
 from fairlead.engine.driver.round import Asker
 from fairlead.engine.driver.secrets import entries_of
@@ -44,6 +45,7 @@ from kubeloop.errors import (
     Conflict,
     Forbidden,
     Garbled,
+    Gone,
     KubeError,
     NotFound,
     NotLeader,
@@ -185,10 +187,9 @@ async def _put(question: Ask, outside: AskContext, client: Client) -> Answer:
             return Good(_object((await client.call(asked)).body, asked.doing))
         case ReadSecret(ref):
             return Good(sealed=tuple((await entries_of(ref, client)).sealed.items()))
-        case Listing(resource, namespace, labels):
-            _refuse_secrets(resource)
-            listed = await client.list(resource, Raw, namespace=namespace, labels=labels)
-            return Good(msgspec.json.encode({"items": listed.items}))
+        case Listing() as listing:
+            _refuse_secrets(listing.resource)
+            return Good(await listed(listing, client))
         case Discover(group, kind):
             return Good(msgspec.json.encode(await discover(client, group, kind)))
         case ReadRecord(record):
@@ -228,7 +229,7 @@ def _object(body: bytes, what: str) -> bytes:
 
 
 def _refuse_secrets(resource: Resource) -> None:
-    if resource == SECRETS:
+    if (resource.group, resource.plural) == (SECRETS.group, SECRETS.plural):
         raise TypeError("a Secret is asked for with ReadSecret, which seals it")
 
 
@@ -337,6 +338,8 @@ def bad_of(error: KubeError) -> Bad:
             kind = "refused"
         case Conflict():
             kind = "conflict"
+        case Gone():
+            kind = "expired"
         case RateLimited():
             kind = "limited"
         case NotLeader():

@@ -182,6 +182,35 @@ def test_a_token_that_would_come_after_the_deadline_is_not_waited_for() -> None:
     assert (answer.kind, took, len(server.requests)) == ("limited", 0, 1)
 
 
+def test_a_page_is_one_request_and_a_cursor_that_expired_is_a_fact() -> None:
+    server = Scripted()
+
+    async def gone(request: Request, when: str) -> Response | None:
+        return failure(410, "Expired") if when == "before" and "continue" in dict(request.query) else None
+
+    server.fault = gone
+    first, _ = ask_one(Ask(Listing(PODS, "ns", limit=3)), lambda: AskContext(server.client()))
+    later, _ = ask_one(Ask(Listing(PODS, "ns", limit=3, cursor="c")), lambda: AskContext(server.client()))
+
+    assert isinstance(first, Good)
+    assert isinstance(later, Bad)
+    assert (later.kind, later.code) == ("expired", 410)
+    assert [dict(each.query) for each in server.requests] == [{"limit": "3"}, {"limit": "3", "continue": "c"}]
+
+
+def test_metadata_alone_is_taken_even_from_a_server_that_shows_more() -> None:
+    server = Scripted()
+    server.objects["/api/v1/namespaces/ns/pods/a"] = a_pod("a")
+
+    answer, _ = ask_one(Ask(Listing(PODS, "ns", metadata_only=True)), lambda: AskContext(server.client()))
+
+    assert isinstance(answer, Good)
+    (item,) = msgspec.json.decode(answer.value)["items"]
+    assert (list(item), item["metadata"]["name"]) == (["metadata"], "a")
+    (sent,) = server.requests
+    assert dict(sent.headers)["Accept"] == "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+
 def test_live_reads_neither_wait_for_the_limit_nor_use_it_up() -> None:
     server = Scripted()
 
