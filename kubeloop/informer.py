@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Generic
 
 from msgspec import Struct
@@ -19,9 +18,7 @@ from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import (
     ApiError,
-    BadRequest,
     Gone,
-    Invalid,
     KubeError,
     ServerError,
     Throttled,
@@ -29,14 +26,11 @@ from kubeloop.errors import (
     error_of_event,
 )
 from kubeloop.objects.meta import Resource
-from kubeloop.request import Request
 from kubeloop.store import Index, Key, Store, T, key_of
 from kubeloop.watch import Codec, Identity, Line, Listing, Selection, Unreadable, WatchPace, is_older, list_all
 
 GRACE = 15.0
 """Seconds that the server may take to end a watch after the time it was asked for; later the connection is dead."""
-LONGEST_STREAMED_LIST = 60.0
-"""Seconds until the present objects must have come; a server that does not know streamed lists never ends them."""
 SERVER_ERRORS_BEFORE_LIST = 3
 """Server errors in a row after which the version itself is doubted, as after a restored backup."""
 SHORTEST_USEFUL_WATCH = 1.0
@@ -65,7 +59,6 @@ class Informer(Generic[T]):
         fields: str = "",
         indexes: Mapping[str, Index[T]] = {},
         page: int = 500,
-        streaming: bool = False,
         seed: int | None = None,
         trouble: Callable[[Exception], None] | None = None,
         restored: Callable[[], None] | None = None,
@@ -92,7 +85,6 @@ class Informer(Generic[T]):
         self._selection = Selection(resource, namespace, labels, fields)
         self._codec = Codec(into)
         self._page = page
-        self._streaming = streaming
         self._pace = WatchPace(seed)
         self._trouble = trouble
         self._restored = restored
@@ -110,8 +102,6 @@ class Informer(Generic[T]):
         """The number of the first list that serves whoever asked last."""
         self._began_at = self.listed_at
         """When the last of them was."""
-        self._arriving: Listing[T] | None = None
-        """What a streamed list has brought so far; None outside of one."""
         self._heard = False
         """Whether the watch brought anything."""
         self._wait: asyncio.Timeout | None = None
@@ -151,13 +141,7 @@ class Informer(Generic[T]):
 
     async def _follow(self) -> None:
         """One list, if one is due, and one watch."""
-        listing = self._is_due()
-        if listing and self._streaming:
-            with suppress(BadRequest, Invalid):
-                await self._watch(from_start=True)
-                return
-            self._streaming = False
-        if listing:
+        if self._is_due():
             self._begin()
             self._replace(await list_all(self._client, self._selection, self._codec, self._page))
         if not self._is_due():
@@ -191,40 +175,27 @@ class Informer(Generic[T]):
         finally:
             self._wait, self._pausing = None, False
 
-    async def _watch(self, *, from_start: bool = False) -> None:
+    async def _watch(self) -> None:
         """Takes in what the server tells until it ends the watch, is silent for too long, or a list is wanted."""
         seconds = self._pace.watch_seconds()
-        if from_start:
-            self._begin()
-            self._arriving = Listing()
         self._heard, opened = False, clock.monotonic()
         useful: asyncio.TimerHandle | None = None
         try:
-            async with asyncio.timeout(LONGEST_STREAMED_LIST if from_start else seconds + GRACE) as self._wait:
-                async with self._client.stream(self._request(seconds, from_start)) as stream:
+            async with asyncio.timeout(seconds + GRACE) as self._wait:
+                async with self._client.stream(self._selection.watch(self.version, seconds)) as stream:
                     self.last_error = None
                     useful = asyncio.get_running_loop().call_later(SHORTEST_USEFUL_WATCH, self._is_restored)
                     async for data in stream:
                         self._take(data)
-                        if from_start and self._arriving is None:
-                            from_start = False
-                            self._wait.reschedule(clock.monotonic() + seconds + GRACE)
-            if self._arriving is not None:
-                raise TransportError(f"the streamed list of {self.resource.plural} ended before it was complete")
             if not self._heard and clock.monotonic() - opened < SHORTEST_USEFUL_WATCH:
                 raise TransportError(f"the watch of {self.resource.plural} ended at once")
             self._pace.reset()
         except TimeoutError:
-            if self._arriving is not None and self._wanted <= self._begun:  # nobody cut it short
-                self._streaming = False
+            pass  # silent for too long, or a list is wanted: either way the next step is the same
         finally:
             if useful is not None:
                 useful.cancel()
-            self._arriving = None
             self._wait = None
-
-    def _request(self, seconds: int, from_start: bool) -> Request:
-        return self._selection.watch(self.version, seconds, from_start=from_start)
 
     def _take(self, data: bytes) -> None:
         item = self._codec.present(data)
@@ -242,7 +213,7 @@ class Informer(Generic[T]):
             case "DELETED":
                 self._take_deletion(self._codec.identity(line.object))
             case "BOOKMARK":
-                self._take_bookmark(self._codec.identity(line.object))
+                self._advance(self._codec.identity(line.object).metadata.resource_version)
             case "ERROR":
                 raise error_of_event(bytes(line.object), f"watching {self.resource.plural}")
             case _:
@@ -251,9 +222,6 @@ class Informer(Generic[T]):
         self._pace.reset()
 
     def _take_object(self, item: T | Unreadable) -> None:
-        if self._arriving is not None:
-            self._arriving.add(item)
-            return
         if isinstance(item, Unreadable):
             self._set_aside({**self.unreadable, item.key: item})
             return
@@ -273,9 +241,6 @@ class Informer(Generic[T]):
         self.store.put(item if self._kept is None else self._kept(item))
 
     def _take_deletion(self, gone: Identity) -> None:
-        if self._arriving is not None:
-            self._arriving.drop(gone.key)
-            return
         self._advance(gone.metadata.resource_version)
         self.unreadable.pop(gone.key, None)
         old = self.store.get(*gone.key)
@@ -290,14 +255,6 @@ class Informer(Generic[T]):
         if not outdated:
             self.store.remove(*gone.key)
             self._publish(_changes(old, None, initial=False))
-
-    def _take_bookmark(self, mark: Identity) -> None:
-        if self._arriving is None:
-            self._advance(mark.metadata.resource_version)
-        elif mark.ends_initial_events:
-            self._arriving.version = mark.metadata.resource_version
-            arrived, self._arriving = self._arriving, None
-            self._replace(arrived)
 
     def _advance(self, version: str) -> None:
         if version and not is_older(version, than=self.version):

@@ -249,19 +249,13 @@ def watch(
     *,
     bookmarks: bool = True,
     timeout_seconds: int = 300,
-    send_initial_events: bool = False,
 ) -> Request:
-    """A watch from a resource version on; the server ends it after `timeout_seconds`.
-
-    With `send_initial_events` the present objects come first, closed by a bookmark that is annotated as their end.
-    """
+    """A watch from a resource version on; the server ends it after `timeout_seconds`."""
     query = (("watch", "true"), *_selection(labels, fields))
     if resource_version:
         query += (("resourceVersion", resource_version),)
-    if bookmarks or send_initial_events:
+    if bookmarks:
         query += (("allowWatchBookmarks", "true"),)
-    if send_initial_events:
-        query += (("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan"))
     query += (("timeoutSeconds", str(timeout_seconds)),)
     return Request("GET", path_of(resource, namespace), query=query)
 

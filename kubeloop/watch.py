@@ -23,7 +23,6 @@ from kubeloop.unreadable import UNREADABLE
 
 FIRST_DELAY, LONGEST_DELAY = 0.8, 30.0
 SHORTEST_WATCH, LONGEST_WATCH = 300, 600
-INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 _ADDED = b'{"type":"ADDED","object":'
 _MODIFIED = b'{"type":"MODIFIED","object":'
@@ -51,17 +50,9 @@ class Selection(Struct, frozen=True):
         """One page of the present objects; without a version, so the server may not answer from an old cache."""
         return request.list_page(self.resource, self.namespace, self.labels, self.fields, limit=limit, token=token)
 
-    def watch(self, version: str, seconds: int, *, from_start: bool = False) -> Request:
-        """What happens after `version`, or from the start the present objects first."""
-        return request.watch(
-            self.resource,
-            self.namespace,
-            self.labels,
-            self.fields,
-            "" if from_start else version,
-            timeout_seconds=seconds,
-            send_initial_events=from_start,
-        )
+    def watch(self, version: str, seconds: int) -> Request:
+        """What happens after `version`."""
+        return request.watch(self.resource, self.namespace, self.labels, self.fields, version, timeout_seconds=seconds)
 
 
 class Line(Struct, frozen=True):
@@ -76,7 +67,6 @@ class _IdentityMeta(Struct, frozen=True, rename="camel"):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    annotations: dict[str, str] | None = None
 
 
 class Identity(Struct, frozen=True):
@@ -87,11 +77,6 @@ class Identity(Struct, frozen=True):
     @property
     def key(self) -> Key:
         return self.metadata.namespace, self.metadata.name
-
-    @property
-    def ends_initial_events(self) -> bool:
-        """Whether this bookmark closes the present objects of a streamed list."""
-        return (self.metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true"
 
 
 class Unreadable(Exception):
@@ -128,10 +113,6 @@ class Listing(Struct, Generic[T]):
             key = (item.metadata.namespace, item.metadata.name)
             self.unreadable.pop(key, None)
             self.objects[key] = item
-
-    def drop(self, key: Key) -> None:
-        self.objects.pop(key, None)
-        self.unreadable.pop(key, None)
 
 
 class Codec(Generic[T]):

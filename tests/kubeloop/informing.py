@@ -17,7 +17,7 @@ from tests.kubeloop.scripted import Scripted
 class Scene:
     """An informer of pods on a scripted server, and everything its subscriber was told."""
 
-    def __init__(self, *, streaming: bool = False, page: int = 500) -> None:
+    def __init__(self, *, page: int = 500) -> None:
         self.api = Scripted()
         self.troubles: list[Exception] = []
         self.restored: list[float] = []
@@ -28,7 +28,6 @@ class Scene:
             Pod,
             indexes={"app": lambda pod: [pod.metadata.labels.get("app", "")]},
             page=page,
-            streaming=streaming,
             seed=1,
             trouble=self.troubles.append,
             restored=lambda: self.restored.append(clock.monotonic()),

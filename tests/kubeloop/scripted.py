@@ -49,7 +49,6 @@ class Scripted:
         self.objects: dict[str, Tree] = {}
         self.requests: list[Request] = []
         self.fault: Fault | None = None
-        self.streams_lists = True
         self.lists_served = 0
         self._history: list[tuple[int, str, Tree]] = []
         self._compacted = 0
@@ -127,32 +126,18 @@ class Scripted:
             yield _Watch.refusing(instead)
             return
         query = dict(request.query)
-        if "sendInitialEvents" in query and not self.streams_lists:
-            yield _Watch.refusing(failure(422, "Invalid", "sendInitialEvents is forbidden"))
-            return
         watch = _Watch(request.path)
-        if "sendInitialEvents" in query:
-            self._send_initial(watch)
-        elif int(query["resourceVersion"]) < self._compacted:
+        if int(query["resourceVersion"]) < self._compacted:
             yield _Watch.refusing(failure(410, "Expired"))
             return
-        else:
-            for version, kind, tree in self._history:
-                if version > int(query["resourceVersion"]) and watch.covers(tree):
-                    watch.push(msgspec.json.encode({"type": kind, "object": tree}))
+        for version, kind, tree in self._history:
+            if version > int(query["resourceVersion"]) and watch.covers(tree):
+                watch.push(msgspec.json.encode({"type": kind, "object": tree}))
         self._watches.append(watch)
         try:
             yield watch
         finally:
             self._watches.remove(watch)
-
-    def _send_initial(self, watch: _Watch) -> None:
-        self.lists_served += 1
-        for path in sorted(self.objects):
-            if _within(path, watch.path):
-                watch.push(msgspec.json.encode({"type": "ADDED", "object": self.objects[path]}))
-        meta = {"resourceVersion": str(self.version), "annotations": {"k8s.io/initial-events-end": "true"}}
-        watch.push(msgspec.json.encode({"type": "BOOKMARK", "object": {"metadata": meta}}))
 
     def _answer(self, request: Request) -> Response:
         found = self.objects.get(request.path)

@@ -144,12 +144,11 @@ def test_no_damage_to_a_lease_ends_a_candidacy(seed: int) -> None:
 
 
 @pytest.mark.parametrize("body", [*GARBAGE.values(), *EMPTY.values()], ids=[*GARBAGE, *EMPTY])
-@pytest.mark.parametrize("streaming", [True, False])
-def test_garbage_takes_nothing_from_a_cache(body: bytes, *, streaming: bool) -> None:
+def test_garbage_takes_nothing_from_a_cache(body: bytes) -> None:
     """Neither as a list nor in a watch; afterwards the cache follows again."""
 
     async def scenario() -> None:
-        scene = Scene(streaming=streaming)
+        scene = Scene()
         scene.api.put(a_pod("a"))
         async with running(scene):
             scene.api.fault = answering(body).fault

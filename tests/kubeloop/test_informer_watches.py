@@ -52,13 +52,10 @@ def test_a_broken_watch_is_resumed_after_a_pause_and_misses_nothing() -> None:
     play(scenario)
 
 
-@pytest.mark.parametrize("streaming", [False, True])
 @pytest.mark.parametrize("expire", [expire_by_status, expire_by_event])
-def test_deletions_and_replacements_in_a_gap_are_told_after_410(
-    expire: Callable[[Scripted], None], streaming: bool
-) -> None:
+def test_deletions_and_replacements_in_a_gap_are_told_after_410(expire: Callable[[Scripted], None]) -> None:
     async def scenario() -> None:
-        scene = Scene(streaming=streaming)
+        scene = Scene()
         for name in ("changed", "deleted", "kept", "replaced"):
             scene.api.put(a_pod(name, app="web"))
         async with running(scene):

@@ -6,7 +6,7 @@ import asyncio
 
 from kubeloop import clock
 from kubeloop.request import Request, Response
-from tests.kubeloop.informing import Scene, expire_by_event, once, play, running, settle
+from tests.kubeloop.informing import Scene, once, play, running, settle
 from tests.kubeloop.scripted import a_pod, failure
 
 
@@ -98,25 +98,5 @@ def test_however_often_a_list_is_asked_for_a_server_that_refuses_is_not_hurried(
             scene.api.fault = None
             await asyncio.sleep(61)
             assert scene.informer.listed_at > 60, "the wish was not forgotten"
-
-    play(scenario)
-
-
-def test_a_list_asked_for_while_one_is_streamed_leaves_the_streaming_on() -> None:
-    async def scenario() -> None:
-        scene = Scene(streaming=True)
-        async with running(scene):
-            whole = scene.api._send_initial
-            scene.api._send_initial = lambda watch: None  # type: ignore[method-assign]
-            expire_by_event(scene.api)
-            await settle()
-            scene.api._send_initial = whole  # type: ignore[method-assign]
-
-            scene.informer.ask_for_list()
-            await settle()
-
-            assert len(scene.api.asked("GET", sendInitialEvents="true")) == 3
-            assert scene.informer.listed_at > 2
-            assert scene.troubles == []
 
     play(scenario)

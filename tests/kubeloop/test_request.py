@@ -94,15 +94,6 @@ def test_a_watch_resumes_with_bookmarks_and_an_end() -> None:
     )
 
 
-def test_a_watch_that_lists_first_asks_for_the_bookmark_that_ends_the_list() -> None:
-    watch = requests.watch(PODS, bookmarks=False, timeout_seconds=5, send_initial_events=True)
-
-    asked = dict(watch.query)
-    assert asked["sendInitialEvents"] == "true"
-    assert asked["resourceVersionMatch"] == "NotOlderThan"
-    assert asked["allowWatchBookmarks"] == "true"
-
-
 def test_a_watch_without_bookmarks_asks_for_none() -> None:
     assert "allowWatchBookmarks" not in dict(requests.watch(PODS, bookmarks=False).query)
 

@@ -45,15 +45,6 @@ def test_a_watch_selects_what_its_list_selected() -> None:
     }
 
 
-def test_a_streamed_list_asks_for_the_present_objects_of_no_version() -> None:
-    query = dict(Selection(PODS).watch("17", 300, from_start=True).query)
-
-    assert "resourceVersion" not in query
-    assert query["sendInitialEvents"] == "true"
-    assert query["resourceVersionMatch"] == "NotOlderThan"
-    assert query["allowWatchBookmarks"] == "true"
-
-
 def test_a_page_leaves_out_only_what_does_not_fit() -> None:
     good, bad = a_pod("good"), a_pod("bad")
     for number, tree in enumerate((good, bad)):
