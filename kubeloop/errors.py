@@ -17,8 +17,6 @@ KubeError
     ├── Invalid           422
     ├── Throttled         429: `retry_after` says when
     └── ServerError       5xx
-
-Terminal                  raised by a reconciler: give up until something changes
 """
 
 from __future__ import annotations
@@ -57,10 +55,6 @@ class NotLeader(KubeError):
 
 
 class RateLimited(KubeError):
-    pass
-
-
-class Terminal(Exception):
     pass
 
 

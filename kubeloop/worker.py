@@ -1,9 +1,8 @@
 """Workers that take keys from a queue and reconcile them.
 
-Five outcomes: done; look again at a time; not begun, so that nothing is known of it; retry with back-off, after any
-exception; give up until something changes, after Terminal. The failure of one key is told and does not touch the
-others. Between two keys a worker gives way to the loop, so that keys which are always ready and never wait hold up
-nothing else.
+Four outcomes: done; look again at a time; not begun, so that nothing is known of it; retry with back-off, after any
+exception. The failure of one key is told and does not touch the others. Between two keys a worker gives way to the
+loop, so that keys which are always ready and never wait hold up nothing else.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from kubeloop.errors import Terminal
 from kubeloop.queue import Closed, K, Queue
 
 
@@ -58,9 +56,6 @@ async def _worker(
             return
         try:
             again = await reconcile(key)
-        except Terminal as error:
-            queue.forget(key)
-            failed(key, error)
         except Exception as error:  # noqa: BLE001  whatever it was, it must not end the work on other keys
             queue.retry(key)
             if isinstance(error, LooksAgain) and error.again is not None:

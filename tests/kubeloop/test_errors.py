@@ -88,7 +88,6 @@ def test_an_error_event_of_a_watch_carries_its_own_code() -> None:
     assert isinstance(unclear, errors.ServerError)
 
 
-def test_all_errors_but_terminal_have_one_base() -> None:
+def test_all_errors_have_one_base() -> None:
     for error in (errors.TransportError, errors.ConfigError, errors.NotLeader, errors.RateLimited, ApiError):
         assert issubclass(error, errors.KubeError)
-    assert not issubclass(errors.Terminal, errors.KubeError)

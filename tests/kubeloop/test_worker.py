@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 import pytest
 
 from kubeloop import clock
-from kubeloop.errors import Terminal
 from kubeloop.queue import Queue
 from kubeloop.worker import work
 from kubesim.time import run
@@ -90,23 +89,6 @@ def test_a_key_that_fails_is_retried_with_back_off_which_success_resets() -> Non
 
         assert scene.when("a") == pytest.approx([0, 0.1, 0.3, 10.3, 10.4])
         assert scene.failures == [("a", "one"), ("a", "two"), ("a", "three")]
-
-    play(scenario)
-
-
-def test_a_key_that_gives_up_is_told_and_waits_for_a_change() -> None:
-    async def scenario() -> None:
-        scene = Scene()
-        scene.outcomes["a"] = [Terminal("hopeless")]
-        async with working(scene):
-            scene.queue.add("a")
-            await asyncio.sleep(3600)
-            assert scene.when("a") == [0]
-            assert scene.failures == [("a", "hopeless")]
-
-            scene.queue.add("a")
-            await asyncio.sleep(1)
-            assert scene.when("a") == [0, 3600]
 
     play(scenario)
 
