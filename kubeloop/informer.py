@@ -2,8 +2,9 @@
 
 An informer lists, then watches from the version of the list. When the watch ends it resumes at the last version it
 saw; when that version is gone it lists again and compares, so that a deletion or a replacement in the gap is told like
-any other. While the server cannot be reached the store keeps what was last seen. `docs/guarantees.md` says what
-readers may rely on.
+any other. While the server cannot be reached the store keeps what was last seen. A resource that is not served or not
+permitted counts as known to be absent; it is asked for again at least every 30 seconds, and taken up when it is there,
+so that readers who can do without it wait for nothing. `docs/guarantees.md` says what readers may rely on.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import (
     ApiError,
+    Forbidden,
     Gone,
     KubeError,
+    NotFound,
     ServerError,
     Throttled,
     TransportError,
@@ -27,7 +30,18 @@ from kubeloop.errors import (
 )
 from kubeloop.objects.meta import Resource
 from kubeloop.store import Index, Key, Store, T, key_of
-from kubeloop.watch import Codec, Identity, Line, Listing, Selection, Unreadable, WatchPace, is_older, list_all
+from kubeloop.watch import (
+    LONGEST_DELAY,
+    Codec,
+    Identity,
+    Line,
+    Listing,
+    Selection,
+    Unreadable,
+    WatchPace,
+    is_older,
+    list_all,
+)
 
 GRACE = 15.0
 """Seconds that the server may take to end a watch after the time it was asked for; later the connection is dead."""
@@ -73,6 +87,10 @@ class Informer(Generic[T]):
         self.resource = resource
         self.store: Store[T] = Store(indexes)
         self.synced = asyncio.Event()
+        self.settled = asyncio.Event()
+        """Set once it is known what there is, be it that nothing can be had."""
+        self.is_absent = False
+        """Whether the last answer that says something of it was `not found` or `forbidden`."""
         self.version = ""
         """The store shows everything up to this resource version."""
         self.listed_at = float("-inf")
@@ -153,12 +171,17 @@ class Informer(Generic[T]):
     async def _recover(self, error: KubeError) -> None:
         """Decides where to go on after a failure, and waits before."""
         self.last_error = error
+        if isinstance(error, NotFound | Forbidden):
+            self.is_absent = True
+            self.settled.set()
         delay = self._pace.next_delay()
         if isinstance(error, ApiError):
             passing = isinstance(error, Throttled | ServerError)
             if not passing or self._pace.failures >= SERVER_ERRORS_BEFORE_LIST:
                 self._stale = True
             delay = max(delay, error.retry_after or 0.0)
+        if self.is_absent:
+            delay = min(delay, LONGEST_DELAY)
         if isinstance(error, Gone) and self._pace.failures == 1:
             return  # an old version is no sign of trouble; only when it comes again at once is there reason to wait
         self._failed = True
@@ -282,7 +305,9 @@ class Informer(Generic[T]):
         self.listed_at = self._began_at
         self._completed = self._begun
         self._stale = False
+        self.is_absent = False
         self.synced.set()
+        self.settled.set()
         self._set_aside(found.unreadable)
         self._publish(changes)
 

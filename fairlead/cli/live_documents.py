@@ -31,7 +31,6 @@ from kubeloop.informer import Change, Informer
 from kubeloop.objects.apps import STATEFULSETS, StatefulSet
 from kubeloop.objects.core import PODS, Pod
 from kubeloop.objects.meta import Resource
-from kubeloop.optional_informer import OptionalInformer
 from kubeloop.store import Index, T
 
 BURST = 0.05
@@ -51,7 +50,7 @@ class Following:
     def __init__(self, client: Client, namespaces: Sequence[str]) -> None:
         self._client = client
         self._required: list[Informer[Any]] = []
-        self._optional: list[OptionalInformer[Any]] = []
+        self._optional: list[Informer[Any]] = []
         self._changed = asyncio.Event()
         self._fatal: asyncio.Future[KubeError] = asyncio.get_running_loop().create_future()
         self.scopes = [self._scope(namespace) for namespace in namespaces]
@@ -92,8 +91,8 @@ class Following:
 
     def _kind(
         self, resource: Resource, into: type[T], namespace: str, indexes: Mapping[str, Index[T]], labels: str = ""
-    ) -> OptionalInformer[T]:
-        informer = OptionalInformer(
+    ) -> Informer[T]:
+        informer = Informer(
             self._client,
             resource,
             into,
@@ -166,7 +165,7 @@ class Following:
         raise await self._fatal
 
 
-def _withheld(*informers: OptionalInformer[Any]) -> KubeError | None:
+def _withheld(*informers: Informer[Any]) -> KubeError | None:
     """Environments are shown and what they consist of is not: a picture without it would be wrong."""
     errors = (informer.last_error for informer in informers if informer.is_absent)
     return next((error for error in errors if isinstance(error, KubeError)), None)

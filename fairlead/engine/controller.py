@@ -20,7 +20,6 @@ from fairlead.core.explain import Explain
 from fairlead.engine.driver.applied import Applied
 from kubeloop.informer import Informer
 from kubeloop.objects.meta import Resource
-from kubeloop.optional_informer import OptionalInformer
 from kubeloop.store import Named
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ class Controller(Struct, Generic[S], frozen=True):
     """The generation of each object whose spec a Snapshot shows."""
     endpoints: tuple[Endpoint[Any], ...] = ()
     """Its webhooks."""
-    optional: tuple[OptionalInformer[Any], ...] = ()
+    optional: tuple[Informer[Any], ...] = ()
     """Watched where it is served and permitted; nobody waits for it longer than until that is known."""
     side_controllers: tuple[Controller[Any], ...] = ()
     """Lesser parts on the same informers, with rounds of their own that no watcher counts."""

@@ -43,7 +43,6 @@ from kubeloop.client import Client
 from kubeloop.informer import Change, Informer
 from kubeloop.objects.apps import DEPLOYMENTS, STATEFULSETS, Deployment, StatefulSet
 from kubeloop.objects.meta import Ref, Resource
-from kubeloop.optional_informer import OptionalInformer
 from kubeloop.store import Index, Named
 
 N = TypeVar("N", bound=Named)
@@ -91,7 +90,7 @@ class _Watched:
         self.deployments = informer(DEPLOYMENTS, Deployment, indexes, RESOURCE_ID)
         self.children = {resource: informer(resource, Child, indexes, RESOURCE_ID) for resource in ENVIRONMENT_CHILDREN}
         troubles = Troubles(CERTIFICATES, "", log, optional=True)
-        self.certificates: OptionalInformer[Child] = OptionalInformer(
+        self.certificates: Informer[Child] = Informer(
             client,
             CERTIFICATES,
             Child,

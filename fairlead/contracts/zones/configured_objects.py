@@ -15,9 +15,8 @@ from fairlead.contracts.zones.decide.healthchecks import healthcheck_spec
 from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import HealthCheck
 from fairlead.engine.watch_troubles import Troubles
 from kubeloop.client import Client
-from kubeloop.informer import Change
+from kubeloop.informer import Change, Informer
 from kubeloop.objects.meta import Resource
-from kubeloop.optional_informer import OptionalInformer
 
 if TYPE_CHECKING:
     from structlog.types import FilteringBoundLogger  # takes as long to import as all that `get` needs of ours
@@ -46,7 +45,7 @@ class Configured(Generic[C]):
         self, sort: Sort[C], client: Client, namespace: str, log: FilteringBoundLogger, counted: Counted
     ) -> None:
         troubles = Troubles(sort.resource, namespace, log, optional=True)
-        self.informer = OptionalInformer(
+        self.informer = Informer(
             client,
             sort.resource,
             Configuration,

@@ -11,8 +11,8 @@ import pytest
 
 from kubeloop import clock
 from kubeloop.errors import ServerError
+from kubeloop.informer import Informer
 from kubeloop.objects.core import PODS, Pod
-from kubeloop.optional_informer import OptionalInformer
 from kubeloop.request import Request, Response
 from kubesim.time import run
 from tests.kubeloop.scripted import Scripted, a_pod, failure
@@ -27,9 +27,7 @@ class Scene:
         self.answer: Response | None = None
         self.at: list[float] = []
         self.troubles: list[Exception] = []
-        self.informer: OptionalInformer[Pod] = OptionalInformer(
-            self.api.client(), PODS, Pod, seed=1, trouble=self.troubles.append
-        )
+        self.informer: Informer[Pod] = Informer(self.api.client(), PODS, Pod, seed=1, trouble=self.troubles.append)
 
         async def fault(request: Request, when: str) -> Response | None:
             if when == "before" and self.answer is not None:
