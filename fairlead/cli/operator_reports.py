@@ -87,16 +87,19 @@ class Heard(Struct, frozen=True):
     ) -> Explain | None:
         """The operator's document, or one that is worked out, without what only the operator can know.
 
-        A document that is not about the specs as they are now was decided before an edit and says nothing of it.
+            A document that is not about the specs as they are now was decided before an edit and says nothing of it; one of
+        an earlier release says no outcome.
         """
         found = self.documents.get(place)
-        if found is not None and found.source and found.source.observed == observed:
+        if found is not None and found.outcome and found.source and found.source.observed == observed:
             return found
         shown = await look()
         return None if shown is None else structs.replace(shown, again=None, source=self._own(place))
 
     def _own(self, place: Place) -> Source:
         if (found := self.documents.get(place)) is not None and found.source:
+            if not found.outcome:
+                return Source("command", why=f"{found.source.name} is of an earlier release and tells no outcome")
             return Source("command", why=f"{found.source.name} has not decided about the newest change yet")
         if place in self.undecided:
             return Source("command", why=self.undecided[place])

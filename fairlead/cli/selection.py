@@ -7,30 +7,18 @@ from collections.abc import Iterable, Sequence
 from fairlead.cli.views.render import NAMELESS, name_of
 from fairlead.cli.views.severity import WORST_FIRST, weight
 from fairlead.core.explain import Explain
-from fairlead.core.reason import Reason, ReasonKind
+from fairlead.core.outcome import DONE, STOPPED
 
 ENVIRONMENTS = "environments"
-COMPLETE = ("Current", "Applied")
-"""The phases, of zones and of environments, in which nothing is left to do."""
-BLOCKED = ("Blocked", "Paused", "FailedDeploy", "RolloutTimeout")
-"""Phases that end only when somebody acts on something else."""
-FOR_PEOPLE = tuple(
-    reason.word for reason in Reason if reason.kind in (ReasonKind.HELD, ReasonKind.BLOCKED, ReasonKind.INVALID)
-)
-"""Waits of an environment that end only when somebody acts."""
 
 
 def is_complete(seen: Explain) -> bool:
-    """An environment keeps the word of its last rollout until the operator takes up the next one."""
-    stands = seen.stands
-    return stands.phase in COMPLETE and (seen.part != ENVIRONMENTS or stands.done == stands.total)
+    return seen.outcome == DONE
 
 
 def is_blocked(seen: Explain) -> bool:
-    if is_complete(seen):
-        return False
-    waits = seen.part == ENVIRONMENTS and any(block.reason in FOR_PEOPLE for block in seen.blocked_by)
-    return seen.stands.phase in BLOCKED or waits
+    """Whether it goes on only when somebody acts."""
+    return seen.outcome in STOPPED
 
 
 def worst_first(seen: Iterable[Explain]) -> list[Explain]:

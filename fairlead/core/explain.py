@@ -11,6 +11,8 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from fairlead.core.outcome import OUTCOMES
+
 Version = Literal["fairlead.dev/v1alpha1"]
 API_VERSION: Version = "fairlead.dev/v1alpha1"
 KINDS = ("waiting", "held", "blocked", "invalid", "failed")
@@ -101,6 +103,8 @@ class Explain(Struct, frozen=True, rename="camel", kw_only=True):
     part: str
     namespace: str
     rollout: str
+    outcome: Annotated[str, Meta(extra_json_schema={"enum": list(OUTCOMES)})] = ""
+    """How it stands, in a word that all contracts share; empty in documents of a release that did not tell it."""
     stands: Stands
     next: tuple[str, ...] = ()
     blocked_by: tuple[Block, ...] = ()

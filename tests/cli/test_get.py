@@ -33,8 +33,8 @@ def test_get_shows_each_rollout_with_its_phase_progress_and_wait(
 
     title, row = capsys.readouterr().out.splitlines()
     assert code == exits.OK
-    assert title.split() == ["PART", "ROLLOUT", "PHASE", "DONE", "WAITING", "FOR", "SINCE"]
-    assert row.startswith("zones   ingester   Waiting   3/6 pods ")
+    assert title.split() == ["PART", "ROLLOUT", "OUTCOME", "PHASE", "DONE", "WAITING", "FOR", "SINCE"]
+    assert row.startswith("zones   ingester   waiting   Waiting   3/6 pods ")
     assert "ingester-zone-b: 1 of 1 allowed pods is unavailable" in row
     assert "(and 1 more)" in row
 
@@ -80,8 +80,8 @@ def test_json_and_yaml_hold_the_same_documents_in_the_order_of_the_fields(
     (document,) = as_json["items"]
     assert list(document)[:2] == ["apiVersion", "kind"]
     assert document["kind"] == "Rollout"
-    fields = ["part", "namespace", "rollout", "stands", "next", "blockedBy", "again"]
-    assert list(document)[2:9] == fields
+    fields = ["part", "namespace", "rollout", "outcome", "stands", "next", "blockedBy", "again"]
+    assert list(document)[2:10] == fields
     assert document["stands"]["lanes"][1]["cells"][0] == {
         "name": "ingester-zone-b-0",
         "ordinal": 0,

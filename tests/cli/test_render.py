@@ -35,11 +35,22 @@ def a_block(*, seconds: int | None = 12, exact: bool = False) -> Block:
     return Block("roll", "PodsNotReady", "pod/ingester-zone-b-2", text, "the pod becomes ready", began, exact)
 
 
+OUTCOMES = {"Current": "done", "Waiting": "waiting"}
+
+
 def a_rollout(*lanes: Lane, name: str = "ingester", phase: str = "Waiting", blocks: tuple[Block, ...] = ()) -> Explain:
     done, total = sum(lane.done for lane in lanes), sum(lane.total for lane in lanes)
     following = ("delete ingester-zone-b-3", "then zone ingester-zone-c") if phase != "Current" else ()
-    stands = Stands(phase, done, total, "pods", lanes)
-    return Explain(part="zones", namespace="test", rollout=name, stands=stands, next=following, blocked_by=blocks)
+    stands, outcome = Stands(phase, done, total, "pods", lanes), OUTCOMES[phase]
+    return Explain(
+        part="zones",
+        namespace="test",
+        rollout=name,
+        outcome=outcome,
+        stands=stands,
+        next=following,
+        blocked_by=blocks,
+    )
 
 
 def three_zones(total: int = 10, block: Block | None = None) -> Explain:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from fairlead.cli.documents_of import explain_all
 from fairlead.cli.embedded.operator_pod import show_operator
@@ -236,10 +237,34 @@ def test_a_rollout_that_the_operator_does_not_know_is_worked_out() -> None:
     play(scenario)
 
 
+def test_a_document_of_a_release_without_outcomes_is_not_shown() -> None:
+    """Views go by the outcome; without it they would have to guess."""
+
+    async def scenario(world: World) -> None:
+        await zones(world)
+        (own,) = await explain_all(world.client, ["test"])
+        source = Source("operator", observed={"statefulset/zone-a": 1, "statefulset/zone-b": 1})
+        earlier = structs.replace(own, outcome="", source=source)
+
+        async def report(_: Sequence[str]) -> OperatorReport:
+            return OperatorReport(process="x", version="1", leads=True, items=(earlier,))
+
+        await pod(world, dispatching({PATH: handling(report)}))
+
+        shown = await look(world)
+
+        assert shown.source
+        assert (shown.source.by, shown.outcome) == ("command", own.outcome)
+        assert shown.source.why.endswith("is of an earlier release and tells no outcome")
+
+    play(scenario)
+
+
 def test_a_document_without_a_source_is_the_operators_and_about_nothing_known() -> None:
     async def scenario(world: World) -> None:
         await zones(world)
-        bare = Explain(part="zones", namespace="test", rollout="group", stands=Stands("Blocked", 0, 1, "pods"))
+        stands = Stands("Blocked", 0, 1, "pods")
+        bare = Explain(part="zones", namespace="test", rollout="group", outcome="blocked", stands=stands)
 
         async def report(_: Sequence[str]) -> OperatorReport:
             return OperatorReport(process="x", version="1", leads=True, items=(bare,))

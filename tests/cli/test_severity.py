@@ -14,6 +14,7 @@ from fairlead.cli.views.screens import page
 from fairlead.cli.views.severity import WORST_FIRST
 from fairlead.core.explain import KINDS, Block, Explain, Stands
 
+OUTCOMES = {"Current": "done", "Rolling": "moving", "Waiting": "waiting", "Blocked": "blocked"}
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
@@ -23,8 +24,8 @@ def a_block(text: str, kind: str = "waiting") -> Block:
 
 def a_rollout(name: str, phase: str, *blocks: Block) -> Explain:
     done = 3 if phase == "Current" else 1
-    stands = Stands(phase, done, 3, "pods")
-    return Explain(part="zones", namespace="test", rollout=name, stands=stands, blocked_by=blocks)
+    stands, outcome = Stands(phase, done, 3, "pods"), OUTCOMES[phase]
+    return Explain(part="zones", namespace="test", rollout=name, outcome=outcome, stands=stands, blocked_by=blocks)
 
 
 MIXED = (
@@ -63,7 +64,7 @@ def test_a_cut_column_keeps_that_there_is_more() -> None:
 
     for line in table(shown, width=80).splitlines():
         assert len(line) <= 80
-    assert "x… (and 2 more)" in table(shown, width=100)
+    assert "x… (and 2 more)" in table(shown, width=110)
 
 
 def test_where_one_column_is_not_enough_the_next_longest_is_cut_too() -> None:

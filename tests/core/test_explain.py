@@ -15,6 +15,7 @@ from fairlead.contracts.environments.decide import standing
 from fairlead.contracts.environments.explain import BLOCKED, CHANGED, NEW, RETIRING, SERVING
 from fairlead.contracts.zones.explain import phase_of, phase_of_group, phase_of_outdated
 from fairlead.core.explain import KINDS, REVISIONS, STATES, Explain, RolloutList, Stands
+from fairlead.core.outcome import OUTCOMES, outcome_of
 from fairlead.core.reason import Reason, ReasonKind
 from tools.explain_schema import TARGET, schema
 
@@ -79,6 +80,11 @@ def test_kinds_and_states_are_those_of_the_reasons_and_of_the_docs() -> None:
     assert set(KINDS) == set(_first_column("## Fields of a Rollout")[-len(KINDS) :])
     for word in (*STATES, *REVISIONS):
         assert f"`{word}`" in DOCS.read_text()
+
+
+def test_every_outcome_is_documented_and_every_reason_has_one() -> None:
+    assert set(_first_column("## Outcomes")) == set(OUTCOMES)
+    assert {outcome_of(reason) for reason in Reason} == set(OUTCOMES)
 
 
 def _returned(source: str) -> list[str]:

@@ -71,6 +71,7 @@ def rows(seen: Sequence[Explain], now: datetime, *, namespaces: bool = False, wi
         row |= {
             "PART": one.part,
             "ROLLOUT": name_of(one),
+            "OUTCOME": one.outcome,
             "PHASE": stands.phase,
             "DONE": f"{stands.done}/{stands.total} {stands.unit}",
             "WAITING FOR": f"{first.text}{more}" if first else "-",

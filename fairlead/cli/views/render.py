@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.cli.views.severity import waits_of
 from fairlead.core.explain import Block, Cell, Explain, Lane
+from fairlead.core.outcome import DONE, STOPPED
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -39,6 +40,7 @@ STYLES = {
     "terminating": "yellow",
     "missing": "yellow",
     "stuck": "bold red",
+    "finished": "bold green",
     "waits": "yellow",
     "command": "cyan",
 }
@@ -47,6 +49,8 @@ STYLES = {
 NAMELESS = '""'
 """How the rollout whose name is empty is shown, and asked for."""
 
+_LOOKS = {DONE: "finished", **dict.fromkeys(STOPPED, "stuck")}
+"""Styles of the phase by the outcome; of others, that of a title."""
 _CELL_WIDTH = 3
 _BELOW = "    "
 _LONGEST_BAR = 40
@@ -93,7 +97,7 @@ def cut(text: str, width: int) -> str:
 
 def title(seen: Explain) -> Line:
     where = f"{seen.part} in namespace {seen.namespace}" if seen.namespace else seen.part
-    return (name_of(seen), "title"), (f"  ({where})  ", "quiet"), (seen.stands.phase, "title")
+    return (name_of(seen), "title"), (f"  ({where})  ", "quiet"), (seen.stands.phase, _LOOKS.get(seen.outcome, "title"))
 
 
 def name_of(seen: Explain) -> str:

@@ -15,10 +15,13 @@ from fairlead.contracts.environments.decide.objects.names import environmentd_na
 from fairlead.contracts.environments.decide.readiness import NotReady, pod_wait
 from fairlead.contracts.environments.decide.seen import Snapshot
 from fairlead.contracts.environments.decide.standing import (
+    APPLIED,
     APPLYING,
+    FAILED_DEPLOY,
     MANUALLY,
     PROMOTING,
     READY_TO_PROMOTE,
+    ROLLOUT_TIMEOUT,
     Standing,
     condition_of,
     has_environment_id,
@@ -28,8 +31,9 @@ from fairlead.contracts.environments.decide.standing import (
 from fairlead.contracts.environments.decide.stuck import advice_for, pod_at, told_of, trouble_at
 from fairlead.contracts.environments.kinds import Condition
 from fairlead.contracts.environments.words import text_of
+from fairlead.core import outcome
 from fairlead.core.act import Does
-from fairlead.core.decision import Decision, Hold, Move, SideNote
+from fairlead.core.decision import Decision, Hold, Move, SideNote, Verdict
 from fairlead.core.explain import Block, Cell, End, Explain, Lane, Stands
 from fairlead.core.pod_trouble import restarts_of
 from fairlead.core.reason import Reason, ReasonKind
@@ -44,6 +48,8 @@ BLOCKED = "Blocked"
 """The phase of a rollout that does not go on before somebody acts, where its condition says only that it goes on."""
 SERVING, RETIRING = "Serving", "Retiring"
 """Of the generation that serves, and of one that the next has taken over from."""
+GIVEN_UP = (FAILED_DEPLOY, ROLLOUT_TIMEOUT)
+"""Phases of a rollout that is not tried any longer as it is."""
 FOR_A_POD = (Reason.PODS_NOT_READY, Reason.POD_STUCK)
 DATED = (Reason.GENERATION_REFUSED, Reason.UPGRADE_REFUSED, Reason.ROLLOUT_TIMED_OUT)
 """Waits that began when the condition's status last changed."""
@@ -56,12 +62,13 @@ def explain(seen: Snapshot, decision: Decision, now: datetime) -> Explain:
     condition = None if status is None else condition_of(status)
     is_done = stand is not None and stand.is_settled and not stand.is_promoting
     waits = _waits(seen, stand, decision, now)
-    blocks = (*waits, *(_beside(aside, seen) for aside in decision.asides))
+    blocks: tuple[Block, ...] = (*waits, *(_beside(aside, seen) for aside in decision.asides))
     phase = _phase(condition, stand, decision)
     document = Explain(
         part=PART,
         namespace=metadata.namespace,
         rollout=metadata.name,
+        outcome=_outcome(phase, blocks, decision.verdict, is_done=is_done),
         stands=Stands(
             phase=phase,
             done=int(is_done),
@@ -83,6 +90,20 @@ def _phase(condition: Condition | None, stand: Standing | None, decision: Decisi
     phase = condition.reason if is_current else CHANGED
     is_held = isinstance(decision.verdict, Hold) and decision.verdict.reason.kind is ReasonKind.BLOCKED
     return BLOCKED if is_held and phase in (APPLYING, READY_TO_PROMOTE, PROMOTING) else phase
+
+
+def _outcome(phase: str, blocks: tuple[Block, ...], verdict: Verdict, *, is_done: bool) -> str:
+    """A rollout keeps the word of the last one until the operator takes it up; what fails is tried again by itself."""
+    if phase == APPLIED and is_done:
+        return outcome.DONE
+    if phase in GIVEN_UP:
+        return outcome.FAILED
+    kinds = {block.kind for block in blocks}
+    if phase == BLOCKED or kinds & {ReasonKind.BLOCKED.value, ReasonKind.INVALID.value}:
+        return outcome.BLOCKED
+    if ReasonKind.HELD.value in kinds:
+        return outcome.HELD
+    return outcome.WAITING if isinstance(verdict, Hold) else outcome.MOVING
 
 
 def _standing(seen: Snapshot) -> Standing | None:

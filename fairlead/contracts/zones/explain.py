@@ -19,6 +19,7 @@ from fairlead.core.act import Delete, Does, Patch, Replace
 from fairlead.core.decision import Decision, Hold, Move, SideNote, Verdict
 from fairlead.core.explain import Block, Cell, Explain, Lane, Stands
 from fairlead.core.ordinals import natural_key, ordinal_of
+from fairlead.core.outcome import outcome_of
 from fairlead.core.pod_readiness import is_ready, is_terminating
 from fairlead.core.pod_trouble import restarts_of
 from fairlead.core.reason import Reason, ReasonKind
@@ -55,6 +56,7 @@ def explain(seen: Snapshot, decision: Decision, now: datetime) -> Explain:
         part=PART,
         namespace=seen.namespace,
         rollout=seen.group,
+        outcome=outcome_of(verdict.reason),
         stands=Stands(
             phase=phase_of_group(order, verdict, lanes),
             done=sum(lane.done for lane in lanes),

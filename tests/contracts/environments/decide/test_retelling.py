@@ -105,6 +105,7 @@ def test_approval_is_waited_for_since_the_operator_said_so() -> None:
     assert shown.blocked_by[0].reason == "AwaitingPromotion"
     assert (shown.blocked_by[0].since, shown.blocked_by[0].since_exact) == (WRITTEN, True)
     assert is_blocked(shown)
+    assert shown.outcome == "held"
 
 
 def promoting() -> World:
@@ -155,6 +156,7 @@ def test_what_was_refused_is_told_in_the_words_of_the_condition() -> None:
     assert (block.reason, block.since_exact) == ("GenerationRefused", True)
     assert block.text == "Failed to apply changes for generation 2: no room"
     assert is_blocked(shown)
+    assert shown.outcome == "failed"
 
 
 def test_a_failure_of_what_is_no_longer_wanted_is_not_told() -> None:
@@ -192,6 +194,7 @@ def test_a_secret_that_is_missing_is_for_people() -> None:
 
     assert shown.blocked_by[0].reason == "SecretMissing"
     assert is_blocked(shown)
+    assert shown.outcome == "blocked"
 
 
 @pytest.mark.parametrize(("name", "parts"), [("m", 2), ("environments/m", 1), ("zones/m", 1), ("plans/m", 0)])
