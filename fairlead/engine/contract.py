@@ -25,6 +25,15 @@ class Room(Struct, Generic[T], frozen=True):
         return cast("T", getattr(import_module(self.module), self.attribute))
 
 
+class TrustLabels(Struct, frozen=True):
+    """By which labels a webhook configuration asks for the authority of the certificate of webhooks."""
+
+    wish: str
+    """Exactly `true`: it is to have it."""
+    namespace: str
+    """Which operator it asks, by its namespace."""
+
+
 class Contract(Struct, frozen=True, kw_only=True):
     name: str
     """As options, sections of a configuration, metrics and explain documents have it."""
@@ -36,5 +45,7 @@ class Contract(Struct, frozen=True, kw_only=True):
     """Of what an operator makes for itself, so that whoever removes it finds that."""
     groups: frozenset[str] = frozenset()
     """API groups of the kinds that its operator defines."""
+    trust: TrustLabels | None = None
+    """None: no webhook configuration is written to for it."""
     kinds: Room[Any] | None = None
     """Makes the CustomResourceDefinitions."""

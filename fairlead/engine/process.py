@@ -20,11 +20,11 @@ from structlog.types import FilteringBoundLogger
 
 from fairlead import __version__
 from fairlead.contracts.environments.conversion import LARGEST
+from fairlead.contracts.environments.conversion_rules import RULES_NAME
 from fairlead.core.explain import OperatorReport
 from fairlead.engine.assembly import START_TIMEOUT, assemble, put_together
 from fairlead.engine.certificates.secured import ProcessContext, Secured, secured_of
 from fairlead.engine.certificates.served import Credentials
-from fairlead.engine.conversion.rules import ENVIRONMENTS_NAME
 from fairlead.engine.conversion.webhook import MOST_HELD
 from fairlead.engine.conversion.worker import Worker
 from fairlead.engine.explain_endpoint import PATH as EXPLAIN
@@ -159,7 +159,7 @@ async def _fronts(manager: Manager, ground: ProcessContext, stack: AsyncExitStac
         secured = secured_of(ground.options.webhooks, ground)
         yield HttpsServer("webhooks", secured, lambda _: routes, webhooks.timeout, ground, webhooks.afterwards)
     if (converting := manager.converting) is not None:
-        worker = Worker(ENVIRONMENTS_NAME)
+        worker = Worker(RULES_NAME)
         stack.push_async_callback(worker.close)
         secured = Secured(converting.options.port, converting.certificates, host=converting.options.host)
         made = partial(converting.routes, elsewhere=worker)

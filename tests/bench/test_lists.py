@@ -8,15 +8,15 @@ import msgspec
 import pytest
 
 from bench.lists import BYTES, NEW, OLD, UID, converted, environment, newer_faults, older_faults, review
+from fairlead.contracts.environments.conversion_rules import RULES
 from fairlead.engine.conversion.review import answer
-from fairlead.engine.conversion.rules import ENVIRONMENTS
 
 COUNT = 3
 OLDS = [environment(index) for index in range(COUNT)]
 
 
 def through(objects: list[bytes], desired: str) -> list[bytes]:
-    return converted(answer(review(objects, desired), ENVIRONMENTS).body)
+    return converted(answer(review(objects, desired), RULES).body)
 
 
 def changed(encoded: bytes, part: str, **fields: object) -> bytes:
@@ -68,7 +68,7 @@ def test_an_object_that_is_not_done_with_what_was_asked_for_is_wrong() -> None:
 
 
 def test_a_review_that_failed_is_told_in_its_own_words() -> None:
-    refused = answer(review([b'{"kind":"Other"}'], NEW), ENVIRONMENTS).body
+    refused = answer(review([b'{"kind":"Other"}'], NEW), RULES).body
 
     with pytest.raises(ValueError, match="it has no apiVersion"):
         converted(refused)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bench.lists import NEW, environment, review
 from bench.pulse import Order, is_right, message
+from fairlead.contracts.environments.conversion_rules import RULES
 from fairlead.engine.conversion.review import answer
-from fairlead.engine.conversion.rules import ENVIRONMENTS
 
 BEAT = Order(1, "", "/healthz")
 REVIEW = Order(1, "", "/convert", body=review([environment(0)], NEW).decode())
@@ -28,8 +28,8 @@ def test_a_body_is_posted_with_its_length() -> None:
 
 
 def test_a_review_that_failed_is_no_right_answer() -> None:
-    good = answer(REVIEW.body.encode(), ENVIRONMENTS).body
-    bad = answer(review([b"{}"], NEW), ENVIRONMENTS).body
+    good = answer(REVIEW.body.encode(), RULES).body
+    bad = answer(review([b"{}"], NEW), RULES).body
 
     assert is_right(REVIEW, 200, good)
     assert not is_right(REVIEW, 200, bad)

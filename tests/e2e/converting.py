@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
+from fairlead.contracts.environments.conversion_rules import RULES
 from fairlead.contracts.environments.install.definitions import definitions, materializes
-from fairlead.contracts.environments.kinds import GROUP, MATERIALIZES
+from fairlead.contracts.environments.kinds import GROUP, MANAGER, MATERIALIZES
 from fairlead.engine.certificates.authority import AuthorityFiles, FromAuthority, Publication
 from fairlead.engine.conversion.health import healthy
-from fairlead.engine.conversion.rules import ENVIRONMENTS
 from fairlead.engine.conversion.webhook import LARGEST_REVIEW, Conversion
 from fairlead.engine.decide.registration import DEFINITIONS, Tree, Webhook, name_of
 from fairlead.engine.kinds.registration import Registering
@@ -74,8 +74,8 @@ class Stage:
     async def serve(self) -> None:
         """Until the end of the scenario; certificates are exchanged meanwhile."""
         credentials = await self.certificates.start()
-        conversion = Conversion(ENVIRONMENTS, self.log.logger(), heard=self._heard)
-        self.health = healthy(credentials, self.publication, ENVIRONMENTS)
+        conversion = Conversion(RULES, self.log.logger(), heard=self._heard)
+        self.health = healthy(credentials, self.publication, RULES)
         routes: Routes = {"/convert": _closing(conversion), "/healthz": self.health}
         self.site.start(self.certificates.run())
         if isinstance(self.site.ground, SimGround):
@@ -101,7 +101,12 @@ class Stage:
     def registering(self, client: Client | None = None, *trees: Tree) -> Registering:
         """As a process would make it at its start."""
         return Registering(
-            client or self.site.client, trees or definitions(), self.webhook, self.publication, self.log.logger()
+            client or self.site.client,
+            trees or definitions(),
+            self.webhook,
+            self.publication,
+            self.log.logger(),
+            manager=MANAGER,
         )
 
     def _heard(self, _: object) -> None:

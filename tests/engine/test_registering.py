@@ -47,6 +47,7 @@ class Operator:
             HOOK,
             self.publication,
             self.log.logger(),
+            manager="orchestratord.materialize.cloud",
             tell=lambda about, warning, reason, _: self.told.append((about, warning, reason)),
         )
 

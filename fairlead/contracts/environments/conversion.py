@@ -11,12 +11,13 @@ from pathlib import Path
 
 from structlog.types import FilteringBoundLogger
 
+from fairlead.contracts.environments.conversion_rules import RULES
 from fairlead.contracts.environments.install.definitions import definitions, materializes
+from fairlead.contracts.environments.kinds import MANAGER
 from fairlead.contracts.environments.metrics import EnvironmentMetrics
 from fairlead.engine.certificates.authority import AuthorityFiles, FromAuthority, Publication
 from fairlead.engine.certificates.served import Credentials
 from fairlead.engine.conversion.health import alive, healthy
-from fairlead.engine.conversion.rules import ENVIRONMENTS
 from fairlead.engine.conversion.webhook import LARGEST_REVIEW, Conversion, Elsewhere, Reviewed
 from fairlead.engine.decide.migration import is_mixed
 from fairlead.engine.decide.registration import Tree, Webhook, name_of
@@ -63,18 +64,25 @@ class Converting:
             files, self._publication, options.reload_interval, log, name=webhook.server_name
         )
         self.registering = Registering(
-            client, definitions(options.columns), webhook, self._publication, log, tell=tell, heed=self._heed
+            client,
+            definitions(options.columns),
+            webhook,
+            self._publication,
+            log,
+            manager=MANAGER,
+            tell=tell,
+            heed=self._heed,
         )
         self.migrating = Migrating(client, name_of(materializes()), log, heard=self._migrated)
 
     def conversion(self, elsewhere: Elsewhere | None = None) -> Conversion:
         """The webhook; without `elsewhere` large reviews are converted where they come in."""
-        return Conversion(ENVIRONMENTS, self._log, elsewhere, self._converted)
+        return Conversion(RULES, self._log, elsewhere, self._converted)
 
     def routes(self, credentials: Credentials, elsewhere: Elsewhere) -> Routes:
         return {
             PATH: self.conversion(elsewhere),
-            HEALTH: healthy(credentials, self._publication, ENVIRONMENTS),
+            HEALTH: healthy(credentials, self._publication, RULES),
             LIFE: alive(),
         }
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from fairlead.contracts.zones.kinds import API_GROUP, OWN_LABELS
-from fairlead.engine.contract import Contract
+from fairlead.contracts.zones.kinds import API_GROUP, INJECT_CA, NAMESPACE, OWN_LABELS
+from fairlead.engine.contract import Contract, TrustLabels
 
 CONTRACT = Contract(
-    name="zones", about="groups of StatefulSets over zones", labels=OWN_LABELS, groups=frozenset({API_GROUP})
+    name="zones",
+    about="groups of StatefulSets over zones",
+    labels=OWN_LABELS,
+    groups=frozenset({API_GROUP}),
+    trust=TrustLabels(INJECT_CA, NAMESPACE),
 )

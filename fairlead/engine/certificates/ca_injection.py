@@ -15,7 +15,6 @@ from typing import TypeAlias
 from msgspec import structs
 from structlog.types import FilteringBoundLogger
 
-from fairlead.contracts.zones.kinds import NAMESPACE
 from fairlead.engine.certificates import pairs
 from fairlead.engine.decide.ca_injection import TrustScope, injected
 from fairlead.engine.driver.perform import request_for
@@ -36,15 +35,16 @@ WRITE_TIMEOUT = 10.0
 Key: TypeAlias = tuple[Resource, str]
 
 
-def selector(namespaces: tuple[str, ...]) -> str:
+def selector(served: TrustScope) -> str:
     """Configurations that name one of the namespaces; none given means any."""
-    match namespaces:
+    label = served.labels.namespace
+    match served.namespaces:
         case ():
-            return NAMESPACE
+            return label
         case (only,):
-            return f"{NAMESPACE}={only}"
+            return f"{label}={only}"
         case several:
-            return f"{NAMESPACE} in ({','.join(several)})"
+            return f"{label} in ({','.join(several)})"
 
 
 class Injector:
@@ -68,7 +68,7 @@ class Injector:
         self._queue: Queue[Key] = Queue(spacing=SPACING)
         self._keeps = keeps
         self._authority = b""
-        self._informers = {kind: informer(kind, selector(served.namespaces)) for kind in KINDS}
+        self._informers = {kind: informer(kind, selector(served)) for kind in KINDS}
         for kind, each in self._informers.items():
             each.subscribe(self._waker(kind))
 
@@ -86,7 +86,7 @@ class Injector:
 
     async def _trust(self, kind: Resource) -> bool:
         try:
-            found = await self._client.list(kind, WebhookConfiguration, labels=selector(self._served.namespaces))
+            found = await self._client.list(kind, WebhookConfiguration, labels=selector(self._served))
         except KubeError as error:
             self._log.warning("webhook configurations not updated", kind=kind.kind, error=str(error))
             return False

@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 from structlog.types import FilteringBoundLogger
 
+from fairlead.contracts.zones.contract import CONTRACT
 from fairlead.engine.assembly import agent_of, headers_of, place_of
 from fairlead.engine.certificates.ca_injection import Injector, policies
 from fairlead.engine.certificates.pairs import CertificateRequest
@@ -71,7 +72,9 @@ def secured_of(webhooks: WebhookOptions, ground: ProcessContext) -> Secured:
             client, resource, WebhookConfiguration, labels=labels, trouble=troubles.failed, restored=troubles.restored
         )
 
-    served = TrustScope(ground.options.namespaces, place_of(ground.options, ground.home))
+    if CONTRACT.trust is None:
+        raise TypeError("webhooks are served whose contract says nothing of trust")
+    served = TrustScope(CONTRACT.trust, ground.options.namespaces, place_of(ground.options, ground.home))
     injector = Injector(client, served, log, informer, keeps=webhooks.renews)
     ground.metrics.show_policies(lambda: policies(injector.entries()))
     if webhooks.certificate_file:
@@ -86,4 +89,6 @@ def _stored(webhooks: WebhookOptions, ground: ProcessContext) -> StoredCertifica
     home = place_of(ground.options, ground.home)
     name = webhooks.dns_name or f"{ground.options.process}.{home}.svc"
     wanted = CertificateRequest(name, webhooks.organisation, timedelta(seconds=webhooks.lifetime))
-    return StoredCertificate(ground.client, Ref(SECRETS, home, webhooks.secret), wanted, ground.log)
+    return StoredCertificate(
+        ground.client, Ref(SECRETS, home, webhooks.secret), wanted, ground.log, labels=CONTRACT.labels
+    )

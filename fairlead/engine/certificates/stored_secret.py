@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64decode, b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 import msgspec
 from msgspec import Raw, structs
 from structlog.types import FilteringBoundLogger
 
-from fairlead.contracts.zones.kinds import OWN_LABELS
 from fairlead.engine.certificates import pairs
 from fairlead.engine.certificates.pairs import CertificateRequest, Pair
 from fairlead.engine.decide.certificate import Broken, Facts, Make, Use, fate_of
@@ -58,12 +57,16 @@ class StoredCertificate:
         wanted: CertificateRequest,
         log: FilteringBoundLogger,
         make: Maker = pairs.make,
+        *,
+        labels: Mapping[str, str],
     ) -> None:
+        """`labels` are those of a Secret that is made here."""
         self._client = client
         self._secret = secret
         self._wanted = wanted
         self._log = log
         self._make = make
+        self._labels = labels
         self._worth: tuple[dict[str, bytes], Facts] | None = None
         """Entries last looked at and what they are worth: checking a key takes long, and they seldom change."""
 
@@ -131,7 +134,7 @@ class StoredCertificate:
         made = {
             "apiVersion": SECRETS.api_version,
             "kind": SECRETS.kind,
-            "metadata": {"name": self._secret.name, "namespace": self._secret.namespace, "labels": OWN_LABELS},
+            "metadata": {"name": self._secret.name, "namespace": self._secret.namespace, "labels": self._labels},
             "type": "Opaque",
         }
         return msgspec.json.encode({**made, **fields, "data": encoded})

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Struct
 
-from fairlead.contracts.zones.kinds import INJECT_CA, NAMESPACE
 from fairlead.core.act import Does, Patch, PatchKind
+from fairlead.engine.contract import TrustLabels
 from kubeloop.objects.admissionregistration import Entry, WebhookConfiguration
 from kubeloop.objects.meta import Ref, Resource
 
@@ -17,6 +17,7 @@ from kubeloop.objects.meta import Ref, Resource
 class TrustScope(Struct, frozen=True):
     """Whose webhooks an operator answers."""
 
+    labels: TrustLabels
     namespaces: tuple[str, ...]
     """Empty: all of the cluster."""
     home: str = ""
@@ -28,13 +29,13 @@ class TrustScope(Struct, frozen=True):
         The label names an operator by its namespace. One that serves all namespaces is named by none of them, and
         others may serve some of them: it takes what calls a Service of its own namespace, or names that namespace.
         """
-        labels = found.metadata.labels
-        if labels.get(INJECT_CA) != "true" or NAMESPACE not in labels:
+        labels, namespace = found.metadata.labels, self.labels.namespace
+        if labels.get(self.labels.wish) != "true" or namespace not in labels:
             return False
         if self.namespaces:
-            return labels[NAMESPACE] in self.namespaces
+            return labels[namespace] in self.namespaces
         service = entry.client_config.service
-        return self.home == (labels[NAMESPACE] if service is None else service.namespace)
+        return self.home == (labels[namespace] if service is None else service.namespace)
 
 
 def injected(

@@ -15,7 +15,6 @@ import msgspec
 from msgspec import Struct
 from structlog.types import FilteringBoundLogger
 
-from fairlead.contracts.environments.kinds import MANAGER
 from fairlead.engine.certificates.authority import Publication
 from fairlead.engine.decide.registration import (
     DEFINITIONS,
@@ -111,15 +110,18 @@ class Registering:
         publication: Publication,
         log: FilteringBoundLogger,
         *,
+        manager: str,
         tell: Told = lambda *_: None,
         heed: Callable[[str, Tree], None] = lambda *_: None,
     ) -> None:
-        """`heed` is shown every state of a definition, by its name."""
+        """`manager` is who the API server is told owns what is written; `heed` is shown every state of a definition, by
+        its name."""
         self._client = client.within(CALL_TIMEOUT)
         self._definitions = {name_of(each): each for each in definitions}
         self._webhook = webhook
         self._publication = publication
         self._log = log
+        self._manager = manager
         self._tell = tell
         self._heed = heed
         self._queue: Queue[str] = Queue(first_delay=1.0, longest_delay=60.0)
@@ -227,7 +229,7 @@ class Registering:
         return definition_in(answer.body, asked.doing)
 
     async def _apply(self, tree: Tree, name: str) -> Tree:
-        sent = request.apply(Ref(DEFINITIONS, "", name), msgspec.json.encode(tree), MANAGER, force=True)
+        sent = request.apply(Ref(DEFINITIONS, "", name), msgspec.json.encode(tree), self._manager, force=True)
         written = definition_in((await self._client.call(sent)).body, sent.doing)
         self._log.info("definition applied", name=name, generation=written["metadata"].get("generation"))
         return written

@@ -7,13 +7,15 @@ from base64 import b64encode
 import msgspec
 import pytest
 
+from fairlead.engine.contract import TrustLabels
 from fairlead.engine.decide.ca_injection import TrustScope, injected
 from kubeloop.objects.admissionregistration import VALIDATING, ClientConfig, Entry, Service, WebhookConfiguration
 from kubeloop.objects.meta import Meta
 
 BUNDLE = b64encode(b"authority").decode()
 LABELS = {"grafana.com/inject-rollout-operator-ca": "true", "grafana.com/namespace": "test"}
-SERVED = TrustScope(("test",))
+TRUST = TrustLabels(*LABELS)
+SERVED = TrustScope(TRUST, ("test",))
 
 
 def configuration(*bundles: str, **labels: str) -> WebhookConfiguration:
@@ -40,7 +42,7 @@ def test_both_labels_are_needed(labels: dict[str, str], namespaces: tuple[str, .
 
     found = configuration("", **{keys[key]: value for key, value in labels.items()})
 
-    assert TrustScope(namespaces, "home").wants(found, found.webhooks[0]) is expected
+    assert TrustScope(TRUST, namespaces, "home").wants(found, found.webhooks[0]) is expected
 
 
 def test_who_serves_all_namespaces_takes_what_calls_a_service_beside_it_and_nothing_of_other_operators() -> None:
@@ -48,7 +50,7 @@ def test_who_serves_all_namespaces_takes_what_calls_a_service_beside_it_and_noth
     labels = {"grafana.com/inject-rollout-operator-ca": "true", "grafana.com/namespace": "other"}
     found = WebhookConfiguration(Meta("name", "uid", "1", labels=labels), (Entry("a", ours), Entry("b", theirs)))
 
-    patch = injected(found, VALIDATING, b"authority", TrustScope((), "home"))
+    patch = injected(found, VALIDATING, b"authority", TrustScope(TRUST, (), "home"))
 
     assert patch is not None
     assert [step["path"] for step in msgspec.json.decode(patch.body)] == [

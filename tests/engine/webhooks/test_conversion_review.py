@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from fairlead.contracts.environments.conversion_rules import RULES as ENVIRONMENTS
 from fairlead.engine.conversion.review import ConversionRule, Converted, Tree, answer, works
-from fairlead.engine.conversion.rules import ENVIRONMENTS
 from tests.engine.webhooks.conversions import NEW, OLD, RULES, Unfit, a_review, a_widget, convert, nested
 
 

@@ -12,9 +12,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from fairlead.contracts.environments.conversion_rules import RULES as ENVIRONMENTS
+from fairlead.contracts.environments.conversion_rules import RULES_NAME as ENVIRONMENTS_NAME
 from fairlead.engine.conversion import worker
 from fairlead.engine.conversion.review import Converted, answer
-from fairlead.engine.conversion.rules import ENVIRONMENTS, ENVIRONMENTS_NAME
 from fairlead.engine.conversion.worker import NoWorker, TooSlow, Worker, WorkerDied, rules_named
 from kubesim.time import run
 from tests.engine.webhooks.conversions import NAME, RULES, a_review, a_widget

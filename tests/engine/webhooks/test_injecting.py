@@ -12,8 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from fairlead.contracts.zones.kinds import INJECT_CA, NAMESPACE
 from fairlead.engine.certificates.ca_injection import Injector, policies, selector
 from fairlead.engine.certificates.pairs import CertificateRequest, make
+from fairlead.engine.contract import TrustLabels
 from fairlead.engine.decide.ca_injection import TrustScope
 from kubeloop import clock
 from kubeloop.client import Client
@@ -25,6 +27,7 @@ from kubesim.faults import Fault, Faulty
 from kubesim.time import run
 from tests.engine.webhooks.world import World
 
+TRUST = TrustLabels(INJECT_CA, NAMESPACE)
 ONE, TWO = Ref(VALIDATING, "", "one"), Ref(MUTATING, "", "two")
 
 
@@ -61,7 +64,8 @@ def injector_of(
     def informer(kind: Resource, labels: str) -> Informer[WebhookConfiguration]:
         return Informer(client or world.client, kind, WebhookConfiguration, labels=labels)
 
-    return Injector(client or world.client, TrustScope(namespaces, "home"), world.log.logger(), informer, keeps=keeps)
+    served = TrustScope(TRUST, namespaces, "home")
+    return Injector(client or world.client, served, world.log.logger(), informer, keeps=keeps)
 
 
 @asynccontextmanager
@@ -229,7 +233,7 @@ def test_b_14_every_entry_of_the_namespace_shows_its_failure_policy() -> None:
     ],
 )
 def test_only_configurations_of_the_served_namespaces_are_watched(namespaces: tuple[str, ...], expected: str) -> None:
-    assert selector(namespaces) == expected
+    assert selector(TrustScope(TRUST, namespaces)) == expected
 
 
 def test_replicas_that_renew_at_different_times_do_not_take_each_others_authority_away() -> None:

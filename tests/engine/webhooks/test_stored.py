@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from cryptography import x509
 
+from fairlead.contracts.zones.kinds import OWN_LABELS
 from fairlead.engine.certificates.pairs import CertificateRequest, Pair
 from fairlead.engine.certificates.stored_secret import CertificateTrouble, StoredCertificate
 from kubeloop import clock
@@ -131,7 +132,8 @@ def test_c2_what_another_process_stored_first_is_refused_when_it_cannot_be_used(
     async def scenario() -> None:
         world = World()
         late = Client(Late(world.cluster.transport(), lambda: world.fill(cert=b"nonsense")))
-        store = StoredCertificate(late, SECRET, CertificateRequest(NAME, "org", DAY), world.log.logger(), make_small)
+        wanted = CertificateRequest(NAME, "org", DAY)
+        store = StoredCertificate(late, SECRET, wanted, world.log.logger(), make_small, labels=OWN_LABELS)
 
         with pytest.raises(CertificateTrouble, match="written by somebody else meanwhile"):
             await store.obtain()

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
+from fairlead.contracts.zones.kinds import OWN_LABELS
 from fairlead.engine.certificates import pairs
 from fairlead.engine.certificates.pairs import CertificateRequest, Pair
 from fairlead.engine.certificates.stored_secret import StoredCertificate
@@ -67,7 +68,7 @@ class World:
 
     def stored(self, name: str = NAME, lifetime: timedelta = DAY) -> StoredCertificate:
         wanted = CertificateRequest(name, "Grafana Labs", lifetime)
-        return StoredCertificate(self.client, SECRET, wanted, self.log.logger(), make_small)
+        return StoredCertificate(self.client, SECRET, wanted, self.log.logger(), make_small, labels=OWN_LABELS)
 
     async def create(self, resource: Resource, tree: dict[str, Any], namespace: str = "test") -> None:
         named = {"apiVersion": resource.api_version, "kind": resource.kind, **tree}

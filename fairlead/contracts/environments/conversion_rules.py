@@ -1,4 +1,4 @@
-"""The rules of the conversion webhook, under names by which another process finds them."""
+"""The rules of the conversion webhook, under a name by which another process finds them."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from fairlead.contracts.environments.decide.convert import VERSIONS, Unconvertib
 from fairlead.contracts.environments.kinds import MATERIALIZES
 from fairlead.engine.conversion.review import ConversionRule, Rules
 
-ENVIRONMENTS: Rules = (ConversionRule(MATERIALIZES.kind, VERSIONS, convert, Unconvertible),)
-ENVIRONMENTS_NAME = f"{__name__}:ENVIRONMENTS"
+RULES: Rules = (ConversionRule(MATERIALIZES.kind, VERSIONS, convert, Unconvertible),)
+RULES_NAME = f"{__name__}:RULES"
