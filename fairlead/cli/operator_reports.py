@@ -87,8 +87,8 @@ class Heard(Struct, frozen=True):
     ) -> Explain | None:
         """The operator's document, or one that is worked out, without what only the operator can know.
 
-            A document that is not about the specs as they are now was decided before an edit and says nothing of it; one of
-        an earlier release says no outcome.
+        A document that is not about the specs as they are now was decided before an edit and says nothing of it; one
+        of an earlier release says no outcome.
         """
         found = self.documents.get(place)
         if found is not None and found.outcome and found.source and found.source.observed == observed:
