@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from itertools import islice, repeat
+from itertools import islice
+from operator import is_
+from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
 from fairlead.contracts.zones.decide.live import newest, ref_of
+from fairlead.contracts.zones.decide.once import once
 from fairlead.contracts.zones.decide.rollout.max_unavailable import Budget, max_unavailable
 from fairlead.contracts.zones.decide.rollout.readiness import (
     available_at,
@@ -29,7 +32,7 @@ MOST_NAMED = 100
 """How many missing pods are named; a StatefulSet may ask for two thousand million."""
 
 
-class Zone(Struct, frozen=True):
+class Zone(Struct, frozen=True, weakref=True):
     """One StatefulSet with its pods and what follows from them."""
 
     statefulset: StatefulSet
@@ -45,6 +48,8 @@ class Zone(Struct, frozen=True):
     budget: Budget
     not_yet_available: tuple[Pod, ...] = ()
     """Ready, but not for `minReadySeconds`."""
+    not_ready_pods: tuple[Pod, ...] = ()
+    """In natural order of their names."""
 
     @property
     def name(self) -> str:
@@ -144,11 +149,36 @@ class Group(Struct, frozen=True):
         return tuple(zone for zone in self.zones if not zone.is_ready)
 
 
+_KNOWN: WeakValueDictionary[str, Zone] = WeakValueDictionary()
+"""The zone that was last worked out of a StatefulSet, by its UID, for as long as some Snapshot carries it."""
+
+
 def group_of(seen: Snapshot, now: datetime) -> Group:
+    return Group(seen, zones_of(seen, now), now)
+
+
+@once
+def zones_of(seen: Snapshot, now: datetime) -> tuple[Zone, ...]:
+    """Most passes are about one zone; of the others it is known what follows from the same versions."""
     current = (newest(zone, seen) for zone in seen.statefulsets) if seen.answers.known else seen.statefulsets
     statefulsets = sorted((zone for zone in current if zone is not None), key=lambda zone: zone.metadata.name)
-    members = members_of(statefulsets, seen.pods)
-    return Group(seen, tuple(map(zone_of, statefulsets, members, repeat(now))), now)
+    members = map(tuple, members_of(statefulsets, seen.pods))
+    return tuple(known_zone(zone, pods, now) for zone, pods in zip(statefulsets, members, strict=True))
+
+
+def known_zone(statefulset: StatefulSet, pods: tuple[Pod, ...], now: datetime) -> Zone:
+    """The zone of exactly these objects; what `minReadySeconds` makes of them depends on the moment as well."""
+    known = _KNOWN.get(statefulset.metadata.uid)
+    if (
+        known is not None
+        and known.statefulset is statefulset
+        and len(known.pods) == len(pods)
+        and all(map(is_, known.pods, pods))
+        and statefulset.spec.min_ready_seconds <= 0
+    ):
+        return known
+    zone = _KNOWN[statefulset.metadata.uid] = zone_of(statefulset, pods, now)
+    return zone
 
 
 def members_of(statefulsets: list[StatefulSet], pods: tuple[Pod, ...]) -> list[list[Pod]]:
@@ -179,7 +209,7 @@ def selects(zone: StatefulSet, pod: Pod) -> bool:
     return bool(selector.match_labels or selector.match_expressions) and selector.matches(pod.metadata.labels)
 
 
-def zone_of(statefulset: StatefulSet, pods: list[Pod], now: datetime) -> Zone:
+def zone_of(statefulset: StatefulSet, pods: tuple[Pod, ...], now: datetime) -> Zone:
     revision, seconds = statefulset.status.update_revision, statefulset.spec.min_ready_seconds
     mark = None if marks_all(statefulset) else "true"
     outdated = [
@@ -188,17 +218,21 @@ def zone_of(statefulset: StatefulSet, pods: list[Pod], now: datetime) -> Zone:
         if (labels := pod.metadata.labels).get(REVISION_LABEL) != revision or labels.get(ROTATE, "") == mark
     ]
     not_yet_available = tuple(pod for pod in pods if is_not_yet_available(pod, seconds, now)) if seconds > 0 else ()
-    if len(outdated) > 1:
-        outdated.sort(key=lambda pod: natural_key(pod.metadata.name))
+    not_ready = [pod for pod in pods if not is_ready(pod)]
     return Zone(
         statefulset,
-        pods=tuple(pods),
-        outdated=tuple(outdated),
-        unready=len(not_yet_available) + sum(not is_ready(pod) for pod in pods),
+        pods=pods,
+        outdated=in_natural_order(outdated),
+        unready=len(not_yet_available) + len(not_ready),
         missing=missing_of(statefulset, pods),
         budget=max_unavailable(statefulset),
         not_yet_available=not_yet_available,
+        not_ready_pods=in_natural_order(not_ready),
     )
+
+
+def in_natural_order(pods: list[Pod]) -> tuple[Pod, ...]:
+    return tuple(sorted(pods, key=lambda pod: natural_key(pod.metadata.name)) if len(pods) > 1 else pods)
 
 
 def marks_all(statefulset: StatefulSet) -> bool:
@@ -206,7 +240,7 @@ def marks_all(statefulset: StatefulSet) -> bool:
     return statefulset.spec.template.metadata.labels.get(ROTATE) == "true"
 
 
-def missing_of(statefulset: StatefulSet, pods: list[Pod]) -> int:
+def missing_of(statefulset: StatefulSet, pods: tuple[Pod, ...]) -> int:
     """How many expected pods do not exist, by count and by name, whichever is more.
 
     The count alone (rule 10(b)) is fooled by a stray pod that carries the zone's labels: pods 0 and 2 and `debug` are

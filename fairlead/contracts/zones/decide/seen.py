@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -15,7 +16,7 @@ from kubeloop.objects.apps import StatefulSet
 from kubeloop.objects.core import Pod
 
 
-class Snapshot(Struct, frozen=True):
+class Snapshot(Struct, frozen=True, dict=True):
     """One group of one namespace, gathered generously: which pod belongs to which zone is decided, not gathered."""
 
     namespace: str
@@ -33,3 +34,8 @@ class Snapshot(Struct, frozen=True):
     """The health checks in force in the namespace."""
     since: Mapping[str, datetime] = {}
     """When this process first saw a wait, by `wait_key`; for waits that no fact dates."""
+
+    @cached_property
+    def conclusions(self) -> dict[object, tuple[datetime, object]]:
+        """What `once` carries, with the moment it holds for; no part of the value."""
+        return {}

@@ -13,8 +13,7 @@ from msgspec import structs
 
 from fairlead.contracts.zones.decide.groups import Group, Zone
 from fairlead.core.decision import Hold, Verdict
-from fairlead.core.ordinals import natural_key
-from fairlead.core.pod_readiness import is_ready, is_terminating
+from fairlead.core.pod_readiness import is_terminating
 from fairlead.core.pod_trouble import TERMINATING, PodTrouble, trouble_of
 from fairlead.core.progress_deadline import deadline_of
 from fairlead.core.reason import Reason
@@ -38,10 +37,10 @@ FOR_PODS = (
 
 def troubles_of(zone: Zone, now: datetime) -> Iterator[tuple[Pod, PodTrouble]]:
     """The pods of the zone that are not ready, in natural order, and why."""
-    if not zone.unready:
+    if not zone.not_ready_pods:
         return
     deadline = deadline_in(zone)
-    for pod in sorted((pod for pod in zone.pods if not is_ready(pod)), key=lambda pod: natural_key(pod.metadata.name)):
+    for pod in zone.not_ready_pods:
         if (trouble := trouble_of(pod, now, deadline)) is not None:
             yield pod, trouble
 

@@ -6,9 +6,11 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from fairlead.contracts.zones.decide.groups import Group, Zone
+from fairlead.contracts.zones.decide.groups import Group, Zone, group_of
+from fairlead.contracts.zones.decide.once import once
 from fairlead.contracts.zones.decide.rollout.roll import Done, Finish, Step, Terminate, Wait, step_of
 from fairlead.contracts.zones.decide.rollout.starting import Start, start_of
+from fairlead.contracts.zones.decide.seen import Snapshot
 from fairlead.core.ask import Need
 from fairlead.core.reason import Reason
 
@@ -57,11 +59,17 @@ def moved_first(group: Group) -> Zone | None:
 
 
 def zone_order_of(group: Group) -> ZoneOrder:
+    return _zone_order(group.seen, group.at)
+
+
+@once
+def _zone_order(seen: Snapshot, now: datetime) -> ZoneOrder:
     """P6: zone after zone until one is ongoing.
 
     A paused zone is passed by unless it is not ready: then it holds the others back (H-8) like any zone that is not
     ready, except that nothing is done in it. So is a zone that may not start yet.
     """
+    group = group_of(seen, now)
     order = order_of(group)
     finishing: list[Zone] = []
     starts: list[Start] = []
