@@ -157,6 +157,8 @@ class Bad(Struct, frozen=True):
     text: str = ""
     code: int = 0
     """HTTP status, 0 when there was no answer."""
+    cursor: str = ""
+    """Of a page that has `expired`: where to go on; empty: from the start."""
 
 
 Answer: TypeAlias = Good | Bad
@@ -184,6 +186,12 @@ class Need(Struct, frozen=True):
     stages: tuple[tuple[Question, ...], ...]
     stop_at_failure: bool = False
     """After a failure nothing more of the stage is begun and no later stage; what was not asked is `not-sent`."""
+    stop_at: frozenset[str] = frozenset()
+    """Kinds of failures that have the same effect where others have not: they say nothing of what was asked about, and
+    whatever is asked next would fail alike."""
+
+    def stops_at(self, answer: Answer | None) -> bool:
+        return isinstance(answer, Bad) and (self.stop_at_failure or answer.kind in self.stop_at)
 
     @property
     def has_effect(self) -> bool:

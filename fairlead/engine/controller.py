@@ -18,8 +18,10 @@ from fairlead.core.ask import Answers, Bad
 from fairlead.core.decision import Decide, Decision
 from fairlead.core.explain import Explain
 from fairlead.engine.driver.applied import Applied
+from fairlead.engine.driver.round import MOST_AT_ONCE
 from kubeloop.informer import Informer
 from kubeloop.objects.meta import Resource
+from kubeloop.records import Records
 from kubeloop.store import Named
 
 if TYPE_CHECKING:
@@ -140,6 +142,12 @@ class Controller(Struct, Generic[S], frozen=True):
     """What every replica does, whether it leads or not."""
     leader_tasks: tuple[Callable[[], Awaitable[None]], ...] = ()
     """What the leader does beside the rounds, for as long as it leads."""
+    records: Records | None = None
+    """Where its rounds keep records; None: where the process does."""
+    at_once: int = MOST_AT_ONCE
+    """How many questions of a stage, and writes in the middle of deciding, are under way at a time."""
+    failure: str = ""
+    """What the log is told of a round beside rollouts that failed; empty: nothing, the write has its record."""
     write_timeout: float = inf
     """Seconds until a write of the part is given up, should that be sooner than for others."""
 

@@ -14,20 +14,20 @@ from itertools import count
 from math import inf
 from typing import Generic, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from structlog.types import FilteringBoundLogger
 
 from fairlead.core.act import AnyWrite, Does, EventNote
-from fairlead.core.ask import REFUSAL_HOLDS, Answer, Answers, Bad, Good, Question
+from fairlead.core.ask import REFUSAL_HOLDS, Answer, Answers, Ask, Bad, Good, Question
 from fairlead.core.audit import Line
 from fairlead.core.decision import Decision, Hold, SideNote
 from fairlead.core.reason import Reason
 from fairlead.engine.accounts import Accounts
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey
-from fairlead.engine.driver.effects import said_of
+from fairlead.engine.driver.effects import line_of_answer, said_of
 from fairlead.engine.driver.perform import Effects, Round, WriteRefused, carry_out, digest, scope_of
 from fairlead.engine.driver.questions import AskContext, asker, bad_of
-from fairlead.engine.driver.round import Outpaced, settle
+from fairlead.engine.driver.round import Asker, Outpaced, settle
 from kubeloop import clock
 from kubeloop.errors import ApiError
 from kubeloop.ledger import Ledger
@@ -117,7 +117,7 @@ class Rounds(Generic[S]):
         self._log = log
         self._tell = tell
         self._watcher = part.watcher
-        self._outside = outside
+        self._outside = outside if part.records is None else structs.replace(outside, records=part.records)
         self._effects = Effects(outside.client, ledger, self._audit, tell, terms.write_timeout, part.applied)
         self._said: dict[RolloutKey, _Said] = {}
         self._wrote: dict[RolloutKey, tuple[str, ...]] = {}
@@ -223,8 +223,9 @@ class Rounds(Generic[S]):
                 raise Vanished
             return seen
 
-        ask = asker(self._outside, heard=partial(self._heard, key))
-        seen, decision = await settle(self._part.decide, gather, now, ask, given=given)
+        ask = asker(self._outside, heard=partial(self._heard, key, number=f"{next(self._numbers)}"))
+        declared = partial(self._ask, ask)
+        seen, decision = await settle(self._part.decide, gather, now, declared, given=given, at_once=self._part.at_once)
         if not isinstance(decision, Decision):
             raise TypeError(f"a round of {key} ended with a question, which only a look may")
         self._announce(key, seen, decision, now)
@@ -250,12 +251,20 @@ class Rounds(Generic[S]):
         """How many of them were sent; the others are left to the next round."""
         if not writes:
             return 0
-        if undeclared := {write.does.value for write in writes if write.does not in self._part.writes}:
-            raise TypeError(f"part {self._part.name} does not say that it writes {', '.join(sorted(undeclared))}")
+        self._refuse_undeclared(writes)
         reason, versions = decision.verdict.reason, self._part.versions(seen)
         this = Round(f"{next(self._numbers)}", str(key), decision.rule, reason.word, digest(versions))
         self._wrote[key] = tuple(scope_of(write, this.key) for write in writes)
         return await carry_out(writes, this, self._effects)
+
+    async def _ask(self, ask: Asker, question: Question) -> Answer:
+        if not isinstance(question, Ask):
+            self._refuse_undeclared((question,))
+        return await ask(question)
+
+    def _refuse_undeclared(self, writes: tuple[AnyWrite, ...]) -> None:
+        if undeclared := {write.does.value for write in writes if write.does not in self._part.writes}:
+            raise TypeError(f"part {self._part.name} does not say that it writes {', '.join(sorted(undeclared))}")
 
     def _answered(self, key: RolloutKey, now: datetime) -> dict[Question, Answer]:
         """What is not tried again yet, because it was tried a moment ago."""
@@ -326,8 +335,11 @@ class Rounds(Generic[S]):
             if tell.repeated or tell not in before.tells:
                 self._tell(tell)
 
-    def _heard(self, key: RolloutKey, question: Question, answer: Answer) -> None:
-        """One record per effect outside of the API server, which rounds ask for like for any other fact."""
+    def _heard(self, key: RolloutKey, question: Question, answer: Answer, number: str = "") -> None:
+        """One record per effect in the middle of deciding: of a job's write, or outside of the API server."""
+        if not isinstance(question, Ask):
+            self._audit(line_of_answer(question, answer, Round(number, str(key), "", "")))
+            return
         said = said_of(question, answer, Round("", self._part.title(key), "", ""))
         self._record(LogRecord(said.level, said.message, said.keys), {})
 

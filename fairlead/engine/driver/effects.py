@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from fairlead.core.act import AnyWrite, Apply, Create
 from fairlead.core.ask import Answer, Ask, Bad, Good, Http, Question, SwapRecord
-from fairlead.engine.driver.perform import Round, line_of
+from fairlead.core.audit import Line
+from fairlead.engine.driver.perform import Round, line_of, version_in
 from kubeloop.urls import shown_url
 
 
@@ -23,10 +25,17 @@ def said_of(question: Question, answer: Answer, this: Round) -> EffectRecord:
     who = (("round", this.id), ("rollout", this.key), ("rule", this.rule))
     if isinstance(question, Ask):
         return _asked(question, answer, {name: value for name, value in who if value})
-    outcome, version = ("ok", answer.version) if isinstance(answer, Good) else (answer.text or answer.kind, "")
-    line = line_of(question, this, outcome, version)
+    line = line_of_answer(question, answer, this)
     keys = {name: value for name in type(line).__struct_fields__ if name != "time" and (value := getattr(line, name))}
     return EffectRecord("info" if isinstance(answer, Good) else "warn", "written while deciding", keys)
+
+
+def line_of_answer(write: AnyWrite, answer: Answer, this: Round) -> Line:
+    """The audit line of a write in the middle of deciding; that its object is gone is no failure."""
+    if isinstance(answer, Good):
+        return line_of(write, this, "ok", version_in(answer.value) or answer.version)
+    gone = answer.kind == "absent" and not isinstance(write, Apply | Create)
+    return line_of(write, this, "gone" if gone else answer.text or answer.kind)
 
 
 def _asked(question: Ask, answer: Answer, this: Mapping[str, object]) -> EffectRecord:

@@ -25,6 +25,7 @@ from kubeloop.errors import AlreadyExists, Conflict, KubeError, NotFound, Server
 from kubeloop.ledger import Ledger
 from kubeloop.objects.meta import OwnerReference, Ref
 from kubeloop.request import Request
+from kubeloop.unreadable import UNREADABLE
 
 FRESH_SECONDS = 0.5
 """For so long writes rest on what was seen before the first of them."""
@@ -177,6 +178,14 @@ def _written(body: bytes, write: AnyWrite, doing: str) -> _Meta:
     if not metadata.resource_version and not isinstance(write, Delete):
         raise TransportError(f"{doing}: the answer has no resource version")
     return metadata
+
+
+def version_in(body: bytes) -> str:
+    """The resource version of the object that an answer holds; empty where it holds none."""
+    try:
+        return _WRITTEN.decode(body).metadata.resource_version
+    except UNREADABLE:
+        return ""
 
 
 def scope_of(write: AnyWrite, key: str) -> str:

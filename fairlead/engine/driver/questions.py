@@ -318,7 +318,8 @@ def _of(sent: Call, reply: Reply) -> Answer:
 
 async def _written(write: AnyWrite, outside: AskContext, deadline: float | None) -> Answer:
     async def send(client: Client) -> Answer:
-        return Good((await client.call(structs.replace(request_for(write), retry_when_throttled=False))).body)
+        message = structs.replace(request_for(write), retry_when_throttled=write.repeatable)
+        return Good((await client.call(message)).body)
 
     return await _timed(send, outside, outside.write_timeout, deadline)
 
@@ -330,7 +331,7 @@ def is_passing(answer: Answer) -> bool:
 
 def bad_of(error: KubeError) -> Bad:
     """A failure as an answer."""
-    code = error.status if isinstance(error, ApiError) else 0
+    code, cursor = (error.status, error.token) if isinstance(error, ApiError) else (0, "")
     match error:
         case NotFound():
             kind = "absent"
@@ -348,4 +349,4 @@ def bad_of(error: KubeError) -> Bad:
             kind = "unreachable"
         case _:
             kind = "failed"
-    return Bad(kind, str(error), code)
+    return Bad(kind, str(error), code, cursor)

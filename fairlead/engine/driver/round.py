@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
+from functools import partial
 from itertools import count
 from typing import TypeVar
 
@@ -50,14 +51,18 @@ async def settle(
     look: bool = False,
     given: Mapping[Question, Answer] | None = None,
     until: float | None = None,
+    at_once: int = MOST_AT_ONCE,
 ) -> tuple[S, O | Need]:
     """What was seen last, and the answer made of it; `given` is answered from the start.
 
     Only with `look` a Need is returned: it holds a question with an effect, which a preview shows instead of asking.
     A decision that others outpace is made anew: until the loop's time `until`, or else MOST_ATTEMPTS times.
+    `at_once` is how many questions of a stage are under way at a time.
     """
     for attempt in count(1):
-        settled = await _attempt(decide, gather, now, ask, look, dict(given or {}))
+        settled = await _attempt(
+            decide, gather, now, partial(answer, ask=ask, at_once=at_once), look, dict(given or {})
+        )
         if settled is not None:
             return settled
         if attempt >= MOST_ATTEMPTS if until is None else clock.monotonic() >= until:
@@ -71,7 +76,7 @@ async def _attempt(
     decide: Callable[[S, datetime], O | Need | StartOver],
     gather: Callable[[Answers], S],
     now: datetime,
-    ask: Asker,
+    answered: Callable[[Need], Awaitable[dict[Question, Answer]]],
     look: bool,
     known: dict[Question, Answer],
 ) -> tuple[S, O | Need] | None:
@@ -83,46 +88,53 @@ async def _attempt(
             return None
         if not isinstance(outcome, Need) or (look and outcome.has_effect):
             return seen, outcome
-        known |= await answer(outcome, ask)
+        known |= await answered(outcome)
     raise NeverSettles(f"{decide.__module__} asked {MOST_DECISIONS} times without deciding")
 
 
-async def answer(need: Need, ask: Asker, hurry: asyncio.Event | None = None) -> dict[Question, Answer]:
+async def answer(
+    need: Need, ask: Asker, hurry: asyncio.Event | None = None, at_once: int = MOST_AT_ONCE
+) -> dict[Question, Answer]:
     """An answer for every question of the need; those never asked are answered `not-sent`.
 
     Once `hurry` is set, questions wait for one another no longer, up to MOST_IN_A_HURRY at a time.
     """
     got: dict[Question, Answer] = {}
     for stage in need.stages:
-        await _stage(stage, ask, need.stop_at_failure, got, hurry)
-        if need.stop_at_failure and any(isinstance(got.get(question), Bad) for question in stage):
+        await _stage(stage, ask, need, got, hurry, at_once)
+        if any(need.stops_at(got.get(question)) for question in stage):
             break
     return {question: got.get(question, Bad("not-sent")) for stage in need.stages for question in stage}
 
 
 async def _stage(
-    stage: tuple[Question, ...], ask: Asker, stop: bool, got: dict[Question, Answer], hurry: asyncio.Event | None
+    stage: tuple[Question, ...],
+    ask: Asker,
+    need: Need,
+    got: dict[Question, Answer],
+    hurry: asyncio.Event | None,
+    at_once: int,
 ) -> None:
-    """Asks all of a stage, MOST_AT_ONCE at a time; with `stop` none is begun after a failure."""
+    """Asks all of a stage, `at_once` at a time; none is begun after a failure at which the need stops."""
     waiting = iter(stage)
-    failed = False
+    stopped = False
 
     async def work() -> None:
-        nonlocal failed
+        nonlocal stopped
         for question in waiting:
-            if failed and stop:
+            if stopped:
                 return
             got[question] = await ask(question)
-            failed = failed or isinstance(got[question], Bad)
+            stopped = stopped or need.stops_at(got[question])
 
     async def widen(hurry: asyncio.Event, tasks: asyncio.TaskGroup) -> None:
         await hurry.wait()
-        for _ in range(min(len(stage), MOST_IN_A_HURRY) - MOST_AT_ONCE):
+        for _ in range(min(len(stage), MOST_IN_A_HURRY) - at_once):
             tasks.create_task(work())
 
     async with asyncio.TaskGroup() as waits:
         async with asyncio.TaskGroup() as tasks:
-            for _ in range(min(len(stage), MOST_AT_ONCE)):
+            for _ in range(min(len(stage), at_once)):
                 tasks.create_task(work())
             widening = waits.create_task(widen(hurry, tasks)) if hurry is not None else None
         if widening is not None:

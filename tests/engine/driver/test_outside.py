@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from fairlead.core.act import Does, Patch, PatchKind
 from fairlead.core.ask import Answer, Ask, Bad, Good, Http, Listing, Question, Read, ReadRecord, SwapRecord
@@ -226,6 +227,37 @@ def test_live_reads_neither_wait_for_the_limit_nor_use_it_up() -> None:
 
     assert (kinds[0] == "limited", kinds[1]) == (False, "limited")
     assert len(server.asked("GET")) == 6
+
+
+def test_a_page_that_has_expired_says_where_to_go_on() -> None:
+    server = Scripted()
+    expired = msgspec.json.encode({"code": 410, "reason": "Expired", "metadata": {"continue": "later"}})
+
+    async def fault(_: Request, when: str) -> Response | None:
+        return Response(410, expired) if when == "before" else None
+
+    server.fault = fault
+    answer, _ = ask_one(Ask(Listing(PODS, "ns", limit=2, cursor="old")), lambda: AskContext(server.client()))
+
+    assert isinstance(answer, Bad)
+    assert (answer.kind, answer.cursor) == ("expired", "later")
+
+
+@pytest.mark.parametrize("repeatable", [True, False])
+def test_a_write_that_may_be_repeated_waits_where_the_server_asks_for_a_pause(repeatable: bool) -> None:
+    server = Scripted()
+    server.put(a_pod("a"))
+    busy = [Response(429, b"{}", {"retry-after": "2"})]
+
+    async def fault(_: Request, when: str) -> Response | None:
+        return busy.pop() if when == "before" and busy else None
+
+    server.fault = fault
+    patch = structs.replace(PATCH, repeatable=repeatable)
+    answer, took = ask_one(patch, lambda: AskContext(server.client()))
+
+    assert isinstance(answer, Good) is repeatable
+    assert took == (2 if repeatable else 0)
 
 
 def test_failures_of_the_api_server_become_words_to_decide_by() -> None:

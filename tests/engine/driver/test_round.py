@@ -98,6 +98,41 @@ def test_after_a_failure_the_later_stages_are_not_sent_where_that_was_asked_for(
     assert answered == {a: Bad("failed"), b: Bad("not-sent")}
 
 
+def stage_of(*failing: tuple[str, str], stop_at: frozenset[str]) -> tuple[list[str], dict[str, str]]:
+    """Four questions of one stage, one at a time, some failing in these ways: which were asked, which failed how."""
+    names, kinds = "abcd", dict(failing)
+    log: list[str] = []
+    answered: dict[str, str] = {}
+
+    async def ask(asked: Question) -> Answer:
+        assert isinstance(asked, Ask)
+        assert isinstance(asked.to, Read)
+        log.append(asked.to.ref.name)
+        kind = kinds.get(asked.to.ref.name)
+        return Good(b"{}") if kind is None else Bad(kind)
+
+    def decide(seen: Seen, now: datetime) -> Outcome:
+        if lacking := seen.answers.lacking(tuple(map(question, names))):
+            return Need(lacking, stop_at=stop_at)
+        for name in names:
+            if isinstance(answer := seen.answers[question(name)], Bad):
+                answered[name] = answer.kind
+        return DONE
+
+    run(settle(decide, Seen, NOW, ask, at_once=1))
+    return log, answered
+
+
+def test_no_failure_stops_the_others_but_of_a_kind_that_is_about_all_of_them() -> None:
+    failing = (("a", "failed"), ("b", "unreachable"))
+
+    assert stage_of(*failing, stop_at=frozenset()) == ([*"abcd"], dict(failing))
+    assert stage_of(*failing, stop_at=frozenset({"unreachable"})) == (
+        [*"ab"],
+        {**dict(failing), "c": "not-sent", "d": "not-sent"},
+    )
+
+
 def test_now_is_fixed_for_the_round_while_time_passes() -> None:
     a = question("a")
     nows: list[datetime] = []
@@ -125,8 +160,11 @@ def test_at_most_a_bounded_number_of_questions_is_out_at_once() -> None:
         return Need(lacking) if (lacking := seen.answers.lacking(many)) else DONE
 
     run(settle(decide, Seen, NOW, asked))
+    fewer = Asked()
+    run(settle(decide, Seen, NOW, fewer, at_once=3))
 
     assert asked.most_at_once == MOST_AT_ONCE
+    assert fewer.most_at_once == 3
 
 
 def test_a_look_returns_a_question_with_an_effect_instead_of_asking_it() -> None:
