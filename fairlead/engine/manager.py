@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -20,17 +19,17 @@ from fairlead.engine.controller import BackOff, Controller, RolloutKey
 from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.event_notes import telling
 from fairlead.engine.explain_endpoint import Told, reported, silent
-from fairlead.engine.rounds import PassFailed, Rounds, Terms
+from fairlead.engine.lane import Lane
+from fairlead.engine.rounds import Rounds, Terms
 from fairlead.engine.traces import Trace, untraced
 from fairlead.engine.webhooks.handlers import Webhooks
 from kubeloop import clock
 from kubeloop.election import LostLease
 from kubeloop.elections import Leadership
-from kubeloop.errors import KubeError, NotLeader
+from kubeloop.errors import NotLeader
 from kubeloop.events import Recorder
 from kubeloop.informer import Informer
 from kubeloop.queue import Queue
-from kubeloop.worker import work
 
 RESYNC = 300.0
 """Every rollout is looked at and everything is listed this often, even if nothing seems to change: a watch may lose
@@ -65,22 +64,6 @@ class Pace(Struct, frozen=True):
     def catch_up_seconds(self) -> float:
         """How long a watch may take to show an own write before a fresh list is asked for."""
         return CATCH_UP_SECONDS if self.interval is None else max(LEAST_CATCH_UP_SECONDS, 2 * self.interval)
-
-
-class _Lane:
-    """The rounds of one part and what asks for them."""
-
-    def __init__(self, part: Controller[Any], rounds: Rounds[Any], queue: Queue[RolloutKey], workers: int) -> None:
-        self.part = part
-        self.rounds = rounds
-        self.queue = queue
-        self.workers = workers
-
-    def wake(self, key: RolloutKey, initial: bool, *, gently: bool = False) -> None:
-        if gently:
-            self.queue.nudge(key)
-        else:
-            self.queue.add(key, initial=initial)
 
 
 class Manager:
@@ -124,26 +107,33 @@ class Manager:
         self._leads = leads
         self._duties = (*(duty for part in parts for duty in part.leader_tasks), *leader_tasks)
         timeout = min(outside.client.timeout, LONGEST_WRITE) if election is None else election.write_timeout
-        self._lanes: list[_Lane] = []
+        self._lanes: list[Lane] = []
         for part in parts:
             terms = Terms(pace.catch_up_seconds, min(timeout, part.write_timeout))
-            self._add(part, outside, terms, pace.queue(part.back_off), WORKERS)
+            self._add(part, outside, terms, pace.queue(part.back_off), WORKERS, beside=False)
         for part in parts:
             for lesser in part.side_controllers:
                 terms = Terms(pace.catch_up_seconds, min(timeout, lesser.write_timeout))
                 # One at a time: it shall not use up what the client may send while a rollout has something to do.
-                self._add(lesser, outside, terms, pace.queue(LESSER_BACK_OFF), workers=1)
+                self._add(lesser, outside, terms, pace.queue(lesser.back_off or LESSER_BACK_OFF), 1, beside=True)
 
     def _add(
-        self, part: Controller[Any], outside: AskContext, terms: Terms, queue: Queue[RolloutKey], workers: int
+        self,
+        part: Controller[Any],
+        outside: AskContext,
+        terms: Terms,
+        queue: Queue[RolloutKey],
+        workers: int,
+        *,
+        beside: bool,
     ) -> None:
         rounds: Rounds[Any] = Rounds(part, outside, terms, self._log, telling(self._recorder))
-        self._lanes.append(_Lane(part, rounds, queue, workers))
+        self._lanes.append(Lane(part, rounds, queue, self._log, workers=workers, beside=beside))
 
     async def run(self) -> None:
         """Until cancelled, until `stop`, or until the lease is lost."""
         for lane in self._lanes:
-            lane.part.subscribe(lane.wake)
+            lane.controller.subscribe(lane.wake)
         async with asyncio.TaskGroup() as tasks:
             background = [tasks.create_task(informer.run()) for informer in self._watched()]
             background += [tasks.create_task(_dutifully(each)) for part in self._parts for each in part.replica_tasks]
@@ -194,7 +184,7 @@ class Manager:
         """What this replica, started under that name, says of the rollouts in these namespaces, or in all."""
         if not self.leading.is_set():
             return silent(process)
-        told = (Told(lane.part, lane.rounds.accounts, lane.queue.due, lane.rounds.behind) for lane in self._lanes)
+        told = (Told(lane.controller, lane.rounds.accounts, lane.queue.due, lane.rounds.behind) for lane in self._lanes)
         return await reported(told, process, namespaces)
 
     @property
@@ -224,11 +214,7 @@ class Manager:
             beside += [tasks.create_task(_dutifully(duty)) for duty in self._duties]
             async with asyncio.TaskGroup() as working:
                 for lane in self._lanes:
-                    failed, rounds = (
-                        partial(self._failed, part=lane.part, lesser=lane.workers == 1),
-                        partial(self._traced, lane),
-                    )
-                    working.create_task(work(lane.queue, rounds, workers=lane.workers, failed=failed))
+                    working.create_task(lane.work(self.trace))
             for task in beside:
                 task.cancel()
 
@@ -242,16 +228,10 @@ class Manager:
                 informer.hurry()  # those that found nothing there wait a while before they look again
         await self.ready.wait()
 
-    async def _traced(self, lane: _Lane, key: RolloutKey) -> float | None:
-        with self.trace("round") as span:
-            span.set(part=lane.part.name, rollout=str(key))
-            return await lane.rounds.run(key)
-
     async def _resync(self) -> None:
         while True:
             for lane in self._lanes:
-                for key in lane.part.rollouts():
-                    lane.wake(key, True)
+                lane.wake_all()
             await asyncio.sleep(RESYNC)
             self._ask_for_lists()  # what they bring that is new wakes its rollouts
 
@@ -263,14 +243,6 @@ class Manager:
     def _ask_for_lists(self) -> None:
         for informer in self._watched():
             informer.ask_for_list()
-
-    def _failed(self, key: RolloutKey, error: Exception, part: Controller[Any], lesser: bool) -> None:
-        if lesser and isinstance(error, KubeError):
-            return  # the write that failed has its record, and no rollout waits for it
-        if isinstance(error, PassFailed | KubeError):
-            self._log.warning("reconcile failed", rollout=part.title(key), error=str(error))
-        else:  # a mistake of ours: say all there is to say, and go on with the others
-            self._log.error("reconcile failed", rollout=part.title(key), exc_info=error)
 
 
 async def _dutifully(duty: Callable[[], Awaitable[None]]) -> None:
