@@ -17,20 +17,38 @@ from msgspec import Struct
 PREFIX = "sealed:"
 
 
+class Shut(Exception):
+    """The content of a secret is wanted of which only the seal was written down."""
+
+    def __init__(self) -> None:
+        super().__init__("the content of a secret is needed, of which only the seal was written down")
+
+
 class Sealed(str):
     """A secret; as text it is its seal."""
 
     __slots__ = ("_content",)
 
-    _content: bytes
+    _content: bytes | None
 
     def __new__(cls, content: bytes, digest: str) -> Sealed:
         made = super().__new__(cls, f"{PREFIX}{digest}")
         made._content = content
         return made
 
+    @classmethod
+    def shut(cls, text: str) -> Sealed:
+        """The seal alone, as it was written down: equal to the one that was written, and without its content."""
+        if not text.startswith(PREFIX):
+            raise ValueError("this is no seal")
+        made = super().__new__(cls, text)
+        made._content = None
+        return made
+
     def open(self) -> bytes:
-        """The secret itself; for whoever sends or uses it, and never for whoever shows it."""
+        """The secret itself; for whoever sends or uses it, and never for whoever shows it. Raises Shut."""
+        if self._content is None:
+            raise Shut
         return self._content
 
     def __repr__(self) -> str:
