@@ -1,4 +1,4 @@
-"""Acceptance scenario 12 with a crash at every single write: whatever was lost, the rollout ends the same."""
+"""Acceptance scenario 12 with a crash at every single write (E-9): whatever was lost, the rollout ends the same."""
 
 from __future__ import annotations
 

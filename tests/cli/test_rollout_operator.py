@@ -1,4 +1,4 @@
-"""The process `rollout-operator`: the contract's flags, their checks, their exit codes."""
+"""The process `rollout-operator`: the flags of zones section 2.3, their checks, their exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scaling for end-to-end tests: zones that follow, ReplicaTemplates, and the annotations that ask for it all."""
+"""Scaling for end-to-end tests: zones that follow, ReplicaTemplates (zones section 2.8), and their annotations."""
 
 from __future__ import annotations
 

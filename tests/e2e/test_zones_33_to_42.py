@@ -153,6 +153,7 @@ async def test_35_forced_follower_goes_to_0_at_once(site: Site) -> None:
 
 @everywhere(controllers=False)
 async def test_40_stuck_pod(site: Site) -> None:
+    """E-8."""
     """A pod that only the new template can help goes although the budget is used, and no healthy one does."""
     await a_zone(site, "a", ready=2, _0="stuck")
 

@@ -1,4 +1,4 @@
-"""The operator of environments around its rules: leadership, definitions, back-off, memory."""
+"""The operator around environments section 3.1 steps 1 to 5: leadership (environments B4), definitions, back-off."""
 
 from __future__ import annotations
 

@@ -37,6 +37,8 @@ def failures(world: World, group: str) -> float:
 
 
 def test_a_failed_round_is_tried_again_after_the_interval() -> None:
+    """zones rule 7."""
+
     async def scenario(world: World) -> None:
         await world.zone("zone-a", "failing", strategy="RollingUpdate")
         async with world.operating(interval=2.0):

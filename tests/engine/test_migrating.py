@@ -1,4 +1,4 @@
-"""A storage migration in virtual time: pages, whatever happens between two of them, and when it is tried again."""
+"""A storage migration (environments section 3.14): pages, what happens between two of them, when it is tried again."""
 
 from __future__ import annotations
 

@@ -150,6 +150,8 @@ class Late:
 
 
 def test_an_own_write_that_no_watch_shows_is_looked_for_by_a_list_although_nothing_wakes_the_group() -> None:
+    """zones H-19."""
+
     async def scenario(world: World) -> None:
         await world.zone("zone-a", "one")
         async with world.operating():

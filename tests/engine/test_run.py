@@ -1,4 +1,4 @@
-"""From options to exit: stopping before the start is done, where the lease is, how long first questions may take."""
+"""From options to exit (zones rules 1 to 3): stopping in the start, where the lease is, how long questions may take."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_no_question_of_the_start_may_take_long() -> None:
 def test_conversions_have_a_bound_on_what_is_held_and_five_seconds_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server of the cluster is silent; conversion is served all the same, until two signals end it at once."""
+    """environments B5: the cluster is silent; conversion is served all the same, until two signals end it at once."""
     served: list[Terms] = []
 
     @asynccontextmanager

@@ -1,4 +1,4 @@
-"""`/ready` and `/metrics` over real HTTP."""
+"""`/ready` and `/metrics` over real HTTP (zones section 2.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Durations are accepted, refused and reckoned exactly as Go and Prometheus do."""
+"""Durations are accepted, refused and reckoned exactly as Go and Prometheus do (zones section 2.12)."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Calls are limited by API group (zones B-12): who waits, who is refused, and who does not count."""
+
 from __future__ import annotations
 
 import asyncio

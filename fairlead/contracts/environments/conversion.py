@@ -1,7 +1,7 @@
 """The kinds of environments on the API server: their definitions, the webhook that converts them, and what is stored.
 
-The webhook and the watch over the definitions belong to every replica; writing them and migrating objects to the one
-that leads.
+Section 2.8, section 3.1, section 3.14 and section 3.15. The webhook and the watch over the definitions belong to every
+replica; writing them and migrating objects to the one that leads.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The flags of the environment contract, under its names and with its defaults."""
+"""The flags of the environment contract (section 2.11), under its names and with its defaults."""
 
 from __future__ import annotations
 

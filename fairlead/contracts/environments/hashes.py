@@ -1,4 +1,4 @@
-"""Rollout hashes of the environments in files, as the operator will come to them once they are applied."""
+"""Rollout hashes of the environments in files, as the operator will come to them once they are applied (B18)."""
 
 from __future__ import annotations
 

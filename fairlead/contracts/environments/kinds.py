@@ -1,4 +1,4 @@
-"""The environment contract's kinds: where they live, what they carry, and the settings they are served under.
+"""The environment contract's kinds: where they live, what they carry (section 2.7), and the settings they need.
 
 The spec types are complete, because the custom resource definitions are made from them; a decision reads them through
 `Materialize.spec`, which keeps what was sent as it was sent, for the hash.

@@ -1,4 +1,4 @@
-"""The environment contract's metrics: what needs an update, what waits and for how long, what passes cost."""
+"""The environment contract's metrics (section 2.14, B16): what needs an update, what waits, what passes cost."""
 
 from __future__ import annotations
 

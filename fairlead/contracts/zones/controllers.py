@@ -189,6 +189,8 @@ def _said_beside(aside: SideNote) -> LogRecord:
 
 
 def _subscribe(watched: _Watched, wake: Wake, log: FilteringBoundLogger) -> None:
+    """Rule 4: what has a group looked at."""
+
     def zone_changed(change: Change[StatefulSet]) -> None:
         _observed(change, log)
         for zone in _both(change.old, change.new):
@@ -233,7 +235,7 @@ def _belonging(pod: Pod) -> tuple[object, ...]:
 
 
 def _observed(change: Change[StatefulSet], log: FilteringBoundLogger) -> None:
-    """Debug records of what happens to StatefulSets; a change of their status alone is not worth one."""
+    """B-7: debug records of what happens to StatefulSets; a change of their status alone is not worth one."""
     match change.old, change.new:
         case None, StatefulSet(metadata=metadata):
             log.debug("observed statefulset added", name=metadata.name, namespace=metadata.namespace)

@@ -151,5 +151,5 @@ def groups_of(pod: Pod, zones: Readable[StatefulSet]) -> Iterable[RolloutKey]:
 
 
 def all_groups(zones: Readable[StatefulSet]) -> Iterable[RolloutKey]:
-    """Every group there is, each once, in a stable order."""
+    """Every group there is, each once, in a stable order (rule 6)."""
     return dict.fromkeys(key for zone in zones.items() for key in group_of(zone))

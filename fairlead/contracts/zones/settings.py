@@ -9,7 +9,7 @@ class Settings(Struct, frozen=True):
     """What the flags of the zone contract say about deciding and pacing."""
 
     reconcile_interval: float | None = None
-    """Least seconds between two passes of a group; None: a pass follows the facts at once."""
+    """Least seconds between two passes of a group (rule 5); None: a pass follows the facts at once."""
     cluster_domain: str = "cluster.local."
     """Stands verbatim after `svc.` in the names of pods."""
     pods_timeout: float = 5.0

@@ -1,4 +1,4 @@
-"""The webhooks of the zone part: where each is, who judges, what it is shown."""
+"""The webhooks of zones (section 2.4): where each is, who judges, what it is shown."""
 
 from __future__ import annotations
 

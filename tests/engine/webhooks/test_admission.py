@@ -1,4 +1,4 @@
-"""Reviews, bytes to bytes: what is no review, answers in the same version, deadlines, what goes on afterwards."""
+"""Reviews, bytes to bytes (rules 35 and 36): what is none, answers in the same version, deadlines, what comes after."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A certificate and its authority from files: published before it is served, trusted until nobody shows it."""
+"""A certificate and its authority from files, published before it is served (environments section 3.15)."""
 
 from __future__ import annotations
 

@@ -45,6 +45,8 @@ async def shown_by(served: Credentials, authority: bytes) -> bytes:
 
 
 def test_32_the_process_is_to_end_at_the_moment_of_expiry() -> None:
+    """C6 and C7."""
+
     async def scenario() -> None:
         world = World()
         kept = SelfSigned(world.stored(lifetime=timedelta(seconds=20)), None, world.log.logger(), renews=False)

@@ -1,4 +1,4 @@
-"""Cluster validation: which requests are checked, what they must say, and what they are told."""
+"""Cluster validation (B-10): which requests are checked, what they must say, and what they are told."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ def test_which_requests_are_wrong(call: Call, wrong: str | None) -> None:
 
 
 def test_given_paths_replace_those_of_the_webhooks_and_never_those_of_probes() -> None:
+    """H-12."""
     cluster = ClusterLabel("ns", unchecked_paths=("mine",))
 
     assert cluster.wrong(asked("/mine")) is None

@@ -79,6 +79,8 @@ async def running(injector: Injector) -> AsyncIterator[None]:
 
 
 def test_31_labelled_configurations_get_the_authority_and_others_do_not() -> None:
+    """E-27."""
+
     async def scenario() -> None:
         world = World()
         await configure(world, ONE, entries=2)

@@ -1,4 +1,4 @@
-"""What is done for a Balancer, whoever made it."""
+"""What is done for a Balancer, whoever made it (section 2.15)."""
 
 from __future__ import annotations
 

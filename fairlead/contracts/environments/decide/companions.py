@@ -1,4 +1,4 @@
-"""Section 3.13: as far as the environment goes: its Balancer and its Console, beside whatever the rollout does."""
+"""Section 3.2 step 8, section 3.13 points 1 and 2: its Balancer and its Console, beside whatever the rollout does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Materialize objects from one version to another: field by field over whatever an object carries.
+"""Section 3.9: Materialize objects from one version to another, field by field over whatever an object has (B2).
 
 The API server also converts parts of objects, for instance the fields that one manager owns, so a field is never
 demanded, and what is derived from other fields is added to complete objects only: a part that gained a field would make

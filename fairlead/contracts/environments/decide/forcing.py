@@ -1,4 +1,4 @@
-"""A person's word that the generation that is on its way shall be promoted: `spec.forcePromote` is set to R.
+"""Section 3.5: a person's word that the generation on its way shall be promoted: `spec.forcePromote` is set to R.
 
 It is given for one rollout and names it; said of another, or when nothing is on its way, it would lie around until
 somebody comes back to exactly that spec.

@@ -1,4 +1,4 @@
-"""The rollout hash: equal for two objects exactly when they ask for the same generation.
+"""Section 3.3, the rollout hash: equal for two objects exactly when they ask for the same generation.
 
 The form that is hashed is frozen. The hash of every environment that runs is stored in its status, and one that came
 out differently after an upgrade of the operator would roll all of them out. So the fields are listed here instead of

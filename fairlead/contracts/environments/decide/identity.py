@@ -37,7 +37,7 @@ _GENERATION = re.compile(r"\+?[0-9]{1,18}", re.ASCII)
 
 
 def leaving(seen: Snapshot, now: datetime) -> Verdict | None:
-    """Step 1: an object that is deleted is let go at once; its children go with it."""
+    """Section 3.2 step 1: an object that is deleted is let go at once; its children go with it."""
     metadata = seen.environment.metadata
     if metadata.deletion_timestamp is None:
         return None
@@ -48,7 +48,7 @@ def leaving(seen: Snapshot, now: datetime) -> Verdict | None:
 
 
 def claimed(seen: Snapshot, now: datetime) -> Verdict | None:
-    """Step 1: it carries our finalizer."""
+    """Section 3.2 step 1: it carries our finalizer."""
     finalizers = seen.environment.metadata.finalizers
     if FINALIZER in finalizers:
         return None
@@ -58,7 +58,7 @@ def claimed(seen: Snapshot, now: datetime) -> Verdict | None:
 
 
 def begun(seen: Snapshot, now: datetime) -> Verdict | None:
-    """Step 2: it has a status; the generation to go on from may be told by an annotation."""
+    """Section 3.2 step 2: it has a status; the generation to go on from may be told by an annotation."""
     environment = seen.environment
     if environment.status is not None:
         return None
@@ -122,7 +122,7 @@ def looked_at_soon(seen: Snapshot, failure: Hold, now: datetime) -> Hold:
 
 
 def unique(seen: Snapshot, now: datetime) -> Verdict | None:
-    """Step 5: two environments with one id would write over each other's data, so neither is touched."""
+    """Section 3.2 step 5: two environments with one id would write over each other's data; neither is touched."""
     others = [each.metadata for each in seen.twins if each.metadata.uid != seen.environment.metadata.uid]
     if not others:
         return None
@@ -156,7 +156,7 @@ def secret_question(seen: Snapshot) -> Ask:
 
 
 def license_of(seen: Snapshot) -> Licence | Hold | Need:
-    """Step 3: what the license key in the backend Secret says, if it must or does hold one."""
+    """Section 3.2 step 3: what the license key in the backend Secret says, if it must or does hold one."""
     question = secret_question(seen)
     if todo := seen.answers.lacking((question,)):
         return Need(todo)
@@ -182,7 +182,7 @@ def license_of(seen: Snapshot) -> Licence | Hold | Need:
 
 
 def _filled(seen: Snapshot, known: str | None) -> Patch:
-    """Step 4: the license's environment, else one that derives from the object's UID: a crash repeats it."""
+    """Section 3.2 step 4: the license's environment, else one from the object's UID, which a crash repeats."""
     chosen = known if known not in (None, NIL) else uuid5(seen.environment.metadata.uid)
     return _patched(seen, {}, {"environmentId": chosen}, Does.SET_ENVIRONMENT_ID)
 

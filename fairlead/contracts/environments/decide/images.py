@@ -1,4 +1,4 @@
-"""Image references: their tags, the versions that tags spell, images that go together, and allowed upgrades.
+"""Section 3.8: image references, their tags, the versions these spell, images that go together, allowed upgrades.
 
 A tag that spells no version (`latest`, a branch, a digest alone) is trusted: it counts as newer than everything, and
 whoever uses it may upgrade from and to it.

@@ -1,4 +1,4 @@
-"""License keys: JSON web tokens whose audience is the environment they are for.
+"""License keys (section 2.10): JSON web tokens whose audience is the environment they are for.
 
 Without trusted keys the claims are believed as they stand: the database verifies the key again before it serves. Time
 plays no part, as a key that has expired still says which environment it is for.

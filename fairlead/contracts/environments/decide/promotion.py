@@ -39,7 +39,7 @@ from kubeloop.objects.meta import Ref
 
 
 def promote(stand: Standing, now: datetime) -> Verdict | Need | None:
-    """What comes next on the way to N; None while nothing is being promoted."""
+    """What comes next on the way to N; None while nothing is being promoted. R stays (section 3.4 point 1)."""
     if not stand.is_promoting:
         return None
     lost = recreated(stand, now)
@@ -160,7 +160,7 @@ def service_moved(stand: Standing, now: datetime) -> Verdict | None:
 
 
 def completed(stand: Standing, image: str, now: datetime) -> Verdict:
-    """N is A; L is the rollout that was recorded, whatever is wanted by now."""
+    """Section 3.4 points 2 to 4: N is A; L is the rollout that was recorded, whatever is wanted by now."""
     write = record(
         stand,
         promoted(stand),

@@ -41,7 +41,7 @@ ALONE = Beside()
 
 PROMOTE = "promote"
 RULES: tuple[Rule[Standing], ...] = (Rule(PROMOTE, promote), Rule("settle", settle), *rollout.RULES)
-"""The step of the rollout: case 1, case 3, and what case 2 consists of."""
+"""Section 3.2 step 7: section 3.4 case 1, section 3.4 case 3, and what section 3.4 case 2 consists of."""
 
 
 def decide(seen: Snapshot, now: datetime) -> Decision | Need | StartOver:
@@ -113,7 +113,7 @@ def first_answer(rules: tuple[Rule[S], ...], seen: S, now: datetime) -> tuple[st
 
 
 def shared_objects(stand: Standing) -> Lacking | Hold:
-    """Step 6: what of them must be applied, or why the pass cannot go on."""
+    """Section 3.2 step 6: what of them must be applied, or why the pass cannot go on."""
     trouble = environment_trouble(stand.environment, stand.settings)
     if trouble:
         return Hold(Reason.SPEC_INVALID, details=((str(stand.ref), trouble),))

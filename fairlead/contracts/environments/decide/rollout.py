@@ -123,7 +123,7 @@ def vacated(stand: Standing, now: datetime) -> Verdict | Need | None:
 
 
 def applied(stand: Standing, now: datetime) -> Verdict | None:
-    """N's objects are those of the spec; what cannot be patched into shape is replaced."""
+    """N's objects are those of the spec (section 3.4 point 5); what cannot be patched into shape is replaced."""
     going = leaving(stand, stand.target, now)
     if going is not None:
         return going

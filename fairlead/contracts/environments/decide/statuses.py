@@ -1,4 +1,4 @@
-"""Section 2.5: the status as it is written, whole and bound to the version it was made from.
+"""Sections 2.4 and 2.5: the status as it is written, whole and bound to the version it was made from.
 
 A status that says the same as the stored one is not written, whatever the time.
 """

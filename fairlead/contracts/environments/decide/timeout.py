@@ -1,4 +1,4 @@
-"""How long a rollout may wait before it is given up: `spec.rolloutRequestTimeout`."""
+"""How long a rollout may wait before it is given up: `spec.rolloutRequestTimeout` (B1)."""
 
 from __future__ import annotations
 

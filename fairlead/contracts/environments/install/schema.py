@@ -1,4 +1,4 @@
-"""Structural schemas from types: what is optional may be null, and a default that is a value is stored.
+"""Structural schemas from types (section 2.2): what is optional may be null, and a default that is a value is stored.
 
 A member that is declared without fields of its own is named in `SHAPES`; what a type cannot say is in `REFINED`.
 """

@@ -1,4 +1,4 @@
-"""The account of the operator, what it may do, and what the API server asks it."""
+"""The account of the operator, what it may do (section 2.7), and what the API server asks it (section 2.5)."""
 
 from __future__ import annotations
 

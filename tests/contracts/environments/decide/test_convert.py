@@ -1,4 +1,4 @@
-"""Conversion between versions: the contract's round trips, every rule, and objects that cannot be converted."""
+"""Conversion between versions (section 3.9): round trips, every rule, and objects that cannot be converted."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ class Trip(NamedTuple):
 
 
 TRIPS = {
+    # RT1 to RT5
     "idle since before there were hashes": Trip(U1, U1, "Applied", HV, HV),
     "in the middle of a rollout, applying": Trip(U2, U1, "Applying", ABSENT, HV),
     "in the middle of a rollout, ready": Trip(U2, U1, "ReadyToPromote", ABSENT, HV),
@@ -55,6 +56,7 @@ TRIPS = {
     "never completed": Trip(NIL, NIL, "Applied", ABSENT, HV),
     "never completed, promoting": Trip(NIL, NIL, "Promoting", ABSENT, ABSENT),
     "changes staged, waiting for approval": Trip(U1, U1, "WaitingForApproval", HV, HV),
+    # RT7 to RT9
     "edited through v1alpha1": Trip(U1, uuid5(HV), "Applied", HV, HV, W, HV, HV),
     "edited while promoting": Trip(U1, uuid5(HV), "Promoting", HV, HW, X, HV, HW),
     "hashes stripped by a client": Trip(uuid5(HV), uuid5(HV), "Applied", HV, HV),
@@ -130,6 +132,7 @@ def test_what_is_stored_of_an_edit_that_nobody_saw_stays_so_through_v1alpha1() -
 
 
 def test_an_object_without_status_gets_none() -> None:
+    """RT6."""
     made = convert(an_old_object(V | {"requestRollout": U1}), V1ALPHA2)
 
     assert made == an_object()

@@ -1,4 +1,4 @@
-"""The objects of the chart, what it refuses, and the same objects without Helm."""
+"""The objects of the chart (section 2.12, B3), what it refuses, and the same objects without Helm."""
 
 from __future__ import annotations
 

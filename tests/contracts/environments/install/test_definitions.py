@@ -1,4 +1,4 @@
-"""The kinds of environments: what their definitions say, as the contract lists it."""
+"""The kinds of environments: what their definitions say, as the contract lists it (sections 2.1 and 2.2, B15)."""
 
 from __future__ import annotations
 

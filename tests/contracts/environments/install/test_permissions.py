@@ -1,4 +1,4 @@
-"""What the operator may do: the table of the contract, and all that it grants itself."""
+"""What the operator may do: the table of the contract (section 2.13), and all that it grants itself."""
 
 from __future__ import annotations
 

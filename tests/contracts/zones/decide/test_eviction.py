@@ -277,6 +277,7 @@ def test_a_zone_whose_name_label_is_not_in_its_selector_is_listed_by_the_selecto
     ids=["of the request", "of the eviction", "of an eviction of the old version"],
 )
 def test_s13_a_dry_run_is_judged_and_leaves_no_trace(given: dict[str, object]) -> None:
+    """H-14."""
     live, guard = three_zones(), a_guard()
 
     assert live.evict(A0, guard, review=given).allowed

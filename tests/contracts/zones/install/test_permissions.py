@@ -107,6 +107,7 @@ def test_every_switch_of_the_chart_changes_exactly_its_own(values: dict[str, Any
 
 
 def test_only_rolling_is_left_when_all_is_switched_off() -> None:
+    """Rule 21: pods may be deleted and not created."""
     off = {"scaling": False, "budgets": False, "healthChecks": False, "events": False}
 
     made = render({"rbac": off, "webhooks": {"enabled": False}}).values()

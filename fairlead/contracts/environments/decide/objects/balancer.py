@@ -83,7 +83,7 @@ def balancer_trouble(balancer: Balancer, settings: Settings) -> str:
 
 
 def balancer_objects(balancer: Balancer, settings: Settings) -> tuple[Wanted, ...]:
-    """Certificate, Service and, last, the Deployment."""
+    """Section 3.13 point 3: certificate, Service and, last, the Deployment."""
     owner = owner_of_balancer(balancer)
     ports = settings.ports
     annotations = scraped(ports.balancerd_internal_http, settings)

@@ -1,4 +1,4 @@
-"""Certificates, as cert-manager is asked for them.
+"""Certificates, as cert-manager is asked for them (section 2.3).
 
 What an object says wins over the operator's default of the same kind, field by field; without an issuer from either
 there is no certificate, and that connection is plain text. The key's size belongs to its algorithm: where an object
@@ -27,7 +27,7 @@ _CURVES = (256, 384, 521)
 class PrivateKey(Struct, frozen=True):
     algorithm: str
     size: int | None
-    """None for an algorithm whose keys have one size."""
+    """None for an algorithm whose keys have one size (B7)."""
 
     @property
     def trouble(self) -> str:

@@ -44,7 +44,7 @@ def selected(owner: Owner) -> Text:
 def deployment(
     owner: Owner, companion: Balancer | Console, pod: Json, *, annotations: Text, strategy: Json | None = None
 ) -> Wanted:
-    """Of the companion's pods; its own annotations win over those given."""
+    """Of the companion's pods (B13); its own annotations win over those given."""
     wish = companion.spec
     labels = recommended(owner.app) | (wish.pod_labels or {}) | selected(owner)
     spec: Json = {

@@ -82,7 +82,7 @@ def console_trouble(console: Console, settings: Settings) -> str:
 
 
 def console_objects(console: Console, settings: Settings) -> tuple[Wanted, ...]:
-    """Network policy, configuration, certificate, Service and, last, the Deployment."""
+    """Section 3.13 point 4: network policy, configuration, certificate, Service and, last, the Deployment."""
     owner = owner_of_console(console)
     return (
         *console_policies(owner, settings),
@@ -94,7 +94,7 @@ def console_objects(console: Console, settings: Settings) -> tuple[Wanted, ...]:
 
 
 def _balancerd(environment: Environment, settings: Settings) -> BalancerdAddress:
-    """Where the Console finds balancerd, and under which names users do."""
+    """Where the Console finds balancerd, and under which names users do (B11)."""
     own = environment.spec.balancerd_external_certificate_spec
     external = effective(own, settings.default_certificates.balancerd_external)
     return BalancerdAddress(

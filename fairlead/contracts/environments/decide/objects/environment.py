@@ -1,4 +1,4 @@
-"""The objects of an environment that stay whichever generation serves.
+"""Section 3.11: the objects of an environment that stay whichever generation serves.
 
 `environment_trouble` says what cannot be built; building what it has passed does not fail.
 """

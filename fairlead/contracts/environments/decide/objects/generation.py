@@ -1,4 +1,4 @@
-"""The four objects of a generation, and the public Service that is moved from one to the next."""
+"""Section 3.12: the four objects of a generation, and the public Service that is moved from one to the next (B9)."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def reads_listeners(image: str) -> bool:
 
 
 def listeners(image: str, kind: str, ports: Ports, *, tls: bool) -> Json:
-    """What environmentd of this image is told, with this kind of authentication."""
+    """What environmentd of this image is told, with this kind of authentication (B10)."""
     sql, http = _with_login(kind, ports, tls) if kind in LOGS_IN else _without_login(kind, ports, tls)
     by_group = at_least(image, f"{ROLES_BY_GROUP}-dev.0")
     return {

@@ -1,4 +1,4 @@
-"""Whom an object belongs to, and what it carries for that reason: labels, the owner reference, its place.
+"""Whom an object belongs to, and what it carries for that (section 2.6): labels, the owner reference, its place.
 
 Nothing that is applied holds a null: a field that is applied as null is owned, and whoever wants to set it has to
 take it away by force.
@@ -95,7 +95,7 @@ class Owner(Struct, frozen=True, kw_only=True):
 
 
 def recommended(app: str) -> Text:
-    """The labels that Kubernetes recommends, and the short one that many tools look at."""
+    """B8: the labels that Kubernetes recommends, and the short one that many tools look at."""
     return {
         "app.kubernetes.io/managed-by": "materialize-operator",
         "app.kubernetes.io/part-of": "materialize",

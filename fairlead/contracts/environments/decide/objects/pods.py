@@ -24,7 +24,7 @@ def placed(placement: Placement, settings: Settings) -> Json:
 
 
 def user_of(image: str, *, unprivileged_from: str) -> int:
-    """The user and group that the image is made for: older ones have one of their own."""
+    """B12: the user and group that the image is made for; older ones have one of their own."""
     return 65532 if at_least(image, unprivileged_from) else 999
 
 

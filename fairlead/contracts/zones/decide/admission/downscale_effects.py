@@ -2,7 +2,8 @@
 
 All of it happens under a mark, of the group or of a zone that has none: the same pods are not prepared by one request
 while another takes their preparation back. Undoing comes before the denial, so that who tries again at once is not in
-its way; only what the time of the request does not suffice for comes after, and the mark lasts until then.
+its way; only what the time of the request does not suffice for comes after, and the mark lasts until then. All of
+it may be repeated (rule 40).
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def is_repetition(last: datetime | None, zone: StatefulSet, now: datetime) -> bo
 
 
 def too_soon(others: Sequence[StatefulSet], last: Callable[[StatefulSet], datetime | None], now: datetime) -> str:
-    """Step 9: what keeps the group from another downscale, empty when nothing does.
+    """Section 3.11 step 9: what keeps the group from another downscale, empty when nothing does.
 
     A time in the future has not passed, so it counts as too soon (E-19).
     """

@@ -30,7 +30,7 @@ def zones_in(answer: Answer) -> tuple[StatefulSet, ...] | str:
 
 
 def unsettled(zones: Sequence[StatefulSet], answers: Sequence[Answer]) -> str:
-    """Step 10: the first zone of which not every pod is ready and updated, with its counts; empty when all are."""
+    """Section 3.11 step 10: the first zone with pods that are not ready or not updated, with its counts; or empty."""
     for zone, answer in zip(zones, answers, strict=True):
         name, status = zone.metadata.name, zone.status
         if isinstance(answer, Bad):

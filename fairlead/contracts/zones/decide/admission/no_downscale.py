@@ -37,7 +37,7 @@ def no_downscale(seen: DownscaleSnapshot, now: datetime) -> Admit | Need:
 
 
 def _parent_labels(seen: DownscaleSnapshot) -> dict[str, str] | Admit | Need:
-    """Step 5: a Scale has no labels of its parent, so the parent is read."""
+    """Section 3.10 step 5: a Scale has no labels of its parent, so the parent is read."""
     resource = WORKLOADS.get(seen.review.resource.resource)
     if resource is None:
         known = ", ".join(WORKLOADS)
@@ -53,7 +53,7 @@ def _parent_labels(seen: DownscaleSnapshot) -> dict[str, str] | Admit | Need:
 
 
 def _judged(seen: DownscaleSnapshot, change: Downscale, labels: dict[str, str]) -> Admit:
-    """Steps 6 and 7."""
+    """Section 3.10 steps 6 and 7."""
     if labels.get(NO_DOWNSCALE) != "true":
         return ignored("not-labelled")
     label = f"{NO_DOWNSCALE}=true"

@@ -85,7 +85,7 @@ def outpaced(seen: DownscaleSnapshot) -> Admit:
 
 
 def _zone(seen: DownscaleSnapshot, change: Downscale) -> StatefulSet | Admit | Need:
-    """Step 3: the StatefulSet, as it was before or as it is when only its Scale is reviewed."""
+    """Section 3.11 step 3: the StatefulSet, as it was before or as it is when only its Scale is reviewed."""
     review = seen.review
     if change.kind == STATEFULSETS.kind:
         found = decoded(review.old_object, StatefulSet)
@@ -118,7 +118,7 @@ def _start(seen: DownscaleSnapshot, change: Downscale, zone: StatefulSet) -> int
 
 
 def _in_group(request: Request) -> Request | Admit | Need:
-    """Steps 8 to 10: the request with what the lists told about it, when the group lets it pass."""
+    """Section 3.11 steps 8 to 10: the request with what the lists told about it, when the group lets it pass."""
     answers, listing = request.seen.answers, zones_question(request.seen.review.namespace, request.group)
     tracker = request.tracker
     lists = (listing,) if tracker is None else (listing, tracker.question())
@@ -151,7 +151,7 @@ def _as_it_is(request: Request, zone: StatefulSet | None) -> Request | Admit:
 
 
 def _spaced(request: Request, zones: tuple[StatefulSet, ...]) -> Request | Admit | Need:
-    """Step 9; the request with what the lists told about its zone and the tracker."""
+    """Section 3.11 step 9; the request with what the lists told about its zone and the tracker."""
     others = _others(request, zones)
     last: Callable[[StatefulSet], datetime | None] = annotated
     if (tracker := request.tracker) is not None:
@@ -174,7 +174,7 @@ def _spaced(request: Request, zones: tuple[StatefulSet, ...]) -> Request | Admit
 
 
 def _settled(request: Request, zones: tuple[StatefulSet, ...]) -> Admit | Need | None:
-    """Step 10; None when every other zone is at rest."""
+    """Section 3.11 step 10; None when every other zone is at rest."""
     others = _others(request, zones)
     questions = tuple(pods_question(zone) for zone in others)
     if todo := request.seen.answers.lacking(questions):

@@ -91,7 +91,7 @@ def workload_of(body: Raw) -> Workload | None:
 
 
 def downscale_of(review: Review) -> Downscale | Admit:
-    """Steps 1 to 4: the downscale, or why there is nothing to judge."""
+    """Section 3.10 steps 1 to 4: the downscale, or why there is nothing to judge."""
     old, new = workload_of(review.old_object), workload_of(review.object)
     if old is None or new is None or old.kind != new.kind:
         return unjudged(

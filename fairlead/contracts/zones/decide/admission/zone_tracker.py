@@ -1,4 +1,4 @@
-"""The zone tracker (section 3.12): times of downscales in a ConfigMap instead of annotations, one entry per zone.
+"""The zone tracker (section 3.12, section 2.9): times of downscales in a ConfigMap, one entry per zone.
 
 It serves all groups of a namespace and may be anybody's to label: a write changes one entry, is bound to the version
 that was read, and leaves every other byte of the object as it came.
@@ -91,7 +91,7 @@ class Tracker(Struct, frozen=True):
         return Ask(Read(self.ref, after=after))
 
     def loaded(self, zones: Iterable[StatefulSet], now: datetime) -> Tracked | Question | str:
-        """Step 9: the ConfigMap, made with every zone set to now where there is none; a text says why it is not known.
+        """Section 3.11 step 9: the ConfigMap, made where there is none; a text says why it is not known.
 
         Where another made it in the meantime, that one is read.
         """

@@ -40,7 +40,7 @@ def strategy(group: Group, now: datetime) -> Verdict | None:
 
 
 def blocked(group: Group, now: datetime) -> Verdict | None:
-    """P4: with two zones not ready, any deletion could cost the last healthy copy of something.
+    """P3 and P4: with two zones not ready, any deletion could cost the last healthy copy of something.
 
     When there is nothing to roll, as in a group that was just created, nothing is blocked by that.
     """

@@ -1,7 +1,7 @@
 """Section 3.8: a mirrored zone shrinks only some time after each pod that is to go was told.
 
 Nothing is remembered here: pods answer each POST with the time of the first, so a restart loses none. What is decided
-rests on answers of the same round alone (S12).
+rests on answers of the same round alone (S12). The webhook prepare-downscale judges the change in the end (rule 34).
 """
 
 from __future__ import annotations
