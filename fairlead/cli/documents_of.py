@@ -2,70 +2,71 @@
 
 Else they are made here, by the same decisions as the operator's. Nothing is written: a question that would change the
 world is not asked. A cluster that does not serve the kinds of a
-part, or does not show them, has no rollouts of that part.
+contract, or does not show them, has no rollouts of that contract.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
-from msgspec import Struct
+from msgspec import Raw
+from msgspec.json import Decoder
 
 from fairlead.cli.operator_reports import Reports
-from fairlead.contracts.environments import gather
-from fairlead.contracts.environments.decide.recorded_waits import Dated
-from fairlead.contracts.environments.kinds import (
-    BALANCERS,
-    CONSOLES,
-    MATERIALIZES,
-    RESOURCE_ID,
-    Balancer,
-    Child,
-    Console,
-)
-from fairlead.contracts.environments.looks import EnvironmentLooks, LookedAt
-from fairlead.contracts.zones.gather import POD_INDEXES, STATEFULSET_INDEXES
-from fairlead.contracts.zones.kinds import GROUP_LABEL
-from fairlead.contracts.zones.looks import Stores, ZoneLooks
+from fairlead.contracts import contracts
 from fairlead.core.explain import Explain
+from fairlead.engine.contract import Contract, Root
+from fairlead.engine.look import Look, ResourceView, ViewKey, Views
 from kubeloop import clock
 from kubeloop.client import Client
-from kubeloop.errors import Forbidden, NotFound
-from kubeloop.objects.apps import STATEFULSETS, Deployment, StatefulSet
-from kubeloop.objects.core import CONFIGMAPS, PODS, SERVICES, Pod
+from kubeloop.decoding import decoded
+from kubeloop.errors import Forbidden, KubeError, NotFound
 from kubeloop.objects.meta import Resource
-from kubeloop.store import Index, Named, Readable, Store
+from kubeloop.store import Readable, Store, T
 
-T = TypeVar("T", bound=Named)
-
-CHILDREN = (SERVICES, CONFIGMAPS)
-"""Kinds of objects that a generation of an environment consists of, besides its StatefulSet."""
+I = TypeVar("I")  # noqa: E741
 
 
-class Scope(Struct, frozen=True):
+class Scope(Views, Protocol):
     """What is seen of one namespace, or of all."""
 
-    zones: Stores
-    environments: LookedAt
+    def withheld(self, view: ResourceView[Any]) -> KubeError | None:
+        """Why the resource cannot be seen, where it is not."""
 
 
-class View:
+def looks() -> list[Look]:
+    """One for each contract that can be looked at."""
+    return [contract.look.get() for contract in contracts() if contract.look is not None]
+
+
+class Documents:
     """Looks at scopes again and again, and remembers since when it has seen each wait."""
 
-    def __init__(self, client: Client, scopes: Sequence[Scope], reports: Reports) -> None:
+    def __init__(self, client: Client, scopes: Sequence[Scope], reports: Reports, looks: Sequence[Look]) -> None:
         self._reports = reports
-        self._zones = ZoneLooks(client, [scope.zones for scope in scopes])
-        self._environments = EnvironmentLooks(client, [scope.environments for scope in scopes])
+        self._scopes = scopes
+        self._looks = [(look, look.open(client, scopes)) for look in looks]
 
     async def look(self) -> list[Explain]:
-        """Every rollout as it stands now, ordered by namespace and name."""
+        """Every rollout as it stands now, ordered by namespace and name; raises what keeps them from being seen."""
         heard = await self._reports.hear()
         now = clock.now()
-        seen = [*await self._zones.look(now, heard), *await self._environments.look(now, heard)]
+        seen: list[Explain] = []
+        for look, opened in self._looks:
+            self._check(look)
+            seen += await opened.look(now, heard)
         return sorted(seen, key=lambda one: (one.namespace, one.rollout, one.part))
+
+    def _check(self, look: Look) -> None:
+        """Rollouts are shown and what they consist of is not: a picture without it would be wrong."""
+        for scope in self._scopes:
+            if any(scope[root].items() for root in look.roots):
+                errors = (scope.withheld(view) for view in look.rest if not view.optional)
+                if (error := next(filter(None, errors), None)) is not None:
+                    raise error
 
 
 async def explain_all(client: Client, namespaces: Sequence[str]) -> list[Explain]:
@@ -73,59 +74,76 @@ async def explain_all(client: Client, namespaces: Sequence[str]) -> list[Explain
     reports = Reports(client, namespaces)
     finding = asyncio.create_task(reports.find())
     try:
-        scopes = [await _scope(client, namespace) for namespace in namespaces]
+        scopes = [Lists(client, namespace) for namespace in namespaces]
+        found: list[Look] = [
+            contract.look.get() for contract in contracts() if contract.look and await _is_in(contract, scopes)
+        ]
+        for scope in scopes:
+            for look in found:
+                await scope.read(look)
         await finding
     finally:
         finding.cancel()
         with suppress(asyncio.CancelledError):
             await finding
-    return await View(client, scopes, reports).look()
+    return await Documents(client, scopes, reports, found).look()
 
 
-def seen_of(
-    found: Readable[Dated],
-    companions: tuple[Readable[Balancer], Readable[Console]],
-    statefulsets: Readable[StatefulSet],
-    children: Mapping[Resource, Readable[Child]],
-    pods: Readable[Pod],
-) -> LookedAt:
-    """Environments and what a look needs of the rest."""
-    balancers, consoles = companions
-    deployments: Store[Deployment] = Store()
-    stores = gather.Stores(found, balancers, consoles, statefulsets, deployments, children)
-    return LookedAt(found, stores, pods)
+async def _is_in(contract: Contract, scopes: Sequence[Lists]) -> bool:
+    """Whether the contract has something to roll in one of them; all are asked."""
+    return any([await scope.find(root) for scope in scopes for root in contract.roots])
 
 
-async def _scope(client: Client, namespace: str) -> Scope:
-    zones = await _listed(client, STATEFULSETS, StatefulSet, namespace, GROUP_LABEL, STATEFULSET_INDEXES)
-    found = await _optional(client, MATERIALIZES, Dated, namespace, gather.ENVIRONMENT_INDEXES)
-    pods: Store[Pod] = Store(POD_INDEXES)
-    if len(zones) or len(found):
-        pods = await _listed(client, PODS, Pod, namespace, "", POD_INDEXES)
-    if not len(found):
-        nothing = seen_of(found, (Store(), Store()), Store(), {}, pods)
-        return Scope((zones, pods), nothing)
-    balancers = await _optional(client, BALANCERS, Balancer, namespace, {})
-    consoles = await _optional(client, CONSOLES, Console, namespace, {})
-    owned = gather.CHILD_INDEXES
-    statefulsets = await _listed(client, STATEFULSETS, StatefulSet, namespace, RESOURCE_ID, owned)
-    children = {kind: await _listed(client, kind, Child, namespace, RESOURCE_ID, owned) for kind in CHILDREN}
-    return Scope((zones, pods), seen_of(found, (balancers, consoles), statefulsets, children, pods))
+class Lists:
+    """One list of each resource, for all contracts."""
 
+    def __init__(self, client: Client, namespace: str) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._found: dict[tuple[Resource, str], list[Raw]] = {}
+        """Objects that are roots, unread: what reads them is not loaded before there are some."""
+        self._stores: dict[ViewKey, Store[Any]] = {}
+        self._listed: set[ViewKey] = set()
 
-async def _optional(
-    client: Client, resource: Resource, into: type[T], namespace: str, indexes: Mapping[str, Index[T]]
-) -> Store[T]:
-    try:
-        return await _listed(client, resource, into, namespace, "", indexes)
-    except (NotFound, Forbidden):
-        return Store(indexes)
+    def __getitem__(self, view: ResourceView[T]) -> Readable[T]:
+        return self._stores[view.key]
 
+    def withheld(self, view: ResourceView[Any]) -> KubeError | None:
+        """Never: that was an error when it was listed."""
 
-async def _listed(
-    client: Client, resource: Resource, into: type[T], namespace: str, labels: str, indexes: Mapping[str, Index[T]]
-) -> Store[T]:
-    store: Store[T] = Store(indexes)
-    for item in (await client.list(resource, into, namespace=namespace, labels=labels)).items:
-        store.put(item)
-    return store
+    async def find(self, root: Root) -> bool:
+        """Whether there are such objects."""
+        key = root.resource, root.labels
+        if key not in self._found:
+            self._found[key] = await self._list(root, Raw)
+        return bool(self._found[key])
+
+    async def read(self, look: Look) -> None:
+        """Reads the roots; and the rest, where there is something to look at."""
+        for view in look.roots:
+            decoder = Decoder(view.into)
+            what = f"a {view.resource.kind} of the list"
+            self._put(view, [decoded(raw, decoder, what) for raw in self._found[view.resource, view.labels]])
+        is_wanted = any(self._found[view.resource, view.labels] for view in look.roots)
+        for view in look.rest:
+            if is_wanted and view.key not in self._listed:
+                self._listed.add(view.key)
+                self._put(view, await self._list(view, view.into))
+            else:
+                self._put(view, ())
+
+    def _put(self, view: ResourceView[Any], items: Iterable[Any]) -> None:
+        store = self._stores.setdefault(view.key, Store())
+        for item in items:
+            store.put(item)
+        for name, index in view.indexes.items():
+            store.add_index(name, index)
+
+    async def _list(self, what: Root | ResourceView[Any], into: type[I]) -> list[I]:
+        try:
+            listed = await self._client.list(what.resource, into, namespace=self._namespace, labels=what.labels)
+        except (NotFound, Forbidden):
+            if not what.optional:
+                raise
+            return []
+        return listed.items

@@ -7,11 +7,10 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from fairlead.contracts.environments.kinds import MATERIALIZES
-from fairlead.contracts.zones.kinds import GROUP_LABEL
+from fairlead.contracts import contracts
+from fairlead.engine.contract import Root
 from kubeloop.client import Client
 from kubeloop.errors import KubeError, NotFound
-from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import NAMESPACES
 from kubeloop.objects.meta import Meta, Ref
 
@@ -34,18 +33,18 @@ async def missing_namespace(client: Client, namespaces: Sequence[str]) -> str:
 
 
 async def places_of(client: Client, name: str) -> tuple[str, ...]:
-    """The namespaces in which a rollout, or a StatefulSet of one, has this name, as far as they may be seen."""
+    """The namespaces in which a rollout, or what it is made of, has this name, as far as they may be seen."""
     wanted = name.rpartition("/")[2]
-    found: dict[str, None] = {}
-    with suppress(KubeError):
-        for zone in (await client.list(STATEFULSETS, _Named, labels=GROUP_LABEL)).items:
-            if wanted in (zone.metadata.name, zone.metadata.labels.get(GROUP_LABEL)):
-                found[zone.metadata.namespace] = None
-    with suppress(KubeError):
-        for environment in (await client.list(MATERIALIZES, _Named)).items:
-            if environment.metadata.name == wanted:
-                found[environment.metadata.namespace] = None
+    found: set[str] = set()
+    for root in (root for contract in contracts() for root in contract.roots):
+        with suppress(KubeError):
+            listed = (await client.list(root.resource, _Named, labels=root.labels)).items
+            found |= {one.metadata.namespace for one in listed if wanted in _names(one.metadata, root)}
     return tuple(sorted(found))
+
+
+def _names(metadata: Meta, root: Root) -> tuple[str | None, ...]:
+    return metadata.name, *map(metadata.labels.get, root.names)
 
 
 async def why_not_found(client: Client, name: str, namespaces: Sequence[str]) -> str:

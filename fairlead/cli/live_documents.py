@@ -3,35 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from msgspec import structs
-
-from fairlead.cli.documents_of import CHILDREN, Scope, seen_of
+from fairlead.cli.documents_of import looks
 from fairlead.cli.failures import sentence
-from fairlead.contracts.environments.decide.recorded_waits import Dated
-from fairlead.contracts.environments.gather import CHILD_INDEXES, ENVIRONMENT_INDEXES
-from fairlead.contracts.environments.kinds import (
-    BALANCERS,
-    CONSOLES,
-    MATERIALIZES,
-    RESOURCE_ID,
-    Balancer,
-    Child,
-    Console,
-)
-from fairlead.contracts.environments.looks import LookedAt
-from fairlead.contracts.zones.gather import POD_INDEXES, STATEFULSET_INDEXES
-from fairlead.contracts.zones.kinds import GROUP_LABEL
+from fairlead.engine.look import ResourceView, ViewKey
 from kubeloop.client import Client
 from kubeloop.errors import Forbidden, Gone, KubeError, NotFound, Throttled, Unauthorized
 from kubeloop.informer import Change, Informer
-from kubeloop.objects.apps import STATEFULSETS, StatefulSet
-from kubeloop.objects.core import PODS, Pod
-from kubeloop.objects.meta import Resource
-from kubeloop.store import Index, T
+from kubeloop.store import Readable, T
 
 BURST = 0.05
 """Seconds in which changes that come together are awaited, so that they are seen together."""
@@ -61,47 +43,36 @@ class Following:
     def _informers(self) -> list[Informer[Any]]:
         return [*self._required, *self._optional]
 
-    def _scope(self, namespace: str) -> Scope:
-        zones = Informer(
-            self._client,
-            STATEFULSETS,
-            StatefulSet,
-            namespace=namespace,
-            labels=GROUP_LABEL,
-            indexes=STATEFULSET_INDEXES,
-            trouble=self._failed,
-        )
-        pods = Informer(self._client, PODS, Pod, namespace=namespace, indexes=POD_INDEXES, trouble=self._failed)
-        self._required += [zones, pods]
-        return Scope((zones.store, pods.store), self._environments(namespace, pods))
+    def _scope(self, namespace: str) -> Informers:
+        """One informer of each resource, for all contracts."""
+        every = list(looks())
+        required = {
+            view.key
+            for look in every
+            if not any(root.optional for root in look.roots)
+            for view in (*look.roots, *look.rest)
+            if not view.optional
+        }
+        found: dict[ViewKey, Informer[Any]] = {}
+        for view in (view for look in every for view in (*look.roots, *look.rest)):
+            informer = found.get(view.key)
+            if informer is None:
+                informer = found[view.key] = self._informer(view, namespace, is_required=view.key in required)
+            for name, index in view.indexes.items():
+                informer.store.add_index(name, index)
+        return Informers(found)
 
-    def _environments(self, namespace: str, pods: Informer[Pod]) -> LookedAt:
-        """A cluster need not have them, and then nothing of theirs need be seen."""
-
-        found = self._kind(MATERIALIZES, Dated, namespace, ENVIRONMENT_INDEXES)
-        balancers = self._kind(BALANCERS, Balancer, namespace, {})
-        consoles = self._kind(CONSOLES, Console, namespace, {})
-        owned = CHILD_INDEXES
-        statefulsets = self._kind(STATEFULSETS, StatefulSet, namespace, owned, RESOURCE_ID)
-        children = {kind: self._kind(kind, Child, namespace, owned, RESOURCE_ID) for kind in CHILDREN}
-        stores = {kind: informer.store for kind, informer in children.items()}
-        companions = balancers.store, consoles.store
-        seen = seen_of(found.store, companions, statefulsets.store, stores, pods.store)
-        return structs.replace(seen, withheld=lambda: _withheld(statefulsets, *children.values()))
-
-    def _kind(
-        self, resource: Resource, into: type[T], namespace: str, indexes: Mapping[str, Index[T]], labels: str = ""
-    ) -> Informer[T]:
+    def _informer(self, view: ResourceView[T], namespace: str, *, is_required: bool) -> Informer[T]:
+        """A cluster need not have the kinds of every contract, and then nothing of it need be seen."""
         informer = Informer(
             self._client,
-            resource,
-            into,
+            view.resource,
+            view.into,
             namespace=namespace,
-            labels=labels,
-            indexes=indexes,
-            trouble=self._missed,
+            labels=view.labels,
+            trouble=self._failed if is_required else self._missed,
         )
-        self._optional.append(informer)
+        (self._required if is_required else self._optional).append(informer)
         return informer
 
     @property
@@ -165,7 +136,16 @@ class Following:
         raise await self._fatal
 
 
-def _withheld(*informers: Informer[Any]) -> KubeError | None:
-    """Environments are shown and what they consist of is not: a picture without it would be wrong."""
-    errors = (informer.last_error for informer in informers if informer.is_absent)
-    return next((error for error in errors if isinstance(error, KubeError)), None)
+class Informers:
+    """What is seen of one namespace, or of all, as it changes."""
+
+    def __init__(self, informers: dict[ViewKey, Informer[Any]]) -> None:
+        self._informers = informers
+
+    def __getitem__(self, view: ResourceView[T]) -> Readable[T]:
+        return self._informers[view.key].store
+
+    def withheld(self, view: ResourceView[Any]) -> KubeError | None:
+        informer = self._informers[view.key]
+        error = informer.last_error if informer.is_absent else None
+        return error if isinstance(error, KubeError) else None

@@ -8,7 +8,7 @@ the operator's word is not there, and no error.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from math import inf
 
@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from fairlead.core.explain import Explain, OperatorReport, Source, Undecided
+from fairlead.engine.look import Heard
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import ApiError, Forbidden, KubeError, NotFound, TransportError
@@ -34,9 +35,6 @@ REPORT_TIMEOUT_SECONDS = 3.0
 """Seconds for an answer; a command does not hang on an operator that does."""
 FOUND_SERVES = 10.0
 """Seconds for which it serves who was found."""
-
-Place = tuple[str, str, str]
-"""Part, namespace and name of a rollout."""
 
 
 class _Port(Struct, frozen=True, rename="camel"):
@@ -69,41 +67,6 @@ class _Pod(Struct, frozen=True):
 
 class _Listed(Struct):
     items: list[_Pod] | None = None
-
-
-class Heard(Struct, frozen=True):
-    """What operators said at one moment."""
-
-    documents: Mapping[Place, Explain] = {}
-    undecided: Mapping[Place, str] = {}
-    """Why the operator has not decided, by rollout."""
-    why: str = ""
-    """Why nobody was heard, or one of several was not."""
-    leader: str = ""
-    """One who was."""
-
-    async def or_else(
-        self, place: Place, observed: Mapping[str, int], look: Callable[[], Awaitable[Explain | None]]
-    ) -> Explain | None:
-        """The operator's document, or one that is worked out, without what only the operator can know.
-
-        A document that is not about the specs as they are now was decided before an edit and says nothing of it; one
-        of an earlier release says no outcome.
-        """
-        found = self.documents.get(place)
-        if found is not None and found.outcome and found.source and found.source.observed == observed:
-            return found
-        shown = await look()
-        return None if shown is None else structs.replace(shown, again=None, source=self._own(place))
-
-    def _own(self, place: Place) -> Source:
-        if (found := self.documents.get(place)) is not None and found.source:
-            if not found.outcome:
-                return Source("command", why=f"{found.source.name} is of an earlier release and tells no outcome")
-            return Source("command", why=f"{found.source.name} has not decided about the newest change yet")
-        if place in self.undecided:
-            return Source("command", why=self.undecided[place])
-        return Source("command", why=self.why or f"{self.leader} does not look after it")
 
 
 class Reports:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from fairlead.cli.views.render import NAMELESS, name_of
 from fairlead.cli.views.severity import WORST_FIRST, weight
+from fairlead.contracts import contracts
 from fairlead.core.explain import Explain
 from fairlead.core.outcome import DONE, STOPPED
 
@@ -64,7 +65,9 @@ def places(namespaces: Sequence[str]) -> str:
 
 
 def none_at_all(namespaces: Sequence[str]) -> str:
-    return f"no StatefulSet with the label rollout-group and no Materialize in {places(namespaces)}"
+    *others, last = [f"no {contract.nothing}" for contract in contracts() if contract.nothing]
+    found = f"{', '.join(others)} and {last}" if others else last
+    return f"{found} in {places(namespaces)}"
 
 
 def none_named(name: str, seen: Sequence[Explain], namespaces: Sequence[str]) -> str:

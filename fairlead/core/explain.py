@@ -36,6 +36,15 @@ class Block(Struct, frozen=True, rename="camel"):
     """What a person can do now, the first first: sentences, or commands that can be copied."""
 
 
+def wait_key(block: Block) -> str:
+    """Under which a Snapshot's `since` remembers when this wait was first seen."""
+    return key_of_wait(block.reason, block.object)
+
+
+def key_of_wait(reason: str, about: str) -> str:
+    return f"{reason}:{about}"
+
+
 class Cell(Struct, frozen=True, rename="camel"):
     """One pod (or other unit) of a lane."""
 

@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from fairlead.core.decision import Decision, Hold
+from fairlead.core.explain import key_of_wait
 from fairlead.engine.controller import RolloutKey
 
 S = TypeVar("S")
@@ -78,7 +79,7 @@ def wait_keys(decision: Decision) -> tuple[str, ...]:
     A verdict that waits for other objects than the one before is another wait.
     """
     verdict = decision.verdict
-    beside = tuple(f"{aside.reason.word}:{aside.about}" for aside in decision.asides)
+    beside = tuple(key_of_wait(aside.reason.word, str(aside.about)) for aside in decision.asides)
     if not isinstance(verdict, Hold):
         return beside
     objects = ",".join(about for about, _ in verdict.details)

@@ -12,6 +12,8 @@ from typing import Any, Generic, TypeVar, cast
 
 from msgspec import Struct
 
+from kubeloop.objects.meta import Resource
+
 T = TypeVar("T")
 
 
@@ -34,6 +36,18 @@ class TrustLabels(Struct, frozen=True):
     """Which operator it asks, by its namespace."""
 
 
+class Root(Struct, frozen=True):
+    """Objects whose presence tells that there is something to roll."""
+
+    resource: Resource
+    labels: str = ""
+    """Selects those that matter; empty: all of the resource."""
+    names: tuple[str, ...] = ()
+    """Labels whose value people call a rollout by, besides the names of the objects."""
+    optional: bool = False
+    """Whether a cluster may lack the resource, or withhold it; there is none of it then."""
+
+
 class Contract(Struct, frozen=True, kw_only=True):
     name: str
     """As options, sections of a configuration, metrics and explain documents have it."""
@@ -49,3 +63,11 @@ class Contract(Struct, frozen=True, kw_only=True):
     """None: no webhook configuration is written to for it."""
     kinds: Room[Any] | None = None
     """Makes the CustomResourceDefinitions."""
+
+    # For commands.
+    roots: tuple[Root, ...] = ()
+    """What commands look for first; the rest of a look is loaded and read where one of them has objects."""
+    look: Room[Any] | None = None
+    """The Look at its rollouts; None: it has none to look at."""
+    nothing: str = ""
+    """What a namespace lacks in which it rolls nothing, after "no"."""

@@ -95,7 +95,7 @@ async def within(seconds: float | None, cluster: Cluster, wanted: WatchScope, sc
 
 async def follow(cluster: Cluster, wanted: WatchScope, screen: Screen) -> End:
     """Shows every change until something ends it."""
-    from fairlead.cli.documents_of import View
+    from fairlead.cli.documents_of import Documents, looks
     from fairlead.cli.live_documents import Following
     from fairlead.cli.operator_reports import Reports
     from fairlead.cli.selection import named
@@ -103,10 +103,10 @@ async def follow(cluster: Cluster, wanted: WatchScope, screen: Screen) -> End:
 
     following = Following(cluster.client, cluster.namespaces)
     async with following.running():
-        view = View(cluster.client, following.scopes, Reports(cluster.client, cluster.namespaces))
+        documents = Documents(cluster.client, following.scopes, Reports(cluster.client, cluster.namespaces), looks())
         known = False
         while True:
-            seen = await view.look()
+            seen = await documents.look()
             chosen = seen if wanted.name is None else named(seen, wanted.name)
             if not chosen and not (wanted.forever and wanted.name is None):
                 return End(exits.NOT_FOUND, _gone(wanted) if known else await _unknown(wanted, seen, cluster))

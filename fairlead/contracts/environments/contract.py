@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairlead.contracts.environments.kinds import GROUP, LEASE, OWN_LABELS
-from fairlead.engine.contract import Contract
+from fairlead.contracts.environments.kinds import GROUP, LEASE, MATERIALIZES, OWN_LABELS
+from fairlead.engine.contract import Contract, Room, Root
 
 CONTRACT = Contract(
     name="environments",
@@ -11,4 +11,7 @@ CONTRACT = Contract(
     lease=LEASE,
     labels=OWN_LABELS,
     groups=frozenset({GROUP}),
+    roots=(Root(MATERIALIZES, optional=True),),
+    look=Room("fairlead.contracts.environments.looks", "LOOK"),
+    nothing=MATERIALIZES.kind,
 )

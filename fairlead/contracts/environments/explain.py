@@ -34,7 +34,7 @@ from fairlead.contracts.environments.words import text_of
 from fairlead.core import outcome
 from fairlead.core.act import Does
 from fairlead.core.decision import Decision, Hold, Move, SideNote, Verdict
-from fairlead.core.explain import Block, Cell, End, Explain, Lane, Stands
+from fairlead.core.explain import Block, Cell, End, Explain, Lane, Stands, key_of_wait
 from fairlead.core.pod_trouble import restarts_of
 from fairlead.core.reason import Reason, ReasonKind
 from kubeloop.objects.apps import StatefulSet
@@ -229,7 +229,7 @@ def _beside(aside: SideNote, seen: Snapshot) -> Block:
 
 
 def _first_seen(reason: Reason, about: str, seen: Snapshot) -> datetime | None:
-    return seen.since.get(f"{reason.word}:{about}")
+    return seen.since.get(key_of_wait(reason.word, about))
 
 
 DOING = {

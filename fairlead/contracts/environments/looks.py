@@ -6,85 +6,96 @@ known here; as far as they matter they are read off what is there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
 import msgspec
-from msgspec import Struct
 
-from fairlead.cli.operator_reports import Heard
-from fairlead.cli.views.first_seen import Sightings
 from fairlead.contracts.environments.decide import decide
 from fairlead.contracts.environments.decide.recorded_waits import Dated, retold
 from fairlead.contracts.environments.decide.seen import Snapshot
 from fairlead.contracts.environments.explain import PART, explain
-from fairlead.contracts.environments.gather import Stores, generation_of, key_of, snapshot
+from fairlead.contracts.environments.gather import (
+    CHILD_INDEXES,
+    ENVIRONMENT_INDEXES,
+    Stores,
+    generation_of,
+    key_of,
+    snapshot,
+)
+from fairlead.contracts.environments.kinds import (
+    BALANCERS,
+    CONSOLES,
+    MATERIALIZES,
+    RESOURCE_ID,
+    Balancer,
+    Child,
+    Console,
+)
 from fairlead.contracts.environments.settings import Settings
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Listing, Question, Read, ReadSecret
-from fairlead.core.decision import Decision
 from fairlead.core.explain import Explain
 from fairlead.engine.controller import RolloutKey
 from fairlead.engine.driver.questions import AskContext, asker
-from fairlead.engine.driver.round import Asker, settle
+from fairlead.engine.driver.round import Asker
+from fairlead.engine.first_seen import FirstSeen
+from fairlead.engine.look import Heard, Look, ResourceView, Views, decided
 from kubeloop import clock
 from kubeloop.client import Client
-from kubeloop.errors import KubeError
-from kubeloop.objects.core import PODS, Pod
-from kubeloop.store import Readable
+from kubeloop.objects.apps import STATEFULSETS, StatefulSet
+from kubeloop.objects.core import CONFIGMAPS, PODS, SERVICES, Pod
+from kubeloop.store import Readable, Store
 
 SECRET_SERVES = 10.0
 """Seconds for which a Secret that was read serves."""
 
 
-class LookedAt(Struct, frozen=True):
-    """The environments of some namespaces, and all that belongs to them."""
-
-    environments: Readable[Dated]
-    stores: Stores
-    pods: Readable[Pod]
-    withheld: Callable[[], KubeError | None] = lambda: None
-    """Why what belongs to them cannot be seen."""
+ENVIRONMENTS = ResourceView(MATERIALIZES, Dated, indexes=ENVIRONMENT_INDEXES, optional=True)
+ALL_PODS = ResourceView(PODS, Pod)
+ALL_BALANCERS = ResourceView(BALANCERS, Balancer, optional=True)
+ALL_CONSOLES = ResourceView(CONSOLES, Console, optional=True)
+OWN_STATEFULSETS = ResourceView(STATEFULSETS, StatefulSet, RESOURCE_ID, CHILD_INDEXES)
+CHILDREN = tuple(ResourceView(kind, Child, RESOURCE_ID, CHILD_INDEXES) for kind in (SERVICES, CONFIGMAPS))
+"""What a generation of an environment consists of, besides its StatefulSet."""
 
 
 class EnvironmentLooks:
-    """Looks at stores again and again."""
-
-    def __init__(self, client: Client, seen: Sequence[LookedAt]) -> None:
+    def __init__(self, client: Client, views: Sequence[Views]) -> None:
         self._ask = _looking(asker(AskContext(client)))
-        self._all = seen
-        self._seen = Sightings()
+        self._views = views
+        self._seen = FirstSeen()
 
     async def look(self, now: datetime, heard: Heard) -> list[Explain]:
-        """Every environment as it stands, in the operator's words where it was heard.
-
-        Raises what keeps its objects from being seen.
-        """
-        found = [(seen, each) for seen in self._all for each in seen.environments.items()]
-        for seen, _ in found:
-            if (error := seen.withheld()) is not None:
-                raise error
+        """Every environment as it stands, in the operator's words where it was heard."""
         shown = [
             await heard.or_else(
-                (PART, *key_of(each)), generation_of(each), partial(self._look_at, seen, key_of(each), now)
+                (PART, *key_of(each)), generation_of(each), partial(self._look_at, views, key_of(each), now)
             )
-            for seen, each in found
+            for views in self._views
+            for each in views[ENVIRONMENTS].items()
         ]
         return [one for one in shown if one is not None]
 
-    async def _look_at(self, seen: LookedAt, key: RolloutKey, now: datetime) -> Explain | None:
+    async def _look_at(self, views: Views, key: RolloutKey, now: datetime) -> Explain | None:
         """None when the environment went away while it was looked at."""
-        gather = partial(_gathered, seen.stores, key, self._seen.of(key))
-        try:
-            gathered, outcome = await settle(decide, gather, now, _from(seen.pods, self._ask))
-        except _GoneError:
+        pods = views[ALL_PODS]
+        gather = partial(_gathered, _stores(views), key, self._seen.of(key))
+        found = await decided(decide, gather, now, _from(pods, self._ask))
+        if found is None:
             return None
-        if not isinstance(outcome, Decision):
-            raise TypeError("a look at environments ended with a question")
-        shown = explain(gathered, outcome, now)
+        shown = explain(*found, now)
         self._seen.note(key, shown, now)
-        environment = seen.environments.get(*key)
-        return shown if environment is None else retold(shown, environment, seen.pods.get)
+        environment = views[ENVIRONMENTS].get(*key)
+        return shown if environment is None else retold(shown, environment, pods.get)
+
+
+def _stores(views: Views) -> Stores:
+    """Deployments are those of companions, which have documents of nobody."""
+    children = {view.resource: views[view] for view in CHILDREN}
+    environments: Readable[Dated] = views[ENVIRONMENTS]
+    companions = views[ALL_BALANCERS], views[ALL_CONSOLES]
+    return Stores(environments, *companions, views[OWN_STATEFULSETS], Store(), children)
 
 
 def _looking(ask: Asker) -> Asker:
@@ -119,16 +130,16 @@ def _from(pods: Readable[Pod], ask: Asker) -> Asker:
     return look
 
 
-class _GoneError(Exception):
-    pass
-
-
-def _gathered(stores: Stores, key: RolloutKey, since: Mapping[str, datetime], answers: Answers) -> Snapshot:
+def _gathered(stores: Stores, key: RolloutKey, since: Mapping[str, datetime], answers: Answers) -> Snapshot | None:
     settings = Settings(
         create_balancers=stores.balancers.get(*key) is not None,
         create_console=stores.consoles.get(*key) is not None,
     )
-    seen = snapshot(key, stores, settings, answers, None, since)
-    if seen is None:
-        raise _GoneError
-    return seen
+    return snapshot(key, stores, settings, answers, None, since)
+
+
+LOOK = Look(
+    roots=(ENVIRONMENTS,),
+    rest=(ALL_PODS, ALL_BALANCERS, ALL_CONSOLES, OWN_STATEFULSETS, *CHILDREN),
+    open=EnvironmentLooks,
+)

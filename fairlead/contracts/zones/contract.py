@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fairlead.contracts.zones.kinds import API_GROUP, INJECT_CA, NAMESPACE, OWN_LABELS
-from fairlead.engine.contract import Contract, TrustLabels
+from fairlead.contracts.zones.kinds import API_GROUP, GROUP_LABEL, INJECT_CA, NAMESPACE, OWN_LABELS
+from fairlead.engine.contract import Contract, Room, Root, TrustLabels
+from kubeloop.objects.apps import STATEFULSETS
 
 CONTRACT = Contract(
     name="zones",
@@ -11,4 +12,7 @@ CONTRACT = Contract(
     labels=OWN_LABELS,
     groups=frozenset({API_GROUP}),
     trust=TrustLabels(INJECT_CA, NAMESPACE),
+    roots=(Root(STATEFULSETS, GROUP_LABEL, names=(GROUP_LABEL,)),),
+    look=Room("fairlead.contracts.zones.looks", "LOOK"),
+    nothing=f"StatefulSet with the label {GROUP_LABEL}",
 )

@@ -17,7 +17,7 @@ from fairlead.contracts.zones.decide.stuck import troubles_of
 from fairlead.contracts.zones.decide.waits import Waiting, ahead, held_exactly, paused, pods_of, waits_of, zone_waits
 from fairlead.core.act import Delete, Does, Patch, Replace
 from fairlead.core.decision import Decision, Hold, Move, SideNote, Verdict
-from fairlead.core.explain import Block, Cell, Explain, Lane, Stands
+from fairlead.core.explain import Block, Cell, Explain, Lane, Stands, key_of_wait
 from fairlead.core.ordinals import natural_key, ordinal_of
 from fairlead.core.outcome import outcome_of
 from fairlead.core.pod_readiness import is_ready, is_terminating
@@ -80,15 +80,6 @@ def worst_first(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     return tuple(sorted(blocks, key=lambda block: SEVERITY.index(block.kind)))
 
 
-def wait_key(block: Block) -> str:
-    """Under which a Snapshot's `since` remembers when this wait was first seen."""
-    return _key(block.reason, block.object)
-
-
-def _key(reason: str, object_: str) -> str:
-    return f"{reason}:{object_}"
-
-
 def block_of(wait: Waiting, rule: str, seen: Snapshot) -> Block:
     reason = wait.reason
     return Block(
@@ -97,7 +88,7 @@ def block_of(wait: Waiting, rule: str, seen: Snapshot) -> Block:
         object=wait.object,
         text=wait.text,
         clears=reason.clears,
-        since=wait.since or seen.since.get(_key(reason.word, wait.object)),
+        since=wait.since or seen.since.get(key_of_wait(reason.word, wait.object)),
         since_exact=wait.since is not None,
         kind=reason.kind.value,
         advice=wait.advice,
@@ -107,7 +98,7 @@ def block_of(wait: Waiting, rule: str, seen: Snapshot) -> Block:
 def block_beside(aside: SideNote, seen: Snapshot) -> Block:
     """What is said beside the verdict, whatever that is about; most of it is about scaling."""
     reason, about = aside.reason, str(aside.about)
-    since = seen.since.get(_key(reason.word, about))
+    since = seen.since.get(key_of_wait(reason.word, about))
     rule = ROLL if reason in OF_ROLLING else SCALE
     return Block(rule, reason.word, about, aside.text, reason.clears, since, kind=reason.kind.value)
 

@@ -8,8 +8,6 @@ from datetime import datetime
 from functools import partial
 from math import inf
 
-from fairlead.cli.operator_reports import Heard
-from fairlead.cli.views.first_seen import Sightings
 from fairlead.contracts.zones.configuration_kinds import Configuration
 from fairlead.contracts.zones.configured_objects import BUDGETS, CHECKS, Sort
 from fairlead.contracts.zones.decide import decide
@@ -18,62 +16,66 @@ from fairlead.contracts.zones.decide.configurations import C, Configurations, ob
 from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import HealthCheck
 from fairlead.contracts.zones.decide.seen import Snapshot
 from fairlead.contracts.zones.explain import PART, explain
-from fairlead.contracts.zones.gather import all_groups, generations, members, snapshot
+from fairlead.contracts.zones.gather import (
+    POD_INDEXES,
+    STATEFULSET_INDEXES,
+    all_groups,
+    generations,
+    members,
+    snapshot,
+)
+from fairlead.contracts.zones.kinds import GROUP_LABEL
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Http, Question, ReadRecord, SwapRecord
-from fairlead.core.decision import Decision
 from fairlead.core.explain import Explain
 from fairlead.engine.controller import RolloutKey
 from fairlead.engine.driver.questions import AskContext, asker, has_effect
-from fairlead.engine.driver.round import Asker, settle
+from fairlead.engine.driver.round import Asker
+from fairlead.engine.first_seen import FirstSeen
+from fairlead.engine.look import Heard, Look, ResourceView, Views, decided
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import Forbidden, NotFound, ServerError, TransportError
-from kubeloop.objects.apps import StatefulSet
-from kubeloop.objects.core import Pod
-from kubeloop.store import Readable
+from kubeloop.objects.apps import STATEFULSETS, StatefulSet
+from kubeloop.objects.core import PODS, Pod
 
 RULES_SERVE = 10.0
 """Seconds for which lists of disruption budgets and health checks serve; people change them, and rarely."""
 
 Rules = tuple[tuple[DisruptionBudget, ...], tuple[HealthCheck, ...]]
 
-Stores = tuple[Readable[StatefulSet], Readable[Pod]]
-"""The StatefulSets that have a group and all pods, of the same namespaces."""
+ZONES = ResourceView(STATEFULSETS, StatefulSet, GROUP_LABEL, STATEFULSET_INDEXES)
+"""The StatefulSets that have a group."""
+ALL_PODS = ResourceView(PODS, Pod, indexes=POD_INDEXES)
 
 
 class ZoneLooks:
-    """Looks at stores again and again."""
-
-    def __init__(self, client: Client, stores: Sequence[Stores]) -> None:
+    def __init__(self, client: Client, views: Sequence[Views]) -> None:
         self._ask = _looking(asker(AskContext(client)))
-        self._stores = stores
-        self._seen = Sightings()
+        self._views = views
+        self._seen = FirstSeen()
         self._client = client
         self._rules: dict[str, tuple[float, Rules]] = {}
         """By namespace: what is in force, and the loop time from which it is listed again."""
 
     async def look(self, now: datetime, heard: Heard) -> list[Explain]:
         """Every group as it stands: in the operator's words where it was heard."""
-        groups = [(stores, key) for stores in self._stores for key in all_groups(stores[0])]
+        groups = [(views, key) for views in self._views for key in all_groups(views[ZONES])]
         seen = [
             await heard.or_else(
-                (PART, *key), generations(members(key, stores[0])), partial(self._look_at, stores, key, now)
+                (PART, *key), generations(members(key, views[ZONES])), partial(self._look_at, views, key, now)
             )
-            for stores, key in groups
+            for views, key in groups
         ]
         return [one for one in seen if one is not None]
 
-    async def _look_at(self, stores: Stores, key: RolloutKey, now: datetime) -> Explain | None:
+    async def _look_at(self, views: Views, key: RolloutKey, now: datetime) -> Explain | None:
         """None when the rollout went away while it was looked at."""
         since, rules = self._seen.of(key), await self._rules_of(key.namespace)
-        try:
-            seen, outcome = await settle(decide, partial(_gathered, stores, key, since, rules), now, self._ask)
-        except _GoneError:
+        found = await decided(decide, partial(_gathered, views, key, since, rules), now, self._ask)
+        if found is None:
             return None
-        if not isinstance(outcome, Decision):
-            raise TypeError("a look at zones ended with a question")
-        shown = explain(seen, outcome, now)
+        shown = explain(*found, now)
         self._seen.note(key, shown, now)
         return shown
 
@@ -111,15 +113,10 @@ def _looking(ask: Asker) -> Asker:
     return look
 
 
-class _GoneError(Exception):
-    pass
-
-
 def _gathered(
-    stores: Stores, key: RolloutKey, since: Mapping[str, datetime], rules: Rules, answers: Answers
-) -> Snapshot:
-    zones, pods = stores
-    seen = snapshot(key, zones, pods, Settings(), answers, since, *rules)
-    if seen is None:
-        raise _GoneError
-    return seen
+    views: Views, key: RolloutKey, since: Mapping[str, datetime], rules: Rules, answers: Answers
+) -> Snapshot | None:
+    return snapshot(key, views[ZONES], views[ALL_PODS], Settings(), answers, since, *rules)
+
+
+LOOK = Look(roots=(ZONES,), rest=(ALL_PODS,), open=ZoneLooks)

@@ -9,9 +9,9 @@ import pytest
 
 from fairlead.contracts.zones.decide import Snapshot
 from fairlead.contracts.zones.decide.groups import group_of
-from fairlead.contracts.zones.explain import explain, wait_key
+from fairlead.contracts.zones.explain import explain
 from fairlead.core.ask import Answers, Ask, Bad, Good, Read
-from fairlead.core.explain import Explain
+from fairlead.core.explain import Explain, wait_key
 from kubeloop.objects.apps import StatefulSet, Template
 from kubeloop.objects.core import Container, Pod, PodSpec
 from tests.builders import EARLIER, NOW, a_pod, a_zone, body_of, pods_of, seen, waiting

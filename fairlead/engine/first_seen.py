@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from fairlead.contracts.zones.explain import wait_key
-from fairlead.core.explain import Block, Explain
+from fairlead.core.explain import Block, Explain, wait_key
 from fairlead.engine.controller import RolloutKey
 
 
-class Sightings:
+class FirstSeen:
     def __init__(self) -> None:
         self._since: dict[RolloutKey, dict[str, datetime]] = {}
         """By rollout, then by wait: when it was first seen; only waits that were there at the last look."""
