@@ -16,8 +16,10 @@ from fairlead import __version__
 from fairlead.contracts.environments import kinds as of_environments
 from fairlead.contracts.environments.conversion import Converting
 from fairlead.contracts.environments.kinds import GROUP
+from fairlead.contracts.environments.metrics import EnvironmentMetrics
 from fairlead.contracts.zones.controllers import zones
 from fairlead.contracts.zones.kinds import OWN_LABELS
+from fairlead.contracts.zones.metrics import ZoneMetrics
 from fairlead.contracts.zones.phased_controller import with_phased
 from fairlead.engine.controller import Controller
 from fairlead.engine.driver.answer_cache import AnswerCache
@@ -133,7 +135,7 @@ def put_together(
     parts = _parts(options, client, metrics, log, converting)
     outside = AskContext(
         client,
-        caller=None if caller is None else measured(caller, metrics),
+        caller=None if caller is None else measured(caller, metrics, (metrics.of(ZoneMetrics).counts,)),
         records=_records(options, home, unlimited),
         kept=AnswerCache(),
         sessions=Sessions(),
@@ -160,8 +162,9 @@ def put_together(
 def _leads(options: OperatorOptions, metrics: Metrics) -> Callable[[bool], None]:
     def leads(leading: bool) -> None:
         metrics.lead(options.parts, leading)
+        metrics.of(ZoneMetrics).leads(leading)
         if options.environments is not None:
-            metrics.environments.leads(leading)
+            metrics.of(EnvironmentMetrics).leads(leading)
 
     metrics.lead(options.parts, False)
     return leads
@@ -172,7 +175,7 @@ def _converting(
 ) -> Converting | None:
     if options.environments is None or options.environments.conversion is None:
         return None
-    return Converting(options.environments.conversion, client, metrics.environments, log, recorder.tell)
+    return Converting(options.environments.conversion, client, metrics.of(EnvironmentMetrics), log, recorder.tell)
 
 
 def _parts(
@@ -186,7 +189,7 @@ def _parts(
     parts: list[Controller[Any]] = []
     if "zones" in options.parts:
         settings = structs.replace(options.settings, reconcile_interval=options.interval)
-        part = zones(client, options.namespaces, settings, metrics, log)
+        part = zones(client, options.namespaces, settings, metrics.of(ZoneMetrics), log)
         parts.append(
             with_phased(part, client, options.namespaces, settings, log) if settings.phased_deployments else part
         )
@@ -196,7 +199,7 @@ def _parts(
         )
 
         mixed = (lambda: False) if converting is None else (lambda: converting.is_mixed)
-        first, *others = environments(client, options.environments.settings, metrics.environments, log, mixed)
+        first, *others = environments(client, options.environments.settings, metrics.of(EnvironmentMetrics), log, mixed)
         if converting is not None:
             first = structs.replace(
                 first,

@@ -1,17 +1,23 @@
-"""Calls to pods and to Prometheus, measured; those that a pod takes for another cluster's are counted."""
+"""Calls outside the cluster's API, measured; those that a pod takes for another cluster's are counted."""
 
 from __future__ import annotations
 
-from fairlead.contracts.zones.decide.healthchecks.queries import QUERY_PATH
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
 from fairlead.engine.driver.questions import wrong_cluster
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.serving.cluster_label import HEADER
 from kubeloop import clock
 from kubeloop.calls import Call, Caller, Reply
-from kubeloop.urls import shown_url
+
+Counts: TypeAlias = Callable[[Call, int | None, float], bool]
+"""Told of a call, its status, None without an answer, and its seconds; whether it is counted there."""
 
 
-def measured(caller: Caller, metrics: Metrics) -> Caller:
+def measured(caller: Caller, metrics: Metrics, counts: Sequence[Counts] = ()) -> Caller:
+    """What none of `counts` counts is a call to a pod."""
+
     async def call(sent: Call) -> Reply:
         begun = clock.monotonic()
         status: int | None = None
@@ -20,9 +26,7 @@ def measured(caller: Caller, metrics: Metrics) -> Caller:
             status = reply.status
         finally:
             took = clock.monotonic() - begun
-            if shown_url(sent.url).endswith(QUERY_PATH):
-                metrics.observe_query(status, took)
-            else:
+            if not any(counted(sent, status, took) for counted in counts):
                 metrics.observe_pod_call(sent, status, took)
         if (wrong := wrong_cluster(reply)) is not None:
             metrics.refused_cluster(wrong.route, "".join(sent.header(HEADER)))

@@ -1,7 +1,7 @@
-"""The zone contract's metrics, in a registry of their own.
+"""What every process measures: requests that it sends and answers, leadership, what is blocked, certificates, Events.
 
-A series about something done counts after it was done. Series of a group that is gone are removed once every group
-that is left has passed, so that a scrape never loses a group because another one fails.
+A series about something done counts after it was done. The names begin as those of the first contract that has such
+series: dashboards and alerts know them by these names, and a second set of the same figures would help nobody.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import cached_property
+from typing import TypeVar, cast
 from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
@@ -17,11 +18,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from fairlead.contracts.environments.metrics import EnvironmentMetrics
-from fairlead.contracts.zones.progress_metrics import HEALTH, Progress
-from fairlead.core.decision import Admit
 from fairlead.engine.blocked_metric import Blocked
-from fairlead.engine.controller import RolloutKey
 from fairlead.engine.driver.questions import WRONG_CLUSTER
 from fairlead.engine.go_numbers import with_go_bounds
 from fairlead.engine.serving.cluster_label import HEADER
@@ -30,10 +27,9 @@ from kubeloop import clock
 from kubeloop.calls import Call
 from kubeloop.request import Request
 
+T = TypeVar("T")
+
 REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100)
-PASS_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-ZONES = "zones"
-"""The part whose groups have series of the contract."""
 SIZE_BUCKETS = tuple(float(4**power) for power in range(1, 16))
 
 _PATH = re.compile(
@@ -115,24 +111,6 @@ class Metrics:
     def __init__(self, now: Callable[[], float] = lambda: clock.now().timestamp()) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # the contract has no `_created` series
         self.registry = registry = CollectorRegistry()
-        group = ("rollout_group",)
-        self.reconciles = Counter("rollout_operator_group_reconciles", "Passes started.", group, registry=registry)
-        self.failed = Counter(
-            "rollout_operator_group_reconciles_failed", "Passes that failed.", group, registry=registry
-        )
-        self.duration = Histogram(
-            "rollout_operator_group_reconcile_duration_seconds",
-            "Duration of a pass.",
-            group,
-            buckets=PASS_BUCKETS,
-            registry=registry,
-        )
-        self.last_success = Gauge(
-            "rollout_operator_last_successful_group_reconcile_timestamp_seconds",
-            "Unix time of the last pass that succeeded.",
-            group,
-            registry=registry,
-        )
         self.leader = Gauge(
             "fairlead_leader",
             "Whether this process acts for a part: with a Lease, whether it holds it.",
@@ -196,37 +174,8 @@ class Metrics:
             ("protocol", "method", "cluster_validation_label", "request_cluster_validation_label"),
             registry=registry,
         )
-        self.evictions = Counter(
-            "rollout_operator_zpdb_eviction_requests",
-            "Evictions judged, by the row of the contract's table that answered.",
-            ("reason", "status"),
-            registry=registry,
-        )
-        self.evictions_in_work = Gauge(
-            "rollout_operator_zpdb_inflight_eviction_requests", "Evictions being judged.", registry=registry
-        )
-        self.configurations = Counter(
-            "rollout_operator_zpdb_configurations_observed",
-            "Disruption budgets observed, by what came of it.",
-            ("result",),
-            registry=registry,
-        )
-        self.health_checks = Counter(
-            f"{HEALTH}configurations_observed",
-            "Health checks observed, by what came of it.",
-            ("result",),
-            registry=registry,
-        )
-        self.health_queries = Histogram(
-            f"{HEALTH}query_duration_seconds",
-            "Duration of queries to Prometheus.",
-            ("status_code",),
-            buckets=REQUEST_BUCKETS,
-            registry=registry,
-        )
-        self._now = now
-        self.progress = Progress()
-        registry.register(self.progress)
+        self.now = now
+        self._made: dict[Callable[[Metrics], object], object] = {}
         self.blocked = Blocked()
         registry.register(self.blocked)
         self._request_labels = _Words()
@@ -236,10 +185,14 @@ class Metrics:
         """Annotations name them, so anybody who may write one makes up as many as there are names."""
         self._routes = _Words()
 
-    @cached_property
-    def environments(self) -> EnvironmentMetrics:
-        """Shown from the moment somebody asks for them: a process without environments has none."""
-        return EnvironmentMetrics(self.registry, self._now, self.blocked)
+    def of(self, make: Callable[[Metrics], T]) -> T:
+        """What `make` makes of this: once, because a registry takes every series once, and shown from then on.
+
+        A contract's series come so, and a process without the contract has none of them.
+        """
+        if make not in self._made:
+            self._made[make] = make(self)
+        return cast("T", self._made[make])
 
     def lead(self, parts: Iterable[str], leading: bool) -> None:
         """Rounds of these parts begin here, or are left to whoever leads, and then nothing is told of them here."""
@@ -247,7 +200,6 @@ class Metrics:
             self.leader.labels(part).set(int(leading))
         if not leading:
             self.blocked.clear()
-            self.progress.clear()
 
     def exposition(self) -> bytes:
         """The registry in the text format."""
@@ -268,10 +220,6 @@ class Metrics:
             path = "other"  # an address that cannot be read; the call has failed
         self.pod_calls.labels(path, call.method, "error" if status is None else str(status)).observe(seconds)
 
-    def observe_query(self, status: int | None, seconds: float) -> None:
-        """One query to Prometheus ended; without an answer the status is `error`."""
-        self.health_queries.labels("error" if status is None else str(status)).observe(seconds)
-
     def refused_cluster(self, method: str, label: str) -> None:
         """A server said that our request was meant for another cluster; `method` is the route it names."""
         self.refused_clusters.labels(self._routes.bounded(method), "http", label).inc()
@@ -288,18 +236,6 @@ class Metrics:
     def wrong_cluster(self, method: str, label: str, request_label: str) -> None:
         """Counted by the label that the request had, as long as clients do not make up too many of them."""
         self.wrong_clusters.labels("http", method, label, self._request_labels.bounded(request_label)).inc()
-
-    def evicted(self, verdict: Admit) -> None:
-        """An eviction was judged."""
-        self.evictions.labels(verdict.word, str(verdict.code or 200)).inc()
-
-    def observed_configuration(self, result: str) -> None:
-        """A disruption budget was seen to appear, to change or to go."""
-        self.configurations.labels(result).inc()
-
-    def observed_health_check(self, result: str) -> None:
-        """A health check was seen to appear, to change or to go."""
-        self.health_checks.labels(result).inc()
 
     def show_policies(self, policies: Policies) -> None:
         """From now on the failure policies of webhooks are shown as they are when somebody looks."""
@@ -324,56 +260,3 @@ class Metrics:
 
     def count_limited(self, api_group: str) -> None:
         self.rate_limited.labels(api_group).inc()
-
-
-class GroupSeries:
-    """Keeps the four series of every group name, and takes them away when no namespace has such a group any more.
-
-    Every name ever exported is remembered: one that vanishes while a group fails goes with the next pass that leaves
-    no group failing.
-    """
-
-    def __init__(self, metrics: Metrics) -> None:
-        self._metrics = metrics
-        self._namespaces: dict[str, set[str]] = {}
-        """Where groups of an exported name are; empty for a name whose series are to go."""
-        self._failing: set[RolloutKey] = set()
-
-    def started(self, key: RolloutKey) -> None:
-        """A pass of the group begins."""
-        metrics = self._metrics
-        if key.name not in self._namespaces:
-            metrics.failed.labels(key.name)
-            metrics.last_success.labels(key.name)
-        self._namespaces.setdefault(key.name, set()).add(key.namespace)
-        metrics.reconciles.labels(key.name).inc()
-
-    def ended(self, key: RolloutKey, seconds: float, *, failed: bool, at: float) -> None:
-        """A pass of the group is over; `at` is the Unix time."""
-        metrics = self._metrics
-        metrics.duration.labels(key.name).observe(seconds)
-        if failed:
-            metrics.failed.labels(key.name).inc()
-            self._failing.add(key)
-        else:
-            metrics.last_success.labels(key.name).set(at)
-            self._failing.discard(key)
-            self._sweep()
-
-    def vanished(self, key: RolloutKey) -> None:
-        """The group has no StatefulSet any more."""
-        self._metrics.progress.vanished(key)
-        self._metrics.blocked.vanished(ZONES, key)
-        self._failing.discard(key)
-        if key.name in self._namespaces:
-            self._namespaces[key.name].discard(key.namespace)
-        self._sweep()
-
-    def _sweep(self) -> None:
-        if self._failing:
-            return
-        metrics = self._metrics
-        for name in [name for name, namespaces in self._namespaces.items() if not namespaces]:
-            for collector in (metrics.reconciles, metrics.failed, metrics.duration, metrics.last_success):
-                collector.remove(name)
-            del self._namespaces[name]

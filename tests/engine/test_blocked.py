@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.contracts.zones.progress_metrics import ZoneProgress
 from fairlead.core.reason import Reason, ReasonKind
 from fairlead.engine.controller import RolloutKey
-from fairlead.engine.metrics import GroupSeries, Metrics
+from fairlead.engine.metrics import Metrics
 
 KEY = RolloutKey(("shop", "ingester"))
 
@@ -67,26 +66,13 @@ def test_parts_have_rollouts_of_the_same_name() -> None:
     assert len(series(metrics)) == 1
 
 
-def test_a_group_that_is_gone_has_no_series() -> None:
-    metrics = Metrics()
-    groups = GroupSeries(metrics)
-    groups.started(KEY)
-    metrics.blocked.passed("zones", KEY, Reason.POD_STUCK)
-
-    groups.vanished(KEY)
-
-    assert series(metrics) == []
-
-
 def test_a_replica_that_no_longer_leads_tells_nothing() -> None:
     """Another one decides from then on; an alert would go by the worse of the two."""
     metrics = Metrics()
     metrics.blocked.passed("zones", KEY, Reason.POD_STUCK)
-    metrics.progress.passed(KEY, (ZoneProgress("a", 1, 2, 1, is_held=True),))
 
     metrics.lead(("zones",), True)
     assert series(metrics)
     metrics.lead(("zones",), False)
 
     assert series(metrics) == []
-    assert b'zone="a"' not in metrics.exposition()

@@ -12,8 +12,10 @@ from msgspec import structs
 
 import fairlead
 from fairlead.contracts.environments.controllers import environments
+from fairlead.contracts.environments.metrics import EnvironmentMetrics
 from fairlead.contracts.environments.settings import Settings as EnvironmentSettings
 from fairlead.contracts.zones.controllers import zones
+from fairlead.contracts.zones.metrics import ZoneMetrics
 from fairlead.contracts.zones.phased_controller import with_phased
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.act import Does
@@ -32,8 +34,8 @@ def every_part() -> list[Controller[Any]]:
     async def built() -> list[Controller[Any]]:
         client, log, metrics = Client(Cluster(seed=1).transport()), Log().logger(), Metrics()
         settings = Settings(phased_deployments=True)
-        first = with_phased(zones(client, (), settings, metrics, log), client, (), settings, log)
-        others = environments(client, EnvironmentSettings(), metrics.environments, log, lambda: False)
+        first = with_phased(zones(client, (), settings, metrics.of(ZoneMetrics), log), client, (), settings, log)
+        others = environments(client, EnvironmentSettings(), metrics.of(EnvironmentMetrics), log, lambda: False)
         return [each for part in (first, *others) for each in (part, *part.side_controllers)]
 
     return run(built())

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from msgspec import Struct
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from fairlead.engine.blocked_metric import Blocked
 from fairlead.engine.controller import RolloutKey
+from fairlead.engine.metrics import Metrics
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
@@ -56,9 +56,9 @@ class _Standings(Collector):
 class EnvironmentMetrics:
     """Of the passes over environments, balancers and consoles, and of conversion and migration."""
 
-    def __init__(self, registry: CollectorRegistry, now: Callable[[], float], blocked: Blocked) -> None:
-        """`now` is the time of day as a Unix time."""
-        self.blocked = blocked
+    def __init__(self, metrics: Metrics) -> None:
+        registry = metrics.registry
+        self.blocked = metrics.blocked
         self.passes = Counter(
             "orchestratord_reconciles", "Passes by what came of them.", ("kind", "result"), registry=registry
         )
@@ -79,7 +79,7 @@ class EnvironmentMetrics:
         self.migrated = Counter(
             "orchestratord_migrated_objects", "Objects rewritten in the stored version.", ("result",), registry=registry
         )
-        self._standings = _Standings(now)
+        self._standings = _Standings(metrics.now)
         registry.register(self._standings)
 
     def leads(self, leading: bool) -> None:

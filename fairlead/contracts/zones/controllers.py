@@ -21,6 +21,7 @@ from fairlead.contracts.zones.decide.seen import Snapshot
 from fairlead.contracts.zones.decide.waits import waits_of
 from fairlead.contracts.zones.explain import explain
 from fairlead.contracts.zones.kinds import GROUP_LABEL, MIN_TIME
+from fairlead.contracts.zones.metrics import ZONES, GroupSeries, ZoneMetrics
 from fairlead.contracts.zones.progress_metrics import standings_of
 from fairlead.contracts.zones.ready_time_controller import stamping
 from fairlead.contracts.zones.settings import Settings
@@ -31,7 +32,6 @@ from fairlead.core.act import Does
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision, Hold, SideNote
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Wake
-from fairlead.engine.metrics import ZONES, GroupSeries, Metrics
 from fairlead.engine.watch_troubles import Troubles
 from kubeloop.client import Client
 from kubeloop.informer import Change, Informer
@@ -50,7 +50,7 @@ MAY_WRITE = frozenset(
 class _Watched:
     """The informers of one namespace, or of all of them."""
 
-    def __init__(self, client: Client, namespace: str, log: FilteringBoundLogger, metrics: Metrics) -> None:
+    def __init__(self, client: Client, namespace: str, log: FilteringBoundLogger, metrics: ZoneMetrics) -> None:
         of_zones, of_pods = Troubles(STATEFULSETS, namespace, log), Troubles(PODS, namespace, log)
         self.zones = Informer(
             client,
@@ -76,7 +76,7 @@ class _Watched:
 
 
 def zones(
-    client: Client, namespaces: tuple[str, ...], settings: Settings, metrics: Metrics, log: FilteringBoundLogger
+    client: Client, namespaces: tuple[str, ...], settings: Settings, metrics: ZoneMetrics, log: FilteringBoundLogger
 ) -> Controller[Snapshot]:
     """The part for these namespaces; none means all."""
     watched = {namespace: _Watched(client, namespace, log, metrics) for namespace in namespaces or ("",)}

@@ -12,9 +12,9 @@ from fairlead.contracts.zones.decide.admission.prepare_downscale import outpaced
 from fairlead.contracts.zones.decide.admission.review_reading import DownscaleSnapshot, log_keys
 from fairlead.contracts.zones.decide.budgets import eviction, zpdb
 from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
+from fairlead.contracts.zones.metrics import ZoneMetrics
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.ask import Answers
-from fairlead.engine.metrics import Metrics
 from fairlead.engine.webhooks.admission import Endpoint
 from kubeloop.objects.apps import StatefulSet
 from kubeloop.objects.core import Pod
@@ -35,7 +35,7 @@ class Caches(Struct, frozen=True):
     """The StatefulSets of a namespace."""
 
 
-def endpoints(settings: Settings, caches: Caches, metrics: Metrics) -> tuple[Endpoint[Any], ...]:
+def endpoints(settings: Settings, caches: Caches, metrics: ZoneMetrics) -> tuple[Endpoint[Any], ...]:
     def seen(review: Review, answers: Answers) -> DownscaleSnapshot:
         return DownscaleSnapshot(review, answers, settings)
 

@@ -12,6 +12,7 @@ import pytest
 
 from fairlead.contracts.zones.configuration_kinds import HEALTH_CHECKS
 from fairlead.contracts.zones.kinds import EXCLUDE, HEALTH_CHECK, HEALTH_CHECK_STARTED, LEADER, ROTATE, ZONE_SOAK
+from fairlead.contracts.zones.metrics import ZoneMetrics
 from fairlead.engine.charts import custom_resources
 from kubeloop import clock
 from kubeloop.calls import Call, Reply
@@ -103,10 +104,10 @@ def test_a_group_at_rest_is_not_woken_by_its_soak() -> None:
             await world.roll("zone-b")
             await world.until(lambda: rolled(world, "b"))
             await asyncio.sleep(1)
-            passes = world.metrics.reconciles.labels("group")._value.get()
+            passes = world.metrics.of(ZoneMetrics).reconciles.labels("group")._value.get()
             await asyncio.sleep(250)
 
-            assert world.metrics.reconciles.labels("group")._value.get() == passes
+            assert world.metrics.of(ZoneMetrics).reconciles.labels("group")._value.get() == passes
 
     play(scenario)
 

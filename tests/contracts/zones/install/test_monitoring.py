@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from prometheus_client.metrics import MetricWrapperBase
 
+from fairlead.contracts.zones.metrics import ZoneMetrics
 from fairlead.engine.charts import data_of, text_of
 from fairlead.engine.metrics import Metrics
 
@@ -63,7 +64,9 @@ def metrics() -> dict[str, tuple[str, ...] | None]:
 
 def registered() -> list[MetricWrapperBase]:
     """What the operator registers at its start."""
-    found = list(Metrics().registry._collector_to_names)
+    metrics = Metrics()
+    metrics.of(ZoneMetrics)
+    found = list(metrics.registry._collector_to_names)
     assert found
     return [collector for collector in found if isinstance(collector, MetricWrapperBase)]
 
