@@ -36,6 +36,7 @@ def test_failed_counter_and_last_success_exist_from_the_first_pass_on() -> None:
 
 
 def test_a_pass_that_failed_counts_and_leaves_the_time_of_the_last_success() -> None:
+    """Rule 8."""
     metrics = Metrics()
     series = GroupSeries(metrics.of(ZoneMetrics))
 
@@ -60,6 +61,7 @@ def test_the_series_of_a_group_without_statefulsets_disappear() -> None:
 
 
 def test_while_another_group_fails_the_series_stay_and_go_with_its_next_success() -> None:
+    """H-20."""
     metrics = Metrics()
     series = GroupSeries(metrics.of(ZoneMetrics))
     gone, failing = RolloutKey(("test", "gone")), RolloutKey(("test", "failing"))
