@@ -9,10 +9,12 @@ import time
 import msgspec
 from msgspec import Struct
 
+from fairlead.contracts import contract
 from fairlead.contracts.zones.kinds import GROUP_LABEL, MAX_UNAVAILABLE, NAME_LABEL
+from fairlead.contracts.zones.settings import Settings
 from fairlead.engine.logs import configure
 from fairlead.engine.metrics import Metrics
-from fairlead.engine.options import OperatorOptions
+from fairlead.engine.options import OperatorOptions, PartOptions
 from fairlead.engine.process import assemble
 from kubeloop.client import Client
 from kubeloop.objects.apps import STATEFULSETS
@@ -96,7 +98,7 @@ async def _run(groups: int, seed: int) -> Figures:
     cluster, judge = Cluster(seed=seed, history=False), _Judge(pods)
     cluster.store.listen(judge.note)
     client = Client(cluster.transport(master("bench")))
-    options = OperatorOptions(process="fairlead", identity="bench", parts=("zones",))
+    options = OperatorOptions(process="fairlead", identity="bench", parts=(PartOptions(contract("zones"), Settings()),))
     log = configure("error", "logfmt", io.StringIO())
     wire = cluster.transport(master("fairlead"))
     manager = await assemble(options, NAMESPACE, wire, Metrics(), log, cluster.network.call)

@@ -6,13 +6,16 @@ contract brings is found in its rooms only when somebody wants it, so that a com
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from msgspec import Struct
 
 from kubeloop.objects.meta import Resource
+
+if TYPE_CHECKING:
+    from fairlead.engine.part import Part, PartContext  # commands that only look need no parts
 
 T = TypeVar("T")
 
@@ -25,15 +28,6 @@ class Room(Struct, Generic[T], frozen=True):
 
     def get(self) -> T:
         return cast("T", getattr(import_module(self.module), self.attribute))
-
-
-class TrustLabels(Struct, frozen=True):
-    """By which labels a webhook configuration asks for the authority of the certificate of webhooks."""
-
-    wish: str
-    """Exactly `true`: it is to have it."""
-    namespace: str
-    """Which operator it asks, by its namespace."""
 
 
 class Root(Struct, frozen=True):
@@ -53,18 +47,32 @@ class Contract(Struct, frozen=True, kw_only=True):
     """As options, sections of a configuration, metrics and explain documents have it."""
     about: str
     """What it rolls, in a few words, for help texts."""
-    lease: str = ""
-    """Held by whoever acts for it, under any name; empty: the contract has none."""
     labels: Mapping[str, str] = {}
     """Of what an operator makes for itself, so that whoever removes it finds that."""
     groups: frozenset[str] = frozenset()
-    """API groups of the kinds that its operator defines."""
-    trust: TrustLabels | None = None
-    """None: no webhook configuration is written to for it."""
-    kinds: Room[Any] | None = None
-    """Makes the CustomResourceDefinitions."""
+    """API groups of its kinds."""
+
+    # For the operator.
+    part: Room[Callable[[PartContext, Any], Part]]
+    """Makes what a process runs for it, from its settings."""
+    home: Callable[[Any], str] = lambda _: ""
+    """The namespace of what belongs to its operator when all namespaces are served, as its settings say; empty: the one
+    that the operator runs in."""
+    lease: str = ""
+    """Held by whoever acts for it, under any name; empty: the contract has none."""
+    rejoins: bool = False
+    """Whether its operator stands again for a Lease that it lost; else the process ends with it."""
+    keeps_records: bool = False
+    """Whether its decisions keep records between rounds, reviews and replicas."""
+    registers: bool = False
+    """Whether its operator defines its kinds itself, once it leads."""
+    trust_labels: tuple[str, str] | None = None
+    """By which webhook configurations ask for the authority of the certificate of webhooks: one that is exactly `true`,
+    and one that names the operator by its namespace; None: none is written to."""
 
     # For commands.
+    kinds: Room[Any] | None = None
+    """Makes the CustomResourceDefinitions."""
     roots: tuple[Root, ...] = ()
     """What commands look for first; the rest of a look is loaded and read where one of them has objects."""
     look: Room[Any] | None = None

@@ -1,15 +1,16 @@
-"""A Part: one contract on the engine, as a value.
+"""A Controller: one kind of rounds, as a value.
 
 It says what is watched, which rollouts a change concerns, how a Snapshot is gathered and which function decides.
-What all parts share (queue, own writes, rounds, leadership, logs) is in the engine.
+What all controllers share (queue, own writes, rounds, leadership, logs) is in the engine; what a contract brings beside
+its controllers is in its Part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from math import inf
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -23,9 +24,6 @@ from kubeloop.informer import Informer
 from kubeloop.objects.meta import Resource
 from kubeloop.records import Records
 from kubeloop.store import Named
-
-if TYPE_CHECKING:
-    from fairlead.engine.webhooks.admission import Endpoint  # commands that only look need no webhooks
 
 S = TypeVar("S")
 
@@ -83,7 +81,7 @@ class BackOff(Struct, frozen=True):
 
 
 class LogRecord(Struct, frozen=True):
-    """A log record in the words of the part's contract."""
+    """A log record in the words of the contract."""
 
     level: str
     message: str
@@ -119,29 +117,21 @@ class Controller(Struct, Generic[S], frozen=True):
     """The document of a decision that was made at that time; None for rounds that are no rollout's."""
     observed: Callable[[S], Mapping[str, int]] = lambda _: {}
     """The generation of each object whose spec a Snapshot shows."""
-    endpoints: tuple[Endpoint[Any], ...] = ()
-    """Its webhooks."""
     optional: tuple[Informer[Any], ...] = ()
     """Watched where it is served and permitted; nobody waits for it longer than until that is known."""
-    side_controllers: tuple[Controller[Any], ...] = ()
-    """Lesser parts on the same informers, with rounds of their own that no watcher counts."""
     kind: str = ""
-    """Of what its keys name, where those of another part may be the same; for logs."""
+    """Of what its keys name, where those of another controller may be the same; for logs."""
+    background: bool = False
+    """Whether no rollout waits for its rounds: one runs at a time, and what fails is tried again slowly."""
     watcher: Watcher = Nobody()
     back_off: BackOff | None = None
-    """None: as the pace of the process says."""
+    """None: as the pace of the process says, or what is usual in the background."""
     refusals_hold: bool = True
     """Whether a refused write is left alone for a while; else only the rest of its pass is decided with the refusal."""
     refuses: Callable[[Bad], bool] = lambda _: True
     """Whether such a failure of a refusable write is a fact to decide on; else the pass fails."""
     applied: Applied | None = None
     """What was applied by its rounds; it is in their Snapshots."""
-    before_leading: Callable[[], Awaitable[None]] | None = None
-    """What the leader does before the caches of the part can be filled: a definition must be there to be listed."""
-    replica_tasks: tuple[Callable[[], Awaitable[None]], ...] = ()
-    """What every replica does, whether it leads or not."""
-    leader_tasks: tuple[Callable[[], Awaitable[None]], ...] = ()
-    """What the leader does beside the rounds, for as long as it leads."""
     records: Records | None = None
     """Where its rounds keep records; None: where the process does."""
     at_once: int = MOST_AT_ONCE
@@ -149,12 +139,12 @@ class Controller(Struct, Generic[S], frozen=True):
     failure: str = ""
     """What the log is told of a round beside rollouts that failed; empty: nothing, the write has its record."""
     write_timeout: float = inf
-    """Seconds until a write of the part is given up, should that be sooner than for others."""
+    """Seconds until a write of its rounds is given up, should that be sooner than for others."""
 
     def __post_init__(self) -> None:
         """A word that is missing must not come to light after the write that it is about."""
         if missing := sorted(does.value for does in self.writes - self.done.keys()):
-            raise ValueError(f"part {self.name} has no words for what it writes: {', '.join(missing)}")
+            raise ValueError(f"controller {self.name} has no words for what it writes: {', '.join(missing)}")
 
     def title(self, key: RolloutKey) -> str:
         """The rollout as logs name it."""

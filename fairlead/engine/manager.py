@@ -7,19 +7,19 @@ rolled, over which wire, or whether time is real.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
 from structlog.types import FilteringBoundLogger
 
-from fairlead.contracts.environments.conversion import Converting
 from fairlead.core.explain import OperatorReport
 from fairlead.engine.controller import BackOff, Controller, RolloutKey
 from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.event_notes import telling
 from fairlead.engine.explain_endpoint import Told, reported, silent
 from fairlead.engine.lane import Lane
+from fairlead.engine.part import Part, Task
 from fairlead.engine.rounds import Rounds, Terms
 from fairlead.engine.traces import Trace, untraced
 from fairlead.engine.webhooks.handlers import Webhooks
@@ -41,8 +41,7 @@ LONGEST_WRITE = 30.0
 """Seconds; without a lease a write may take as long as any call, but the rollout waits for it."""
 LEAST_BACK_OFF = 0.1
 """Seconds until a failed round is tried again, however short the interval: what fails at once fills no loop."""
-LESSER_BACK_OFF = BackOff(5.0, RESYNC)
-"""Of a part beside another one."""
+BACKGROUND_BACK_OFF = BackOff(5.0, RESYNC)
 WORKERS = 8
 
 
@@ -67,68 +66,58 @@ class Pace(Struct, frozen=True):
 
 
 class Manager:
-    """Runs parts against one cluster, and the lesser ones beside them."""
+    """Runs parts against one cluster."""
 
     def __init__(
         self,
-        parts: Sequence[Controller[Any]],
+        parts: Sequence[Part],
         outside: AskContext,
         *,
         log: FilteringBoundLogger,
         recorder: Recorder,
         webhooks: Webhooks,
         pace: Pace,
-        converting: Converting | None = None,
         election: Leadership | None = None,
         rejoins: bool = False,
         leads: Callable[[bool], None] = lambda _: None,
-        leader_tasks: Sequence[Callable[[], Awaitable[None]]] = (),
+        leader_tasks: Sequence[Task] = (),
     ) -> None:
         """`rejoins`: when the lease is lost, rounds end and it is stood for again, instead of raising LostLease.
 
-        `leads` hears when this replica takes the lead and when it gives it up; `duties` are what the leader does beside
-        those of the parts.
+        `leads` hears when this replica takes the lead and when it gives it up; `leader_tasks` are what the leader does
+        beside those of the parts.
         """
         self.trace: Trace = untraced
         """Opens a span for every round; set before `run`."""
         self.webhooks = webhooks
         """Answered whether or not this runs."""
-        self.converting = converting
-        """The same holds for its webhook."""
+        self.servers = tuple(server for part in parts for server in part.servers)
+        """The same holds for these."""
         self.ready = asyncio.Event()
         """Set once the caches are filled."""
         self.leading = asyncio.Event()
         """Set while rounds run: with a lease, only when it is held."""
         self._parts = tuple(parts)
+        controllers = (each for part in parts for each in part.controllers)
+        self._controllers = tuple(sorted(controllers, key=lambda each: each.background))
         self._log = log
         self._recorder = recorder
         self._election = election
         self._rejoins = rejoins
         self._leads = leads
-        self._duties = (*(duty for part in parts for duty in part.leader_tasks), *leader_tasks)
+        self._leader_tasks = (*(task for part in parts for task in part.leader_tasks), *leader_tasks)
         timeout = min(outside.client.timeout, LONGEST_WRITE) if election is None else election.write_timeout
-        self._lanes: list[Lane] = []
-        for part in parts:
-            terms = Terms(pace.catch_up_seconds, min(timeout, part.write_timeout))
-            self._add(part, outside, terms, pace.queue(part.back_off), WORKERS, beside=False)
-        for part in parts:
-            for lesser in part.side_controllers:
-                terms = Terms(pace.catch_up_seconds, min(timeout, lesser.write_timeout))
-                # One at a time: it shall not use up what the client may send while a rollout has something to do.
-                self._add(lesser, outside, terms, pace.queue(lesser.back_off or LESSER_BACK_OFF), 1, beside=True)
+        self._lanes = [self._lane(each, outside, pace, min(timeout, each.write_timeout)) for each in self._controllers]
 
-    def _add(
-        self,
-        part: Controller[Any],
-        outside: AskContext,
-        terms: Terms,
-        queue: Queue[RolloutKey],
-        workers: int,
-        *,
-        beside: bool,
-    ) -> None:
-        rounds: Rounds[Any] = Rounds(part, outside, terms, self._log, telling(self._recorder))
-        self._lanes.append(Lane(part, rounds, queue, self._log, workers=workers, beside=beside))
+    def _lane(self, controller: Controller[Any], outside: AskContext, pace: Pace, write_timeout: float) -> Lane:
+        terms = Terms(pace.catch_up_seconds, write_timeout)
+        rounds: Rounds[Any] = Rounds(controller, outside, terms, self._log, telling(self._recorder))
+        back_off = BACKGROUND_BACK_OFF if controller.background else None
+        queue = pace.queue(controller.back_off or back_off)
+        # In the background one at a time: they shall not use up what the client may send while a rollout has something
+        # to do.
+        workers = 1 if controller.background else WORKERS
+        return Lane(controller, rounds, queue, self._log, workers=workers, beside=controller.background)
 
     async def run(self) -> None:
         """Until cancelled, until `stop`, or until the lease is lost."""
@@ -136,11 +125,11 @@ class Manager:
             lane.controller.subscribe(lane.wake)
         async with asyncio.TaskGroup() as tasks:
             background = [tasks.create_task(informer.run()) for informer in self._watched()]
-            background += [tasks.create_task(_dutifully(each)) for part in self._parts for each in part.replica_tasks]
+            background += [tasks.create_task(_run(each)) for part in self._parts for each in part.replica_tasks]
             background.append(tasks.create_task(self._recorder.run()))
             background.append(tasks.create_task(self._fill()))
             try:
-                if all(part.before_leading is None for part in self._parts):
+                if not any(part.before_leading for part in self._parts):
                     # Who cannot read what it decides about does not take the lease from one that can.
                     await self.ready.wait()
                 if self._election is None:
@@ -152,13 +141,13 @@ class Manager:
                     task.cancel()
 
     async def _fill(self) -> None:
-        for part in self._parts:
-            for informer in part.informers:
+        for controller in self._controllers:
+            for informer in controller.informers:
                 await informer.synced.wait()
-            for optional in part.optional:
+            for optional in controller.optional:
                 await optional.settled.wait()
         self.ready.set()
-        self._log.info("ready", part=",".join(part.name for part in self._parts))
+        self._log.info("ready", part=",".join(each.name for each in self._controllers if not each.background))
 
     async def _stand(self, election: Leadership) -> None:
         while True:
@@ -211,7 +200,7 @@ class Manager:
     async def _work(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             beside = [tasks.create_task(self._resync())]
-            beside += [tasks.create_task(_dutifully(duty)) for duty in self._duties]
+            beside += [tasks.create_task(_run(task)) for task in self._leader_tasks]
             async with asyncio.TaskGroup() as working:
                 for lane in self._lanes:
                     working.create_task(lane.work(self.trace))
@@ -220,10 +209,10 @@ class Manager:
 
     async def _prepare(self) -> None:
         """What must be there before the caches can be filled, by every leader anew, and then the caches."""
-        preludes = [part.before_leading for part in self._parts if part.before_leading is not None]
-        for prelude in preludes:
-            await prelude()
-        if preludes:
+        first = [task for part in self._parts for task in part.before_leading]
+        for task in first:
+            await task()
+        if first:
             for informer in self._watched():
                 informer.hurry()  # those that found nothing there wait a while before they look again
         await self.ready.wait()
@@ -236,8 +225,8 @@ class Manager:
             self._ask_for_lists()  # what they bring that is new wakes its rollouts
 
     def _watched(self) -> Iterator[Informer[Any]]:
-        """Every informer once, also where parts share it."""
-        every = (informer for part in self._parts for informer in (*part.informers, *part.optional))
+        """Every informer once, also where controllers share it."""
+        every = (informer for each in self._controllers for informer in (*each.informers, *each.optional))
         return iter(dict.fromkeys(every))
 
     def _ask_for_lists(self) -> None:
@@ -245,5 +234,5 @@ class Manager:
             informer.ask_for_list()
 
 
-async def _dutifully(duty: Callable[[], Awaitable[None]]) -> None:
-    await duty()
+async def _run(task: Task) -> None:
+    await task()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import Struct
 
-from fairlead.contracts.environments import kinds
-from fairlead.contracts.environments import settings as environments_settings
-from fairlead.contracts.zones.settings import Settings
+from fairlead.engine.contract import Contract
 from fairlead.engine.serving.cluster_label import ClusterLabel
 
 YEAR = 365 * 86400.0
@@ -32,30 +32,12 @@ class WebhookOptions(Struct, frozen=True, kw_only=True):
     """Whether the authority of a certificate made by us is written into the labelled webhook configurations."""
 
 
-class ConversionOptions(Struct, frozen=True, kw_only=True):
-    """How the conversion webhook of the environment kinds is served and registered."""
+class PartOptions(Struct, frozen=True):
+    """A contract that a process acts for."""
 
-    service_name: str
-    service_namespace: str
-    service_port: int = 8001
-    host: str = "::"
-    """All interfaces by default."""
-    port: int = 8001
-    """0: any free port."""
-    url: str = ""
-    """Instead of the Service: where the API server finds the webhook when the operator runs outside the cluster."""
-    authority_file: str = "/etc/tls/ca.crt"
-    certificate_file: str = "/etc/tls/tls.crt"
-    key_file: str = "/etc/tls/tls.key"
-    reload_interval: float = 3600.0
-    columns: tuple[kinds.Json, ...] = ()
-    """Printer columns of v1alpha2 and v1 before the three of the contract."""
-
-
-class EnvironmentsOptions(Struct, frozen=True, kw_only=True):
-    settings: environments_settings.Settings
-    conversion: ConversionOptions | None = None
-    """None: the definitions are neither registered nor converted here."""
+    contract: Contract
+    settings: Any
+    """As its `part` takes them."""
 
 
 class OperatorOptions(Struct, frozen=True, kw_only=True):
@@ -63,7 +45,7 @@ class OperatorOptions(Struct, frozen=True, kw_only=True):
     """The name it was started under, for user agents, metrics and messages."""
     namespaces: tuple[str, ...] = ()
     """Empty: all namespaces."""
-    parts: tuple[str, ...] = ("zones",)
+    parts: tuple[PartOptions, ...]
     log_level: str = "info"
     """`debug`, `info`, `warn` or `error`."""
     log_format: str = "logfmt"
@@ -84,19 +66,22 @@ class OperatorOptions(Struct, frozen=True, kw_only=True):
     burst: int = 0
     lease: str | None = None
     """Name of the Lease to hold while acting; None: no election."""
-    home: str = ""
-    """Namespace of what belongs to the operator when all namespaces are served; empty: the one it runs in."""
-    rejoins: bool = False
-    """Whether a lost Lease is stood for again; else the process ends with it."""
     identity: str = ""
     """Who holds the Lease."""
-    settings: Settings = Settings()
-    """Of the zone part; its interval is the one above."""
     webhooks: WebhookOptions | None = None
     """None: none are served."""
-    environments: EnvironmentsOptions | None = None
-    """Of the environment part, where it is one of the parts."""
     server_host: str = "::"
     """All interfaces by default."""
     cluster: ClusterLabel | None = None
     """What requests to both servers must say; None: they are not checked."""
+
+    @property
+    def home(self) -> str:
+        """Namespace of what belongs to the operator when all namespaces are served; empty: the one it runs in."""
+        homes = (each.contract.home(each.settings) for each in self.parts)
+        return next(filter(None, homes), "")
+
+    @property
+    def rejoins(self) -> bool:
+        """Whether a lost Lease is stood for again; else the process ends with it."""
+        return any(each.contract.rejoins for each in self.parts)

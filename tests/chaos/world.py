@@ -36,6 +36,7 @@ from tests.chaos.judge import Broken, Judge
 from tests.chaos.loop import run, running
 from tests.chaos.plans import Setting, ZonePlan
 from tests.chaos.wire import Wire
+from tests.operator_parts import zones
 
 NAMESPACE = "test"
 LEASE = "zones"
@@ -221,7 +222,7 @@ class World:
             interval=self.setting.interval,
             lease=LEASE if self.setting.leased else None,
             identity=process.name,
-            settings=self.settings,
+            parts=(zones(self.settings),),
         )
         wire = process.wire
         process.manager = manager = await assemble(options, NAMESPACE, wire, Metrics(), self._logger(), wire.call)

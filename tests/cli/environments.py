@@ -6,8 +6,9 @@ import pytest
 
 from fairlead.cli.commands.orchestratord import FLAGS, PREFIX, PROCESS, options_of
 from fairlead.cli.flags.clap import FlagError, parse
-from fairlead.contracts.environments.settings import Settings
-from fairlead.engine.options import ConversionOptions, OperatorOptions
+from fairlead.contracts.environments.settings import ConversionOptions, Settings
+from fairlead.engine.options import OperatorOptions
+from tests.operator_parts import environments_options
 
 REQUIRED = {
     "cloud-provider": "local",
@@ -60,16 +61,13 @@ def options(*words: str, **variables: str) -> OperatorOptions:
 
 
 def settings(*words: str, **variables: str) -> Settings:
-    made = options(*words, **variables).environments
-    assert made is not None
-    return made.settings
+    return environments_options(options(*words, **variables)).settings
 
 
 def conversion(*words: str, **variables: str) -> ConversionOptions:
-    made = options(*words, **variables).environments
+    made = environments_options(options(*words, **variables)).conversion
     assert made is not None
-    assert made.conversion is not None
-    return made.conversion
+    return made
 
 
 def sentence(*words: str, **variables: str) -> str:

@@ -18,6 +18,7 @@ from fairlead.contracts.zones.install.objects import objects
 from fairlead.contracts.zones.install.values import Values
 from fairlead.contracts.zones.install.workload import program
 from fairlead.engine.charts import custom_resources
+from tests.operator_parts import names, zone_settings
 
 
 def test_manifests_are_the_objects_of_the_values(capsys: pytest.CaptureFixture[str]) -> None:
@@ -181,7 +182,7 @@ def test_operator_takes_the_arguments_of_several_replicas(webhooks: bool) -> Non
     options = options_of(parser.parse_args(arguments))
 
     assert command == ["fairlead", "operator"]
-    assert (options.namespaces, options.parts, options.server_port) == (("mimir",), ("zones",), 8001)
+    assert (options.namespaces, names(options), options.server_port) == (("mimir",), ("zones",), 8001)
     assert options.lease, "two replicas without a Lease would both act"
 
 
@@ -192,5 +193,5 @@ def test_operator_takes_the_arguments_of_phased_deployments() -> None:
 
     options = options_of(parser.parse_args(arguments))
 
-    assert options.settings.phased_deployments
+    assert zone_settings(options).phased_deployments
     assert options.lease is None, "one replica without the right to Leases"

@@ -11,6 +11,7 @@ from fairlead.cli.main import main
 from fairlead.contracts.zones.settings import Settings
 from fairlead.engine.options import OperatorOptions, WebhookOptions
 from fairlead.engine.serving.cluster_label import ClusterLabel
+from tests.operator_parts import zone_settings
 
 
 def options(*words: str) -> OperatorOptions:
@@ -23,13 +24,13 @@ def test_by_default_no_webhooks_are_served_and_no_request_is_checked() -> None:
     made = options()
 
     assert (made.webhooks, made.cluster) == (None, None)
-    assert made.settings == Settings(tracker_name="")
+    assert zone_settings(made) == Settings(tracker_name="")
     assert made.lease == "fairlead-operator"
 
 
 def test_phased_deployments_are_off_and_need_webhooks_to_be_on() -> None:
-    assert not options("--webhooks").settings.phased_deployments
-    assert options("--webhooks", "--phased-deployments").settings.phased_deployments
+    assert not zone_settings(options("--webhooks")).phased_deployments
+    assert zone_settings(options("--webhooks", "--phased-deployments")).phased_deployments
     with pytest.raises(ValueError, match="--phased-deployments needs --webhooks"):
         options("--phased-deployments")
 
@@ -58,7 +59,7 @@ def test_every_argument_about_webhooks_counts() -> None:
     assert made.webhooks == WebhookOptions(
         port=1234, secret="s", dns_name="d", organisation="fairlead", renews=True, injects=False
     )
-    assert made.settings == Settings(
+    assert zone_settings(made) == Settings(
         cluster_domain="example.org.",
         pods_timeout=2.0,
         request_timeout=7.0,

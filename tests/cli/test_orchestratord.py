@@ -11,14 +11,15 @@ from fairlead.cli.flags.clap import FlagError, parse
 from fairlead.contracts.environments.kinds import CertificateSpec, IssuerRef, Json
 from fairlead.contracts.environments.settings import (
     ORIGINS,
+    ConversionOptions,
     DefaultCertificates,
     NetworkPolicies,
     Placement,
     Ports,
     Settings,
 )
-from fairlead.engine.options import ConversionOptions
 from tests.cli.environments import CONTRACT, OWN, PROGRAMS, REQUIRED, conversion, options, sentence, settings
+from tests.operator_parts import names
 
 
 def test_the_flags_are_exactly_those_of_the_contract_and_our_own() -> None:
@@ -30,7 +31,7 @@ def test_required_flags_alone_mean_the_defaults_of_the_contract() -> None:
     made = options()
 
     assert made.process == "orchestratord"
-    assert made.parts == ("environments",)
+    assert names(made) == ("environments",)
     assert made.namespaces == ()
     assert (made.server_host, made.server_port) == ("::", 3100)
     assert (made.lease, made.home, made.rejoins) == ("orchestratord", "materialize", True)

@@ -14,6 +14,7 @@ from fairlead.cli.flags.go import parse
 from fairlead.contracts.zones.settings import Settings
 from fairlead.engine.options import OperatorOptions, WebhookOptions
 from fairlead.engine.serving.cluster_label import ClusterLabel
+from tests.operator_parts import zone_settings
 
 CONTRACT = {
     "log.level": "debug",
@@ -255,7 +256,7 @@ def test_flags_about_deciding_become_settings() -> None:
         "-zpdb.pod-ready-annotation-patch-timeout=3s",
     )
 
-    assert made.settings == Settings(
+    assert zone_settings(made) == Settings(
         cluster_domain="example.org",
         pods_timeout=2.0,
         request_timeout=7.0,
@@ -263,8 +264,8 @@ def test_flags_about_deciding_become_settings() -> None:
         tracker_name="times",
         stamp_timeout=3.0,
     )
-    assert options().settings == Settings()
-    assert options("-pods.client-timeout=0").settings.pods_timeout == rollout_operator.NO_TIMEOUT
+    assert zone_settings(options()) == Settings()
+    assert zone_settings(options("-pods.client-timeout=0")).pods_timeout == rollout_operator.NO_TIMEOUT
 
 
 def test_webhooks_are_served_only_when_tls_is_enabled() -> None:

@@ -12,9 +12,10 @@ import yaml
 from fairlead.cli.commands.operator import add_arguments, options_of
 from fairlead.contracts.environments.flags import CONTRACT as FLAGS
 from fairlead.contracts.environments.kinds import CertificateSpec, IssuerRef
-from fairlead.contracts.environments.settings import DefaultCertificates, Settings
-from fairlead.engine.options import ConversionOptions, OperatorOptions
+from fairlead.contracts.environments.settings import ConversionOptions, DefaultCertificates, Settings
+from fairlead.engine.options import OperatorOptions
 from tests.cli.environments import CONTRACT, OWN
+from tests.operator_parts import environments_options, names, zone_settings
 
 NEEDED = {
     "cloud-provider": "local",
@@ -49,15 +50,12 @@ class Configured:
         return self.options({"environments": NEEDED | keys}, "--parts=environments", *words)
 
     def settings(self, **section: Any) -> Settings:
-        made = self.environments(**section).environments
-        assert made is not None
-        return made.settings
+        return environments_options(self.environments(**section)).settings
 
     def conversion(self, *words: str, **section: Any) -> ConversionOptions:
-        made = self.environments(*words, **section).environments
+        made = environments_options(self.environments(*words, **section)).conversion
         assert made is not None
-        assert made.conversion is not None
-        return made.conversion
+        return made
 
     def sentence(self, sections: object, *words: str) -> str:
         with pytest.raises(ValueError, match=r"\w") as told:
@@ -77,7 +75,7 @@ def test_a_section_has_the_flags_of_the_contract_but_those_of_the_process() -> N
 def test_environments_are_one_part_with_a_lease_of_the_operator(configured: Configured) -> None:
     made = configured.environments()
 
-    assert made.parts == ("environments",)
+    assert names(made) == ("environments",)
     assert (made.process, made.lease) == ("fairlead", "fairlead-operator")
     assert (made.home, made.rejoins) == ("fairlead-system", True)
     assert configured.settings() == Settings(
@@ -142,12 +140,12 @@ def test_both_parts_have_their_section(configured: Configured) -> None:
 
     made = configured.options(sections, "--parts=zones,environments", "--webhooks", "--pods-timeout=3s")
 
-    assert made.parts == ("zones", "environments")
+    assert names(made) == ("zones", "environments")
     assert made.interval == 7.0
-    assert made.settings.tracker_name == "times"
-    assert made.settings.phased_deployments is True
-    assert made.settings.pods_timeout == 3.0, "the command line wins"
-    assert made.environments is not None
+    assert zone_settings(made).tracker_name == "times"
+    assert zone_settings(made).phased_deployments is True
+    assert zone_settings(made).pods_timeout == 3.0, "the command line wins"
+    assert environments_options(made).conversion is not None
 
 
 @pytest.mark.parametrize(
@@ -199,7 +197,7 @@ def test_a_file_that_cannot_be_meant_is_refused(configured: Configured, sections
 
 
 def test_an_empty_file_says_nothing(configured: Configured) -> None:
-    assert configured.written("").settings.pods_timeout == 5.0
+    assert zone_settings(configured.written("")).pods_timeout == 5.0
 
 
 def test_what_is_no_yaml_or_no_file_is_refused(configured: Configured) -> None:

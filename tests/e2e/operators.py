@@ -25,6 +25,7 @@ from kubeloop.objects.meta import Resource
 from kubeloop.request import Transport
 from tests.e2e.clusters import SimGround, Site
 from tests.e2e.served import ServedGround
+from tests.operator_parts import zones
 
 INTERVAL = 0.2
 """Seconds; the setting of the acceptance scenarios."""
@@ -82,7 +83,7 @@ class Operator:
             interval=interval,
             lease=lease,
             identity=identity,
-            settings=settings or Settings(),
+            parts=(zones(settings or Settings()),),
         )
 
     async def __call__(self, transport: Transport) -> None:
@@ -171,7 +172,7 @@ class Operator:
         if self.manager is None:
             return None
         shown = {}
-        for informer in (each for part in self.manager._parts for each in part.informers):
+        for informer in (one for each in self.manager._controllers for one in each.informers):
             selection = informer._selection
             listed = await self._site.client.list(
                 selection.resource, informer._codec._item.type, namespace=selection.namespace, labels=selection.labels

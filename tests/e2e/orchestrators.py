@@ -35,6 +35,7 @@ from tests.e2e.history import Tree
 from tests.e2e.operators import POD_CALL_FAILED, OperatorMistake
 from tests.e2e.processes import started, trusting
 from tests.e2e.served import ServedGround
+from tests.operator_parts import converting
 
 SERVICE = "orchestratord"
 LOCAL = "127.0.0.1"
@@ -181,13 +182,12 @@ class Orchestratord:
         network = ground.cluster.network
         wire = Faulty(Faulty(ground.transport("admin"), self.faults), self._strike)
         manager = await assemble(words, self._site.namespace, wire, Metrics(), self._logger(), network.call)
-        converting = manager.converting
-        assert converting is not None
-        await converting.certificates.start()
-        network.serve(self.host, dispatching({"/convert": converting.conversion()}))
+        (server,) = manager.servers
+        await server.secured.certificates.start()
+        network.serve(self.host, dispatching({"/convert": converting(manager)}))
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(converting.certificates.run())
+                tasks.create_task(server.secured.certificates.run())
                 tasks.create_task(_announcing(manager, begun))
                 await manager.run()
         finally:

@@ -24,6 +24,7 @@ from tests.e2e.clusters import SimGround, Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.webhooks import VALIDATING, install, rule
 from tests.engine.world import Log, a_statefulset
+from tests.operator_parts import ZONES
 
 HOST = "rollout-operator.test.svc"
 
@@ -62,7 +63,7 @@ class Endpoint:
 
 async def guarded(site: Site, version: str) -> Endpoint:
     """A labelled StatefulSet of three, guarded by the no-downscale webhook of an operator."""
-    options = OperatorOptions(process="rollout-operator", namespaces=(site.namespace,))
+    options = OperatorOptions(process="rollout-operator", namespaces=(site.namespace,), parts=(ZONES,))
     log = Log()
     transport = site.ground.transport("admin")
     site.start(_held(transport))

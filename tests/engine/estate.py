@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 
 from fairlead.contracts.environments.kinds import MATERIALIZES, NIL
-from fairlead.contracts.environments.settings import Settings
+from fairlead.contracts.environments.settings import ConversionOptions, Settings
 from fairlead.contracts.environments.stand_in.environmentd import Environments
 from fairlead.engine.assembly import assemble
 from fairlead.engine.manager import Manager
 from fairlead.engine.metrics import Metrics
-from fairlead.engine.options import ConversionOptions, EnvironmentsOptions, OperatorOptions
+from fairlead.engine.options import OperatorOptions
 from kubeloop import clock, request
 from kubeloop.client import Client
 from kubeloop.objects.core import SECRETS
@@ -31,6 +31,7 @@ from kubesim.time import run
 from kubesim.versions import Tree
 from tests.engine.world import Log
 from tests.licenses import a_license_key
+from tests.operator_parts import converting, environments
 
 SPACE, OPERATORS = "e", "ops"
 IMAGE = "materialize/environmentd:v26.{}.0"
@@ -56,20 +57,18 @@ class Estate:
         options = OperatorOptions(
             process="orchestratord",
             identity=identity,
-            parts=("environments",),
-            home=OPERATORS,
-            lease="orchestratord",
-            rejoins=True,
-            environments=EnvironmentsOptions(
-                settings=Settings(operator_namespace=OPERATORS, **settings),
-                conversion=ConversionOptions(service_name="fn", service_namespace=OPERATORS),
+            parts=(
+                environments(
+                    Settings(operator_namespace=OPERATORS, **settings),
+                    ConversionOptions(service_name="fn", service_namespace=OPERATORS),
+                ),
             ),
+            lease="orchestratord",
         )
         wire = Faulty(self.cluster.transport(master(identity)), self._strike)
         network = self.cluster.network
         manager = await assemble(options, "default", wire, Metrics(), self.log.logger(), network.call)
-        assert manager.converting is not None
-        network.serve(f"fn.{OPERATORS}.svc", manager.converting.conversion())
+        network.serve(f"fn.{OPERATORS}.svc", converting(manager))
         return manager
 
     def _strike(self, sent: Request, _: int) -> Fault | None:

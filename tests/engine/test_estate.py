@@ -150,7 +150,7 @@ def test_what_was_applied_is_forgotten_with_its_environment() -> None:
             await manager.leading.wait()
             await estate.environment()
             await estate.until(lambda: estate.serves(1))
-            applied = manager._parts[0].applied
+            applied = manager._controllers[0].applied
             assert applied is not None
             assert len(applied) > 3
 

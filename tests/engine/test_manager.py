@@ -7,7 +7,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
+from fairlead.contracts import contract
+from fairlead.contracts.zones.settings import Settings
+from fairlead.engine.options import PartOptions
 from kubeloop.objects.core import EVENTS
 from kubeloop.request import Request, Response
 from kubesim.faults import Fault
@@ -176,9 +180,11 @@ class Garbled:
 
 
 def test_a_lost_lease_is_stood_for_again_where_that_is_wanted() -> None:
+    rejoining = PartOptions(structs.replace(contract("zones"), rejoins=True), Settings())
+
     async def scenario(world: World) -> None:
         await world.zone("zone-a", "group")
-        manager = await world.operator(lease="fairlead", rejoins=True)
+        manager = await world.operator(lease="fairlead", parts=(rejoining,))
         task = asyncio.create_task(manager.run())
         await manager.leading.wait()
         group = {"part": "zones", "namespace": "test", "rollout": "group", "reason": ""}

@@ -36,7 +36,7 @@ def every_part() -> list[Controller[Any]]:
         settings = Settings(phased_deployments=True)
         first = with_phased(zones(client, (), settings, metrics.of(ZoneMetrics), log), client, (), settings, log)
         others = environments(client, EnvironmentSettings(), metrics.of(EnvironmentMetrics), log, lambda: False)
-        return [each for part in (first, *others) for each in (part, *part.side_controllers)]
+        return [*first.controllers, *others]
 
     return run(built())
 
@@ -64,5 +64,5 @@ def test_a_missing_word_fails_when_the_part_is_built() -> None:
     part = next(part for part in every_part() if part.name == "zones")
     words = {does: saying for does, saying in part.done.items() if does is not Does.SCALE}
 
-    with pytest.raises(ValueError, match="part zones has no words for what it writes: scale"):
+    with pytest.raises(ValueError, match="controller zones has no words for what it writes: scale"):
         structs.replace(part, done=words)

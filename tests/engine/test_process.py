@@ -20,7 +20,8 @@ from fairlead.engine.certificates.secured import Secured
 from fairlead.engine.certificates.served import CertificateFiles, Credentials
 from fairlead.engine.certificates.stored_secret import CertificateTrouble
 from fairlead.engine.options import OperatorOptions, WebhookOptions
-from fairlead.engine.process import Ending, _process, config_of
+from fairlead.engine.process import _process, config_of
+from fairlead.engine.serving.https_server import Ending
 from fairlead.plane.pki import Authority
 from kubeloop import clock, request
 from kubeloop.client import Client
@@ -33,6 +34,7 @@ from kubesim.server import serve
 from kubesim.time import run
 from tests.engine.webhooks.benches import body
 from tests.engine.world import Log
+from tests.operator_parts import ZONES
 
 LONG = 120.0
 """Seconds after which a test has failed."""
@@ -75,6 +77,7 @@ async def options(folder: Path, webhooks: WebhookOptions) -> AsyncIterator[Opera
         yield OperatorOptions(
             process="rollout-operator",
             namespaces=("test",),
+            parts=(ZONES,),
             config_file=str(config),
             server_port=0,
             webhooks=webhooks,
@@ -219,7 +222,7 @@ class Expiring:
 def test_the_process_ends_with_its_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         certificates = Expiring(tmp_path)
-        monkeypatch.setattr("fairlead.engine.process.secured_of", lambda *_: Secured(0, certificates))
+        monkeypatch.setattr("fairlead.engine.admission_server.secured_of", lambda *_: Secured(0, certificates))
         async with options(tmp_path, WebhookOptions(port=0)) as given:
             process = Process(given)
             port = (await process.said("webhooks served"))["port"]

@@ -254,7 +254,7 @@ def test_a_round_that_asks_nothing_gathers_once() -> None:
         await world.zone("zone-a", "one")
         async with world.operating() as manager:
             gathered: list[RolloutKey] = []
-            rounds, real = manager._lanes[0].rounds, manager._parts[0].gather
+            rounds, real = manager._lanes[0].rounds, manager._controllers[0].gather
 
             def gather(key: RolloutKey, answers: Answers) -> object:
                 gathered.append(key)

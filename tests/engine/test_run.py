@@ -12,14 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.contracts.environments.settings import Settings
-from fairlead.engine.certificates.secured import ProcessContext
-from fairlead.engine.options import ConversionOptions, EnvironmentsOptions, OperatorOptions
+from fairlead.contracts.environments.settings import ConversionOptions, Settings
+from fairlead.engine.admission_server import ProcessContext
+from fairlead.engine.options import OperatorOptions
 from fairlead.engine.process import START_TIMEOUT, run
 from fairlead.engine.serving.server import Terms
 from fairlead.plane.pki import Authority
 from kubeloop.objects.admissionregistration import VALIDATING, WebhookConfiguration
 from tests.engine.world import World, play
+from tests.operator_parts import ZONES, environments
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -30,7 +31,9 @@ def test_a_signal_ends_a_start_that_the_server_does_not_answer(tmp_path: Path, n
         calls = threading.Thread(target=answer_with_a_signal, args=(server, number), daemon=True)
         calls.start()
 
-        run(OperatorOptions(process="fairlead", namespaces=("test",), config_file=config, server_port=0))
+        run(
+            OperatorOptions(process="fairlead", namespaces=("test",), parts=(ZONES,), config_file=config, server_port=0)
+        )
 
         calls.join()
 
@@ -88,7 +91,7 @@ def test_calls_for_the_lease_are_measured_like_all_others() -> None:
 
 def test_calls_for_certificates_and_registrations_are_measured_like_all_others() -> None:
     async def scenario(world: World) -> None:
-        options = OperatorOptions(process="fairlead", namespaces=("test",))
+        options = OperatorOptions(process="fairlead", namespaces=("test",), parts=(ZONES,))
         ground = ProcessContext(options, "test", world.cluster.transport(), world.metrics, world.log.logger())
 
         await ground.client.list(VALIDATING, WebhookConfiguration)
@@ -123,7 +126,7 @@ def test_conversions_have_a_bound_on_what_is_held_and_five_seconds_at_the_end(
             os.kill(os.getpid(), number)
         yield 1
 
-    monkeypatch.setattr("fairlead.engine.process.serving", noting)
+    monkeypatch.setattr("fairlead.engine.serving.https_server.serving", noting)
     authority = Authority()
     pair = authority.server(("fn.ops.svc",))
     for name, pem in (("ca.crt", authority.certificate), ("tls.crt", pair.certificate), ("tls.key", pair.key)):
@@ -142,11 +145,10 @@ def test_conversions_have_a_bound_on_what_is_held_and_five_seconds_at_the_end(
         run(
             OperatorOptions(
                 process="orchestratord",
-                parts=("environments",),
+                parts=(environments(Settings(), conversion),),
                 lease="orchestratord",
                 config_file=config,
                 server_port=0,
-                environments=EnvironmentsOptions(settings=Settings(), conversion=conversion),
             )
         )
 

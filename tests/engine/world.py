@@ -11,6 +11,7 @@ import msgspec
 import structlog
 from structlog.types import EventDict, FilteringBoundLogger, WrappedLogger
 
+from fairlead.contracts.zones.settings import Settings
 from fairlead.engine.manager import Manager
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.options import OperatorOptions
@@ -27,9 +28,13 @@ from kubesim.faults import Fault, Faulty
 from kubesim.kubelet import Kubelet
 from kubesim.time import run
 from kubesim.versions import Tree
+from tests.operator_parts import zones
 
 STEPS = 200_000
 """Callbacks; a loop that does not come to rest fails the test instead of holding it up."""
+
+
+USUAL = Settings()
 
 
 class Log:
@@ -77,11 +82,14 @@ class World:
     def deleted(self) -> list[str]:
         return [name for _, name in self.deletes]
 
-    async def operator(self, through: Transport | None = None, **options: Any) -> Manager:
-        """A manager on the wire, not yet running."""
-        settings = OperatorOptions(process="fairlead", identity="me", **{"namespaces": ("test",), **options})
+    async def operator(
+        self, through: Transport | None = None, *, settings: Settings = USUAL, **options: Any
+    ) -> Manager:
+        """A manager on the wire, not yet running; of zones with these settings, unless the options say otherwise."""
+        usual = {"namespaces": ("test",), "parts": (zones(settings),)}
+        given = OperatorOptions(process="fairlead", identity="me", **usual | options)
         wire, log, caller = through or self.wire, self.log.logger(), self.cluster.network.call
-        return await assemble(settings, "default", wire, self.metrics, log, caller)
+        return await assemble(given, "default", wire, self.metrics, log, caller)
 
     @asynccontextmanager
     async def operating(self, through: Transport | None = None, **options: Any) -> AsyncIterator[Manager]:

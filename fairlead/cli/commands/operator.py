@@ -99,7 +99,8 @@ def options_of(arguments: argparse.Namespace) -> OperatorOptions:
     from fairlead.cli.commands.rollout_operator import identity
     from fairlead.cli.flags.common import wrong_namespaces
     from fairlead.cli.flags.config_file import environments_of, fill_zones, read
-    from fairlead.engine.options import OperatorOptions
+    from fairlead.contracts import contract
+    from fairlead.engine.options import OperatorOptions, PartOptions
 
     if wrong := wrong_namespaces(arguments):
         raise ValueError(wrong)
@@ -109,6 +110,7 @@ def options_of(arguments: argparse.Namespace) -> OperatorOptions:
     sections = read(arguments.config, parts)
     fill_zones(arguments, sections.get("zones", {}), arguments.config)
     environments = environments_of(arguments, sections.get("environments")) if "environments" in parts else None
+    settings = {"zones": _settings(arguments), "environments": environments}
     interval = _seconds("--interval", arguments.interval) if arguments.interval else None
     for name, port in (("--port", arguments.port), ("--webhooks-port", arguments.webhooks_port)):
         if not 0 <= port <= 65535:
@@ -120,7 +122,7 @@ def options_of(arguments: argparse.Namespace) -> OperatorOptions:
     return OperatorOptions(
         process="fairlead",
         namespaces=() if arguments.all_namespaces else tuple(dict.fromkeys(arguments.namespace)),
-        parts=parts,
+        parts=tuple(PartOptions(contract(part), settings[part]) for part in parts),
         log_level=arguments.log_level,
         log_format=arguments.log_format,
         server_port=arguments.port,
@@ -131,13 +133,9 @@ def options_of(arguments: argparse.Namespace) -> OperatorOptions:
         qps=arguments.qps,
         burst=arguments.burst,
         lease=None if arguments.no_lease else arguments.lease,
-        home="" if environments is None else environments.settings.operator_namespace,
-        rejoins=environments is not None,
         identity=identity(),
-        settings=_settings(arguments),
         webhooks=_webhooks(arguments) if arguments.webhooks else None,
         cluster=_cluster(arguments),
-        environments=environments,
     )
 
 

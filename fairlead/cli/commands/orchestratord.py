@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fairlead.cli import exits
 from fairlead.cli.flags.clap import Flag, FlagError, Parsed, parse, usage
 from fairlead.cli.flags.clap_values import ADDRESS, EVERYWHERE, FILE, MAYBE, TEXT, one_of
-from fairlead.contracts.environments.flags import CONTRACT, LOG_FORMATS, SERVICE_NAMESPACE
+from fairlead.contracts.environments.flags import CONTRACT, LOG_FORMATS
 
 if TYPE_CHECKING:
     from fairlead.engine.options import OperatorOptions
@@ -77,13 +77,16 @@ def _told(words: Sequence[str]) -> str:
 
 def options_of(given: Parsed, variables: Mapping[str, str]) -> OperatorOptions:
     """What the flags come down to; raises FlagError with one sentence that says what to change."""
+    from fairlead.contracts import contract
     from fairlead.contracts.environments.options import conversion_of, settings_of
-    from fairlead.engine.options import EnvironmentsOptions, OperatorOptions
+    from fairlead.contracts.environments.settings import EnvironmentsOptions
+    from fairlead.engine.options import OperatorOptions, PartOptions
 
     host, port = given[METRICS_ADDRESS]
+    settings = EnvironmentsOptions(settings=settings_of(given), conversion=conversion_of(given))
     return OperatorOptions(
         process=PROCESS,
-        parts=("environments",),
+        parts=(PartOptions(contract("environments"), settings),),
         log_level=level_of(given),
         log_format="json" if given[LOG_FORMAT] == "json" else "logfmt",
         server_host=host,
@@ -91,10 +94,7 @@ def options_of(given: Parsed, variables: Mapping[str, str]) -> OperatorOptions:
         config_file=given[KUBECONFIG],
         context=given[CONTEXT],
         lease=LEASE,
-        home=given[SERVICE_NAMESPACE],
-        rejoins=True,
         identity=given[IDENTITY] or variables.get("HOSTNAME") or _random(),
-        environments=EnvironmentsOptions(settings=settings_of(given), conversion=conversion_of(given)),
     )
 
 

@@ -163,13 +163,14 @@ def options_of(given: Parsed) -> OperatorOptions:
     problem = next(problems(given), None)
     if problem is not None:
         raise Leave(exits.ERROR, problem)
-    from fairlead.engine.options import OperatorOptions
+    from fairlead.contracts import contract
+    from fairlead.engine.options import OperatorOptions, PartOptions
 
     timeout = given[CLIENT_TIMEOUT]
     return OperatorOptions(
         process=PROCESS,
         namespaces=(given[NAMESPACE],),
-        parts=("zones",),
+        parts=(PartOptions(contract("zones"), _settings(given)),),
         log_level=given[LOG_LEVEL],
         log_format=given[LOG_FORMAT],
         server_port=given[PORT],
@@ -182,7 +183,6 @@ def options_of(given: Parsed) -> OperatorOptions:
         burst=given[CLIENT_BURST],
         lease=None,
         identity=identity(),
-        settings=_settings(given),
         webhooks=_webhooks(given) if given[TLS] else None,
         cluster=_cluster(given) if given[VALIDATION] else None,
     )

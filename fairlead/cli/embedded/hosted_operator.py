@@ -9,15 +9,17 @@ from typing import TextIO
 
 from fairlead.cli.commands.rollout_operator import identity
 from fairlead.cli.embedded.apply_files import Found, apply_all
-from fairlead.contracts.environments.settings import Settings
+from fairlead.contracts import contract
+from fairlead.contracts.environments.settings import ConversionOptions, EnvironmentsOptions, Settings
 from fairlead.contracts.zones.install import access
 from fairlead.contracts.zones.install.values import Values
+from fairlead.contracts.zones.settings import Settings as ZoneSettings
 from fairlead.engine.assembly import assemble
 from fairlead.engine.charts import Object, custom_resources
 from fairlead.engine.logs import configure
 from fairlead.engine.manager import Manager
 from fairlead.engine.metrics import Metrics
-from fairlead.engine.options import ConversionOptions, EnvironmentsOptions, OperatorOptions
+from fairlead.engine.options import OperatorOptions, PartOptions
 from kubeloop.client import Client
 from kubesim.access.rights import master
 from kubesim.cluster import Cluster
@@ -90,12 +92,15 @@ async def _assembled(cluster: Cluster, network: Network, log: TextIO) -> Manager
     options = OperatorOptions(
         process="fairlead",
         identity=identity(),
-        parts=("zones", "environments"),
-        environments=EnvironmentsOptions(settings=settings, conversion=conversion),
+        parts=(
+            PartOptions(contract("zones"), ZoneSettings()),
+            PartOptions(contract("environments"), EnvironmentsOptions(settings=settings, conversion=conversion)),
+        ),
     )
     written = configure("info", "logfmt", log)
     wire = cluster.transport(master("fairlead"))
     manager = await assemble(options, HOME, wire, Metrics(), written, network.call)
-    if manager.converting is not None:
-        network.serve(f"{SERVICE}.{settings.operator_namespace}.svc", manager.converting.conversion())
+    for server in manager.servers:
+        if server.handler is not None:
+            network.serve(server.dns_name, server.handler)
     return manager

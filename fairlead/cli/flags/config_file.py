@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from fairlead.cli.flags.clap import meant
 
 if TYPE_CHECKING:
-    from fairlead.engine.options import EnvironmentsOptions
+    from fairlead.contracts.environments.settings import EnvironmentsOptions
 
 Section: TypeAlias = Mapping[str, object]
 
@@ -83,7 +83,7 @@ def environments_of(arguments: argparse.Namespace, section: Section | None) -> E
     from fairlead.cli.flags.clap import parse_section
     from fairlead.contracts.environments.flags import CONTRACT, SERVICE_NAME, TLS_CA, TLS_CERT, TLS_KEY
     from fairlead.contracts.environments.options import conversion_of, settings_of
-    from fairlead.engine.options import EnvironmentsOptions
+    from fairlead.contracts.environments.settings import EnvironmentsOptions
 
     if section is None:
         raise ValueError("--parts names environments: give their settings in a section environments: of --config FILE")

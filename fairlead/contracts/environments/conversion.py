@@ -6,24 +6,28 @@ replica; writing them and migrating objects to the one that leads.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from structlog.types import FilteringBoundLogger
 
-from fairlead.contracts.environments.conversion_rules import RULES
+from fairlead.contracts.environments.conversion_rules import RULES, RULES_NAME
 from fairlead.contracts.environments.install.definitions import definitions, materializes
 from fairlead.contracts.environments.kinds import MANAGER
 from fairlead.contracts.environments.metrics import EnvironmentMetrics
+from fairlead.contracts.environments.settings import ConversionOptions
 from fairlead.engine.certificates.authority import AuthorityFiles, FromAuthority, Publication
+from fairlead.engine.certificates.secured import Secured
 from fairlead.engine.certificates.served import Credentials
 from fairlead.engine.conversion.health import alive, healthy
-from fairlead.engine.conversion.webhook import LARGEST_REVIEW, Conversion, Elsewhere, Reviewed
+from fairlead.engine.conversion.webhook import LARGEST_REVIEW, MOST_HELD, Conversion, Elsewhere, Reviewed
+from fairlead.engine.conversion.worker import Worker
 from fairlead.engine.decide.migration import is_mixed
 from fairlead.engine.decide.registration import Tree, Webhook, name_of
 from fairlead.engine.kinds.migration import Migrating, Run
 from fairlead.engine.kinds.registration import Registering
-from fairlead.engine.options import ConversionOptions
+from fairlead.engine.serving.https_server import HttpsServer, Limits
 from fairlead.engine.serving.routes import Routes
 from kubeloop.client import Client
 from kubeloop.objects.meta import Ref
@@ -33,6 +37,10 @@ HEALTH = "/healthz"
 LIFE = "/livez"
 """Asked apart: a process that converts nothing because nobody trusts it yet is not made better by a restart."""
 LARGEST = {PATH: LARGEST_REVIEW}
+TIMEOUT = 30.0
+"""Seconds for a conversion: the API server gives up after so many."""
+ENDING = 5.0
+"""Seconds that conversions under way get at the end, which the contract says."""
 
 
 class Converting:
@@ -46,7 +54,7 @@ class Converting:
         log: FilteringBoundLogger,
         tell: Callable[[Ref, bool, str, str], None],
     ) -> None:
-        self.options = options
+        self._options = options
         self.is_mixed = False
         """Whether environments may be stored in several versions, as the definition was seen last."""
         self._metrics = metrics
@@ -60,7 +68,8 @@ class Converting:
         )
         self._publication = Publication(options.reload_interval)
         files = AuthorityFiles(Path(options.certificate_file), Path(options.key_file), Path(options.authority_file))
-        self.certificates = FromAuthority(
+        self._dns_name = webhook.server_name
+        self._certificates = FromAuthority(
             files, self._publication, options.reload_interval, log, name=webhook.server_name
         )
         self.registering = Registering(
@@ -75,16 +84,33 @@ class Converting:
         )
         self.migrating = Migrating(client, name_of(materializes()), log, heard=self._migrated)
 
-    def conversion(self, elsewhere: Elsewhere | None = None) -> Conversion:
+    def server(self) -> HttpsServer:
+        """Where the API server has objects converted; in its own process also large reviews, where they come in."""
+        return HttpsServer(
+            "conversion",
+            Secured(self._options.port, self._certificates, host=self._options.host),
+            self._routes,
+            TIMEOUT,
+            limits=Limits(ENDING, LARGEST, MOST_HELD),
+            dns_name=self._dns_name,
+            handler=self._conversion(None),
+        )
+
+    @asynccontextmanager
+    async def _routes(self, credentials: Credentials) -> AsyncIterator[Routes]:
+        worker = Worker(RULES_NAME)
+        try:
+            yield {
+                PATH: self._conversion(worker),
+                HEALTH: healthy(credentials, self._publication, RULES),
+                LIFE: alive(),
+            }
+        finally:
+            await worker.close()
+
+    def _conversion(self, elsewhere: Elsewhere | None) -> Conversion:
         """The webhook; without `elsewhere` large reviews are converted where they come in."""
         return Conversion(RULES, self._log, elsewhere, self._converted)
-
-    def routes(self, credentials: Credentials, elsewhere: Elsewhere) -> Routes:
-        return {
-            PATH: self.conversion(elsewhere),
-            HEALTH: healthy(credentials, self._publication, RULES),
-            LIFE: alive(),
-        }
 
     def _heed(self, name: str, definition: Tree) -> None:
         if name != name_of(materializes()):

@@ -10,7 +10,7 @@ from fairlead.contracts.environments import flags
 from fairlead.contracts.environments.settings import DefaultCertificates, NetworkPolicies, Placement, Ports, Settings
 
 if TYPE_CHECKING:
-    from fairlead.engine.options import ConversionOptions
+    from fairlead.contracts.environments.settings import ConversionOptions
 
 
 def settings_of(given: Parsed) -> Settings:
@@ -98,7 +98,7 @@ def _ports(given: Parsed) -> Ports:
 
 
 def conversion_of(given: Parsed) -> ConversionOptions:
-    from fairlead.engine.options import ConversionOptions
+    from fairlead.contracts.environments.settings import ConversionOptions
 
     host, port = given[flags.WEBHOOK_ADDRESS]
     return ConversionOptions(

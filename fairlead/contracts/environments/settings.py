@@ -111,3 +111,31 @@ class Settings(Struct, frozen=True, kw_only=True):
     sentry_environment: str | None = None
     url_template: str = URL_TEMPLATE
     """Of environmentd's HTTP server; may hold {scheme} {service} {namespace} {port} {generation}."""
+
+
+class ConversionOptions(Struct, frozen=True, kw_only=True):
+    """How the conversion webhook of the environment kinds is served and registered."""
+
+    service_name: str
+    service_namespace: str
+    service_port: int = 8001
+    host: str = "::"
+    """All interfaces by default."""
+    port: int = 8001
+    """0: any free port."""
+    url: str = ""
+    """Instead of the Service: where the API server finds the webhook when the operator runs outside the cluster."""
+    authority_file: str = "/etc/tls/ca.crt"
+    certificate_file: str = "/etc/tls/tls.crt"
+    key_file: str = "/etc/tls/tls.key"
+    reload_interval: float = 3600.0
+    columns: tuple[Json, ...] = ()
+    """Printer columns of v1alpha2 and v1 before the three of the contract."""
+
+
+class EnvironmentsOptions(Struct, frozen=True, kw_only=True):
+    """What an operator of environments is started with."""
+
+    settings: Settings
+    conversion: ConversionOptions | None = None
+    """None: the definitions are neither registered nor converted here."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.contracts.zones.kinds import API_GROUP, GROUP_LABEL, INJECT_CA, NAMESPACE, OWN_LABELS
-from fairlead.engine.contract import Contract, Room, Root, TrustLabels
+from fairlead.engine.contract import Contract, Room, Root
 from kubeloop.objects.apps import STATEFULSETS
 
 CONTRACT = Contract(
@@ -11,7 +11,9 @@ CONTRACT = Contract(
     about="groups of StatefulSets over zones",
     labels=OWN_LABELS,
     groups=frozenset({API_GROUP}),
-    trust=TrustLabels(INJECT_CA, NAMESPACE),
+    part=Room("fairlead.contracts.zones.part", "part"),
+    keeps_records=True,
+    trust_labels=(INJECT_CA, NAMESPACE),
     roots=(Root(STATEFULSETS, GROUP_LABEL, names=(GROUP_LABEL,)),),
     look=Room("fairlead.contracts.zones.looks", "LOOK"),
     nothing=f"StatefulSet with the label {GROUP_LABEL}",

@@ -32,6 +32,7 @@ from fairlead.core.act import Does
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision, Hold, SideNote
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Wake
+from fairlead.engine.part import Part
 from fairlead.engine.watch_troubles import Troubles
 from kubeloop.client import Client
 from kubeloop.informer import Change, Informer
@@ -77,7 +78,7 @@ class _Watched:
 
 def zones(
     client: Client, namespaces: tuple[str, ...], settings: Settings, metrics: ZoneMetrics, log: FilteringBoundLogger
-) -> Controller[Snapshot]:
+) -> Part:
     """The part for these namespaces; none means all."""
     watched = {namespace: _Watched(client, namespace, log, metrics) for namespace in namespaces or ("",)}
 
@@ -111,7 +112,7 @@ def zones(
         for reason, status in own_evictions(seen, now) if decision.rule == "roll" else ():
             metrics.evictions.labels(reason, str(status)).inc()
 
-    return Controller(
+    controller = Controller(
         name=ZONES,
         informers=tuple(_any(one) for each in watched.values() for one in (each.zones, each.pods)),
         subscribe=subscribe,
@@ -128,12 +129,18 @@ def zones(
         explain=explain,
         observed=gathering.observed,
         watcher=GroupSeries(metrics),
-        endpoints=endpoints(settings, _caches(watched), metrics),
         optional=tuple(one for each in watched.values() for one in (each.budgets.informer, each.checks.informer)),
-        side_controllers=(
+    )
+    return Part(
+        name=ZONES,
+        controllers=(
+            controller,
             stamping({name: (each.pods, each.budgets) for name, each in watched.items()}, settings),
             unfinished({name: each.pods for name, each in watched.items()}, settings),
         ),
+        endpoints=endpoints(settings, _caches(watched), metrics),
+        leads=metrics.leads,
+        counts=metrics.counts,
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import TypeVar, cast
+from typing import cast
 
 from msgspec import structs
 from structlog.types import FilteringBoundLogger
@@ -20,6 +20,7 @@ from fairlead.core.act import Does
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision, Hold
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Wake
+from fairlead.engine.part import Part
 from fairlead.engine.watch_troubles import Troubles
 from fairlead.engine.webhooks.admission import Endpoint
 from kubeloop.client import Client
@@ -48,20 +49,22 @@ def _held(deployment: Deployment) -> Iterator[str]:
 DEPLOYMENT_INDEXES = {_HELD: _held}
 
 Watched = tuple[Informer[Deployment], Informer[Pod]]
-S = TypeVar("S")
 
 
 def endpoint(settings: Settings) -> Endpoint[review_reading.DownscaleSnapshot]:
     def seen(review: Review, answers: Answers) -> review_reading.DownscaleSnapshot:
         return review_reading.DownscaleSnapshot(review, answers, settings)
 
-    return Endpoint("phased-deployment", (PATH,), phased_admission.judge, seen, review_reading.log_keys)
+    return Endpoint(
+        "phased-deployment", (PATH,), phased_admission.judge, seen, review_reading.log_keys, settings.request_timeout
+    )
 
 
 def with_phased(
-    part: Controller[S], client: Client, namespaces: tuple[str, ...], settings: Settings, log: FilteringBoundLogger
-) -> Controller[S]:
-    """A part that watches pods, with phased Deployments beside it on the same pods; no namespace means all."""
+    part: Part, client: Client, namespaces: tuple[str, ...], settings: Settings, log: FilteringBoundLogger
+) -> Part:
+    """A part whose first controller watches pods, with phased Deployments on the same pods; no namespace means all."""
+    first, *others = part.controllers
     watched: dict[str, Watched] = {}
     for namespace in namespaces or ("",):
         troubles = Troubles(DEPLOYMENTS, namespace, log)
@@ -74,17 +77,21 @@ def with_phased(
             trouble=troubles.failed,
             restored=troubles.restored,
         )
-        watched[namespace] = (deployments, cast("Informer[Pod]", part.watched(RolloutKey((namespace, "")))[PODS]))
+        watched[namespace] = (deployments, cast("Informer[Pod]", first.watched(RolloutKey((namespace, "")))[PODS]))
+    of_deployments = (cast("Informer[Named]", deployments) for deployments, _ in watched.values())
     return structs.replace(
         part,
-        informers=(*part.informers, *(cast("Informer[Named]", deployments) for deployments, _ in watched.values())),
+        controllers=(
+            structs.replace(first, informers=(*first.informers, *of_deployments)),
+            *others,
+            phased(watched),
+        ),
         endpoints=(*part.endpoints, endpoint(settings)),
-        side_controllers=(*part.side_controllers, phased(watched)),
     )
 
 
 def phased(watched: Mapping[str, Watched]) -> Controller[PhasedSnapshot]:
-    """The part on these informers, by namespace; those of all namespaces are under an empty name."""
+    """The controller on these informers, by namespace; those of all namespaces are under an empty name."""
     deployments = _Deployments(watched)
     return Controller(
         name=NAME,
@@ -99,6 +106,7 @@ def phased(watched: Mapping[str, Watched]) -> Controller[PhasedSnapshot]:
         say=_say,
         writes=MAY_WRITE,
         done=DONE,
+        background=True,
     )
 
 

@@ -46,6 +46,7 @@ def stamping(watched: Mapping[str, Watched], settings: Settings) -> Controller[R
         say=_nothing,
         writes=MAY_WRITE,
         done=DONE,
+        background=True,
         write_timeout=settings.stamp_timeout,
     )
 

@@ -44,6 +44,7 @@ def unfinished(watched: Watched, settings: Settings) -> Controller[PreparationSn
         say=_nothing,
         writes=MAY_WRITE,
         done=DONE,
+        background=True,
     )
 
 

@@ -45,14 +45,16 @@ def endpoints(settings: Settings, caches: Caches, metrics: ZoneMetrics) -> tuple
         zones = caches.zones(review.namespace) if guards and pod is not None else ()
         return eviction.EvictionSnapshot(review, guards, pod, zones, answers, settings)
 
+    timeout = settings.request_timeout
     return (
-        Endpoint("no-downscale", ("/admission/no-downscale",), no_downscale, seen, log_keys),
+        Endpoint("no-downscale", ("/admission/no-downscale",), no_downscale, seen, log_keys, timeout),
         Endpoint(
             "prepare-downscale",
             ("/admission/prepare-downscale",),
             prepare_downscale,
             seen,
             log_keys,
+            timeout,
             outpaced=outpaced,
         ),
         Endpoint(
@@ -61,12 +63,13 @@ def endpoints(settings: Settings, caches: Caches, metrics: ZoneMetrics) -> tuple
             eviction.judge,
             evicting,
             _eviction_keys,
+            timeout,
             heard=metrics.evicted,
             working=metrics.evictions_in_work.track_inprogress,
             contested=eviction.contested,
             outpaced=eviction.outpaced,
         ),
-        Endpoint(EVICTION, ("/admission/zpdb-validation",), zpdb.judge, seen, log_keys),
+        Endpoint(EVICTION, ("/admission/zpdb-validation",), zpdb.judge, seen, log_keys, timeout),
     )
 
 

@@ -9,9 +9,17 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.core.act import Does, Patch, PatchKind
-from fairlead.engine.contract import TrustLabels
 from kubeloop.objects.admissionregistration import Entry, WebhookConfiguration
 from kubeloop.objects.meta import Ref, Resource
+
+
+class TrustLabels(Struct, frozen=True):
+    """By which labels a webhook configuration asks for the authority of the certificate of webhooks."""
+
+    wish: str
+    """Exactly `true`: it is to have it."""
+    namespace: str
+    """Which operator it asks, by its namespace."""
 
 
 class TrustScope(Struct, frozen=True):

@@ -58,6 +58,8 @@ class Endpoint(Struct, Generic[S], frozen=True):
     gather: Callable[[Review, Answers], S]
     keys: Callable[[S], Mapping[str, object]]
     """Of every log record about a review."""
+    timeout: float
+    """Seconds that the server gives to a request."""
     heard: Callable[[Admit], None] = lambda _: None
     """Told of every verdict, for metrics."""
     working: Callable[[], AbstractContextManager[object]] = nullcontext
@@ -74,8 +76,6 @@ class Endpoint(Struct, Generic[S], frozen=True):
 class AdmissionContext(Struct, frozen=True):
     """What all webhooks of a process share."""
 
-    timeout: float
-    """Seconds that the server gives to a request."""
     afterwards: Afterwards
     log: FilteringBoundLogger
     tell: Callable[[EventNote], None]
@@ -123,7 +123,7 @@ class Admission(Generic[S]):
         )
 
     async def _judged(self, review: Review, call: Call, log: FilteringBoundLogger) -> Admit:
-        begun, endpoint, timeout = clock.monotonic(), self._endpoint, self._bench.timeout
+        begun, endpoint, timeout = clock.monotonic(), self._endpoint, self._endpoint.timeout
         until = begun + CONTEST * timeout
         outside = structs.replace(self._outside, is_awaited=call.is_awaited)
         ask = asker(outside, deadline=begun + SHARE * timeout, heard=self._heard(review, log))

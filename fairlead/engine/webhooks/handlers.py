@@ -17,6 +17,9 @@ from fairlead.engine.webhooks.afterwards import Afterwards
 from kubeloop.calls import Handler
 from kubeloop.client import Client
 
+TIMEOUT = 10.0
+"""Seconds for a request where there is no webhook."""
+
 
 class Webhooks:
     """All webhooks of a process; `handler` takes a call to any of them.
@@ -32,13 +35,15 @@ class Webhooks:
         bench: AdmissionContext,
     ) -> None:
         self.afterwards: Afterwards = bench.afterwards
-        self.timeout = bench.timeout
-        outsides = {
-            name: structs.replace(outside, client=client(), write_timeout=bench.timeout)
-            for name in dict.fromkeys(endpoint.name for endpoint in endpoints)
-        }
+        self.timeout = max((endpoint.timeout for endpoint in endpoints), default=TIMEOUT)
+        """Seconds that the server gives to a request; each webhook keeps its own."""
+        clients = {name: client() for name in dict.fromkeys(endpoint.name for endpoint in endpoints)}
         self.routes: Routes = {
-            path: Admission(endpoint, outsides[endpoint.name], bench)
+            path: Admission(
+                endpoint,
+                structs.replace(outside, client=clients[endpoint.name], write_timeout=endpoint.timeout),
+                bench,
+            )
             for endpoint in endpoints
             for path in endpoint.paths
         }

@@ -12,14 +12,14 @@ import msgspec
 from msgspec import structs
 
 from fairlead.contracts.environments.kinds import BALANCERS, CONSOLES, LOGS_IN, MATERIALIZES, NIL
-from fairlead.contracts.environments.settings import Settings
+from fairlead.contracts.environments.settings import ConversionOptions, Settings
 from fairlead.contracts.environments.stand_in.environmentd import Environments
 from fairlead.contracts.environments.stand_in.rules import FAIL, PASSWORD
 from fairlead.contracts.environments.stand_in.rules import PREFIX as ENVIRONMENTD
 from fairlead.engine.assembly import assemble
 from fairlead.engine.kinds.registration import RegistrationFailed
 from fairlead.engine.metrics import Metrics
-from fairlead.engine.options import ConversionOptions, EnvironmentsOptions, OperatorOptions
+from fairlead.engine.options import OperatorOptions
 from kubeloop import request
 from kubeloop.calls import Call, NoReply, Reply
 from kubeloop.client import Client
@@ -43,6 +43,7 @@ from tests.chaos.plans import Setting
 from tests.chaos.wire import Wire
 from tests.chaos.world import MISBEHAVIOUR, NAMESPACE, OTHERS, Process, World
 from tests.licenses import a_license_key
+from tests.operator_parts import converting, environments
 
 OPS = "default"
 ACCOUNT = "somebody"
@@ -156,13 +157,8 @@ class EnvironmentWorld(World):
         options = OperatorOptions(
             process="orchestratord",
             identity=process.name,
-            parts=("environments",),
-            home=OPS,
+            parts=(environments(self.flags, ConversionOptions(service_name="fn", service_namespace=OPS)),),
             lease=LEASE,
-            rejoins=True,
-            environments=EnvironmentsOptions(
-                settings=self.flags, conversion=ConversionOptions(service_name="fn", service_namespace=OPS)
-            ),
         )
         wire = process.wire
         process.manager = manager = await assemble(options, OPS, wire, Metrics(), self._logger(), wire.call)
@@ -188,12 +184,10 @@ class EnvironmentWorld(World):
     async def _convert(self, call: Call) -> Reply:
         """The webhook of one of the operators that are there, as behind a Service."""
         there = [replica.process for replica in self.replicas if replica.process is not None]
-        able = [each.manager.converting for each in there if each.manager is not None and not each.wire.is_dead]
+        able = [each.manager for each in there if each.manager is not None and not each.wire.is_dead]
         if not able or not self.is_webhook_up:
             raise NoReply("no endpoints available for service")
-        converting = able[self._draws.below(len(able))]
-        assert converting is not None
-        return await converting.conversion()(call)
+        return await converting(able[self._draws.below(len(able))])(call)
 
     def _see(self, entry: Entry) -> None:
         self.judge.see(entry)

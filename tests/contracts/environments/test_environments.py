@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 
 from fairlead.contracts.environments.kinds import MATERIALIZES, NAME, NIL, RESOURCE_ID
-from fairlead.contracts.environments.settings import Settings
+from fairlead.contracts.environments.settings import ConversionOptions, Settings
 from fairlead.contracts.environments.stand_in.environmentd import Environments
 from fairlead.contracts.environments.stand_in.rules import CATCH_UP
 from fairlead.engine.assembly import assemble
 from fairlead.engine.metrics import Metrics
-from fairlead.engine.options import ConversionOptions, EnvironmentsOptions, OperatorOptions
+from fairlead.engine.options import OperatorOptions
 from kubeloop import request
 from kubeloop.client import Client
 from kubeloop.errors import NotFound
@@ -33,6 +33,7 @@ from kubesim.pods.behaviour import HOLD, IMAGE_PULL
 from kubesim.time import run
 from tests.engine.world import Log
 from tests.licenses import a_license_key
+from tests.operator_parts import converting, environments
 
 Tree = dict[str, Any]
 OLD, NEXT, NEWER = (f"materialize/environmentd:v26.{minor}.0" for minor in range(3))
@@ -108,16 +109,12 @@ async def a_scene(
     options = OperatorOptions(
         process="orchestratord",
         identity="me",
-        parts=("environments",),
-        home="ops",
+        parts=(environments(settings, conversion),),
         lease="orchestratord",
-        rejoins=True,
-        environments=EnvironmentsOptions(settings=settings, conversion=conversion),
     )
     running = [asyncio.create_task(cluster.run())]
     manager = await assemble(options, "default", wire, Metrics(), log.logger(), cluster.network.call)
-    assert manager.converting is not None
-    cluster.network.serve("fn.ops.svc", manager.converting.conversion())
+    cluster.network.serve("fn.ops.svc", converting(manager))
     stands = Environments(catch_up=0.5, promote_takes=promote_takes)
     programs = Programs(stands.make, extra=stands.record)
     cluster.network.ask(programs.find)

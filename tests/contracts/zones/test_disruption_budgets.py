@@ -22,6 +22,7 @@ from kubeloop.records import Outdated
 from kubeloop.request import Request
 from kubesim.faults import Fault
 from tests.engine.world import World, a_statefulset, play
+from tests.operator_parts import ZONES as PART
 
 DEFINITIONS = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
@@ -432,7 +433,9 @@ def test_two_replicas_let_one_zone_go() -> None:
         await define(world)
         await budget(world, maxUnavailable=1)
         await zones(world)
-        options = OperatorOptions(process="fairlead", identity="other", namespaces=("test",), lease="operator")
+        options = OperatorOptions(
+            process="fairlead", identity="other", namespaces=("test",), parts=(PART,), lease="operator"
+        )
         async with world.operating(lease="operator") as leader:
             standby = await assemble(options, "default", world.wire, world.metrics, world.log.logger())
             task = asyncio.create_task(standby.run())

@@ -7,8 +7,7 @@ from base64 import b64encode
 import msgspec
 import pytest
 
-from fairlead.engine.contract import TrustLabels
-from fairlead.engine.decide.ca_injection import TrustScope, injected
+from fairlead.engine.decide.ca_injection import TrustLabels, TrustScope, injected
 from kubeloop.objects.admissionregistration import VALIDATING, ClientConfig, Entry, Service, WebhookConfiguration
 from kubeloop.objects.meta import Meta
 

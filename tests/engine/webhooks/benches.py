@@ -77,7 +77,7 @@ class Court:
         self.told: list[EventNote] = []
         self.heard: list[Admit] = []
         self.afterwards = Afterwards(self.log.logger())
-        bench = AdmissionContext(timeout, self.afterwards, self.log.logger(), self.told.append)
+        bench = AdmissionContext(self.afterwards, self.log.logger(), self.told.append)
         self.turns = bench.turns
         endpoint = Endpoint(
             "test",
@@ -85,6 +85,7 @@ class Court:
             judge,
             Seen,
             _keys,
+            timeout,
             heard=self.heard.append,
             contested=contested,
             outpaced=outpaced,

@@ -15,8 +15,7 @@ import pytest
 from fairlead.contracts.zones.kinds import INJECT_CA, NAMESPACE
 from fairlead.engine.certificates.ca_injection import Injector, policies, selector
 from fairlead.engine.certificates.pairs import CertificateRequest, make
-from fairlead.engine.contract import TrustLabels
-from fairlead.engine.decide.ca_injection import TrustScope
+from fairlead.engine.decide.ca_injection import TrustLabels, TrustScope
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.informer import Informer

@@ -10,6 +10,7 @@ from fairlead.contracts.environments.settings import Settings
 from fairlead.engine.charts import Object, chart
 from fairlead.engine.options import OperatorOptions
 from tests.contracts.zones.install import helm
+from tests.operator_parts import environments_options
 
 CHART = chart("environments")
 NAME = "materialize-operator"
@@ -58,6 +59,4 @@ def options(rendered: Rendered) -> OperatorOptions:
 
 
 def settings(rendered: Rendered) -> Settings:
-    made = options(rendered).environments
-    assert made is not None
-    return made.settings
+    return environments_options(options(rendered)).settings

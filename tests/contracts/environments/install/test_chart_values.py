@@ -19,6 +19,7 @@ from tests.contracts.environments.install.charts import (
     settings,
     words,
 )
+from tests.operator_parts import environments_options
 
 
 @pytest.fixture(scope="module")
@@ -29,11 +30,10 @@ def usual() -> Rendered:
 def test_the_program_takes_the_arguments_of_the_chart(usual: Rendered) -> None:
     made = options(usual)
 
-    assert made.environments is not None
-    assert made.environments.conversion is not None
-    assert made.home == made.environments.conversion.service_namespace == NAMESPACE
-    assert ("Service", made.environments.conversion.service_name) in usual
-    found = made.environments.settings
+    conversion, found = environments_options(made).conversion, environments_options(made).settings
+    assert conversion is not None
+    assert made.home == conversion.service_namespace == NAMESPACE
+    assert ("Service", conversion.service_name) in usual
     assert (found.cloud_provider, found.region) == ("local", "kind")
     assert found.create_balancers
     assert found.create_console

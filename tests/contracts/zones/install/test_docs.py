@@ -15,6 +15,7 @@ from fairlead.cli.commands.operator import add_arguments, options_of
 from fairlead.cli.main import main
 from fairlead.engine.charts import chart, chart_values
 from tests.contracts.zones.install.helm import CHART
+from tests.operator_parts import environments_options
 
 ROOT = Path(__file__).parents[4]
 WHOLE = (ROOT / "docs" / "install.md").read_text()
@@ -70,8 +71,7 @@ def test_the_file_in_the_description_of_the_command_line_is_taken(tmp_path: Path
 
     made = options_of(parser.parse_args(["--parts=zones,environments", f"--config={path}"]))
 
-    assert made.environments is not None
-    assert made.environments.settings.environmentd.node_selector == {"disk": "ssd"}
+    assert environments_options(made).settings.environmentd.node_selector == {"disk": "ssd"}
 
 
 def test_every_value_of_the_chart_itself_is_explained() -> None:

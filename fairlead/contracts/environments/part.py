@@ -1,0 +1,29 @@
+"""What an operator runs for environments."""
+
+from __future__ import annotations
+
+from fairlead.contracts.environments.controllers import environments
+from fairlead.contracts.environments.conversion import Converting
+from fairlead.contracts.environments.metrics import PART, EnvironmentMetrics
+from fairlead.contracts.environments.settings import EnvironmentsOptions
+from fairlead.engine.part import Part, PartContext
+
+
+def part(context: PartContext, given: EnvironmentsOptions) -> Part:
+    client, log, metrics = context.client, context.log, context.metrics.of(EnvironmentMetrics)
+    if given.conversion is None:
+        return Part(
+            name=PART,
+            controllers=environments(client, given.settings, metrics, log, lambda: False),
+            leads=metrics.leads,
+        )
+    converting = Converting(given.conversion, client, metrics, log, context.recorder.tell)
+    return Part(
+        name=PART,
+        controllers=environments(client, given.settings, metrics, log, lambda: converting.is_mixed),
+        servers=(converting.server(),),
+        before_leading=(converting.registering.register,),
+        replica_tasks=(converting.registering.run,),
+        leader_tasks=(converting.migrating.keep,),
+        leads=metrics.leads,
+    )

@@ -1,0 +1,96 @@
+"""The server of admission webhooks, from the options: which certificate, in whose trust, and what registrations say."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from datetime import timedelta
+from pathlib import Path
+
+from msgspec import Struct
+from structlog.types import FilteringBoundLogger
+
+from fairlead.engine.assembly import agent_of, headers_of
+from fairlead.engine.certificates.ca_injection import Injector, policies
+from fairlead.engine.certificates.pairs import CertificateRequest
+from fairlead.engine.certificates.secured import Secured
+from fairlead.engine.certificates.served import CertificateFiles, FromFiles, SelfSigned
+from fairlead.engine.certificates.stored_secret import StoredCertificate
+from fairlead.engine.decide.ca_injection import TrustLabels, TrustScope
+from fairlead.engine.leases import labels_of, place_of
+from fairlead.engine.metrics import Metrics
+from fairlead.engine.options import OperatorOptions, WebhookOptions
+from fairlead.engine.serving.https_server import HttpsServer
+from fairlead.engine.traces import Trace, traced_handler
+from fairlead.engine.watch_troubles import Troubles
+from fairlead.engine.webhooks.handlers import Webhooks
+from kubeloop.client import Client
+from kubeloop.informer import Informer
+from kubeloop.objects.admissionregistration import WebhookConfiguration
+from kubeloop.objects.core import SECRETS
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import Transport
+
+
+class ProcessContext(Struct, frozen=True):
+    """What a process stands on."""
+
+    options: OperatorOptions
+    home: str
+    """The namespace for what belongs to the operator when all namespaces are served."""
+    transport: Transport
+    metrics: Metrics
+    log: FilteringBoundLogger
+
+    @property
+    def client(self) -> Client:
+        """For every replica: without leadership and without a share of the limit."""
+        headers = headers_of(self.options, self.home)
+        return Client(
+            self.transport, user_agent=agent_of(self.options), headers=headers, observe=self.metrics.observe_call
+        )
+
+
+def admission_server(given: WebhookOptions, webhooks: Webhooks, trace: Trace, ground: ProcessContext) -> HttpsServer:
+    routes = {path: traced_handler(handler, f"webhook {path}", trace) for path, handler in webhooks.routes.items()}
+    return HttpsServer(
+        "webhooks",
+        secured_of(given, ground),
+        lambda _: nullcontext(routes),
+        webhooks.timeout,
+        checks_cluster=True,
+        afterwards=webhooks.afterwards,
+    )
+
+
+def secured_of(webhooks: WebhookOptions, ground: ProcessContext) -> Secured:
+    labels = next(filter(None, (each.contract.trust_labels for each in ground.options.parts)), None)
+    injector = None if labels is None else _injector(TrustLabels(*labels), webhooks, ground)
+    if webhooks.certificate_file:
+        files = CertificateFiles(Path(webhooks.certificate_file), Path(webhooks.key_file))
+        return Secured(webhooks.port, FromFiles(files, ground.log, follows=webhooks.renews), injector)
+    injects = webhooks.injects
+    made = SelfSigned(_stored(webhooks, ground), injector if injects else None, ground.log, renews=webhooks.renews)
+    return Secured(webhooks.port, made, None if injects else injector)
+
+
+def _injector(labels: TrustLabels, webhooks: WebhookOptions, ground: ProcessContext) -> Injector:
+    client, log = ground.client, ground.log
+
+    def informer(resource: Resource, selector: str) -> Informer[WebhookConfiguration]:
+        troubles = Troubles(resource, "", log)
+        return Informer(
+            client, resource, WebhookConfiguration, labels=selector, trouble=troubles.failed, restored=troubles.restored
+        )
+
+    served = TrustScope(labels, ground.options.namespaces, place_of(ground.options, ground.home))
+    injector = Injector(client, served, log, informer, keeps=webhooks.renews)
+    ground.metrics.show_policies(lambda: policies(injector.entries()))
+    return injector
+
+
+def _stored(webhooks: WebhookOptions, ground: ProcessContext) -> StoredCertificate:
+    home = place_of(ground.options, ground.home)
+    name = webhooks.dns_name or f"{ground.options.process}.{home}.svc"
+    wanted = CertificateRequest(name, webhooks.organisation, timedelta(seconds=webhooks.lifetime))
+    secret = Ref(SECRETS, home, webhooks.secret)
+    return StoredCertificate(ground.client, secret, wanted, ground.log, labels=labels_of(ground.options))

@@ -1,0 +1,56 @@
+"""A Part: what one contract runs in one process of the operator, as a value.
+
+Its controllers decide; the rest is what a process needs beside rounds: webhooks, servers, tasks, and who counts what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+from structlog.types import FilteringBoundLogger
+
+from fairlead.engine.controller import Controller
+from fairlead.engine.measured_calls import Counts
+from fairlead.engine.metrics import Metrics
+from fairlead.engine.serving.https_server import HttpsServer
+from fairlead.engine.webhooks.admission import Endpoint
+from kubeloop.client import Client
+from kubeloop.events import Recorder
+
+Task: TypeAlias = Callable[[], Awaitable[None]]
+
+
+class PartContext(Struct, frozen=True):
+    """What a contract makes its part from, beside its settings."""
+
+    client: Client
+    """Writes only while this replica leads."""
+    namespaces: tuple[str, ...]
+    """Empty: all namespaces."""
+    interval: float | None
+    """Least seconds between two rounds of a rollout; None: as facts allow."""
+    metrics: Metrics
+    log: FilteringBoundLogger
+    recorder: Recorder
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    name: str
+    """That of the contract."""
+    controllers: tuple[Controller[Any], ...]
+    endpoints: tuple[Endpoint[Any], ...] = ()
+    """Its admission webhooks."""
+    servers: tuple[HttpsServer, ...] = ()
+    """What it serves beside admission."""
+    before_leading: tuple[Task, ...] = ()
+    """What the leader does before the caches can be filled: a definition must be there to be listed."""
+    replica_tasks: tuple[Task, ...] = ()
+    """What every replica does, whether it leads or not."""
+    leader_tasks: tuple[Task, ...] = ()
+    """What the leader does beside the rounds, for as long as it leads."""
+    leads: Callable[[bool], None] = lambda _: None
+    """Told when this replica takes the lead and when it gives it up."""
+    counts: Counts | None = None
+    """Told of every call outside the cluster's API; those that it does not count are calls to pods."""
