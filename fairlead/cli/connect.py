@@ -29,6 +29,8 @@ class Cluster:
     client: Client
     namespaces: tuple[str, ...]
     """To look at; an empty name stands for all."""
+    user: str = ""
+    """As the kubeconfig calls whoever asks."""
 
     @property
     def everywhere(self) -> bool:
@@ -87,6 +89,6 @@ async def _with_client(
 
     client = Client(HttpTransport(config), user_agent=f"fairlead/{__version__}")
     try:
-        return await work(Cluster(client, namespaces))
+        return await work(Cluster(client, namespaces, config.user))
     finally:
         await client.close()

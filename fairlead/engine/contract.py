@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from msgspec import Struct
 
+from fairlead.core.verb import Verbs
 from kubeloop.objects.meta import Resource
 
 if TYPE_CHECKING:
@@ -79,3 +80,5 @@ class Contract(Struct, frozen=True, kw_only=True):
     """The Look at its rollouts; None: it has none to look at."""
     nothing: str = ""
     """What a namespace lacks in which it rolls nothing, after "no"."""
+    verbs: Room[Verbs] | None = None
+    """What a person may ask of its rollouts."""

@@ -8,29 +8,30 @@ from contextlib import asynccontextmanager
 
 import msgspec
 import pytest
+from msgspec import Raw
 
 from fairlead.cli import exits
-from fairlead.cli.commands.abort import aborted
-from fairlead.cli.commands.promote import promoted
 from fairlead.cli.commands.watch import End, WatchScope, follow, within
 from fairlead.cli.connect import Cluster
 from fairlead.cli.documents_of import explain_all
-from fairlead.cli.environment_patch import Stop, act
 from fairlead.cli.selection import is_blocked, is_complete
 from fairlead.cli.views.provenance import UNKNOWN
 from fairlead.contracts.environments.kinds import MATERIALIZES
 from fairlead.contracts.environments.stand_in.environmentd import SKIP
+from fairlead.contracts.environments.verbs import VERBS
 from fairlead.core.explain import Explain
+from fairlead.core.verb import Absent, Refused
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import Forbidden
 from kubeloop.objects.apps import STATEFULSETS
-from kubeloop.objects.core import PODS, Pod
+from kubeloop.objects.core import EVENTS, PODS, Pod
 from kubesim.pods.behaviour import IMAGE_PULL
 from tests.cli.notes import Notes
 from tests.e2e.environments import NEWER, Scene, V, W, manifest, on_clusters
 from tests.e2e.programs import finished, line_with, running
 from tests.e2e.roles import Rights, grant
+from tests.e2e.verbs import asked, interrupted, patches, said
 from tests.e2e.zones import statefulset
 
 MANUALLY = {**W, "rolloutStrategy": "ManuallyPromote"}
@@ -63,10 +64,6 @@ async def waits_for(scene: Scene, reason: str) -> Explain:
 
     found: Explain = await scene.until(is_waiting)
     return found
-
-
-async def asked(scene: Scene, judge: object, *, dry: bool = False) -> str:
-    return await act(scene.site.client, scene.site.namespace, "m", judge, dry=dry)  # type: ignore[arg-type]
 
 
 async def first_generation(scene: Scene) -> None:
@@ -108,10 +105,10 @@ async def test_promote_approves_what_is_parked(scene: Scene) -> None:
     await scene.apply(manifest(MANUALLY))
     await scene.reason("ReadyToPromote")
 
-    said = await asked(scene, promoted)
+    told = await said(scene.site, VERBS, "promote", "m")
 
     await scene.promoted(2)
-    assert f"generation 2 of m ({NEWER}) takes over now" in said
+    assert f"generation 2 of m ({NEWER}) takes over now" in told
     assert not scene.stubs.calls(SKIP, 1)
 
 
@@ -122,10 +119,10 @@ async def test_promote_cuts_the_catching_up_short(scene: Scene) -> None:
     await scene.apply(manifest(W))
     await waits_for(scene, "LeaderInitializing")
 
-    said = await asked(scene, promoted)
+    told = await said(scene.site, VERBS, "promote", "m")
 
     await scene.promoted(2)
-    assert "skips the rest of its catching up" in said
+    assert "skips the rest of its catching up" in told
     assert scene.stubs.calls(SKIP, 2)
 
 
@@ -139,11 +136,11 @@ async def test_abort_takes_a_rollout_back_and_its_generation_goes(scene: Scene) 
     await scene.apply(manifest({**MANUALLY, "environmentdExtraArgs": ["--x"]}))
     await waits_for(scene, "LeaderInitializing")
 
-    said = await asked(scene, aborted)
+    told = await said(scene.site, VERBS, "abort", "m")
 
     after = await scene.promoted(1)
     assert after["lastCompletedRolloutHash"] == before["lastCompletedRolloutHash"]
-    assert "m goes back to generation 1" in said
+    assert "m goes back to generation 1" in told
     spec = (await scene.read())["spec"]
     assert spec["podLabels"] == {"team": "a"}
     assert "environmentdExtraArgs" not in spec
@@ -157,12 +154,11 @@ async def test_abort_changes_nothing_where_it_cannot_know(scene: Scene) -> None:
     await scene.reason("ReadyToPromote")
     version = (await scene.read())["metadata"]["resourceVersion"]
 
-    with pytest.raises(Stop) as stop:
-        await asked(scene, aborted)
+    refused = await asked(scene.site, VERBS, "abort", "m")
 
-    assert stop.value.code == exits.ERROR
-    assert "serviceAccountLabels" in stop.value.text
-    assert completed in stop.value.text
+    assert isinstance(refused, Refused)
+    assert "serviceAccountLabels" in refused.sentence
+    assert completed in refused.sentence
     assert (await scene.read())["metadata"]["resourceVersion"] == version
 
 
@@ -173,8 +169,8 @@ async def test_a_dry_run_prints_the_patch_and_sends_none(scene: Scene) -> None:
     await scene.reason("ReadyToPromote")
     found = await scene.read()
 
-    forced = msgspec.json.decode(await asked(scene, promoted, dry=True))
-    undone = msgspec.json.decode(await asked(scene, aborted, dry=True))
+    forced = (await patches(scene.site, VERBS, "promote", "m"))["m"]
+    undone = (await patches(scene.site, VERBS, "abort", "m"))["m"]
 
     version = {"resourceVersion": found["metadata"]["resourceVersion"]}
     assert forced == {"spec": {"forcePromote": found["status"]["requestedRolloutHash"]}, "metadata": version}
@@ -188,19 +184,12 @@ async def test_what_is_said_of_another_version_is_judged_anew(scene: Scene) -> N
     await first_generation(scene)
     await scene.apply(manifest(MANUALLY))
     await scene.reason("ReadyToPromote")
-    judged: list[str] = []
 
-    async def slow(client: Client, environment: object) -> object:
-        answer = await promoted(client, environment)  # type: ignore[arg-type]
-        if not judged:
-            await scene.set_spec(balancerdReplicas=5)
-        judged.append(answer[1])
-        return answer
-
-    await asked(scene, slow)
+    async with interrupted(scene.site, 1, lambda: scene.set_spec(balancerdReplicas=5)) as (client, sent):
+        await asked(scene.site, VERBS, "promote", "m", client)
 
     await scene.promoted(2)
-    assert len(judged) > 1
+    assert sent.patches > 1
     assert (await scene.read())["spec"]["balancerdReplicas"] == 5
 
 
@@ -335,15 +324,22 @@ async def test_the_programs_tell_what_a_rollout_waits_for_promote_it_and_see_its
 
     refused = await finished("fairlead", "promote", "n", *place, kubeconfig=config)
     assert (refused.code, refused.out) == (exits.NOT_FOUND, "")
+    assert (
+        refused.err == f"fairlead: no environment named n in namespace {place[1]}: `fairlead get` lists what there is\n"
+    )
 
     async with running("fairlead", "watch", "m", *place, "--timeout", "60s", kubeconfig=config) as watching:
         await line_with(watching.stdout, "ReadyToPromote")
-        approved = await finished("fairlead", "promote", "m", *place, kubeconfig=config)
+        why = ("--reason", "the numbers look good")
+        approved = await finished("fairlead", "promote", "m", *place, *why, kubeconfig=config)
         _, err = await watching.communicate()
 
     assert (approved.code, approved.err) == (0, "")
     assert (watching.returncode, err) == (0, b"")
     await scene.promoted(2)
+    told = await scene.site.client.list(EVENTS, Raw, namespace=scene.site.namespace)
+    notes = [event["note"] for event in map(msgspec.json.decode, told.items) if event["reason"] == "PromotionApproved"]
+    assert notes == ["admin approved generation 2 with `fairlead promote`: the numbers look good"]
     again = await finished("fairlead", "abort", "m", *place, kubeconfig=config)
     assert again.code == exits.ERROR
     assert "nothing to take back" in again.err
@@ -353,10 +349,7 @@ async def test_the_programs_tell_what_a_rollout_waits_for_promote_it_and_see_its
 async def test_a_cluster_without_the_kinds_has_no_environments(scene: Scene) -> None:
     assert await explain_all(scene.site.client, [scene.site.namespace]) == []
 
-    with pytest.raises(Stop, match="no environment named m") as stop:
-        await asked(scene, promoted)
-
-    assert stop.value.code == exits.NOT_FOUND
+    assert await asked(scene.site, VERBS, "promote", "m") == Absent()
 
 
 @on_clusters(begins=False, on=("sim",))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from fairlead.cli import exits
-from fairlead.cli.commands.abort import aborted
 from fairlead.cli.commands.watch import WatchScope, within
 from fairlead.cli.connect import Cluster
 from fairlead.cli.documents_of import explain_all
-from fairlead.cli.environment_patch import act
 from fairlead.contracts.environments.kinds import BALANCERS, CONSOLES, MATERIALIZES
+from fairlead.contracts.environments.verbs import VERBS
 from fairlead.core.explain import Block, Explain
 from kubeloop.objects.core import EVENTS, PODS
 from kubeloop.objects.meta import Ref
@@ -18,6 +17,7 @@ from tests.cli.notes import Notes
 from tests.e2e.environments import NEWER, Scene, V, W, manifest, on_clusters
 from tests.e2e.history import Tree
 from tests.e2e.programs import finished
+from tests.e2e.verbs import asked
 from tests.e2e.zones import change, told
 
 UNPULLABLE = {**W, "podAnnotations": {IMAGE_PULL: "fail"}}
@@ -77,7 +77,7 @@ async def test_an_image_that_cannot_be_pulled_blocks_and_the_advice_ends_it(scen
     end = await within(60, Cluster(scene.site.client, (namespace,)), WatchScope("m", exit_when_blocked=True), Notes())
     assert (end.code, end.text) == (exits.BLOCKED, f"m is blocked: {first.text}")
 
-    await act(scene.site.client, namespace, "m", aborted)
+    await asked(scene.site, VERBS, "abort", "m")
     await scene.promoted(1)
     assert (await look(scene)).stands.phase == "Applied"
     assert len(warned(scene)) == 1
@@ -164,7 +164,7 @@ async def test_commands_show_what_blocks_and_the_watch_leaves_with_4(scene: Scen
     )
 
     (row,) = [line for line in got.out.splitlines() if line.startswith("environments")]
-    assert row.split()[2] == "Blocked"
+    assert row.split()[2:4] == ["blocked", "Blocked"]
     assert explained.out.splitlines()[0].endswith("Blocked")
     assert f"        fairlead abort m {' '.join(place)}\n" in explained.out
     assert watched.code == exits.BLOCKED

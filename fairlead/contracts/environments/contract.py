@@ -18,4 +18,5 @@ CONTRACT = Contract(
     roots=(Root(MATERIALIZES, optional=True),),
     look=Room("fairlead.contracts.environments.looks", "LOOK"),
     nothing=MATERIALIZES.kind,
+    verbs=Room("fairlead.contracts.environments.verbs", "VERBS"),
 )

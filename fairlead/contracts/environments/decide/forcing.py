@@ -20,12 +20,7 @@ from fairlead.contracts.environments.decide.standing import (
     standing_of,
 )
 from fairlead.contracts.environments.kinds import Json, Materialize
-
-
-class Refused(Struct, frozen=True):
-    """It is not done, and why: one sentence that says what helps."""
-
-    sentence: str
+from fairlead.core.verb import Nothing, Refused
 
 
 class Force(Struct, frozen=True):
@@ -36,12 +31,6 @@ class Force(Struct, frozen=True):
     patch: Json
     is_ready: bool
     """Whether it has caught up already; else it skips the rest."""
-
-
-class Nothing(Struct, frozen=True):
-    """All is as it is asked for."""
-
-    sentence: str
 
 
 def force(environment: Materialize) -> Force | Nothing | Refused:

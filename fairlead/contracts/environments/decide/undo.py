@@ -11,10 +11,12 @@ from itertools import combinations, islice, product
 
 from msgspec import Struct
 
-from fairlead.contracts.environments.decide.forcing import Refused, bound, standing_for_people
+from fairlead.contracts.environments.decide.forcing import bound, standing_for_people
 from fairlead.contracts.environments.decide.hash import HASHED, LATER, rollout_hash
 from fairlead.contracts.environments.decide.spec_clues import Traces, traces_of
 from fairlead.contracts.environments.kinds import FORCE_ROLLOUT, Json, Materialize
+from fairlead.core.merge_patch import merge_patch
+from fairlead.core.verb import Refused
 
 MOST_GUESSES = 20_000
 """Some tenths of a second."""
@@ -135,18 +137,9 @@ def _undo(environment: Materialize, active: int, spec: Json, annotation: str | N
     changes = [Change(f"spec.{field}", current.get(field), spec.get(field)) for field in fields]
     patch: Json = {}
     if fields:
-        patch["spec"] = {field: merged(current.get(field), spec.get(field)) for field in fields}
+        patch["spec"] = {field: merge_patch(current.get(field), spec.get(field)) for field in fields}
     before = environment.metadata.annotations.get(FORCE_ROLLOUT)
     if before != annotation:
         changes.append(Change(f"metadata.annotations[{FORCE_ROLLOUT}]", before, annotation))
         patch["metadata"] = {"annotations": {FORCE_ROLLOUT: annotation}}
     return Undo(active, bound(environment, patch), tuple(changes))
-
-
-def merged(before: object, after: object) -> object:
-    """What a merge patch must hold for a value to become another: objects are merged, and null takes away."""
-    if not isinstance(before, dict) or not isinstance(after, dict):
-        return after
-    gone = {key: None for key in before if key not in after}
-    kept = {key: merged(before.get(key), value) for key, value in after.items() if before.get(key) != value}
-    return {**gone, **kept}

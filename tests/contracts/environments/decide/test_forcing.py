@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from fairlead.contracts.environments.decide.forcing import Force, Nothing, Refused, force
+from fairlead.contracts.environments.decide.forcing import Force, force
 from fairlead.contracts.environments.kinds import Materialize
 from fairlead.core.ask import Bad
+from fairlead.core.verb import Nothing, Refused
 from tests.builders import NOW
 from tests.contracts.environments.decide.world import IMMEDIATELY, NEXT, World, promoted
 

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from fairlead.contracts.environments.decide.forcing import Refused
 from fairlead.contracts.environments.decide.hash import rollout_hash
-from fairlead.contracts.environments.decide.undo import Change, Undo, Unknown, merged, undo
+from fairlead.contracts.environments.decide.undo import Change, Undo, Unknown, undo
 from fairlead.contracts.environments.kinds import FORCE_ROLLOUT, NIL
 from fairlead.contracts.environments.settings import Settings
+from fairlead.core.merge_patch import merge_patch
+from fairlead.core.verb import Refused
 from kubeloop.objects.core import CONFIGMAPS
 from kubeloop.objects.meta import Ref
 from tests.contracts.environments.decide.some import HASHED
@@ -230,7 +231,7 @@ trees = some.recursive(values, lambda inner: some.dictionaries(some.sampled_from
 
 @given(trees, trees)
 def test_a_merge_patch_makes_one_value_of_the_other(before: object, after: object) -> None:
-    assert patched(before, merged(before, after)) == after
+    assert patched(before, merge_patch(before, after)) == after
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
