@@ -1,4 +1,4 @@
-"""Objects that configure the zone part, as they come in; their spec stays as it was written until it is checked."""
+"""Objects that configure zones, as they come in; their spec stays as it was written until it is checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects that configure the zone part, of some namespaces: which are in force, and what each observation came to."""
+"""Objects that configure zones, of some namespaces: which are in force, and what each observation came to."""
 
 from __future__ import annotations
 

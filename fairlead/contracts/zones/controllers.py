@@ -1,4 +1,4 @@
-"""The zone part: StatefulSets with a group label and the pods of their namespaces."""
+"""The controllers of zones: StatefulSets with a group label and the pods of their namespaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The environment part with its engine on the embedded cluster: what people do to its objects keeps it from nothing."""
+"""Environments with its engine on the embedded cluster: what people do to its objects keeps it from nothing."""
 
 from __future__ import annotations
 

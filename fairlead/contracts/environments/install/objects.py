@@ -1,4 +1,4 @@
-"""The objects of an installation of the environment part."""
+"""The objects of an installation of environments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an installation of the environment part is told, and the names and labels that follow from it."""
+"""What an installation of environments is told, and the names and labels that follow from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The objects of an installation of the zone part."""
+"""The objects of an installation of zones."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from tests.operator_parts import environments_options
 
 ROOT = Path(__file__).parents[4]
 WHOLE = (ROOT / "docs" / "install.md").read_text()
-TEXT, ENVIRONMENTS = WHOLE.split("# Installing the environment part")
+TEXT, ENVIRONMENTS = WHOLE.split("# Installing environments")
 COMMANDS = re.findall(
     r"^(?:fairlead|helm) .*$", "\n".join(re.findall(r"```\n(.*?)```", WHOLE, re.DOTALL)), re.MULTILINE
 )
