@@ -1,4 +1,4 @@
-"""The controllers of environments: Materialize objects, their companions, and what belongs to them, in all namespaces."""
+"""The controllers of environments: Materialize objects, their companions, and what belongs to them, everywhere."""
 
 from __future__ import annotations
 
