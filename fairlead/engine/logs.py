@@ -4,10 +4,27 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
-import structlog
-from structlog.types import EventDict, FilteringBoundLogger, Processor, WrappedLogger
+
+@contextmanager
+def _without(module: str) -> Iterator[None]:
+    """Nothing that is imported meanwhile finds this module; what has it already keeps it."""
+    if module in sys.modules:
+        yield
+        return
+    sys.modules[module] = None  # type: ignore[assignment]  # its import then fails, as documented
+    try:
+        yield
+    finally:
+        del sys.modules[module]
+
+
+with _without("rich"):  # it would draw tracebacks for terminals: 66 modules and 4 MB that no log of ours uses
+    import structlog
+    from structlog.types import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
 LEVELS = {"debug": 10, "info": 20, "warn": 30, "error": 40}
 

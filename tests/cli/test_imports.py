@@ -44,3 +44,27 @@ def test_a_command_that_asks_once_imports_only_what_asking_needs(words: tuple[st
     assert "ingester" in done.stdout
     assert "aiohttp" in imported
     assert imported & NEEDLESS == set()
+
+
+@pytest.mark.parametrize("words", [("operator", "-n", "default"), ("operator", "-n", "default", "--webhooks")])
+def test_an_operator_imports_nothing_that_draws_on_terminals(words: tuple[str, ...], tmp_path: Path) -> None:
+    """It lives for months, and what it imports it holds."""
+    nowhere = str(tmp_path / "kubeconfig")
+    done = subprocess.run(
+        [sys.executable, "-c", f"{RUNS}\n{TELLS}", *words, "--kubeconfig", nowhere],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    imported = set(done.stderr.split())
+    assert nowhere in done.stderr
+    assert {"structlog", "fairlead.engine.process"} <= imported
+    assert imported & {"rich", "pygments", "kubesim"} == set()
+
+
+def test_logs_leave_rich_to_those_who_draw() -> None:
+    draws = "import fairlead.engine.logs, sys; assert 'rich' not in sys.modules; import rich.console"
+
+    assert subprocess.run([sys.executable, "-c", draws], timeout=120, check=False).returncode == 0

@@ -205,6 +205,7 @@ def _cluster(arguments: argparse.Namespace) -> ClusterLabel | None:
 
 def operate(options: OperatorOptions) -> int:
     """Runs the operator; whatever keeps it from running is one sentence on stderr."""
+    import fairlead.engine.logs  # noqa: F401  (first: it imports structlog with less)
     from fairlead.cli.failures import first_of, sentence
     from fairlead.engine.certificates.stored_secret import CertificateTrouble
     from fairlead.engine.process import run
