@@ -13,6 +13,7 @@ from msgspec import structs
 from structlog.types import FilteringBoundLogger
 
 from fairlead import __version__
+from fairlead.engine.blocked_metric import telling_blocked
 from fairlead.engine.driver.answer_cache import AnswerCache
 from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.driver.sessions import Sessions
@@ -124,7 +125,12 @@ def put_together(
 
 def _parts(options: OperatorOptions, context: PartContext) -> tuple[Part, ...]:
     """What the options name, in their order."""
-    return tuple(each.contract.part.get()(context, each.settings) for each in options.parts)
+    made = [each.contract.part.get()(context, each.settings) for each in options.parts]
+    blocked = context.metrics.blocked
+    return tuple(
+        structs.replace(part, controllers=tuple(telling_blocked(each, blocked) for each in part.controllers))
+        for part in made
+    )
 
 
 def _leads(parts: Sequence[Part], metrics: Metrics) -> Callable[[bool], None]:

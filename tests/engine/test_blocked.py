@@ -2,13 +2,53 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from typing import Any
+
 import pytest
 
+from fairlead.core.decision import Decision, Hold
+from fairlead.core.explain import Explain
 from fairlead.core.reason import Reason, ReasonKind
-from fairlead.engine.controller import RolloutKey
+from fairlead.engine.blocked_metric import telling_blocked
+from fairlead.engine.controller import Controller, Nobody, RolloutKey
 from fairlead.engine.metrics import Metrics
 
 KEY = RolloutKey(("shop", "ingester"))
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def unasked(*_: object) -> Explain:
+    raise AssertionError("nobody asked for a document")
+
+
+class Gone(Nobody):
+    """Hears of rollouts that vanish."""
+
+    def __init__(self) -> None:
+        self.heard: list[RolloutKey] = []
+
+    def vanished(self, key: RolloutKey) -> None:
+        self.heard.append(key)
+
+
+def a_controller(name: str, **given: Any) -> Controller[Any]:
+    """One that decides nothing."""
+    return Controller(
+        name=name,
+        informers=(),
+        subscribe=lambda _: None,
+        watched=lambda _: {},
+        scopes=lambda _: (),
+        rollouts=tuple,
+        gather=lambda *_: None,
+        versions=lambda _: (),
+        decide=lambda *_: Decision("rule", Hold(Reason.COMPLETE)),
+        say=lambda *_: (),
+        writes=frozenset(),
+        done={},
+        **given,
+    )
 
 
 def series(metrics: Metrics) -> list[str]:
@@ -76,3 +116,28 @@ def test_a_replica_that_no_longer_leads_tells_nothing() -> None:
     metrics.lead(("zones",), False)
 
     assert series(metrics) == []
+
+
+def test_every_rollout_is_told_of_and_rounds_that_are_no_rollouts_are_not() -> None:
+    metrics, seen = Metrics(), list[str]()
+    rollouts = a_controller("zones", explain=unasked, observe=lambda *_: seen.append("observed"))
+    others = a_controller("ready-time")
+
+    for controller in (telling_blocked(rollouts, metrics.blocked), telling_blocked(others, metrics.blocked)):
+        if controller.observe is not None:
+            controller.observe(KEY, None, Decision("rule", Hold(Reason.POD_STUCK)), NOW)
+
+    assert seen == ["observed"], "what the contract observes is told as well"
+    (line,) = series(metrics)
+    assert 'part="zones",reason="PodStuck"' in line
+
+
+def test_a_rollout_that_is_gone_has_no_series() -> None:
+    metrics, watcher = Metrics(), Gone()
+    told = telling_blocked(a_controller("zones", explain=unasked, watcher=watcher), metrics.blocked)
+    metrics.blocked.passed("zones", KEY, Reason.POD_STUCK)
+
+    told.watcher.vanished(KEY)
+
+    assert series(metrics) == []
+    assert watcher.heard == [KEY], "and the contract's own watcher hears it"

@@ -29,7 +29,7 @@ from fairlead.contracts.environments.kinds import (
     Console,
     Materialize,
 )
-from fairlead.contracts.environments.metrics import PART, EnvironmentMetrics, EnvironmentProgress
+from fairlead.contracts.environments.metrics import EnvironmentMetrics, EnvironmentProgress
 from fairlead.contracts.environments.settings import Settings
 from fairlead.contracts.environments.words import REASONS, WRITES
 from fairlead.core.act import Does
@@ -173,7 +173,6 @@ def environments(
     def observe(key: RolloutKey, seen: Snapshot, decision: Decision, _: datetime) -> None:
         metrics.decided("materialize", decision.rule)
         metrics.stands(key, _standing(seen))
-        metrics.blocked.passed(PART, key, decision.verdict.reason)
 
     def counted(kind: str) -> Callable[[RolloutKey, Any, Decision, datetime], None]:
         return lambda _key, _seen, decision, _now: metrics.decided(kind, decision.rule)

@@ -15,10 +15,6 @@ from fairlead.engine.metrics import Metrics
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 
-PART = "environments"
-"""As the metrics that all parts share name it."""
-
-
 class EnvironmentProgress(Struct, frozen=True):
     """One environment after a pass."""
 
@@ -58,7 +54,6 @@ class EnvironmentMetrics:
 
     def __init__(self, metrics: Metrics) -> None:
         registry = metrics.registry
-        self.blocked = metrics.blocked
         self.passes = Counter(
             "orchestratord_reconciles", "Passes by what came of them.", ("kind", "result"), registry=registry
         )
@@ -100,7 +95,6 @@ class EnvironmentMetrics:
     def gone(self, kind: str, key: RolloutKey) -> None:
         if kind == "materialize":
             self._standings.standings.pop(key, None)
-            self.blocked.vanished(PART, key)
 
 
 class Passes:

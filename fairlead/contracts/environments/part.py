@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fairlead.contracts.environments.controllers import environments
 from fairlead.contracts.environments.conversion import Converting
-from fairlead.contracts.environments.metrics import PART, EnvironmentMetrics
+from fairlead.contracts.environments.explain import PART
+from fairlead.contracts.environments.metrics import EnvironmentMetrics
 from fairlead.contracts.environments.settings import EnvironmentsOptions
 from fairlead.engine.part import Part, PartContext
 

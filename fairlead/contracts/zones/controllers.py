@@ -19,9 +19,9 @@ from fairlead.contracts.zones.decide.groups import group_of
 from fairlead.contracts.zones.decide.rollout.zone_order import moved_first
 from fairlead.contracts.zones.decide.seen import Snapshot
 from fairlead.contracts.zones.decide.waits import waits_of
-from fairlead.contracts.zones.explain import explain
+from fairlead.contracts.zones.explain import PART, explain
 from fairlead.contracts.zones.kinds import GROUP_LABEL, MIN_TIME
-from fairlead.contracts.zones.metrics import ZONES, GroupSeries, ZoneMetrics
+from fairlead.contracts.zones.metrics import GroupSeries, ZoneMetrics
 from fairlead.contracts.zones.progress_metrics import standings_of
 from fairlead.contracts.zones.ready_time_controller import stamping
 from fairlead.contracts.zones.settings import Settings
@@ -108,12 +108,11 @@ def zones(
 
     def observe(key: RolloutKey, seen: Snapshot, decision: Decision, now: datetime) -> None:
         metrics.progress.passed(key, standings_of(seen, now))
-        metrics.blocked.passed(ZONES, key, decision.verdict.reason)
         for reason, status in own_evictions(seen, now) if decision.rule == "roll" else ():
             metrics.evictions.labels(reason, str(status)).inc()
 
     controller = Controller(
-        name=ZONES,
+        name=PART,
         informers=tuple(_any(one) for each in watched.values() for one in (each.zones, each.pods)),
         subscribe=subscribe,
         watched=informers_of,
@@ -132,7 +131,7 @@ def zones(
         optional=tuple(one for each in watched.values() for one in (each.budgets.informer, each.checks.informer)),
     )
     return Part(
-        name=ZONES,
+        name=PART,
         controllers=(
             controller,
             stamping({name: (each.pods, each.budgets) for name, each in watched.items()}, settings),

@@ -17,8 +17,6 @@ from kubeloop.calls import Call
 from kubeloop.urls import shown_url
 
 PASS_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-ZONES = "zones"
-"""As the metrics that all parts share name it."""
 
 
 class ZoneMetrics:
@@ -26,7 +24,6 @@ class ZoneMetrics:
 
     def __init__(self, metrics: Metrics) -> None:
         registry = metrics.registry
-        self.blocked = metrics.blocked
         group = ("rollout_group",)
         self.reconciles = Counter("rollout_operator_group_reconciles", "Passes started.", group, registry=registry)
         self.failed = Counter(
@@ -138,7 +135,6 @@ class GroupSeries:
     def vanished(self, key: RolloutKey) -> None:
         """The group has no StatefulSet any more."""
         self._metrics.progress.vanished(key)
-        self._metrics.blocked.vanished(ZONES, key)
         self._failing.discard(key)
         if key.name in self._namespaces:
             self._namespaces[key.name].discard(key.namespace)

@@ -6,7 +6,6 @@ import pytest
 
 from fairlead.contracts.zones.metrics import GroupSeries, ZoneMetrics
 from fairlead.contracts.zones.progress_metrics import ZoneProgress
-from fairlead.core.reason import Reason
 from fairlead.engine.controller import RolloutKey
 from fairlead.engine.metrics import Metrics
 from kubeloop.calls import Call
@@ -127,17 +126,6 @@ def test_there_are_no_series_about_when_a_series_began() -> None:
     GroupSeries(metrics.of(ZoneMetrics)).started(G)
 
     assert b"_created" not in metrics.exposition()
-
-
-def test_a_group_that_is_gone_is_not_told_to_be_blocked() -> None:
-    metrics = Metrics()
-    groups = GroupSeries(metrics.of(ZoneMetrics))
-    groups.started(G)
-    metrics.blocked.passed("zones", G, Reason.POD_STUCK)
-
-    groups.vanished(G)
-
-    assert b"fairlead_rollout_blocked{" not in metrics.exposition()
 
 
 def test_a_replica_that_no_longer_leads_tells_nothing_of_its_zones() -> None:

@@ -1,0 +1,47 @@
+"""Boxes: what they carry, and their definition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from kubeloop.objects.meta import Meta, Resource
+
+GROUP = "toy.example"
+BOXES = Resource(GROUP, "v1", "boxes", "Box")
+OWN_LABELS = {"app.kubernetes.io/name": "toy-operator"}
+
+
+class Colour(Struct, frozen=True):
+    colour: str = ""
+    paused: bool = False
+
+
+class BoxMeta(Meta, frozen=True, rename="camel"):
+    generation: int = 0
+
+
+class Box(Struct, frozen=True):
+    metadata: BoxMeta
+    spec: Colour
+    status: Colour = Colour()
+
+
+def definitions() -> tuple[dict[str, Any], ...]:
+    colour = {"type": "object", "properties": {"colour": {"type": "string"}, "paused": {"type": "boolean"}}}
+    schema = {"type": "object", "properties": {"spec": colour, "status": colour}}
+    version = {"name": BOXES.version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    return (
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{BOXES.plural}.{GROUP}"},
+            "spec": {
+                "group": GROUP,
+                "scope": "Namespaced",
+                "names": {"plural": BOXES.plural, "singular": "box", "kind": BOXES.kind},
+                "versions": [version | {"subresources": {"status": {}}}],
+            },
+        },
+    )
