@@ -91,6 +91,7 @@ def _injector(labels: TrustLabels, webhooks: WebhookOptions, ground: ProcessCont
 def _stored(webhooks: WebhookOptions, ground: ProcessContext) -> StoredCertificate:
     home = place_of(ground.options, ground.home)
     name = webhooks.dns_name or f"{ground.options.process}.{home}.svc"
-    wanted = CertificateRequest(name, webhooks.organisation, timedelta(seconds=webhooks.lifetime))
+    lifetime = timedelta(seconds=webhooks.lifetime)
+    wanted = CertificateRequest(name, webhooks.organisation, lifetime, ground.options.process)
     secret = Ref(SECRETS, home, webhooks.secret)
     return StoredCertificate(ground.client, secret, wanted, ground.log, labels=labels_of(ground.options))

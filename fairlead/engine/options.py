@@ -20,10 +20,12 @@ class WebhookOptions(Struct, frozen=True, kw_only=True):
     certificate_file: str = ""
     """With `key_file`: a certificate made by others; without them one is made and kept in a Secret."""
     key_file: str = ""
-    secret: str = "rollout-operator-self-signed-certificate"  # noqa: S105  (a name)
+    secret: str
+    """That holds a certificate made by us."""
     dns_name: str = ""
     """Empty: `<service>.<namespace>.svc` with the name of the process."""
-    organisation: str = "Grafana Labs"
+    organisation: str
+    """Of a certificate made by us."""
     lifetime: float = YEAR
     """Seconds that a certificate made by us is valid."""
     renews: bool = False

@@ -270,7 +270,9 @@ def test_flags_about_deciding_become_settings() -> None:
 
 def test_webhooks_are_served_only_when_tls_is_enabled() -> None:
     assert options("-server-tls.port=1234").webhooks is None
-    assert options("-server-tls.enabled").webhooks == WebhookOptions()
+    assert options("-server-tls.enabled").webhooks == WebhookOptions(
+        secret="rollout-operator-self-signed-certificate", organisation="Grafana Labs"
+    )
 
 
 def test_flags_about_the_certificate_say_how_webhooks_are_secured() -> None:

@@ -91,7 +91,9 @@ def files(folder: Path) -> tuple[WebhookOptions, ssl.SSLContext]:
     (folder / "cert").write_bytes(pair.certificate)
     (folder / "key").write_bytes(pair.key)
     trust = ssl.create_default_context(cadata=authority.certificate.decode())
-    wanted = WebhookOptions(port=0, certificate_file=str(folder / "cert"), key_file=str(folder / "key"))
+    wanted = WebhookOptions(
+        port=0, secret="s", organisation="o", certificate_file=str(folder / "cert"), key_file=str(folder / "key")
+    )
     return wanted, trust
 
 
@@ -194,7 +196,7 @@ def test_webhooks_are_taken_for_a_while_after_a_signal_and_no_longer_after_a_sec
 
 def test_a_signal_while_the_certificate_is_made_ends_the_process(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with options(tmp_path, WebhookOptions(port=0)) as given:
+        async with options(tmp_path, WebhookOptions(port=0, secret="s", organisation="o")) as given:
             process = Process(given)
             await process.said("starting")
             await process.stop()
@@ -223,7 +225,7 @@ def test_the_process_ends_with_its_certificate(tmp_path: Path, monkeypatch: pyte
     async def scenario() -> None:
         certificates = Expiring(tmp_path)
         monkeypatch.setattr("fairlead.engine.admission_server.secured_of", lambda *_: Secured(0, certificates))
-        async with options(tmp_path, WebhookOptions(port=0)) as given:
+        async with options(tmp_path, WebhookOptions(port=0, secret="s", organisation="o")) as given:
             process = Process(given)
             port = (await process.said("webhooks served"))["port"]
             assert await judged(port, certificates.trust)

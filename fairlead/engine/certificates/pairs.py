@@ -36,7 +36,6 @@ BACKDATED = timedelta(minutes=5)
 """A certificate is valid from a little before it was made, for clocks that are behind."""
 _AUTHORITY_SERIAL = 2022
 _SERVER_SERIAL = 1024
-_SERVER_NAME = "rollout-operator"
 
 
 class CertificateRequest(Struct, frozen=True):
@@ -45,6 +44,7 @@ class CertificateRequest(Struct, frozen=True):
     dns_name: str
     organisation: str
     lifetime: timedelta
+    common_name: str
 
 
 class Pair(Unshown, frozen=True):
@@ -71,7 +71,7 @@ def make(wanted: CertificateRequest, now: datetime, key_size: int = KEY_SIZE) ->
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key()), critical=False)
         .sign(authority_key, hashes.SHA256())
     )
-    subject = x509.Name([organisation, x509.NameAttribute(NameOID.COMMON_NAME, _SERVER_NAME)])
+    subject = x509.Name([organisation, x509.NameAttribute(NameOID.COMMON_NAME, wanted.common_name)])
     certificate = (
         _to_sign(subject, issuer, key, _SERVER_SERIAL, wanted, now)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(wanted.dns_name)]), critical=False)

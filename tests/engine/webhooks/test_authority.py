@@ -120,7 +120,7 @@ def test_nothing_starts_without_files_that_fit_together(
     [(datetime(2028, 1, 1, tzinfo=UTC), "has expired"), (datetime(2031, 1, 1, tzinfo=UTC), "not valid before")],
 )
 def test_nothing_starts_with_a_certificate_that_is_not_valid_now(tmp_path: Path, made: datetime, why: str) -> None:
-    pair = pairs.make(pairs.CertificateRequest(NAME, "o", timedelta(days=30)), made, key_size=2048)
+    pair = pairs.make(pairs.CertificateRequest(NAME, "o", timedelta(days=30), "rollout-operator"), made, key_size=2048)
 
     async def scenario(replica: Replica) -> None:
         replica.files.certificate.write_bytes(pair.certificate)
@@ -280,7 +280,9 @@ def test_a_certificate_for_another_name_does_not_follow_one_for_the_right_name(t
 
 def test_after_its_end_anything_is_better_than_the_old_certificate(tmp_path: Path) -> None:
     async def scenario(replica: Replica) -> None:
-        short = pairs.make(pairs.CertificateRequest(NAME, "o", timedelta(hours=5)), clock.now(), key_size=2048)
+        short = pairs.make(
+            pairs.CertificateRequest(NAME, "o", timedelta(hours=5), "rollout-operator"), clock.now(), key_size=2048
+        )
         replica.files.certificate.write_bytes(short.certificate)
         replica.files.key.write_bytes(short.key)
         replica.files.authority.write_bytes(short.authority)
@@ -301,7 +303,9 @@ def test_after_its_end_anything_is_better_than_the_old_certificate(tmp_path: Pat
 
 def test_a_bundle_is_enough_when_it_holds_what_is_wanted_and_nothing_else() -> None:
     async def scenario() -> None:
-        old = pairs.make(pairs.CertificateRequest(NAME, "o", timedelta(hours=1)), clock.now(), key_size=2048).authority
+        old = pairs.make(
+            pairs.CertificateRequest(NAME, "o", timedelta(hours=1), "rollout-operator"), clock.now(), key_size=2048
+        ).authority
         publication = Publication(INTERVAL)
         one, two = FIRST.certificate, SECOND.certificate
 
@@ -370,7 +374,9 @@ def test_a_replica_that_no_definition_trusts_yet_is_not_healthy(tmp_path: Path) 
 
 def test_a_replica_whose_certificate_has_ended_is_not_healthy() -> None:
     async def scenario() -> None:
-        short = pairs.make(pairs.CertificateRequest(NAME, "o", timedelta(hours=1)), clock.now(), key_size=2048)
+        short = pairs.make(
+            pairs.CertificateRequest(NAME, "o", timedelta(hours=1), "rollout-operator"), clock.now(), key_size=2048
+        )
         credentials, publication = Credentials(short), Publication(INTERVAL)
         assert (await _probe(credentials, publication)).status == 200
 

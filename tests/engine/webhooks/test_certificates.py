@@ -246,7 +246,10 @@ def test_a_failed_renewal_is_tried_again_and_the_old_certificate_served_meanwhil
 def test_new_connections_are_shown_the_certificate_of_the_last_swap() -> None:
     async def scenario() -> None:
         old, new = (
-            make_small(CertificateRequest(NAME, "org", 100 * 365 * DAY), clock.now() - 365 * 10 * DAY) for _ in range(2)
+            make_small(
+                CertificateRequest(NAME, "org", 100 * 365 * DAY, "rollout-operator"), clock.now() - 365 * 10 * DAY
+            )
+            for _ in range(2)
         )
         served = Credentials(old)
 
@@ -271,7 +274,7 @@ def write(folder: Path, pair: Pair) -> CertificateFiles:
 def test_f1_files_are_read_once_and_end_the_process_when_they_expire(tmp_path: Path) -> None:
     async def scenario() -> None:
         world = World()
-        files = write(tmp_path, make_small(CertificateRequest(NAME, "org", DAY), clock.now()))
+        files = write(tmp_path, make_small(CertificateRequest(NAME, "org", DAY, "rollout-operator"), clock.now()))
         kept = FromFiles(files, world.log.logger(), follows=False)
         begun = clock.now()
         await kept.start()
@@ -286,7 +289,9 @@ def test_f1_files_are_read_once_and_end_the_process_when_they_expire(tmp_path: P
 def test_files_that_change_are_served_once_they_belong_together(tmp_path: Path) -> None:
     async def scenario() -> None:
         world = World()
-        old, new = (make_small(CertificateRequest(NAME, "org", days * DAY), clock.now()) for days in (1, 2))
+        old, new = (
+            make_small(CertificateRequest(NAME, "org", days * DAY, "rollout-operator"), clock.now()) for days in (1, 2)
+        )
         files = write(tmp_path, old)
         kept = FromFiles(files, world.log.logger(), follows=True)
         served = await kept.start()
@@ -317,7 +322,7 @@ def test_files_that_cannot_be_used_keep_it_from_starting(
     tmp_path: Path, certificate: bytes | None, sentence: str
 ) -> None:
     async def scenario() -> None:
-        files = write(tmp_path, make_small(CertificateRequest(NAME, "org", DAY), clock.now()))
+        files = write(tmp_path, make_small(CertificateRequest(NAME, "org", DAY, "rollout-operator"), clock.now()))
         files.certificate.unlink()
         if certificate is not None:
             files.certificate.write_bytes(certificate)
@@ -331,8 +336,8 @@ def test_files_that_cannot_be_used_keep_it_from_starting(
 def test_files_with_a_key_that_tls_refuses_keep_it_from_starting_and_do_not_replace_usable_ones(tmp_path: Path) -> None:
     async def scenario() -> None:
         world = World()
-        weak = pairs.make(CertificateRequest(NAME, "org", DAY), clock.now(), key_size=1024)
-        good = make_small(CertificateRequest(NAME, "org", DAY), clock.now())
+        weak = pairs.make(CertificateRequest(NAME, "org", DAY, "rollout-operator"), clock.now(), key_size=1024)
+        good = make_small(CertificateRequest(NAME, "org", DAY, "rollout-operator"), clock.now())
         kept = FromFiles(write(tmp_path, good), world.log.logger(), follows=True)
         served = await kept.start()
         task = asyncio.create_task(kept.run())
@@ -353,7 +358,9 @@ def test_files_with_a_key_that_tls_refuses_keep_it_from_starting_and_do_not_repl
 def test_a_secret_with_a_key_that_tls_refuses_keeps_it_from_starting() -> None:
     async def scenario() -> None:
         world = World()
-        await world.fill(**pairs.make(CertificateRequest(NAME, "org", DAY), clock.now(), key_size=1024).entries())
+        await world.fill(
+            **pairs.make(CertificateRequest(NAME, "org", DAY, "rollout-operator"), clock.now(), key_size=1024).entries()
+        )
 
         with pytest.raises(CertificateTrouble, match=r"Secret certificate .* TLS refuses .*: repair it, or delete it"):
             await SelfSigned(world.stored(), None, world.log.logger(), renews=True).start()
@@ -363,7 +370,9 @@ def test_a_secret_with_a_key_that_tls_refuses_keeps_it_from_starting() -> None:
 
 def test_files_that_have_expired_keep_it_from_starting(tmp_path: Path) -> None:
     async def scenario() -> None:
-        files = write(tmp_path, make_small(CertificateRequest(NAME, "org", DAY), clock.now() - 2 * DAY))
+        files = write(
+            tmp_path, make_small(CertificateRequest(NAME, "org", DAY, "rollout-operator"), clock.now() - 2 * DAY)
+        )
 
         with pytest.raises(CertificateTrouble, match=r"has expired on .*: renew it"):
             await FromFiles(files, World().log.logger(), follows=False).start()

@@ -243,7 +243,7 @@ def test_replicas_that_renew_at_different_times_do_not_take_each_others_authorit
     async def scenario() -> None:
         world = World()
         await configure(world, ONE)
-        wanted = CertificateRequest("a.test.svc", "fairlead", timedelta(days=1))
+        wanted = CertificateRequest("a.test.svc", "fairlead", timedelta(days=1), "rollout-operator")
         old, new = (make(wanted, clock.now(), key_size=2048).authority for _ in range(2))
         early, late = injector_of(world, keeps=True), injector_of(world, keeps=True)
         async with running(early), running(late):

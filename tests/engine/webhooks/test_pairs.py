@@ -29,11 +29,13 @@ SMALL = 2048
 
 @lru_cache
 def a_pair(name: str = "rollout-operator.test.svc", days: int = 365, key_size: int = SMALL) -> Pair:
-    return make(CertificateRequest(name, "Grafana Labs", timedelta(days=days)), NOW, key_size)
+    return make(CertificateRequest(name, "Grafana Labs", timedelta(days=days), "rollout-operator"), NOW, key_size)
 
 
 def test_rule_46_the_server_certificate_is_signed_by_an_authority_of_its_own() -> None:
-    pair = make(CertificateRequest("rollout-operator.test.svc", "Grafana Labs", timedelta(days=365)), NOW)
+    pair = make(
+        CertificateRequest("rollout-operator.test.svc", "Grafana Labs", timedelta(days=365), "rollout-operator"), NOW
+    )
 
     authority = x509.load_pem_x509_certificate(pair.authority)
     server = x509.load_pem_x509_certificate(pair.certificate)
@@ -139,6 +141,6 @@ def test_authorities_that_other_replicas_still_show_stay_trusted_until_they_expi
 
 def test_authorities_of_others_do_not_stay_trusted() -> None:
     ours = a_pair()
-    stranger = make(CertificateRequest("a", "Somebody else", timedelta(days=1)), NOW, key_size=2048)
+    stranger = make(CertificateRequest("a", "Somebody else", timedelta(days=1), "rollout-operator"), NOW, key_size=2048)
 
     assert trusting(ours.authority, stranger.authority, NOW) == ours.authority

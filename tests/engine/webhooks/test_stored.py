@@ -89,7 +89,7 @@ def test_h_11_a_certificate_for_another_name_is_replaced() -> None:
 def test_c4_a_secret_with_a_missing_entry_is_refused_and_left_alone(lacking: str) -> None:
     async def scenario() -> None:
         world = World()
-        entries = make_small(CertificateRequest(NAME, "org", DAY), clock.now()).entries()
+        entries = make_small(CertificateRequest(NAME, "org", DAY, "rollout-operator"), clock.now()).entries()
         del entries[lacking]
         await world.fill(**entries)
         before = await world.read(SECRET)
@@ -132,7 +132,7 @@ def test_c2_what_another_process_stored_first_is_refused_when_it_cannot_be_used(
     async def scenario() -> None:
         world = World()
         late = Client(Late(world.cluster.transport(), lambda: world.fill(cert=b"nonsense")))
-        wanted = CertificateRequest(NAME, "org", DAY)
+        wanted = CertificateRequest(NAME, "org", DAY, "rollout-operator")
         store = StoredCertificate(late, SECRET, wanted, world.log.logger(), make_small, labels=OWN_LABELS)
 
         with pytest.raises(CertificateTrouble, match="written by somebody else meanwhile"):

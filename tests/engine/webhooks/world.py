@@ -67,7 +67,7 @@ class World:
         self.log = Log()
 
     def stored(self, name: str = NAME, lifetime: timedelta = DAY) -> StoredCertificate:
-        wanted = CertificateRequest(name, "Grafana Labs", lifetime)
+        wanted = CertificateRequest(name, "Grafana Labs", lifetime, "rollout-operator")
         return StoredCertificate(self.client, SECRET, wanted, self.log.logger(), make_small, labels=OWN_LABELS)
 
     async def create(self, resource: Resource, tree: dict[str, Any], namespace: str = "test") -> None:
