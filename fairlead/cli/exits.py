@@ -10,13 +10,13 @@ BLOCKED = 4
 INTERRUPTED = 130
 
 MEANINGS: tuple[tuple[int, str], ...] = (
-    (OK, "done; for watch: every rollout that was watched is complete"),
+    (OK, "done; for watch and status: every rollout that was watched is complete"),
     (ERROR, "an error: one sentence on standard error says what happened and what would help"),
     (USAGE, "the command line is wrong: unknown command, unknown option or bad value"),
-    (NOT_FOUND, "there is no such rollout or namespace; for watch: or nothing to watch, or it is gone"),
+    (NOT_FOUND, "there is no such rollout or namespace; for watch and status: or nothing to watch, or it is gone"),
     (
         BLOCKED,
-        "watch ended early: --timeout passed, or a rollout is blocked or paused (--exit-when-blocked)",
+        "watch or status ended early: --timeout passed, or a rollout is blocked or paused (--exit-when-blocked)",
     ),
     (INTERRUPTED, "interrupted with Ctrl-C"),
 )

@@ -6,6 +6,7 @@ Nothing is decided here. A contract without the verb answers what to do instead.
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -197,8 +198,8 @@ class VerbRun:
                 raise Stop(sentence)
             case VerbTable():
                 document = table_document(found, self._part, self._asked.namespace)
-                form = self._arguments.output
-                print(in_form(document, form) if form else table([dict(row) for row in found.rows]))
+                form, width = self._arguments.output, shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+                print(in_form(document, form) if form else table([dict(row) for row in found.rows], width))
             case _:
                 raise await absent(self._cluster, self._verb, self._asked, "")
         return exits.OK

@@ -19,7 +19,7 @@ from fairlead.core.verb import Nothing, Refused, VerbAnswer, VerbDecide, VerbPla
 from fairlead.engine.driver.round import MOST_DECISIONS, NeverSettles
 from kubeloop import request
 from kubeloop.client import Client
-from kubeloop.errors import BadRequest, Conflict, KubeError, NotFound, TransportError
+from kubeloop.errors import BadRequest, Conflict, Invalid, KubeError, NotFound, TransportError
 from kubeloop.events import Recorder
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import JSON, MERGE_PATCH, Request
@@ -159,8 +159,8 @@ async def _rehearse(client: Client, writes: tuple[VerbWrite, ...]) -> None:
             await client.call(structs.replace(made, query=(*made.query, ("dryRun", "All"))))
         except BadRequest:
             continue  # a webhook that cannot be rehearsed; the write itself tells
-        except (Conflict, NotFound):
-            if not write.skipped_when_gone:
+        except KubeError as error:
+            if not (write.skipped_when_gone and _is_gone(error)):
                 raise
 
 
@@ -168,11 +168,16 @@ async def _write(client: Client, writes: tuple[VerbWrite, ...], written: list[Ve
     for write in writes:
         try:
             await client.call(patch_of(write))
-        except (Conflict, NotFound):
-            if not write.skipped_when_gone:
+        except KubeError as error:
+            if not (write.skipped_when_gone and _is_gone(error)):
                 raise
             continue
         written.append(write)
+
+
+def _is_gone(error: KubeError) -> bool:
+    """Whether what was meant is not there any more; of another object of its name the server says that UIDs stay."""
+    return isinstance(error, Conflict | NotFound) or (isinstance(error, Invalid) and "metadata.uid" in str(error))
 
 
 class _User(Struct, frozen=True):

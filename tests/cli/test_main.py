@@ -62,6 +62,13 @@ def test_exit_codes_are_documented_by_the_program_and_in_the_docs(capsys: pytest
         assert f"| {code} | {meaning} |" in documented
 
 
+@pytest.mark.parametrize("name", [name for name, _ in COMMANDS])
+def test_every_command_is_in_the_table_of_the_docs(name: str) -> None:
+    documented = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+
+    assert f"\n| `fairlead {name}" in documented
+
+
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["version"]) == exits.OK
     assert capsys.readouterr().out == f"fairlead {__version__}\n"

@@ -51,15 +51,15 @@ class Interrupted:
         self._meanwhile = meanwhile
         self.patches = 0
 
-    async def send(self, request: Request) -> Response:
-        if request.method == "PATCH" and ("dryRun", "All") not in request.query:
+    async def send(self, message: Request) -> Response:
+        if message.method == "PATCH" and ("dryRun", "All") not in message.query:
             self.patches += 1
             if self.patches == self._place:
                 await self._meanwhile()
-        return await self._transport.send(request)
+        return await self._transport.send(message)
 
-    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
-        return self._transport.stream(request)
+    def stream(self, message: Request) -> AbstractAsyncContextManager[Stream]:
+        return self._transport.stream(message)
 
 
 @asynccontextmanager

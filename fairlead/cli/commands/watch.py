@@ -27,6 +27,8 @@ class WatchScope:
     name: str | None = None
     forever: bool = False
     exit_when_blocked: bool = False
+    once: bool = False
+    """Whether one look is enough."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     from fairlead.cli.views.screens import screen
 
     try:
-        seconds = _timeout(arguments.timeout)
+        seconds = duration(arguments.timeout)
     except ValueError as error:
         return fail(f"--timeout: {error}", exits.USAGE)
     wanted = WatchScope(arguments.name, arguments.forever, arguments.exit_when_blocked)
@@ -67,7 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
     return talk(arguments, work)
 
 
-def _timeout(text: str) -> float | None:
+def duration(text: str) -> float | None:
+    """Seconds; None when nothing is given. Raises ValueError."""
     from kubeloop.durations import parse_go
 
     if not text:
@@ -112,7 +115,7 @@ async def follow(cluster: Cluster, wanted: WatchScope, screen: Screen) -> End:
                 return End(exits.NOT_FOUND, _gone(wanted) if known else await _unknown(wanted, seen, cluster))
             known = True
             screen.show(chosen, clock.now(), following.trouble)
-            end = ending(chosen, wanted)
+            end = ending(chosen, wanted) or (End(exits.OK) if wanted.once else None)
             if end is not None:
                 return end
             await following.next(TICK)

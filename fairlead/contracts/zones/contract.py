@@ -16,5 +16,6 @@ CONTRACT = Contract(
     trust_labels=(INJECT_CA, NAMESPACE),
     roots=(Root(STATEFULSETS, GROUP_LABEL, names=(GROUP_LABEL,)),),
     look=Room("fairlead.contracts.zones.looks", "LOOK"),
+    verbs=Room("fairlead.contracts.zones.verbs", "VERBS"),
     nothing=f"StatefulSet with the label {GROUP_LABEL}",
 )

@@ -1,0 +1,15 @@
+"""`fairlead resume NAME`: a rollout goes on."""
+
+from __future__ import annotations
+
+import argparse
+
+from fairlead.cli import verb_command
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    verb_command.add_arguments(parser, "resume")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    return verb_command.run(arguments, "resume")
