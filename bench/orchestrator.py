@@ -18,7 +18,7 @@ from bench.processes import Process, busy_seconds, children, cpu_seconds, runnin
 from bench.rollout import Load
 from bench.subjects import until_ready
 from fairlead.plane.launch import free_port
-from fairlead.plane.pki import Authority
+from kubesim.pki import Authority
 
 USER = "orchestratord"
 """As whom it is counted."""

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import selectors
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+FASTEST = 100.0
+"""Beyond that time-outs of seconds are over before a busy machine has answered."""
+
+
+def speed_of(text: str) -> float:
+    """What `--speed` is given."""
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = 0.0
+    if not 0 < speed <= FASTEST:
+        raise argparse.ArgumentTypeError(f"it must be a number above 0 and at most {FASTEST:.0f}, not {text}")
+    return speed
 
 
 class PacedLoop(asyncio.SelectorEventLoop):

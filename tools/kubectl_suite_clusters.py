@@ -18,7 +18,6 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.plane.launch import Plane
-from fairlead.plane.pki import Authority
 from fairlead.plane.programs import SERVICE_ADDRESS
 from kubeloop.client import Client
 from kubeloop.http_transport import HttpTransport
@@ -26,6 +25,7 @@ from kubeloop.request import Request, Transport
 from kubesim.access.rights import AUTHENTICATED
 from kubesim.cluster import Cluster
 from kubesim.kinds.addresses import RANGE
+from kubesim.pki import Authority
 from kubesim.server import serve
 
 USER = "suite"

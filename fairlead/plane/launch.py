@@ -26,8 +26,8 @@ from typing import Self
 from fairlead.plane import programs
 from fairlead.plane.build import Say, Unavailable, find
 from fairlead.plane.held import GuardEnded, Held
-from fairlead.plane.pki import Authority, Pair, signing_pair
 from kubeloop.kubeconfig import ClusterConfig, load
+from kubesim.pki import Authority, Pair, signing_pair
 
 START_TIMEOUT_SECONDS = 60.0
 """Seconds a program may take to answer; a busy machine needs ten times the usual."""

@@ -22,12 +22,12 @@ from fairlead.engine.kinds.registration import Registering
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.serving.routes import Routes, dispatching
 from fairlead.engine.serving.server import Terms, serving
-from fairlead.plane.pki import Authority
 from kubeloop import request
 from kubeloop.calls import Call, Handler, Reply
 from kubeloop.client import Client
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import JSON_PATCH
+from kubesim.pki import Authority
 from tests.e2e.clusters import SimGround, Site
 from tests.engine.world import Log
 

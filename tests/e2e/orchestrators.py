@@ -25,11 +25,11 @@ from fairlead.engine.manager import Manager
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.serving.routes import dispatching
 from fairlead.plane.launch import free_port
-from fairlead.plane.pki import Authority
 from kubeloop.calls import Call, NoReply, Reply
 from kubeloop.objects.core import SERVICES
 from kubeloop.request import Request
 from kubesim.faults import Fault, Faulty
+from kubesim.pki import Authority
 from tests.e2e.clusters import SimGround, Site
 from tests.e2e.history import Tree
 from tests.e2e.operators import POD_CALL_FAILED, OperatorMistake

@@ -12,9 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from fairlead.plane.pki import Authority
 from kubeloop.request import Transport
 from kubesim.cluster import Cluster
+from kubesim.pki import Authority
 from kubesim.server import serve
 
 if TYPE_CHECKING:

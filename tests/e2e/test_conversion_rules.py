@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from fairlead.plane.pki import Authority
 from kubeloop.request import path_of
+from kubesim.pki import Authority
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.definitions import (
     MERGE,

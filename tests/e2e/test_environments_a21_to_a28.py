@@ -11,11 +11,11 @@ import pytest
 
 from fairlead.contracts.environments.kinds import MATERIALIZES
 from fairlead.contracts.environments.stand_in.environmentd import LOGIN
-from fairlead.plane.pki import Authority
 from kubeloop.errors import ApiError, Conflict
 from kubeloop.objects.core import CONFIGMAPS, SERVICE_ACCOUNTS
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import JSON_PATCH, apply, delete, patch
+from kubesim.pki import Authority
 from tests.e2e.converting import LATEST, definition, marks, patched
 from tests.e2e.environments import CLIENT_SIDE, ENVIRONMENT, HASH_V, NEWER, OLD, Scene, V, W, manifest, on_clusters
 from tests.e2e.history import Tree

@@ -8,8 +8,8 @@ from pathlib import Path
 from fairlead.contracts.environments.install.definitions import definitions
 from fairlead.contracts.environments.kinds import MATERIALIZES
 from fairlead.engine.decide.registration import Tree, name_of
-from fairlead.plane.pki import Authority
 from kubeloop.calls import Call
+from kubesim.pki import Authority
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.converting import LATEST, OLD, Stage, an_environment, definition, marks, patched
 

@@ -13,13 +13,13 @@ from fairlead.engine.metrics import Metrics
 from fairlead.engine.options import OperatorOptions
 from fairlead.engine.serving.routes import Routes, dispatching
 from fairlead.engine.serving.server import Terms, serving
-from fairlead.plane.pki import Authority
 from kubeloop import request
 from kubeloop.client import Client
 from kubeloop.errors import ApiError
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import Transport
+from kubesim.pki import Authority
 from tests.e2e.clusters import SimGround, Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.webhooks import VALIDATING, install, rule

@@ -20,11 +20,11 @@ from typing import Any, Protocol
 import structlog
 
 from fairlead.engine.serving.server import AnsweredRequest, Terms, serving
-from fairlead.plane.pki import Authority
 from kubeloop.calls import Call, Handler, NoReply, Reply
 from kubeloop.errors import ApiError
 from kubeloop.objects.meta import Resource
 from kubeloop.request import JSON, Request, path_of
+from kubesim.pki import Authority
 from tests.e2e.clusters import SimGround, Site
 from tests.e2e.history import Tree
 

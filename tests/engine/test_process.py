@@ -22,7 +22,6 @@ from fairlead.engine.certificates.stored_secret import CertificateTrouble
 from fairlead.engine.options import OperatorOptions, WebhookOptions
 from fairlead.engine.process import _process, config_of
 from fairlead.engine.serving.https_server import Ending
-from fairlead.plane.pki import Authority
 from kubeloop import clock, request
 from kubeloop.client import Client
 from kubeloop.errors import NotFound
@@ -30,6 +29,7 @@ from kubeloop.http_transport import HttpTransport
 from kubeloop.objects.core import LEASES
 from kubeloop.objects.meta import Ref
 from kubesim.cluster import FIRST_NAMESPACES, Cluster
+from kubesim.pki import Authority
 from kubesim.server import serve
 from kubesim.time import run
 from tests.engine.webhooks.benches import body

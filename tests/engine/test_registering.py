@@ -13,12 +13,12 @@ from fairlead.engine.certificates.authority import Publication
 from fairlead.engine.certificates.pairs import Pair
 from fairlead.engine.decide.registration import DEFINITIONS, Tree, Webhook
 from fairlead.engine.kinds.registration import Registering, RegistrationFailed
-from fairlead.plane.pki import Authority
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import NotLeader
 from kubeloop.objects.meta import Ref
 from kubeloop.request import APPLY, Request, Response
+from kubesim.pki import Authority
 from kubesim.time import run
 from tests.engine.definition_server import NAME, YES, DefinitionServer, a_definition, a_version
 from tests.engine.world import Log

@@ -17,8 +17,8 @@ from fairlead.engine.admission_server import ProcessContext
 from fairlead.engine.options import OperatorOptions
 from fairlead.engine.process import START_TIMEOUT, run
 from fairlead.engine.serving.server import Terms
-from fairlead.plane.pki import Authority
 from kubeloop.objects.admissionregistration import VALIDATING, WebhookConfiguration
+from kubesim.pki import Authority
 from tests.engine.world import World, play
 from tests.operator_parts import ZONES, environments
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from fairlead.plane.pki import Authority
 from kubeloop.calls import Call, NoReply, Reply
 from kubeloop.http_caller import HttpCaller
+from kubesim.pki import Authority
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

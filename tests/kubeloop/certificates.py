@@ -6,7 +6,7 @@ import ssl
 from functools import cache
 from pathlib import Path
 
-from fairlead.plane.pki import Authority, Pair
+from kubesim.pki import Authority, Pair
 
 
 @cache

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 from aiohttp import web
 
-from fairlead.plane.pki import Authority
 from kubeloop import http_caller
 from kubeloop.calls import Call, NoReply, Reply
+from kubesim.pki import Authority
 from tests.kubeloop.called import a_caller, authority, called, echo, refused, server_context, serving
 
 

@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from multidict import CIMultiDict
 
-from fairlead.plane.pki import Authority, Pair
 from kubesim.cluster import Cluster
 from kubesim.kinds.registry import CONFIG_MAPS
+from kubesim.pki import Authority, Pair
 from kubesim.server import Server
 from tests.kubesim.test_server import MAPS, served
 from tests.kubesim.trees import a_binding, a_map, a_role, a_rule, a_set, a_user, may_all

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.cli import exits
+from kubesim.pace import FASTEST, speed_of
 
 if TYPE_CHECKING:
     from fairlead.cli.embedded.apply_files import Found
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from fairlead.cli.embedded.host import HostFiles
     from kubeloop.client import Client
     from kubesim.saving import Saved
-
-FASTEST = 100.0
-"""Beyond that time-outs of seconds are over before a busy machine has answered."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--speed",
-        type=_speed,
+        type=speed_of,
         default=1.0,
         metavar="N",
         help=f"how many times as fast as real time it runs, at most {FASTEST:.0f}",
@@ -64,16 +62,6 @@ def _some(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("it is empty")
     return text
-
-
-def _speed(text: str) -> float:
-    try:
-        speed = float(text)
-    except ValueError:
-        speed = 0.0
-    if not 0 < speed <= FASTEST:
-        raise argparse.ArgumentTypeError(f"it must be a number above 0 and at most {FASTEST:.0f}, not {text}")
-    return speed
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -102,8 +90,9 @@ def _attempt(arguments: argparse.Namespace, demo: Demo | None) -> int:
     """Runs it; what a user can mend is said in a sentence."""
     from fairlead.cli.connect import fail
     from fairlead.cli.embedded.apply_files import Refused, found_in
-    from fairlead.cli.embedded.host import Unhostable, held
+    from fairlead.cli.embedded.host import held
     from fairlead.cli.object_files import Unreadable
+    from kubesim.hosting import Unhostable
     from kubesim.pace import PacedLoop
     from kubesim.saving import Unusable, read
 
@@ -173,8 +162,8 @@ async def _up(arguments: argparse.Namespace, demo: Demo | None, state: Saved | N
 
 def _folder() -> Path:
     """Where things are that nobody has given a place."""
-    from fairlead.cli.embedded.host import Unhostable
     from fairlead.plane.build import cache
+    from kubesim.hosting import Unhostable
 
     try:
         return cache().absolute() / "up"

@@ -16,9 +16,9 @@ from fairlead.engine.certificates.served import Credentials
 from fairlead.engine.certificates.stored_secret import CertificateTrouble
 from fairlead.engine.conversion.health import alive, healthy
 from fairlead.engine.conversion.review import ConversionRule, Rules, Tree
-from fairlead.plane.pki import Authority
 from kubeloop import clock
 from kubeloop.calls import Call, Reply
+from kubesim.pki import Authority
 from kubesim.time import run
 from tests.engine.webhooks.conversions import NEW, OLD, RULES, Unfit
 from tests.engine.world import Log

@@ -17,8 +17,8 @@ from fairlead.engine.certificates.served import Credentials
 from fairlead.engine.serving.cluster_label import ClusterLabel
 from fairlead.engine.serving.routes import LARGEST_BODY, Routes
 from fairlead.engine.serving.server import AnsweredRequest, PortBusy, Terms, serving
-from fairlead.plane.pki import Authority
 from kubeloop.calls import Call, Reply
+from kubesim.pki import Authority
 from tests.engine.world import Log
 
 SOON = 0.5

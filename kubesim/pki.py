@@ -34,7 +34,7 @@ class Authority:
 
     def __init__(self) -> None:
         self._key = _new_key()
-        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "fairlead control plane")])
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "control plane")])
         usage = x509.KeyUsage(
             digital_signature=True,
             key_cert_sign=True,

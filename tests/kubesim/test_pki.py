@@ -10,7 +10,7 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from fairlead.plane.pki import Authority, Pair
+from kubesim.pki import Authority, Pair
 
 
 def test_client_trusts_the_servers_of_its_authority_under_each_of_their_names(tmp_path: Path) -> None:
