@@ -1,0 +1,108 @@
+"""A cluster for one test: controllers and nodes at work, in virtual time.
+
+Hours of waiting pass in milliseconds, and the same seed gives the same run, so that a failure can be looked at again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import msgspec
+
+from kubeloop import clock, request
+from kubeloop.client import Client
+from kubeloop.errors import NotFound
+from kubeloop.objects.meta import Ref, Resource
+from kubesim.access.rights import insider
+from kubesim.cluster import FIRST_NAMESPACES, Cluster
+from kubesim.kubelet import Kubelet
+from kubesim.time import run
+from kubesim.versions import Tree
+
+T = TypeVar("T")
+
+STEPS = 1_000_000
+"""Callbacks; what never comes to rest fails instead of holding up the tests."""
+PATIENCE_SECONDS = 3600.0
+LOOK_EVERY_SECONDS = 60.0
+"""At the latest; whatever is written is looked at right away."""
+MERGE_PATCH = "application/merge-patch+json"
+
+
+class VirtualCluster:
+    """`cluster` is the cluster itself, `client` an administrator's; `play` runs a test on it."""
+
+    def __init__(
+        self,
+        seed: int = 0,
+        *,
+        namespaces: Sequence[str] = (),
+        ready_after: float = 1.0,
+        gone_after: float = 0.1,
+        nodes: int = 3,
+    ) -> None:
+        self.seed = seed
+        self.cluster = Cluster(seed=seed, namespaces=(*FIRST_NAMESPACES, *namespaces))
+        self.client = Client(self.cluster.transport())
+        self._ready_after, self._gone_after, self._nodes = ready_after, gone_after, nodes
+        self._written = asyncio.Event()
+        self.cluster.store.listen(lambda *_: self._written.set())
+
+    def play(self, scenario: Callable[[VirtualCluster], Coroutine[Any, Any, T]], *, steps: int = STEPS) -> T:
+        """Runs the scenario in virtual time, with controllers and nodes beside it, and returns its result."""
+        return run(self._played(scenario), seed=self.seed, steps=steps)
+
+    async def _played(self, scenario: Callable[[VirtualCluster], Coroutine[Any, Any, T]]) -> T:
+        # Made here, because what is left to chance is drawn from the loop.
+        kubelet = Kubelet(
+            Client(self.cluster.transport(insider("kubelet"))),
+            ready_after=self._ready_after,
+            gone_after=self._gone_after,
+            nodes=self._nodes,
+        )
+        beside = [asyncio.create_task(self.cluster.run()), asyncio.create_task(kubelet.run())]
+        try:
+            return await scenario(self)
+        finally:
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
+
+    async def create(self, resource: Resource, namespace: str, tree: Tree) -> Tree:
+        """The object as it is stored."""
+        response = await self.client.call(request.create(resource, namespace, msgspec.json.encode(tree)))
+        stored: Tree = msgspec.json.decode(response.body)
+        return stored
+
+    async def patch(self, resource: Resource, namespace: str, name: str, patch: Tree) -> None:
+        """A merge patch."""
+        body = msgspec.json.encode(patch)
+        await self.client.call(request.patch(Ref(resource, namespace, name), MERGE_PATCH, body))
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> Tree | None:
+        """The object as it is now; None when there is none."""
+        try:
+            return await self.client.read(Ref(resource, namespace, name), dict)
+        except NotFound:
+            return None
+
+    async def list(self, resource: Resource, namespace: str = "") -> list[Tree]:
+        """The objects of a namespace, or of all, as they are now."""
+        return (await self.client.list(resource, dict, namespace=namespace)).items
+
+    async def until(self, met: Callable[[], Awaitable[bool]], within: float = PATIENCE_SECONDS) -> float:
+        """Lets time pass until the condition is met; the seconds it took. AssertionError when it never is."""
+        began = clock.monotonic()
+        while True:
+            self._written.clear()
+            if await met():
+                return clock.monotonic() - began
+            left = began + within - clock.monotonic()
+            if left <= 0:
+                raise AssertionError(f"not met within {within:g} seconds (seed {self.seed})")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(left, LOOK_EVERY_SECONDS)):
+                    await self._written.wait()

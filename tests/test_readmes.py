@@ -1,0 +1,77 @@
+"""The examples of the READMEs, and those in `examples/`, are run as they stand there."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubeloop.worker import work
+from kubesim import VirtualCluster
+
+ROOT = Path(__file__).parent.parent
+
+
+def example(readme: str) -> dict[str, Any]:
+    """What the first example of a README defines, once it was run."""
+    (source, *_) = re.findall(r"```python\n(.+?)```", (ROOT / readme).read_text(), re.DOTALL)
+    names: dict[str, Any] = {"__name__": "example"}
+    exec(compile(source, readme, "exec", dont_inherit=True), names)  # noqa: S102  it is our own
+    return names
+
+
+def test_the_pod_of_kubesims_example_runs_after_twelve_hours() -> None:
+    assert example("kubesim/README.md")["phase"] == "Running"
+
+
+def test_the_controller_of_kubeloops_example_labels_what_it_sees() -> None:
+    names = example("kubeloop/README.md")
+    maps = names["CONFIGMAPS"]
+
+    async def scenario(world: VirtualCluster) -> str:
+        informer, queue = names["controller"](world.client)
+
+        async def reconcile(key: tuple[str, str]) -> None:
+            await names["reconcile"](world.client, key)
+
+        failures: list[Exception] = []
+        working = work(queue, reconcile, workers=1, failed=lambda _, error: failures.append(error))
+        tasks = [asyncio.create_task(informer.run()), asyncio.create_task(working)]
+        metadata = {"name": "mine", "namespace": "default"}
+        await world.create(maps, "default", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+
+        async def is_labelled() -> bool:
+            found = await world.get(maps, "default", "mine")
+            return found is not None and "labels" in found["metadata"]
+
+        await world.until(is_labelled, within=60.0)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert not failures
+        found = await world.get(maps, "default", "mine")
+        assert found is not None
+        return str(found["metadata"]["labels"]["seen"])
+
+    assert VirtualCluster().play(scenario) == "true"
+
+
+@pytest.mark.parametrize("seed", ["0", "1"])
+def test_the_examples_pass(seed: str) -> None:
+    """As the README of kubesim says it is done."""
+    command = (ROOT / "kubesim" / "README.md").read_text().split("`python -m ")[1].split("`")[0]
+
+    done = subprocess.run(
+        [sys.executable, "-m", *command.split(), "--kubesim-seed", seed],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+
+    assert done.returncode == 0, done.stdout
