@@ -72,6 +72,10 @@ class Contract(Struct, frozen=True, kw_only=True):
     and one that names the operator by its namespace; None: none is written to."""
 
     # For commands.
+    programs: Mapping[str, Room[Any]] = {}
+    """By the name of the process: the Program that runs its operator under that name."""
+    section: Room[Any] | None = None
+    """The Section by which `fairlead operator` is told about it; None: it does not serve the contract."""
     kinds: Room[Any] | None = None
     """Makes the CustomResourceDefinitions."""
     roots: tuple[Root, ...] = ()

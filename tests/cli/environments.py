@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.cli.commands.orchestratord import FLAGS, PREFIX, PROCESS, options_of
-from fairlead.cli.flags.clap import FlagError, parse
+from fairlead.cli.flags.clap import parse
+from fairlead.contracts.environments.options import PROGRAM, options_of
 from fairlead.contracts.environments.settings import ConversionOptions, Settings
+from fairlead.core.flags import FlagError
 from fairlead.engine.options import OperatorOptions
 from tests.operator_parts import environments_options
 
@@ -57,7 +58,7 @@ def options(*words: str, **variables: str) -> OperatorOptions:
     """With whatever must be given, unless it is."""
     given = {word[2:].partition("=")[0] for word in words}
     rest = [f"--{name}={value}" for name, value in REQUIRED.items() if name not in given]
-    return options_of(parse(PROCESS, FLAGS, [*words, *rest], variables, PREFIX), variables)
+    return options_of(parse(PROGRAM.name, PROGRAM.flags, [*words, *rest], variables, PROGRAM.variables), variables)
 
 
 def settings(*words: str, **variables: str) -> Settings:

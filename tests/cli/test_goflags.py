@@ -4,20 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.cli.flags.go import (
-    BOOL,
-    DURATION,
-    FLOAT,
-    INT,
-    LIST,
-    PROMETHEUS,
-    STRING,
-    Flag,
-    Leave,
-    Parsed,
-    parse,
-    usage,
-)
+from fairlead.cli.flags.go import parse, usage
+from fairlead.cli.flags.leave import Leave
+from fairlead.core.flags import Flag, Given
+from fairlead.core.go_flag_kinds import BOOL, DURATION, FLOAT, INT, LIST, PROMETHEUS, STRING
 
 NAME = Flag("name", STRING, "nobody", "Who it is.")
 PORT = Flag("port", INT, 80, "Where it listens.")
@@ -29,7 +19,7 @@ FRIENDS = Flag("friends", LIST, (), "Whom it knows.")
 ALL = (NAME, PORT, RATE, LOUD, PAUSE, LIFE, FRIENDS)
 
 
-def read(*words: str) -> Parsed:
+def read(*words: str) -> Given:
     return parse("tool", ALL, words)
 
 

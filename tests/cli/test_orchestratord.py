@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from fairlead.cli.commands.orchestratord import FLAGS, PREFIX, PROCESS
-from fairlead.cli.flags.clap import FlagError, parse
+from fairlead.cli.flags.clap import parse
 from fairlead.contracts.environments.kinds import CertificateSpec, IssuerRef, Json
+from fairlead.contracts.environments.options import PROGRAM
 from fairlead.contracts.environments.settings import (
     ORIGINS,
     ConversionOptions,
@@ -18,13 +18,14 @@ from fairlead.contracts.environments.settings import (
     Ports,
     Settings,
 )
+from fairlead.core.flags import FlagError
 from tests.cli.environments import CONTRACT, OWN, PROGRAMS, REQUIRED, conversion, options, sentence, settings
 from tests.operator_parts import names
 
 
 def test_the_flags_are_exactly_those_of_the_contract_and_our_own() -> None:
-    assert {flag.name for flag in FLAGS} == CONTRACT | OWN
-    assert len(FLAGS) == len(CONTRACT) + len(OWN)
+    assert {flag.name for flag in PROGRAM.flags} == CONTRACT | OWN
+    assert len(PROGRAM.flags) == len(CONTRACT) + len(OWN)
 
 
 def test_required_flags_alone_mean_the_defaults_of_the_contract() -> None:
@@ -58,7 +59,7 @@ def test_a_required_flag_that_is_missing_is_named(name: str) -> None:
     rest = [f"--{other}={value}" for other, value in REQUIRED.items() if other != name]
 
     with pytest.raises(FlagError, match=f"^--{name} is missing: set it to "):
-        parse(PROCESS, FLAGS, rest, {}, PREFIX)
+        parse(PROGRAM.name, PROGRAM.flags, rest, {}, PROGRAM.variables)
 
 
 TEXTS = {

@@ -13,8 +13,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from fairlead.cli import exits
-from fairlead.cli.commands.orchestratord import FLAGS, PREFIX, PROCESS, main, options_of
 from fairlead.cli.flags.clap import parse
+from fairlead.cli.process import orchestratord as main
+from fairlead.contracts.environments.options import PROGRAM, options_of
 from fairlead.engine.options import OperatorOptions
 from kubeloop.errors import Forbidden
 from tests.cli.environments import CONTRACT, OWN, REQUIRED, options, sentence, settings
@@ -42,7 +43,7 @@ class TestVariables:
     def test_required_flags_too(self) -> None:
         variables = {f"ORCHESTRATORD_{name.upper().replace('-', '_')}": value for name, value in REQUIRED.items()}
 
-        made = options_of(parse(PROCESS, FLAGS, [], variables, PREFIX), variables)
+        made = options_of(parse(PROGRAM.name, PROGRAM.flags, [], variables, PROGRAM.variables), variables)
 
         assert made.home == "materialize"
 
@@ -177,7 +178,7 @@ def test_version_is_that_of_the_release(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_help_imports_nothing_heavy() -> None:
     heavy = ("asyncio", "aiohttp", "cryptography", "structlog", "yaml", "fairlead.engine.options")
-    code = "import sys; from fairlead.cli.commands.orchestratord import main; main(['--help'], {})\n"
+    code = "import sys; from fairlead.cli.process import orchestratord as main; main(['--help'], {})\n"
     code += f"sys.stderr.write('imported: ' + ','.join(m for m in {heavy!r} if m in sys.modules))"
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

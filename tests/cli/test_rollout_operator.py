@@ -8,9 +8,10 @@ from types import ModuleType
 
 import pytest
 
-from fairlead.cli.commands import rollout_operator
-from fairlead.cli.commands.rollout_operator import FLAGS, PROCESS, main, options_of, warnings
 from fairlead.cli.flags.go import parse
+from fairlead.cli.process import rollout_operator as main
+from fairlead.contracts.zones.flags import FLAGS
+from fairlead.contracts.zones.options import NO_TIMEOUT, PROCESS, options_of, warnings
 from fairlead.contracts.zones.settings import Settings
 from fairlead.engine.options import OperatorOptions, WebhookOptions
 from fairlead.engine.serving.cluster_label import ClusterLabel
@@ -104,7 +105,7 @@ def test_a_burst_without_a_rate_is_said_to_limit_nothing() -> None:
 def test_no_limit_is_asked_for_with_zero_or_less() -> None:
     assert options("-kubernetes.client-qps=0", "-kubernetes.client-burst=0").qps == 0
     assert options("-kubernetes.client-qps=-1").qps == 0
-    assert options("-kubernetes.client-timeout=0").client_timeout == rollout_operator.NO_TIMEOUT
+    assert options("-kubernetes.client-timeout=0").client_timeout == NO_TIMEOUT
 
 
 def test_a_burst_below_the_rate_is_fine() -> None:
@@ -207,7 +208,7 @@ def test_no_flag_of_the_contract_is_warned_of() -> None:
 
     given = parse(PROCESS, FLAGS, words)
 
-    assert given.given == {flag.name for flag in FLAGS}
+    assert set(given.values) == {flag.name for flag in FLAGS}
     assert list(warnings(given)) == []
 
 
@@ -265,7 +266,7 @@ def test_flags_about_deciding_become_settings() -> None:
         stamp_timeout=3.0,
     )
     assert zone_settings(options()) == Settings()
-    assert zone_settings(options("-pods.client-timeout=0")).pods_timeout == rollout_operator.NO_TIMEOUT
+    assert zone_settings(options("-pods.client-timeout=0")).pods_timeout == NO_TIMEOUT
 
 
 def test_webhooks_are_served_only_when_tls_is_enabled() -> None:

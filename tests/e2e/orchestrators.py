@@ -18,8 +18,8 @@ import structlog
 from msgspec import structs
 from structlog.types import EventDict, FilteringBoundLogger, WrappedLogger
 
-from fairlead.cli.commands import orchestratord
 from fairlead.cli.flags.clap import parse
+from fairlead.contracts.environments.options import PROGRAM, options_of
 from fairlead.engine.assembly import assemble
 from fairlead.engine.manager import Manager
 from fairlead.engine.metrics import Metrics
@@ -176,9 +176,7 @@ class Orchestratord:
         raise AssertionError(f"the operator ended with {code}:\n" + "\n".join(self.log[since:]))
 
     async def _within(self, ground: SimGround, begun: asyncio.Future[None]) -> None:
-        words = orchestratord.options_of(
-            parse(orchestratord.PROCESS, orchestratord.FLAGS, self.arguments, {}, orchestratord.PREFIX), {}
-        )
+        words = options_of(parse(PROGRAM.name, PROGRAM.flags, self.arguments, {}, PROGRAM.variables), {})
         network = ground.cluster.network
         wire = Faulty(Faulty(ground.transport("admin"), self.faults), self._strike)
         manager = await assemble(words, self._site.namespace, wire, Metrics(), self._logger(), network.call)

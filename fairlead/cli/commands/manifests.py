@@ -95,13 +95,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _environments(arguments: argparse.Namespace) -> tuple[Object, ...]:
-    from fairlead.cli.commands.orchestratord import FLAGS, PROCESS, level_of
-    from fairlead.cli.flags.clap import FlagError, parse
+    from fairlead.cli.flags.clap import parse
     from fairlead.cli.main import UsageError
     from fairlead.contracts.environments.install.arguments import arguments as words
     from fairlead.contracts.environments.install.objects import objects
     from fairlead.contracts.environments.install.values import Values
-    from fairlead.contracts.environments.options import check
+    from fairlead.contracts.environments.options import PROGRAM, check, level_of
+    from fairlead.core.flags import FlagError
     from fairlead.core.names import is_name
 
     secret = arguments.certificate_secret
@@ -115,7 +115,7 @@ def _environments(arguments: argparse.Namespace) -> tuple[Object, ...]:
         **({} if arguments.image is None else {"image": arguments.image}),
     )
     try:
-        given = parse(PROCESS, FLAGS, words(values), {}, "")
+        given = parse(PROGRAM.name, PROGRAM.flags, words(values), {}, "")
         level_of(given)
         check(given)
     except FlagError as error:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from fairlead.cli import exits
 from fairlead.cli.flags.common import add_cluster
 
 if TYPE_CHECKING:
-    from fairlead.contracts.zones.settings import Settings
+    from fairlead.core.flags import Given
     from fairlead.engine.options import OperatorOptions, WebhookOptions
+    from fairlead.engine.program import CommonOptions, Section
     from fairlead.engine.serving.cluster_label import ClusterLabel
 
-PARTS = ("zones", "environments")
 LEASE = "fairlead-operator"
 PORT = 8081
 WEBHOOKS_PORT = 8443
@@ -23,12 +24,18 @@ CERTIFICATE_SECRET = "fairlead-webhooks"  # noqa: S105  (a name)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairlead.cli.flags.options import add
+    from fairlead.engine.program import FORMATS, INTERVAL, LEVELS
+
     add_cluster(parser, several_namespaces=True)
+    first, *others = sections()
     parser.add_argument(
-        "--parts", default="zones", help=f"contracts to serve, separated by commas: {', '.join(PARTS)} (default zones)"
+        "--parts",
+        default=first,
+        help=f"contracts to serve, separated by commas: {', '.join((first, *others))} (default {first})",
     )
     parser.add_argument("--config", metavar="FILE", default="", help="settings of the parts, a section for each, YAML")
-    parser.add_argument("--interval", metavar="DURATION", help="least time between two passes of a rollout")
+    add(parser, [INTERVAL])
     parser.add_argument("--port", type=int, default=PORT, help="port of /ready and /metrics (default %(default)s)")
     parser.add_argument(
         "--lease", default=LEASE, metavar="NAME", help="Lease to hold while acting (default %(default)s)"
@@ -37,17 +44,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--qps", type=float, default=0.0, help="calls per second to each API group; default no limit")
     parser.add_argument("--burst", type=int, default=10, help="calls that may exceed the rate at once")
     _add_webhooks(parser)
-    parser.add_argument("--cluster-domain", help="domain of pods' DNS names, after svc. (default cluster.local.)")
-    parser.add_argument("--pods-timeout", metavar="DURATION", help="time for a call to a pod (default 5s)")
-    parser.add_argument("--zone-tracker", metavar="NAME", help="ConfigMap that keeps times of downscales")
-    parser.add_argument(
-        "--phased-deployments",
-        action="store_true",
-        default=None,
-        help="hold labelled Deployments until those they depend on have rolled out; needs --webhooks",
-    )
-    parser.add_argument("--log-level", choices=("debug", "info", "warn", "error"), default="info")
-    parser.add_argument("--log-format", choices=("logfmt", "json"), default="logfmt")
+    for section in sections().values():
+        if section.are_options:
+            add(parser, section.flags)
+    parser.add_argument("--log-level", choices=LEVELS, default="info")
+    parser.add_argument("--log-format", choices=FORMATS, default="logfmt")
+
+
+def sections() -> dict[str, Section]:
+    """By contract: how the operator is told about it."""
+    from fairlead.contracts import contracts
+
+    return {contract.name: contract.section.get() for contract in contracts() if contract.section is not None}
 
 
 def _add_webhooks(parser: argparse.ArgumentParser) -> None:
@@ -96,22 +104,20 @@ def run(arguments: argparse.Namespace) -> int:
 
 def options_of(arguments: argparse.Namespace) -> OperatorOptions:
     """What the arguments come down to; raises ValueError with a sentence."""
-    from fairlead.cli.commands.rollout_operator import identity
     from fairlead.cli.flags.common import wrong_namespaces
-    from fairlead.cli.flags.config_file import environments_of, fill_zones, read
+    from fairlead.cli.flags.config_file import read
     from fairlead.contracts import contract
+    from fairlead.core.option_kinds import seconds_of
     from fairlead.engine.options import OperatorOptions, PartOptions
+    from fairlead.engine.program import CommonOptions, identity
 
     if wrong := wrong_namespaces(arguments):
         raise ValueError(wrong)
+    known = sections()
     parts = tuple(dict.fromkeys(part.strip() for part in arguments.parts.split(",")))
-    if unknown := [part for part in parts if part not in PARTS]:
-        raise ValueError(f'--parts names "{unknown[0]}": this release has {", ".join(PARTS)}')
-    sections = read(arguments.config, parts)
-    fill_zones(arguments, sections.get("zones", {}), arguments.config)
-    environments = environments_of(arguments, sections.get("environments")) if "environments" in parts else None
-    settings = {"zones": _settings(arguments), "environments": environments}
-    interval = _seconds("--interval", arguments.interval) if arguments.interval else None
+    if unknown := [part for part in parts if part not in known]:
+        raise ValueError(f'--parts names "{unknown[0]}": this release has {", ".join(known)}')
+    found = read(arguments.config, parts)
     for name, port in (("--port", arguments.port), ("--webhooks-port", arguments.webhooks_port)):
         if not 0 <= port <= 65535:
             raise ValueError(f"{name} is {port}: set it to a port from 0 to 65535")
@@ -119,6 +125,19 @@ def options_of(arguments: argparse.Namespace) -> OperatorOptions:
         raise ValueError("--certificate-file and --certificate-key-file belong together: give both, or none of them")
     if arguments.qps > 0 and arguments.burst < 1:
         raise ValueError(f"--burst is {arguments.burst}: set it to 1 or more, or leave out --qps")
+    common = CommonOptions(
+        webhooks=arguments.webhooks,
+        request_timeout=seconds_of("--webhooks-timeout", arguments.webhooks_timeout, positive=True),
+        authority_file=arguments.certificate_authority_file,
+        certificate_file=arguments.certificate_file,
+        key_file=arguments.certificate_key_file,
+    )
+    given = {
+        name: _given(name, section, arguments, found.get(name), common)
+        for name, section in known.items()
+        if name in parts or section.are_options
+    }
+    settings = {name: known[name].settings(each, common) for name, each in given.items()}
     return OperatorOptions(
         process="fairlead",
         namespaces=() if arguments.all_namespaces else tuple(dict.fromkeys(arguments.namespace)),
@@ -129,7 +148,7 @@ def options_of(arguments: argparse.Namespace) -> OperatorOptions:
         config_file=arguments.kubeconfig,
         context=arguments.context,
         impersonate=arguments.impersonate,
-        interval=interval,
+        interval=_interval(arguments, given.values()),
         qps=arguments.qps,
         burst=arguments.burst,
         lease=None if arguments.no_lease else arguments.lease,
@@ -139,48 +158,43 @@ def options_of(arguments: argparse.Namespace) -> OperatorOptions:
     )
 
 
-def _seconds(name: str, text: str, *, positive: bool = False) -> float:
-    from kubeloop.durations import parse_go
+def _given(
+    name: str,
+    section: Section,
+    arguments: argparse.Namespace,
+    found: Mapping[str, object] | None,
+    common: CommonOptions,
+) -> Given:
+    """What a contract is told; its options of the command line are checked even if it is not served."""
+    from fairlead.cli.flags.clap import parse_section
+    from fairlead.cli.flags.options import given, given_in_section, over
 
-    try:
-        seconds = parse_go(text)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from error
-    if seconds < 0 or (positive and not seconds):
-        raise ValueError(f"{name} is {text}: set it to {'a time longer than 0s' if positive else '0s or longer'}")
-    return seconds
+    if section.are_options:
+        filed = given_in_section(section.flags, found or {}, name, arguments.config)
+        return over(given(arguments, section.flags), filed)
+    if found is None and section.missing:
+        raise ValueError(section.missing)
+    return parse_section(section.flags, found or {}, lambda key: f"{name}.{key}", section.defaults(common))
 
 
-def _settings(arguments: argparse.Namespace) -> Settings:
-    from fairlead.cli.commands.rollout_operator import OBJECT_NAME
-    from fairlead.contracts.zones.settings import Settings
-    from fairlead.core.names import is_name
+def _interval(arguments: argparse.Namespace, given: Iterable[Given]) -> float | None:
+    """Of the command line, or of the first section that has it."""
+    from fairlead.core.option_kinds import seconds_of
+    from fairlead.engine.program import INTERVAL
 
-    if arguments.zone_tracker and not is_name(arguments.zone_tracker):
-        raise ValueError(f'--zone-tracker is "{arguments.zone_tracker}": {OBJECT_NAME}')
-    if not arguments.cluster_domain:
-        raise ValueError('--cluster-domain is empty: set it to the domain of the cluster, such as "cluster.local."')
-    if arguments.phased_deployments and not arguments.webhooks:
-        raise ValueError("--phased-deployments needs --webhooks: a webhook is what holds a Deployment")
-    return Settings(
-        cluster_domain=arguments.cluster_domain,
-        pods_timeout=_seconds("--pods-timeout", arguments.pods_timeout, positive=True),
-        request_timeout=_seconds("--webhooks-timeout", arguments.webhooks_timeout, positive=True),
-        use_zone_tracker=bool(arguments.zone_tracker),
-        tracker_name=arguments.zone_tracker,
-        phased_deployments=arguments.phased_deployments,
-    )
+    text = arguments.interval or next(filter(None, (each[INTERVAL] for each in given)), "")
+    return seconds_of("--interval", text) if text else None
 
 
 def _webhooks(arguments: argparse.Namespace) -> WebhookOptions:
-    from fairlead.cli.commands.rollout_operator import DNS_NAME, OBJECT_NAME
+    from fairlead.core.flag_kinds import DNS_ADVICE, NAME_ADVICE
     from fairlead.core.names import is_name
     from fairlead.engine.options import WebhookOptions
 
     if arguments.certificate_dns_name and not is_name(arguments.certificate_dns_name):
-        raise ValueError(f'--certificate-dns-name is "{arguments.certificate_dns_name}": {DNS_NAME}')
+        raise ValueError(f'--certificate-dns-name is "{arguments.certificate_dns_name}": {DNS_ADVICE}')
     if not is_name(arguments.certificate_secret):
-        raise ValueError(f'--certificate-secret is "{arguments.certificate_secret}": {OBJECT_NAME}')
+        raise ValueError(f'--certificate-secret is "{arguments.certificate_secret}": {NAME_ADVICE}')
     return WebhookOptions(
         port=arguments.webhooks_port,
         certificate_file=arguments.certificate_file,
@@ -203,8 +217,11 @@ def _cluster(arguments: argparse.Namespace) -> ClusterLabel | None:
     return ClusterLabel(arguments.cluster_label, arguments.cluster_label_soft)
 
 
-def operate(options: OperatorOptions) -> int:
-    """Runs the operator; whatever keeps it from running is one sentence on stderr."""
+def operate(options: OperatorOptions, elsewhere: str = "") -> int:
+    """Runs the operator; whatever keeps it from running is one sentence on stderr.
+
+    Where it finds no cluster around it the sentence ends with what to do elsewhere.
+    """
     import fairlead.engine.logs  # noqa: F401  (first: it imports structlog with less)
     from fairlead.cli.failures import first_of, sentence
     from fairlead.engine.certificates.stored_secret import CertificateTrouble
@@ -217,8 +234,7 @@ def operate(options: OperatorOptions) -> int:
     except (PortBusy, CertificateTrouble) as error:
         text = str(error)
     except ConfigError as error:
-        outside = options.by_contract and not options.config_file
-        text = f"{error}{'; elsewhere set -kubernetes.api-url and -kubernetes.config-file' * outside}"
+        text = f"{error}; elsewhere {elsewhere}" if elsewhere and not options.config_file else str(error)
     except KubeError as error:
         text = sentence(error, options.api_url, options.context, chooses=options.process == "fairlead")
     except ExceptionGroup as group:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from fairlead.cli.commands.rollout_operator import identity
 from fairlead.cli.embedded.apply_files import Found, apply_all
 from fairlead.contracts import contract
 from fairlead.contracts.environments.settings import ConversionOptions, EnvironmentsOptions, Settings
@@ -20,6 +19,7 @@ from fairlead.engine.logs import configure
 from fairlead.engine.manager import Manager
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.options import OperatorOptions, PartOptions
+from fairlead.engine.program import identity
 from kubeloop.client import Client
 from kubesim.access.rights import master
 from kubesim.cluster import Cluster

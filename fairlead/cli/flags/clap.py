@@ -1,4 +1,4 @@
-"""Flags as the environment contract's process takes them: on the command line, as variables, or in a file's section.
+"""Flags as clap reads them: on the command line, as variables, or in a file's section.
 
 `--flag value` or `--flag=value`; a boolean is set by its name alone, or by `--flag=true` and `=false`; what may have
 several values is repeated. A variable, and a key of a section, is the flag by another name, read by the same functions.
@@ -7,76 +7,37 @@ The first mistake is raised as a FlagError, one sentence that names its place an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fairlead import __version__
+from fairlead.cli import exits
+from fairlead.cli.flags.leave import Leave
+from fairlead.core.flags import Flag, FlagError, Given, meant
+
+if TYPE_CHECKING:
+    from fairlead.engine.program import Program
 
 T = TypeVar("T")
 
-FALSE = ("false", "f", "no", "n", "off", "0")
-TRUE = ("true", "t", "yes", "y", "on", "1")
+
+def given(program: Program, words: Sequence[str], variables: Mapping[str, str]) -> Given:
+    """What command line and variables give; raises Leave for what is only to be told, and FlagError."""
+    if "--help" in words or "-h" in words:
+        raise Leave(exits.OK, usage(program.name, program.flags, program.variables), is_asked_for=True)
+    if "--version" in words or "-V" in words:
+        raise Leave(exits.OK, f"{program.name} {__version__}", is_asked_for=True)
+    return parse(program.name, program.flags, words, variables, program.variables)
 
 
-class FlagError(ValueError):
-    """One sentence about what was given."""
-
-
-@dataclass(frozen=True)
-class Kind(Generic[T]):
-    """How the values of a flag are read and shown."""
-
-    word: str
-    """What the usage calls the value; empty for a boolean."""
-    read: Callable[[tuple[str, ...]], T]
-    """Of all that was given, in order; ValueError is what follows the name of the flag in the sentence."""
-    show: Callable[[T], str]
-    """For the usage; empty: there is nothing to show."""
-    written: Callable[[object], tuple[str, ...]]
-    """The same words for a value of a file; ValueError as above."""
-    split: Callable[[str], tuple[str, ...]] = lambda text: (text,)
-    """The values in a variable."""
-    repeats: bool = False
-
-
-@dataclass(frozen=True)
-class Flag(Generic[T]):
-    name: str
-    kind: Kind[T]
-    default: T
-    usage: str
-    needed: str = ""
-    """Of a flag that must be given: what to set it to."""
-
-    def variable(self, prefix: str) -> str:
-        return prefix + self.name.upper().replace("-", "_")
-
-
-@dataclass(frozen=True)
-class Parsed:
-    """Values by flag, and where each was given."""
-
-    values: Mapping[str, object]
-    places: Mapping[str, str]
-    prefix: str = "--"
-    """Before the name of a flag that was not given."""
-    defaults: Mapping[str, object] = field(default_factory=dict)
-    """Instead of a flag's own."""
-
-    def __getitem__(self, flag: Flag[T]) -> T:
-        value: Any = self.values.get(flag.name, self.defaults.get(flag.name, flag.default))
-        return value  # type: ignore[no-any-return]
-
-    def has(self, flag: Flag[Any]) -> bool:
-        return flag.name in self.values
-
-    def place(self, flag: Flag[Any]) -> str:
-        """What the user calls this flag: where it was given, or where it would be."""
-        return self.places.get(flag.name, f"{self.prefix}{flag.name}")
+def refused(program: Program, error: FlagError) -> Leave:
+    """How the process ends whose flags are wrong."""
+    return Leave(exits.USAGE, f"{program.name}: {error}")
 
 
 def parse(
     process: str, flags: Sequence[Flag[Any]], words: Sequence[str], variables: Mapping[str, str], prefix: str
-) -> Parsed:
+) -> Given:
     """The command line, which wins, over the variables whose names begin with the prefix; empty ones do not count."""
     given = _collected(process, {flag.name: flag for flag in flags}, list(words))
     values: dict[str, object] = {}
@@ -90,29 +51,35 @@ def parse(
         else:
             continue
         values[flag.name] = _read(flag, texts, places[flag.name])
-    return _complete(flags, Parsed(values, places))
+    return _complete(flags, Given(values, places))
 
 
 def parse_section(
-    flags: Sequence[Flag[Any]], section: Mapping[str, object], prefix: str, defaults: Mapping[str, object]
-) -> Parsed:
-    """A section of a file; `prefix` comes before the keys in sentences. A null counts as not given."""
+    flags: Sequence[Flag[Any]],
+    section: Mapping[str, object],
+    place_of: Callable[[str], str],
+    defaults: Mapping[str, object],
+    *,
+    nulls: bool = True,
+) -> Given:
+    """A section of a file; `place_of` names a key in sentences. A null counts as not given, if nulls may be there."""
     known = {flag.name: flag for flag in flags}
     values: dict[str, object] = {}
     places: dict[str, str] = {}
     for key, value in section.items():
         flag = known.get(key)
+        place = place_of(key)
         if flag is None:
-            raise FlagError(f"{prefix}{key} is unknown{meant(key, known)}: remove it or correct its name")
-        if value is None:
+            raise FlagError(f"{place} is unknown{meant(key, known)}: remove it or correct its name")
+        if value is None and nulls:
             continue
-        place = places[key] = f"{prefix}{key}"
+        places[key] = place
         try:
             texts = flag.kind.written(value)
         except ValueError as error:
             raise FlagError(f"{place} {error}") from error
         values[key] = _read(flag, texts, place)
-    return _complete(flags, Parsed(values, places, prefix, defaults))
+    return _complete(flags, Given(values, places, place_of(""), defaults))
 
 
 def _collected(process: str, known: Mapping[str, Flag[Any]], left: list[str]) -> dict[str, list[str]]:
@@ -157,19 +124,11 @@ def _read(flag: Flag[T], texts: tuple[str, ...], place: str) -> T:
         raise FlagError(f"{place} {error}") from error
 
 
-def _complete(flags: Sequence[Flag[Any]], parsed: Parsed) -> Parsed:
+def _complete(flags: Sequence[Flag[Any]], parsed: Given) -> Given:
     for flag in flags:
         if flag.needed and not parsed.has(flag) and flag.name not in parsed.defaults:
             raise FlagError(f"{parsed.place(flag)} is missing: set it to {flag.needed}")
     return parsed
-
-
-def meant(name: str, known: Iterable[str]) -> str:
-    """` (did you mean x?)`, or nothing where nothing is near."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, list(known), 1)
-    return f" (did you mean {close[0]}?)" if close else ""
 
 
 def usage(process: str, flags: Sequence[Flag[Any]], prefix: str) -> str:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import msgspec
 
-from fairlead.cli.flags.clap import Kind
-from fairlead.cli.flags.clap_values import Json, decoded, document, nothing, object_of
 from fairlead.contracts.environments.kinds import CertificateSpec
 from fairlead.contracts.environments.settings import DefaultCertificates
+from fairlead.core.flag_kinds import Json, decoded, document, nothing, object_of
+from fairlead.core.flags import Kind
 from kubeloop.durations import parse_go
 
 CERTIFICATES = ("balancerdExternal", "consoleExternal", "internal")

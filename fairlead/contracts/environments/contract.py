@@ -15,6 +15,8 @@ CONTRACT = Contract(
     lease=LEASE,
     rejoins=True,
     registers=True,
+    programs={"orchestratord": Room("fairlead.contracts.environments.options", "PROGRAM")},
+    section=Room("fairlead.contracts.environments.options", "SECTION"),
     roots=(Root(MATERIALIZES, optional=True),),
     look=Room("fairlead.contracts.environments.looks", "LOOK"),
     nothing=MATERIALIZES.kind,

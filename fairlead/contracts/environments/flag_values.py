@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from string import Formatter
+from urllib.parse import urlsplit
 
-from fairlead.cli.flags.clap import Kind
-from fairlead.cli.flags.clap_values import Json, decoded, document, nothing, objects, word
+from fairlead.core.flag_kinds import Json, decoded, document, nothing, objects
+from fairlead.core.flags import Kind
 
 COLUMN = ("name", "type", "jsonPath", "description", "format", "priority")
 COLUMN_TYPES = ("integer", "number", "string", "boolean", "date")
@@ -49,8 +50,6 @@ def _read_template(texts: tuple[str, ...]) -> str:
 
 def _read_https(texts: tuple[str, ...]) -> str:
     """As the API server takes it: HTTPS with a host, and without a user, a query or a fragment."""
-    from urllib.parse import urlsplit
-
     try:
         parts = urlsplit(texts[0])
         right = bool(parts.hostname) and parts.port != 0 and parts.scheme == "https"
@@ -64,5 +63,5 @@ def _read_https(texts: tuple[str, ...]) -> str:
 
 COLUMNS: Kind[tuple[Json, ...]] = Kind("JSON", _read_columns, nothing, document)
 SIZES: Kind[str | None] = Kind("JSON", _read_sizes, nothing, document)
-HTTPS: Kind[str] = Kind("URL", _read_https, str, word)
-TEMPLATE: Kind[str] = Kind("URL", _read_template, str, word)
+HTTPS: Kind[str] = Kind("URL", _read_https, str)
+TEMPLATE: Kind[str] = Kind("URL", _read_template, str)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.cli.flags.clap import Flag, Kind
-from fairlead.cli.flags.clap_values import (
+from fairlead.contracts.environments.certificate_specs import SPECS
+from fairlead.contracts.environments.flag_values import COLUMNS, HTTPS, SIZES, TEMPLATE
+from fairlead.contracts.environments.pod_values import AN_AFFINITY, SOME_RESOURCES, SOME_TOLERATIONS
+from fairlead.contracts.environments.settings import CLOUDS, ORIGINS, URL_TEMPLATE
+from fairlead.core.flag_kinds import (
     ADDRESS,
     BOOL,
     COUNT,
@@ -24,10 +27,7 @@ from fairlead.cli.flags.clap_values import (
     Json,
     one_of,
 )
-from fairlead.contracts.environments.certificate_specs import SPECS
-from fairlead.contracts.environments.flag_values import COLUMNS, HTTPS, SIZES, TEMPLATE
-from fairlead.contracts.environments.pod_values import AN_AFFINITY, SOME_RESOURCES, SOME_TOLERATIONS
-from fairlead.contracts.environments.settings import CLOUDS, ORIGINS, URL_TEMPLATE
+from fairlead.core.flags import Flag, Kind
 
 PULL_POLICIES = ("always", "if-not-present", "never")
 LOG_FORMATS = ("text", "json")
@@ -222,3 +222,27 @@ CONTRACT: tuple[Flag[Any], ...] = (
     URLS,
 )
 """What environments are made of and how the kind is served: the flags that are also keys of a section."""
+
+# How the process itself runs.
+METRICS_ADDRESS = Flag(
+    "metrics-listen-address", ADDRESS, (EVERYWHERE, 3100), "Address of the HTTP server with /metrics."
+)
+IDENTITY = Flag("leader-election-identity", MAYBE, None, "Who holds the Lease; else HOSTNAME, else a random name.")
+LOG_FILTER = Flag("log-filter", TEXT, "", "Level of the logs; wins over --startup-log-filter.")
+STARTUP_FILTER = Flag(
+    "startup-log-filter", TEXT, "info", "Level of the logs, or levels by target: warn,mz_orchestratord=debug."
+)
+LOG_FORMAT = Flag("log-format", one_of(LOG_FORMATS), "text", "Form of logs: text or json.")
+KUBECONFIG = Flag("kubeconfig", FILE, "", "Kubeconfig to run with outside of a cluster; this program's own.")
+KUBECONFIG_CONTEXT = Flag("context", TEXT, "", "Context of the kubeconfig; this program's own.")
+
+FLAGS: tuple[Flag[Any], ...] = (
+    *CONTRACT,
+    METRICS_ADDRESS,
+    IDENTITY,
+    LOG_FILTER,
+    STARTUP_FILTER,
+    LOG_FORMAT,
+    KUBECONFIG,
+    KUBECONFIG_CONTEXT,
+)

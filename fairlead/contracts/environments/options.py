@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
-from fairlead.cli.flags.clap import Flag, FlagError, Parsed
 from fairlead.contracts.environments import flags
-from fairlead.contracts.environments.settings import DefaultCertificates, NetworkPolicies, Placement, Ports, Settings
+from fairlead.contracts.environments.kinds import LEASE
+from fairlead.contracts.environments.settings import (
+    ConversionOptions,
+    DefaultCertificates,
+    EnvironmentsOptions,
+    NetworkPolicies,
+    Placement,
+    Ports,
+    Settings,
+)
+from fairlead.core.flags import Flag, FlagError, Given
+from fairlead.engine.program import CommonOptions, Program, Section
 
 if TYPE_CHECKING:
-    from fairlead.contracts.environments.settings import ConversionOptions
+    from fairlead.engine.options import OperatorOptions
+
+PROCESS = "orchestratord"
+SERVICE = "fairlead"
+"""By which the API server finds the conversion webhook of `fairlead operator`, unless a section says otherwise."""
+LEVELS = {"trace": "debug", "debug": "debug", "info": "info", "warn": "warn", "error": "error", "off": "error"}
+TARGETS = (PROCESS, f"mz_{PROCESS}")
 
 
-def settings_of(given: Parsed) -> Settings:
+def settings_of(given: Given) -> Settings:
     """Raises FlagError with a sentence."""
     check(given)
     return Settings(
@@ -63,7 +80,7 @@ def settings_of(given: Parsed) -> Settings:
     )
 
 
-def _placement(given: Parsed, program: str) -> Placement:
+def _placement(given: Given, program: str) -> Placement:
     resources = flags.DEFAULT_RESOURCES.get(program)
     return Placement(
         node_selector=given[flags.NODES[program]],
@@ -73,7 +90,7 @@ def _placement(given: Parsed, program: str) -> Placement:
     )
 
 
-def _policies(given: Parsed) -> NetworkPolicies:
+def _policies(given: Given) -> NetworkPolicies:
     return NetworkPolicies(
         internal=given[flags.INTERNAL],
         ingress=given[flags.INGRESS],
@@ -83,7 +100,7 @@ def _policies(given: Parsed) -> NetworkPolicies:
     )
 
 
-def _ports(given: Parsed) -> Ports:
+def _ports(given: Given) -> Ports:
     return Ports(
         sql=given[flags.SQL_PORT],
         http=given[flags.HTTP_PORT],
@@ -97,9 +114,7 @@ def _ports(given: Parsed) -> Ports:
     )
 
 
-def conversion_of(given: Parsed) -> ConversionOptions:
-    from fairlead.contracts.environments.settings import ConversionOptions
-
+def conversion_of(given: Given) -> ConversionOptions:
     host, port = given[flags.WEBHOOK_ADDRESS]
     return ConversionOptions(
         service_name=given[flags.SERVICE_NAME],
@@ -116,7 +131,7 @@ def conversion_of(given: Parsed) -> ConversionOptions:
     )
 
 
-def check(given: Parsed) -> None:
+def check(given: Given) -> None:
     """Raises FlagError where flags do not fit each other."""
     if given[flags.CLOUD] == "aws" and not given[flags.ACCOUNT]:
         raise FlagError(f"{given.place(flags.ACCOUNT)} is missing: {given.place(flags.CLOUD)} is aws, which needs it")
@@ -130,7 +145,7 @@ def check(given: Parsed) -> None:
             )
 
 
-def _check_ports(given: Parsed, pod: tuple[Flag[int], ...]) -> None:
+def _check_ports(given: Given, pod: tuple[Flag[int], ...]) -> None:
     used: dict[int, str] = {}
     for flag in pod:
         other = used.setdefault(given[flag], given.place(flag))
@@ -138,7 +153,7 @@ def _check_ports(given: Parsed, pod: tuple[Flag[int], ...]) -> None:
             raise FlagError(f"{given.place(flag)} is {given[flag]}, as {other} is: give each port of a pod once")
 
 
-def _keys(given: Parsed) -> tuple[bytes, ...]:
+def _keys(given: Given) -> tuple[bytes, ...]:
     return tuple(_key(name, given.place(flags.LICENSE_KEYS)) for name in given[flags.LICENSE_KEYS])
 
 
@@ -158,3 +173,73 @@ def _key(name: str, place: str) -> bytes:
     if not isinstance(key, RSAPublicKey):
         raise FlagError(f"{place} names {name}, which is no RSA public key in PEM: license keys are signed with RSA")
     return text
+
+
+def options_of(given: Given, variables: Mapping[str, str]) -> OperatorOptions:
+    """What the flags come down to; raises FlagError with one sentence that says what to change."""
+    from fairlead.contracts.environments.contract import CONTRACT
+    from fairlead.engine.options import OperatorOptions, PartOptions
+
+    host, port = given[flags.METRICS_ADDRESS]
+    return OperatorOptions(
+        process=PROCESS,
+        parts=(PartOptions(CONTRACT, _part_settings(given)),),
+        log_level=level_of(given),
+        log_format="json" if given[flags.LOG_FORMAT] == "json" else "logfmt",
+        server_host=host,
+        server_port=port,
+        config_file=given[flags.KUBECONFIG],
+        context=given[flags.KUBECONFIG_CONTEXT],
+        lease=LEASE,
+        identity=given[flags.IDENTITY] or variables.get("HOSTNAME") or _random(),
+    )
+
+
+def level_of(given: Given) -> str:
+    """The level for this program of `info` or `warn,mz_orchestratord=trace`; the last directive of a kind counts."""
+    flag = flags.LOG_FILTER if given[flags.LOG_FILTER] else flags.STARTUP_FILTER
+    general, own = "", ""
+    for directive in filter(None, (part.strip() for part in given[flag].split(","))):
+        target, equals, word = directive.partition("=")
+        level = LEVELS.get((word if equals else target).lower())
+        if level is None:
+            raise FlagError(
+                f'{given.place(flag)} holds "{directive}": write a level (trace, debug, info, warn, error, off), or'
+                " target=level, separated by commas"
+            )
+        if not equals:
+            general = level
+        elif target.partition("::")[0] in TARGETS:
+            own = level
+    return own or general or "info"
+
+
+def _random() -> str:
+    import uuid
+
+    return f"{PROCESS}-{uuid.uuid4()}"
+
+
+PROGRAM = Program(name=PROCESS, dialect="clap", flags=flags.FLAGS, variables="ORCHESTRATORD_", options=options_of)
+
+
+def _defaults(common: CommonOptions) -> Mapping[str, object]:
+    """The certificate of the command line serves where the section names no other."""
+    files = (
+        (flags.TLS_CA, common.authority_file),
+        (flags.TLS_CERT, common.certificate_file),
+        (flags.TLS_KEY, common.key_file),
+    )
+    return {flags.SERVICE_NAME.name: SERVICE, **{flag.name: name for flag, name in files if name}}
+
+
+def _part_settings(given: Given, _: CommonOptions | None = None) -> EnvironmentsOptions:
+    return EnvironmentsOptions(settings=settings_of(given), conversion=conversion_of(given))
+
+
+SECTION = Section(
+    flags=flags.CONTRACT,
+    missing="--parts names environments: give their settings in a section environments: of --config FILE",
+    defaults=_defaults,
+    settings=_part_settings,
+)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from fairlead.cli.flags.clap_values import Json, an_object, objects
+from fairlead.core.flag_kinds import Json, an_object, objects
 
 _QUANTITY = re.compile(
     r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+))?"

@@ -14,6 +14,8 @@ CONTRACT = Contract(
     part=Room("fairlead.contracts.zones.part", "part"),
     keeps_records=True,
     trust_labels=(INJECT_CA, NAMESPACE),
+    programs={"rollout-operator": Room("fairlead.contracts.zones.options", "PROGRAM")},
+    section=Room("fairlead.contracts.zones.section", "SECTION"),
     roots=(Root(STATEFULSETS, GROUP_LABEL, names=(GROUP_LABEL,)),),
     look=Room("fairlead.contracts.zones.looks", "LOOK"),
     verbs=Room("fairlead.contracts.zones.verbs", "VERBS"),

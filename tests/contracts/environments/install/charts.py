@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairlead.cli.commands.orchestratord import FLAGS, PROCESS, options_of
 from fairlead.cli.flags.clap import parse
+from fairlead.contracts.environments.options import PROGRAM, options_of
 from fairlead.contracts.environments.settings import Settings
 from fairlead.engine.charts import Object, chart
 from fairlead.engine.options import OperatorOptions
@@ -55,7 +55,7 @@ def container(rendered: Rendered) -> dict[str, Any]:
 
 def options(rendered: Rendered) -> OperatorOptions:
     """What the program makes of the arguments that the chart gives it."""
-    return options_of(parse(PROCESS, FLAGS, words(rendered), {}, "ORCHESTRATORD_"), {})
+    return options_of(parse(PROGRAM.name, PROGRAM.flags, words(rendered), {}, "ORCHESTRATORD_"), {})
 
 
 def settings(rendered: Rendered) -> Settings:

@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from fairlead import __version__
-from fairlead.cli.commands import rollout_operator
-from fairlead.cli.flags.go import Flag, parse
+from fairlead.cli.flags.go import parse
 from fairlead.contracts.zones.install.objects import objects
 from fairlead.contracts.zones.install.values import Values
+from fairlead.contracts.zones.options import PROGRAM, problems
 from fairlead.engine.charts import Object, custom_resources
 from tests.contracts.zones.install.helm import CHART, NAMESPACE, complaint, render, run
 
@@ -283,9 +283,8 @@ def test_contract_process_takes_its_arguments(values: dict[str, Any]) -> None:
 
     (container,) = rendered["Deployment", "rollout-operator"]["spec"]["template"]["spec"]["containers"]
     assert container["command"] == ["rollout-operator"]
-    flags = tuple(flag for flag in vars(rollout_operator).values() if isinstance(flag, Flag))
-    given = parse("rollout-operator", flags, container["args"])
-    assert list(rollout_operator.problems(given)) == []
+    given = parse(PROGRAM.name, PROGRAM.flags, container["args"])
+    assert list(problems(given)) == []
     assert not given.rest
 
 

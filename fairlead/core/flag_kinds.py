@@ -1,13 +1,14 @@
-"""The kinds of values that the flags of the environment contract take."""
+"""Kinds of values of flags whose mistakes are told in sentences, as clap's and our own are."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from ipaddress import ip_address, ip_network
 from math import isfinite
 from typing import TypeAlias, TypeVar
 
-from fairlead.cli.flags.clap import FALSE, TRUE, Kind, meant
+from fairlead.core.flags import Kind, meant
 from fairlead.core.names import is_label, is_name
 from kubeloop.durations import format_go, parse_human
 
@@ -19,16 +20,12 @@ Address: TypeAlias = tuple[str, int]
 """Host and port to listen at."""
 
 EVERYWHERE = "::"
+FALSE = ("false", "f", "no", "n", "off", "0")
+TRUE = ("true", "t", "yes", "y", "on", "1")
 MOST_PORT = 65535
 LEAST_INTERVAL = 1.0
 """Seconds between two looks at something: any less would be work without an end."""
 QUOTES = "put it in quotes"
-
-
-def word(value: object) -> tuple[str, ...]:
-    if not isinstance(value, str):
-        raise ValueError(f"is no text: {QUOTES}")  # noqa: TRY004  all mistakes of a user are ValueErrors here
-    return (value,)
 
 
 def _number(value: object) -> tuple[str, ...]:
@@ -120,8 +117,6 @@ def _time(texts: tuple[str, ...]) -> float:
 
 
 def _address(texts: tuple[str, ...]) -> Address:
-    from ipaddress import ip_address
-
     host, colon, port = texts[0].rpartition(":")
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     try:
@@ -149,8 +144,6 @@ def _map(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 def _ranges(texts: tuple[str, ...]) -> tuple[str, ...]:
-    from ipaddress import ip_network
-
     for text in texts:
         try:
             ip_network(text)
@@ -227,7 +220,7 @@ def one_of(words: Sequence[str]) -> Kind[str]:
             raise ValueError(f'is "{texts[0]}": set it to {", ".join(words[:-1])} or {words[-1]}')
         return found
 
-    return Kind("WORD", read, str, word)
+    return Kind("WORD", read, str)
 
 
 def nothing(_: object) -> str:
@@ -261,18 +254,19 @@ def _shown_factor(value: int | None) -> str:
 PORT_OR_ANY = _whole(0, MOST_PORT, f"a port from 0 to {MOST_PORT}")
 LABEL_ADVICE = "a name has up to 63 of a to z, 0 to 9 and - inside"
 NAME_ADVICE = "a name has up to 253 of a to z, 0 to 9, - and . inside"
+DNS_ADVICE = "set it to a name in DNS (a to z, 0 to 9, - and . inside)"
 
 BOOL: Kind[bool] = Kind("", _bool, _shown_bool, _switch)
-TEXT: Kind[str] = Kind("TEXT", _text, str, word)
-MAYBE: Kind[str | None] = Kind("TEXT", _text, _maybe, word)
-LABEL: Kind[str] = Kind("NAME", _checked(is_label, LABEL_ADVICE), str, word)
-NAME: Kind[str | None] = Kind("NAME", _checked(is_name, NAME_ADVICE), _maybe, word)
-FILE: Kind[str] = Kind("FILE", _text, str, word)
+TEXT: Kind[str] = Kind("TEXT", _text, str)
+MAYBE: Kind[str | None] = Kind("TEXT", _text, _maybe)
+LABEL: Kind[str] = Kind("NAME", _checked(is_label, LABEL_ADVICE), str)
+NAME: Kind[str | None] = Kind("NAME", _checked(is_name, NAME_ADVICE), _maybe)
+FILE: Kind[str] = Kind("FILE", _text, str)
 FILES: Kind[tuple[str, ...]] = Kind("FILE", _files, _shown, _words, _commas, repeats=True)
 PORT: Kind[int] = Kind("PORT", _whole(1, MOST_PORT, f"a port from 1 to {MOST_PORT}"), str, _number)
 COUNT: Kind[int | None] = Kind("NUMBER", _whole(0, 2**32 - 1, "a whole number of 0 or more"), _shown_factor, _number)
-TIME: Kind[float] = Kind("TIME", _time, format_go, word)
-ADDRESS: Kind[Address] = Kind("ADDRESS", _address, _shown_address, word)
+TIME: Kind[float] = Kind("TIME", _time, format_go)
+ADDRESS: Kind[Address] = Kind("ADDRESS", _address, _shown_address)
 LIST: Kind[tuple[str, ...]] = Kind("TEXT", tuple, _shown, _words, _commas, repeats=True)
 RANGES: Kind[tuple[str, ...]] = Kind("CIDR", _ranges, _shown, _words, _commas, repeats=True)
 MAP: Kind[dict[str, str]] = Kind("KEY=VALUE", _map, _shown_map, _pairs, _commas, repeats=True)

@@ -1,0 +1,71 @@
+"""How a contract's operator is told what to do: under a name of its own, or as a part of `fairlead operator`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from fairlead.core.flags import Flag, Given
+from fairlead.core.option_kinds import DURATION
+
+if TYPE_CHECKING:
+    from fairlead.engine.options import OperatorOptions  # whoever asks for help waits for no module
+
+LEVELS = ("debug", "info", "warn", "error")
+FORMATS = ("logfmt", "json")
+
+
+class Program(Struct, frozen=True, kw_only=True):
+    """A name under which the operator is started, with the flags of its contract."""
+
+    name: str
+    dialect: str
+    """How flags are written: `go` or `clap`."""
+    flags: tuple[Flag[Any], ...]
+    variables: str = ""
+    """Before the names of flags that are given as variables, in dialects that have them."""
+    options: Callable[[Given, Mapping[str, str]], OperatorOptions]
+    """What flags and variables come down to; raises FlagError."""
+    warnings: Callable[[Given], Iterable[str]] = lambda _: ()
+    """A sentence for each thing that was given and is not used."""
+    elsewhere: str = ""
+    """What helps outside of a cluster, where the program would run inside of one; empty: nothing does."""
+
+
+INTERVAL = Flag("interval", DURATION, "", "least time between two passes of a rollout")
+"""Of the command, and of sections of contracts whose passes it spaces."""
+
+
+class CommonOptions(Struct, frozen=True, kw_only=True):
+    """What `fairlead operator` is told for all contracts that it serves, as far as contracts need to know."""
+
+    webhooks: bool = False
+    request_timeout: float = 10.0
+    """Seconds for a webhook request."""
+    authority_file: str = ""
+    certificate_file: str = ""
+    key_file: str = ""
+
+
+class Section(Struct, frozen=True, kw_only=True):
+    """How `fairlead operator` is told about a contract: in a section of its file, and by options, which win."""
+
+    flags: tuple[Flag[Any], ...]
+    are_options: bool = False
+    """Whether the flags are options of the command, too."""
+    missing: str = ""
+    """What to say to whoever serves the contract without a section; empty: it needs none."""
+    defaults: Callable[[CommonOptions], Mapping[str, object]] = lambda _: {}
+    """Instead of the flags' own."""
+    settings: Callable[[Given, CommonOptions], Any]
+    """What they come down to, as the contract's part takes it; raises FlagError."""
+
+
+def identity() -> str:
+    """Of this process among all, for a Lease."""
+    import socket
+    import uuid
+
+    return f"{socket.gethostname()}_{uuid.uuid4()}"
