@@ -34,8 +34,8 @@ from bench.rollout import QUIET, SETUP_LIMIT, Stage, Stuck, staged
 from bench.subjects import FAIRLEAD, UPSTREAM, Subject, subjects, until_ready
 from bench.watching import answered
 from fairlead.contracts.zones.configuration_kinds import ZPDBS
+from fairlead.contracts.zones.install.definitions import definitions as zone_kinds
 from fairlead.contracts.zones.kinds import GROUP_LABEL, NO_DOWNSCALE
-from fairlead.engine.charts import custom_resources
 from fairlead.plane.build import Unavailable
 from fairlead.plane.launch import Plane, free_port
 from kubeloop.objects.apps import STATEFULSETS
@@ -229,7 +229,7 @@ async def run(case: Case, chosen: Sequence[Subject], seconds: int) -> list[Figur
         ground = Ground(plane)
         try:
             await ground.prepare(subject.name for subject in chosen)
-            for definition in custom_resources("zones"):
+            for definition in zone_kinds():
                 await ground.create(DEFINITIONS, definition)
             found = [await attempt(ground, case, subject, seconds) for subject in chosen]
             return [each for each in found if each is not None]

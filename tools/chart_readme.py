@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 from msgspec import Struct
 
-from fairlead.engine import charts
+from fairlead.contracts import chart_of
 from tools.keeping import keep
 
 PARTS = ("zones", "environments")
@@ -52,7 +52,7 @@ class Value(Struct, frozen=True):
 
 
 def readme(part: str) -> str:
-    chart = charts.chart(part)
+    chart = chart_of(part)
     about = yaml.safe_load((chart / "Chart.yaml").read_text())
     rows = "\n".join(
         f"| `{value.path}` | {_shown(value.default)} | {value.meaning.replace('|', chr(92) + '|')} |"
@@ -99,7 +99,7 @@ def _shown(default: object) -> str:
 
 
 def path_of(part: str) -> Path:
-    return charts.chart(part) / "README.md"
+    return chart_of(part) / "README.md"
 
 
 def main() -> int:

@@ -15,6 +15,7 @@ from math import inf
 import msgspec
 from msgspec import Struct, structs
 
+from fairlead.contracts import contracts
 from fairlead.core.explain import Explain, OperatorReport, Source, Undecided
 from fairlead.engine.look import Heard
 from kubeloop import clock
@@ -25,8 +26,7 @@ from kubeloop.objects.meta import Meta
 from kubeloop.request import Request, list_page, path_of
 
 NAME_LABEL = "app.kubernetes.io/name"
-NAMES = ("rollout-operator", "materialize-operator", "fairlead")
-"""What the charts call their pods, those of other makers too."""
+OWN_NAME = "fairlead"
 PORTS = ("http-metrics", "metrics", "http")
 """What they call the port; the first of these that a pod has."""
 ASKED = "proxy/fairlead/explain"
@@ -118,7 +118,7 @@ class Reports:
         self._why = "" if self._found else f"no operator was found {where}"
 
     async def _listed(self, namespace: str) -> list[_Pod]:
-        selector = f"{NAME_LABEL} in ({','.join(NAMES)})"
+        selector = f"{NAME_LABEL} in ({','.join(_names())})"
         page = list_page(PODS, namespace, selector, resource_version="0")
         answer = await self._client.call(
             structs.replace(page, timeout=REPORT_TIMEOUT_SECONDS, retry_when_throttled=False)
@@ -153,8 +153,13 @@ class Reports:
             return f"the answer of pod {name} cannot be read; it may be of another release"
 
 
+def _names() -> tuple[str, ...]:
+    """What the charts call their pods, those of other makers too."""
+    return *(contract.chart for contract in contracts() if contract.chart), OWN_NAME
+
+
 def _is_operator(pod: _Pod) -> bool:
-    named = pod.metadata.labels.get(NAME_LABEL) in NAMES
+    named = pod.metadata.labels.get(NAME_LABEL) in _names()
     return named and pod.status.phase == "Running" and pod.port is not None
 
 

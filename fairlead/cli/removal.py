@@ -13,11 +13,9 @@ from datetime import timedelta
 
 from msgspec import Struct
 
-from fairlead.contracts.environments.kinds import LEASE as LEASE_OF_ENVIRONMENTS
-from fairlead.contracts.zones.install.values import NAME, NAME_LABEL
-from fairlead.contracts.zones.kinds import NAMESPACE
+from fairlead.contracts import contract, contracts
 from fairlead.core.times import parse_rfc3339
-from fairlead.engine.charts import custom_resources
+from fairlead.engine.contract import Contract
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import KubeError, NotFound
@@ -25,6 +23,7 @@ from kubeloop.objects.core import LEASES
 from kubeloop.objects.meta import Meta, Ref, Resource
 from kubeloop.request import delete
 
+NAME_LABEL = "app.kubernetes.io/name"
 _ADMISSION = "admissionregistration.k8s.io"
 _RBAC = "rbac.authorization.k8s.io"
 _MONITORING = "monitoring.coreos.com"
@@ -102,17 +101,20 @@ class _Lease(Struct, frozen=True):
 
 async def find(client: Client, part: str, namespace: str, *, kinds: bool) -> tuple[Item, ...]:
     """What is to go, in the order in which it is to go; `kinds` adds the CustomResourceDefinitions."""
+    removed = contract(part)
+    named, whose = f"{NAME_LABEL}={removed.chart}", f"{removed.installed_for}={namespace}"
     found: list[Item] = []
     for resource in WEBHOOKS:
-        found += await _labelled(client, resource, "", f"{NAMESPACE}={namespace}")
+        found += await _labelled(client, resource, "", whose)
     for resource in INSIDE:
-        found += await _labelled(client, resource, namespace, f"{NAME_LABEL}={NAME}")
-    # Earlier releases gave the Lease of environments the labels of zones.
-    found = [item for item in found if (item.ref.resource, item.ref.name) != (LEASES, LEASE_OF_ENVIRONMENTS)]
+        found += await _labelled(client, resource, namespace, named)
+    # Earlier releases gave the Leases of other contracts the same labels.
+    others = {(LEASES, each.lease) for each in contracts() if each.name != part}
+    found = [item for item in found if (item.ref.resource, item.ref.name) not in others]
     for resource in ROLES:
-        found += await _labelled(client, resource, "", f"{NAME_LABEL}={NAME},{NAMESPACE}={namespace}")
+        found += await _labelled(client, resource, "", f"{named},{whose}")
     if kinds:
-        for definition in _definitions(part):
+        for definition in _definitions(removed):
             found += await _kind(client, *definition)
     return tuple(found)
 
@@ -174,8 +176,8 @@ async def _kind(client: Client, name: str, kind: Resource) -> list[Item]:
     return [_item(CUSTOM, definition.metadata, objects)]
 
 
-def _definitions(part: str) -> Iterator[tuple[str, Resource]]:
-    for definition in custom_resources(part):
+def _definitions(removed: Contract) -> Iterator[tuple[str, Resource]]:
+    for definition in removed.kinds.get()() if removed.kinds is not None else ():
         spec = definition["spec"]
         names, version = spec["names"], spec["versions"][0]["name"]
         yield definition["metadata"]["name"], Resource(spec["group"], version, names["plural"], names["kind"])

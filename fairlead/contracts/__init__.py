@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import import_module
+from pathlib import Path
 from typing import cast
 
 from fairlead.engine.contract import Contract
@@ -17,6 +18,12 @@ CONTRACTS: dict[str, str] = {
 
 def contract(name: str) -> Contract:
     return cast("Contract", import_module(CONTRACTS[name]).CONTRACT)
+
+
+def chart_of(name: str) -> Path:
+    """The folder of a contract's chart, among its rooms."""
+    rooms = Path(str(import_module(CONTRACTS[name]).__file__)).parent
+    return rooms / "install" / "charts" / contract(name).chart
 
 
 def contracts() -> Iterable[Contract]:

@@ -11,9 +11,6 @@ import yaml
 MONITORING = "monitoring.coreos.com/v1"
 """The API group of the Prometheus operator."""
 
-PARTS: dict[str, str] = {"zones": "rollout-operator", "environments": "materialize-operator"}
-"""The chart of each part."""
-
 Object = dict[str, Any]
 """One Kubernetes object, as decoded YAML."""
 
@@ -35,32 +32,27 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def chart(part: str) -> Path:
-    """The folder of a part's chart."""
-    return Path(__file__).parents[1] / "contracts" / part / "install" / "charts" / PARTS[part]
-
-
-def text_of(part: str, name: str, names: Mapping[str, str] | None = None) -> str:
+def text_of(chart: Path, name: str, names: Mapping[str, str] | None = None) -> str:
     """A file of the chart, with `__KEY__` replaced by the name given for KEY."""
-    text = (chart(part) / "files" / name).read_text()
+    text = (chart / "files" / name).read_text()
     for key, value in (names or {}).items():
         text = text.replace(f"__{key}__", value)
     return text
 
 
-def data_of(part: str, name: str, names: Mapping[str, str] | None = None) -> Any:
+def data_of(chart: Path, name: str, names: Mapping[str, str] | None = None) -> Any:
     """The same, decoded from YAML."""
-    return _read(text_of(part, name, names))
+    return _read(text_of(chart, name, names))
 
 
-def chart_values(part: str) -> Any:
+def chart_values(chart: Path) -> Any:
     """What holds in the chart where nobody says otherwise."""
-    return _read((chart(part) / "values.yaml").read_text())
+    return _read((chart / "values.yaml").read_text())
 
 
-def custom_resources(part: str) -> tuple[Object, ...]:
-    """The CustomResourceDefinitions of a part, by their file names."""
-    folder = chart(part) / "charts" / "crds" / "crds"
+def custom_resources(chart: Path) -> tuple[Object, ...]:
+    """The CustomResourceDefinitions of a contract, by their file names."""
+    folder = chart / "charts" / "crds" / "crds"
     return tuple(_read(path.read_text()) for path in sorted(folder.glob("*.yaml")))
 
 

@@ -72,6 +72,17 @@ class Contract(Struct, frozen=True, kw_only=True):
     and one that names the operator by its namespace; None: none is written to."""
 
     # For commands.
+    chart: str = ""
+    """Name of its chart, of what that installs, and of the pods of its operator; empty: it has none."""
+    installed_for: str = ""
+    """Label by which what an installation has outside of its namespace tells whose it is; empty: nothing does, so that
+    `uninstall` cannot know the installation."""
+    about_kinds: str = ""
+    """What is to be known about its kinds where they are printed."""
+    install: Room[Any] | None = None
+    """How its Installation is printed."""
+    hashes: Room[Any] | None = None
+    """The Hashes of its objects in files; None: they have none."""
     programs: Mapping[str, Room[Any]] = {}
     """By the name of the process: the Program that runs its operator under that name."""
     section: Room[Any] | None = None

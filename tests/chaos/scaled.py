@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.zones.configuration_kinds import ZPDBS
+from fairlead.contracts.zones.install.definitions import definitions as zone_kinds
 from fairlead.contracts.zones.kinds import (
     API_GROUP,
     DELAY,
@@ -29,7 +30,6 @@ from fairlead.contracts.zones.kinds import (
 )
 from fairlead.contracts.zones.kinds import MIRROR_API_VERSION as API_VERSION
 from fairlead.contracts.zones.settings import Settings
-from fairlead.engine.charts import custom_resources
 from kubeloop import request
 from kubeloop.durations import parse_go
 from kubeloop.errors import TransportError
@@ -124,7 +124,7 @@ class ScaledWorld(World):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[World]:
-        for tree in (*custom_resources("zones"), *configurations(HOST, NAMESPACE)):
+        for tree in (*zone_kinds(), *configurations(HOST, NAMESPACE)):
             await self.create_object(_resource(tree), "", tree)
         await asyncio.sleep(1)  # until they are served
         for group in self.setting.groups:

@@ -14,10 +14,10 @@ from fairlead.cli.main import Parser, main
 from fairlead.contracts.environments.install import values as environments
 from fairlead.contracts.environments.install.definitions import definitions
 from fairlead.contracts.environments.install.objects import objects as environment_objects
+from fairlead.contracts.zones.install.definitions import definitions as zone_kinds
 from fairlead.contracts.zones.install.objects import objects
 from fairlead.contracts.zones.install.values import Values
 from fairlead.contracts.zones.install.workload import program
-from fairlead.engine.charts import custom_resources
 from tests.operator_parts import names, zone_settings
 
 
@@ -125,7 +125,7 @@ def test_crds_are_the_kinds_of_the_part(capsys: pytest.CaptureFixture[str]) -> N
     assert main(["crds"]) == exits.OK
 
     made = tuple(yaml.safe_load_all(capsys.readouterr().out))
-    assert made == custom_resources("zones")
+    assert made == zone_kinds()
     assert [one["spec"]["names"]["kind"] for one in made] == [
         "ReplicaTemplate",
         "RolloutHealthCheck",

@@ -27,7 +27,7 @@ class Terminal(io.StringIO):
 
 
 def test_objects_are_shown_in_the_order_in_which_they_go() -> None:
-    text = shown([DEPLOYMENT, ROLE], "mimir", kinds=False)
+    text = shown([DEPLOYMENT, ROLE], "zones", "mimir", kinds=False)
 
     assert text.splitlines() == [
         "To be removed, in this order, of rollout-operator for namespace mimir:",
@@ -40,8 +40,8 @@ def test_objects_are_shown_in_the_order_in_which_they_go() -> None:
 def test_who_installed_with_helm_is_told_of_its_record() -> None:
     by_helm = Item(DEPLOYMENT.ref, "Helm")
 
-    assert "helm uninstall" in shown([by_helm], "mimir", kinds=True)
-    assert "helm uninstall" not in shown([DEPLOYMENT], "mimir", kinds=True)
+    assert "helm uninstall" in shown([by_helm], "zones", "mimir", kinds=True)
+    assert "helm uninstall" not in shown([DEPLOYMENT], "zones", "mimir", kinds=True)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from fairlead.contracts.zones.configuration_kinds import ZPDBS
+from fairlead.contracts.zones.install.definitions import definitions as zone_kinds
 from fairlead.contracts.zones.kinds import GROUP_LABEL, NAME_LABEL
-from fairlead.engine.charts import custom_resources
 from kubeloop.client import Client
 from kubeloop.errors import NotFound
 from kubeloop.objects.apps import REVISION_LABEL
@@ -23,7 +23,7 @@ from tests.e2e.zones import PREFIX, Zone, a_zone, pod_status
 
 async def define_budgets(site: Site) -> None:
     """Installs the definition that the project ships; returns when the kind is served."""
-    (tree,) = [each for each in custom_resources("zones") if each["spec"]["names"]["plural"] == ZPDBS.plural]
+    (tree,) = [each for each in zone_kinds() if each["spec"]["names"]["plural"] == ZPDBS.plural]
     await site.create(CUSTOM_RESOURCES, tree)
 
     async def served() -> bool:

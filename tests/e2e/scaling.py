@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from datetime import timedelta
 
+from fairlead.contracts.zones.install.definitions import definitions as zone_kinds
 from fairlead.contracts.zones.kinds import (
     API_GROUP,
     DELAY,
@@ -17,7 +18,6 @@ from fairlead.contracts.zones.kinds import (
 )
 from fairlead.core.ask import REFUSAL_HOLDS
 from fairlead.core.times import format_rfc3339
-from fairlead.engine.charts import custom_resources
 from kubeloop import clock
 from kubeloop.errors import NotFound
 from kubeloop.objects.apps import STATEFULSETS
@@ -58,7 +58,7 @@ def delaying(delay: str = "1h", url: str = URL) -> dict[str, str]:
 
 async def define_templates(site: Site) -> None:
     """Installs the definition that the project ships; returns when the kind is served."""
-    (definition,) = (each for each in custom_resources("zones") if each["spec"]["names"]["kind"] == TEMPLATES.kind)
+    (definition,) = (each for each in zone_kinds() if each["spec"]["names"]["kind"] == TEMPLATES.kind)
     await site.create(CUSTOM_RESOURCES, definition)
 
     async def served() -> bool:

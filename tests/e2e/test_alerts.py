@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from fairlead.contracts import chart_of
 from fairlead.engine.charts import data_of
 from fairlead.plane.build import Unavailable
 from fairlead.plane.held import Held
@@ -105,7 +106,7 @@ def server(exposed: dict[str, bytes]) -> Iterator[Server]:
         program = find(lambda _line: None, build=False)
     except Unavailable as problem:
         pytest.skip(str(problem))
-    rules = data_of("zones", "alerts.yaml", {"NAMESPACE": NAMESPACE, "SERVICE": "rollout-operator"})
+    rules = data_of(chart_of("zones"), "alerts.yaml", {"NAMESPACE": NAMESPACE, "SERVICE": "rollout-operator"})
     for rule in rules["groups"][0]["rules"]:
         rule["for"] = "1s"  # nobody waits for minutes here
     with Exposing(exposed["before"]) as target, socket.create_server(("127.0.0.1", 0)) as free:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 
-from fairlead.engine.charts import custom_resources
+from fairlead.contracts.zones.install.definitions import definitions as zone_kinds
 from kubeloop.objects.apps import DEPLOYMENTS
 from tests.contracts.zones.install import helm
 from tests.contracts.zones.install.helm import Tree
@@ -38,7 +38,7 @@ async def test_release_is_installed_upgraded_and_removed(site: Site) -> None:
 
     assert f"StatefulSets of namespace {site.namespace}" in said.stdout
     assert len(await present(site, plain)) == len(plain)
-    kinds = {one["metadata"]["name"] for one in custom_resources("zones")}
+    kinds = {one["metadata"]["name"] for one in zone_kinds()}
     await site.until(
         lambda: all(is_established(site.history.objects(CUSTOM_RESOURCES).get(name)) for name in kinds),
         following=[CUSTOM_RESOURCES],

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from fairlead.contracts.zones.install.definitions import definitions as zone_kinds
 from fairlead.contracts.zones.install.objects import objects
 from fairlead.contracts.zones.install.values import Values
-from fairlead.engine.charts import custom_resources
 from kubeloop.errors import Forbidden, Invalid, ServerError
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref, Resource
@@ -90,7 +90,7 @@ def a_check(name: str = "errors", **fields: Any) -> Tree:
 
 @everywhere(controllers=False)
 async def test_kinds_take_what_is_right_and_fill_in_the_rest(site: Site) -> None:
-    await define(site, *custom_resources("zones"))
+    await define(site, *zone_kinds())
 
     template = await put(site, a_template())
     budget = await put(site, a_budget(maxUnavailablePercentage=100, crossZoneEvictionDelay="5m"))
@@ -135,7 +135,7 @@ WRONG = {
 
 @everywhere(controllers=False)
 async def test_kinds_refuse_what_is_wrong_and_name_the_field(site: Site) -> None:
-    await define(site, *custom_resources("zones"))
+    await define(site, *zone_kinds())
 
     for case, (wrong, field) in WRONG.items():
         with pytest.raises(Invalid) as refused:
@@ -146,7 +146,7 @@ async def test_kinds_refuse_what_is_wrong_and_name_the_field(site: Site) -> None
 @everywhere(controllers=False)
 async def test_scale_of_a_template_shows_the_selector_of_its_spec(site: Site) -> None:
     """An autoscaler finds the pods to measure by it."""
-    await define(site, *custom_resources("zones"))
+    await define(site, *zone_kinds())
     templates = Resource(GROUP, "v1", "replicatemplates", "ReplicaTemplate")
     await put(site, a_template(replicas=3, labelSelector="name=ingester"))
 
@@ -191,7 +191,7 @@ async def is_refused(site: Site, one: Tree, subresource: str = "") -> bool:
 @everywhere(controllers=False)
 async def test_rights_of_the_manifests_suffice_to_roll(site: Site, lease: str | None) -> None:
     """What is refused beside that is what every operator of the contract does without."""
-    await define(site, *custom_resources("zones"))
+    await define(site, *zone_kinds())
     await a_zone(site, "a", revision="new")
     await a_zone(site, "b")
     noting = await grant(site, {}, "nobody")

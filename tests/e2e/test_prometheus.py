@@ -18,6 +18,7 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 import pytest
 
+from fairlead.contracts import chart_of
 from fairlead.contracts.zones.decide import Snapshot
 from fairlead.contracts.zones.decide.groups import group_of
 from fairlead.contracts.zones.decide.healthchecks.healthcheck import EVERY, window_of
@@ -224,7 +225,9 @@ def measured(snapshot: Snapshot, now: datetime) -> str:
 
 def alerts(namespace: str) -> dict[str, str]:
     """The query of every alert."""
-    (group,) = data_of("zones", "alerts.yaml", {"NAMESPACE": namespace, "SERVICE": "rollout-operator"})["groups"]
+    (group,) = data_of(chart_of("zones"), "alerts.yaml", {"NAMESPACE": namespace, "SERVICE": "rollout-operator"})[
+        "groups"
+    ]
     return {rule["alert"]: rule["expr"] for rule in group["rules"]}
 
 

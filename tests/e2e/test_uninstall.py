@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from fairlead.cli.removal import Item, find, remove
+from fairlead.contracts.zones.install.definitions import definitions as zone_kinds
 from fairlead.contracts.zones.install.objects import objects
-from fairlead.engine.charts import custom_resources
 from kubeloop.client import Client
 from kubeloop.errors import Conflict, Forbidden, NotFound
 from kubeloop.objects.meta import Ref, Resource
@@ -43,7 +43,7 @@ async def install(site: Site, made: Sequence[Tree] | None = None, namespace: str
 
 async def define_all(site: Site) -> None:
     monitoring = (a_kind_of(MONITORING, "ServiceMonitor"), a_kind_of(MONITORING, "PrometheusRule"))
-    await define(site, *custom_resources("zones"), *monitoring)
+    await define(site, *zone_kinds(), *monitoring)
 
 
 def names(items: Sequence[Item]) -> list[str]:
@@ -76,8 +76,8 @@ async def test_all_of_an_installation_is_found_and_removed_webhooks_first(site: 
     ]
     assert (removal.removed, removal.left, removal.error) == (items, (), None)
     assert await present(site, made) == []
-    assert await present(site, custom_resources("zones")) == [
-        f"CustomResourceDefinition/{one['metadata']['name']}" for one in custom_resources("zones")
+    assert await present(site, zone_kinds()) == [
+        f"CustomResourceDefinition/{one['metadata']['name']}" for one in zone_kinds()
     ]
 
 
@@ -123,7 +123,7 @@ async def test_nothing_of_others_is_touched(site: Site) -> None:
 
 @everywhere(controllers=False)
 async def test_kinds_go_only_when_asked_for_and_say_what_goes_with_them(site: Site) -> None:
-    definitions = custom_resources("zones")
+    definitions = zone_kinds()
     await define_all(site)
     await put(site, {"apiVersion": TEMPLATES.api_version, "kind": TEMPLATES.kind, "metadata": {"name": "one"}})
     there = len((await site.client.list(TEMPLATES, dict)).items)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from fairlead.engine.charts import custom_resources
+from fairlead.contracts.zones.install.definitions import definitions as zone_kinds
 from kubeloop.request import JSON, Request
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
@@ -39,7 +39,7 @@ def account_folder(tmp_path: Path) -> Path:
 @everywhere(controllers=True, on=("real",))
 async def test_the_chart_s_container_rolls_zones(site: Site, account_folder: Path, program: str) -> None:
     """Its command, its user, its read-only root, its memory for /tmp, its account and its rights."""
-    await define(site, *custom_resources("zones"))
+    await define(site, *zone_kinds())
     await three_zones(site)
     values = {"extraArgs": FREE_PORTS[program], "highAvailability": {"enabled": program == "fairlead"}}
     objects = from_chart(site.namespace, values)

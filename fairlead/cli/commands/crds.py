@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 from fairlead.cli import exits
+from fairlead.contracts import contract, contracts
+from fairlead.engine.contract import Contract
 
-PARTS = ("zones",)
-WITH_KINDS = (*PARTS, "environments")
 
-
-def add_part(parser: argparse.ArgumentParser, parts: tuple[str, ...] = PARTS) -> None:
-    parser.add_argument("--part", choices=parts, default="zones", help="the part (default %(default)s)")
+def add_part(parser: argparse.ArgumentParser, fits: Callable[[Contract], object]) -> None:
+    """`--part`, one of the contracts that fit."""
+    parts = tuple(each.name for each in contracts() if fits(each))
+    parser.add_argument("--part", choices=parts, default=parts[0], help="the part (default %(default)s)")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_part(parser, WITH_KINDS)
-    parser.epilog = (
-        "The kinds of environments come without `conversion`, which holds the address of the running operator and the "
-        "authority of its certificate: the operator adds it when it starts, and brings the kinds if they are missing. "
-        "Until then use one version only."
-    )
+    add_part(parser, lambda each: each.kinds)
+    parser.epilog = " ".join(filter(None, (each.about_kinds for each in contracts())))
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from fairlead.engine.charts import custom_resources, written
+    from fairlead.engine.charts import written
 
-    if arguments.part == "environments":
-        from fairlead.contracts.environments.install.definitions import definitions
-
-        print(written(definitions()), end="")
-    else:
-        print(written(custom_resources(arguments.part)), end="")
+    kinds = contract(arguments.part).kinds
+    print(written(kinds.get()() if kinds is not None else ()), end="")
     return exits.OK

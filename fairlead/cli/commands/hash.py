@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from fairlead.cli import exits
 from fairlead.cli.flags.common import add_output
+
+if TYPE_CHECKING:
+    from fairlead.engine.hashes import Hashed, Hashes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,8 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     import msgspec
 
-    from fairlead.contracts.environments.hashes import hashes_in
-
     found, wrong = hashes_in(dict.fromkeys(arguments.filename))
     if arguments.output == "json":
         print(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
@@ -42,3 +45,40 @@ def run(arguments: argparse.Namespace) -> int:
     for sentence in wrong:
         print(f"fairlead: {sentence}", file=sys.stderr)
     return exits.ERROR if wrong else exits.OK
+
+
+def hashes_in(names: Iterable[str]) -> tuple[list[Hashed], list[str]]:
+    """What the files hold, and a sentence for each thing that is wrong with them."""
+    from fairlead.cli.object_files import Unreadable, objects_in, shown
+    from fairlead.contracts import contracts
+
+    known: list[Hashes] = [contract.hashes.get() for contract in contracts() if contract.hashes is not None]
+    found: list[Hashed] = []
+    wrong: list[str] = []
+    for name in names:
+        try:
+            trees = objects_in(name)
+        except Unreadable as error:
+            wrong.append(str(error))
+            continue
+        if not any(each.is_one(tree) for tree in trees for each in known):
+            kinds = " and no ".join(f"{each.kind} of {each.group}" for each in known)
+            wrong.append(f"{shown(name)} holds no {kinds}: name a file that does")
+        for each in known:
+            hashed, sentences = _hashed(trees, each)
+            found += hashed
+            wrong += (f"{shown(name)}, {sentence}" for sentence in sentences)
+    return found, wrong
+
+
+def _hashed(trees: Iterable[object], of: Hashes) -> tuple[list[Hashed], list[str]]:
+    """The hashes of such objects; and what is wrong with one, by its number among them."""
+    found: list[Hashed] = []
+    wrong: list[str] = []
+    for number, tree in enumerate(filter(of.is_one, trees), 1):
+        outcome = of.hashed(tree)
+        if isinstance(outcome, str):
+            wrong.append(f"{of.kind} {number}: {outcome}")
+        else:
+            found.append(outcome)
+    return found, wrong

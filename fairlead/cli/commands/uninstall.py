@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fairlead.cli import exits
 from fairlead.cli.commands.crds import add_part
 from fairlead.cli.flags.common import add_cluster, add_output
+from fairlead.contracts import contract
 
 if TYPE_CHECKING:
     from fairlead.cli.connect import Cluster
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
     add_output(parser, "json")
-    add_part(parser)
+    add_part(parser, lambda each: each.installed_for)
     parser.add_argument("--yes", action="store_true", help="remove without asking")
     kinds = parser.add_mutually_exclusive_group()
     kinds.add_argument("--crds", action="store_true", help="remove the kinds too, and their objects in all namespaces")
@@ -40,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
         items = await find(cluster.client, arguments.part, namespace, kinds=arguments.crds)
         as_json = arguments.output == "json"
         if not as_json:
-            print(shown(items, namespace, kinds=arguments.crds))
+            print(shown(items, arguments.part, namespace, kinds=arguments.crds))
         if items and not arguments.yes and (as_json or not _agreed(items)):
             removal = Removal((), items)
             reason = "nothing was removed: add --yes to remove it"
@@ -60,11 +61,12 @@ def run(arguments: argparse.Namespace) -> int:
     return talk(arguments, work)
 
 
-def shown(items: Sequence[Item], namespace: str, *, kinds: bool) -> str:
+def shown(items: Sequence[Item], part: str, namespace: str, *, kinds: bool) -> str:
     """What is to be removed, for people."""
+    name = contract(part).chart
     if not items:
-        return f"Nothing of rollout-operator is installed for namespace {namespace}."
-    lines = [f"To be removed, in this order, of rollout-operator for namespace {namespace}:"]
+        return f"Nothing of {name} is installed for namespace {namespace}."
+    lines = [f"To be removed, in this order, of {name} for namespace {namespace}:"]
     lines += [f"  {item}" for item in items]
     if any(item.manager == "Helm" for item in items):
         lines.append("Helm installed some of it: `helm uninstall` removes them and its own record of the release.")

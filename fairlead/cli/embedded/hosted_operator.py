@@ -11,10 +11,11 @@ from fairlead.cli.embedded.apply_files import Found, apply_all
 from fairlead.contracts import contract
 from fairlead.contracts.environments.settings import ConversionOptions, EnvironmentsOptions, Settings
 from fairlead.contracts.zones.install import access
+from fairlead.contracts.zones.install.definitions import definitions as zone_kinds
 from fairlead.contracts.zones.install.values import Values
 from fairlead.contracts.zones.settings import Settings as ZoneSettings
 from fairlead.engine.assembly import assemble
-from fairlead.engine.charts import Object, custom_resources
+from fairlead.engine.charts import Object
 from fairlead.engine.logs import configure
 from fairlead.engine.manager import Manager
 from fairlead.engine.metrics import Metrics
@@ -68,7 +69,7 @@ NO_DEBUGGING: tuple[Object, ...] = (
 
 async def installed(client: Client, cluster: Cluster, network: Network, log: TextIO) -> Manager:
     """The operator with all parts, its kinds, and its webhooks, which the cluster asks from now on."""
-    await _apply(client, (*custom_resources("zones"), *NO_DEBUGGING))
+    await _apply(client, (*zone_kinds(), *NO_DEBUGGING))
     manager = await _assembled(cluster, network, log)
     network.serve(INSTALLED.host, manager.webhooks.handler)
     await _apply(client, tuple(_everywhere(each) for each in access.webhooks(INSTALLED)))

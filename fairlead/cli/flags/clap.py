@@ -30,6 +30,11 @@ def given(program: Program, words: Sequence[str], variables: Mapping[str, str]) 
     return parse(program.name, program.flags, words, variables, program.variables)
 
 
+def parsed(program: Program, words: Sequence[str]) -> Given:
+    """What the words alone give; raises FlagError."""
+    return parse(program.name, program.flags, words, {}, program.variables)
+
+
 def refused(program: Program, error: FlagError) -> Leave:
     """How the process ends whose flags are wrong."""
     return Leave(exits.USAGE, f"{program.name}: {error}")

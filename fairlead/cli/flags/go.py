@@ -24,6 +24,14 @@ def given(program: Program, words: Sequence[str], _: Mapping[str, str]) -> Given
     return parse(program.name, program.flags, words)
 
 
+def parsed(program: Program, words: Sequence[str]) -> Given:
+    """What the words alone give; raises FlagError."""
+    try:
+        return parse(program.name, program.flags, words)
+    except Leave as leave:
+        raise FlagError(leave.text.partition("\n")[0]) from leave
+
+
 def refused(_: Program, error: FlagError) -> Leave:
     """How the process ends whose flags do not fit each other."""
     return Leave(exits.ERROR, str(error))

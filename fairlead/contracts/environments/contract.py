@@ -15,6 +15,13 @@ CONTRACT = Contract(
     lease=LEASE,
     rejoins=True,
     registers=True,
+    kinds=Room("fairlead.contracts.environments.install.definitions", "definitions"),
+    about_kinds="The kinds of environments come without `conversion`, which holds the address of the running operator "
+    "and the authority of its certificate: the operator adds it when it starts, and brings the kinds if they are "
+    "missing. Until then use one version only.",
+    chart="materialize-operator",
+    install=Room("fairlead.contracts.environments.install.options", "INSTALL"),
+    hashes=Room("fairlead.contracts.environments.hashes", "HASHES"),
     programs={"orchestratord": Room("fairlead.contracts.environments.options", "PROGRAM")},
     section=Room("fairlead.contracts.environments.options", "SECTION"),
     roots=(Root(MATERIALIZES, optional=True),),

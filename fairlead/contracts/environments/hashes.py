@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgspec
 from msgspec import Struct
 
-from fairlead.cli.object_files import Unreadable, objects_in, shown
 from fairlead.contracts.environments.decide.convert import Unconvertible, convert
 from fairlead.contracts.environments.decide.hash import rollout_hash
 from fairlead.contracts.environments.kinds import GROUP, MATERIALIZES, NIL, MaterializeSpec, Text
 from fairlead.core.uuids import parse
-
-
-class Hashed(Struct, frozen=True):
-    namespace: str
-    name: str
-    hash: str
-
-    @property
-    def place(self) -> str:
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+from fairlead.engine.hashes import Hashed, Hashes
 
 
 class _Metadata(Struct, frozen=True):
@@ -33,27 +21,6 @@ class _Metadata(Struct, frozen=True):
 class _Manifest(Struct, frozen=True):
     metadata: _Metadata
     spec: dict[str, object]
-
-
-def hashes_in(names: Iterable[str]) -> tuple[list[Hashed], list[str]]:
-    """What the files hold, and a sentence for each thing that is wrong with them."""
-    found: list[Hashed] = []
-    wrong: list[str] = []
-    for name in names:
-        try:
-            trees = [tree for tree in objects_in(name) if _is_environment(tree)]
-        except Unreadable as error:
-            wrong.append(str(error))
-            continue
-        if not trees:
-            wrong.append(f"{shown(name)} holds no {MATERIALIZES.kind} of {GROUP}: name a file that does")
-        for number, tree in enumerate(trees, 1):
-            match _hashed(tree):
-                case Hashed() as hashed:
-                    found.append(hashed)
-                case sentence:
-                    wrong.append(f"{shown(name)}, {MATERIALIZES.kind} {number}: {sentence}")
-    return found, wrong
 
 
 def _is_environment(tree: object) -> bool:
@@ -86,3 +53,6 @@ def _hashed(tree: object) -> Hashed | str:
                 "hash what `kubectl get -o yaml` then prints"
             )
     return Hashed(metadata.namespace, metadata.name, rollout_hash(manifest.spec, metadata.annotations or {}))
+
+
+HASHES = Hashes(kind=MATERIALIZES.kind, group=GROUP, is_one=_is_environment, hashed=_hashed)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from fairlead.contracts.zones.configuration_kinds import ZPDBS
-from fairlead.engine.charts import custom_resources
+from fairlead.contracts.zones.install.definitions import definitions as zone_kinds
 from fairlead.engine.manager import Manager
 from fairlead.engine.options import OperatorOptions
 from fairlead.engine.process import assemble
@@ -32,7 +32,7 @@ ZONES = ("zone-a", "zone-b")
 
 async def define(world: World) -> None:
     """The custom resource is served."""
-    (tree,) = [each for each in custom_resources("zones") if each["spec"]["names"]["plural"] == ZPDBS.plural]
+    (tree,) = [each for each in zone_kinds() if each["spec"]["names"]["plural"] == ZPDBS.plural]
     await world.create(DEFINITIONS, "", tree)
     await asyncio.sleep(1)
 

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from fairlead.contracts.zones.configuration_kinds import HEALTH_CHECKS
+from fairlead.contracts.zones.install.definitions import definitions as zone_kinds
 from fairlead.contracts.zones.kinds import EXCLUDE, HEALTH_CHECK, HEALTH_CHECK_STARTED, LEADER, ROTATE, ZONE_SOAK
 from fairlead.contracts.zones.metrics import ZoneMetrics
-from fairlead.engine.charts import custom_resources
 from kubeloop import clock
 from kubeloop.calls import Call, Reply
 from kubeloop.objects.apps import STATEFULSETS
@@ -244,7 +244,7 @@ class Prometheus:
 
 
 async def define(world: World) -> None:
-    (tree,) = [each for each in custom_resources("zones") if each["spec"]["names"]["plural"] == HEALTH_CHECKS.plural]
+    (tree,) = [each for each in zone_kinds() if each["spec"]["names"]["plural"] == HEALTH_CHECKS.plural]
     await world.create(DEFINITIONS, "", tree)
     await asyncio.sleep(1)
 

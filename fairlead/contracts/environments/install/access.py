@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fairlead.contracts.environments.install.values import ACCOUNT, NAME, Values, labels
+from fairlead.contracts.environments.install.values import ACCOUNT, CHART, NAME, Values, labels
 from fairlead.engine.charts import Object, chart_values, data_of
 
 RBAC = "rbac.authorization.k8s.io"
@@ -23,7 +23,7 @@ def account(values: Values) -> Object:
 
 def roles(values: Values) -> Iterator[Object]:
     """Environments are in any namespace, the Lease is in the operator's; each role with its binding."""
-    permissions = data_of("environments", "permissions.yaml")
+    permissions = data_of(CHART, "permissions.yaml")
     for kind, place, rules in (
         ("ClusterRole", {}, permissions["clusterRole"]),
         ("Role", {"namespace": values.namespace}, permissions["role"]),
@@ -41,7 +41,7 @@ def roles(values: Values) -> Iterator[Object]:
 
 def certificates(values: Values) -> Iterator[Object]:
     """An authority of its own signs the certificate, so that a renewed certificate leaves the authority as it is."""
-    life = chart_values("environments")["operator"]["certificate"]
+    life = chart_values(CHART)["operator"]["certificate"]
     yield _made(values, "Issuer", f"{NAME}-self-signed", {"selfSigned": {}})
     authority = {
         "isCA": True,

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fairlead import __version__
-from fairlead.contracts.environments.install.values import NAME, Values, selector_labels
+from fairlead.contracts.environments.install.values import CHART, NAME, Values, selector_labels
 from fairlead.engine.charts import chart_values
 
-PART = "environments"
 BUILTIN = ("system", "probe", "support", "catalogServer", "analytics")
 
 
@@ -25,7 +24,7 @@ def _name(word: str) -> str:
 
 
 def usual(values: Values) -> Iterator[str]:
-    chart = chart_values(PART)
+    chart = chart_values(CHART)
     operator = chart["operator"]
     yield f"--helm-chart-version={__version__}"
     yield f"--cloud-provider={operator['cloudProvider']['type']}"

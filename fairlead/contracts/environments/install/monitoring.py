@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fairlead.contracts.environments.install.values import NAME, Values, labels, selector_labels
+from fairlead.contracts.environments.install.values import CHART, NAME, Values, labels, selector_labels
 from fairlead.engine.charts import MONITORING, Object, data_of, text_of
 
 
@@ -24,12 +24,12 @@ def objects(values: Values) -> Iterator[Object]:
         "apiVersion": MONITORING,
         "kind": "PrometheusRule",
         "metadata": metadata,
-        "spec": data_of("environments", "alerts.yaml", {"NAMESPACE": values.namespace}),
+        "spec": data_of(CHART, "alerts.yaml", {"NAMESPACE": values.namespace}),
     }
     shown = {**labels(), "grafana_dashboard": "1"}
     yield {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {**metadata, "name": f"{NAME}-dashboard", "labels": shown},
-        "data": {f"{NAME}.json": text_of("environments", "dashboard.json")},
+        "data": {f"{NAME}.json": text_of(CHART, "dashboard.json")},
     }

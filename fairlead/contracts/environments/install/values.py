@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from msgspec import Struct
 
 from fairlead import __version__
 
 NAME = "materialize-operator"
+CHART = Path(__file__).parent / "charts" / NAME
 ACCOUNT = "orchestratord"
 WEBHOOK_PORT = 8001
 METRICS_PORT = 3100

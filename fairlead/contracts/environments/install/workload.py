@@ -7,6 +7,7 @@ from typing import Any
 from fairlead.contracts.environments.install.arguments import arguments
 from fairlead.contracts.environments.install.values import (
     ACCOUNT,
+    CHART,
     METRICS_PORT,
     NAME,
     REPLICAS,
@@ -79,7 +80,7 @@ def _container(values: Values) -> dict[str, Any]:
         ],
         "readinessProbe": _probe("/healthz", 1),
         "livenessProbe": _probe("/livez", 3),
-        "resources": chart_values("environments")["operator"]["resources"],
+        "resources": chart_values(CHART)["operator"]["resources"],
         "volumeMounts": [
             {"name": "certificate", "mountPath": "/etc/tls", "readOnly": True},
             {"name": "memory", "mountPath": "/tmp"},  # noqa: S108  of the pod, in memory

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fairlead.contracts.zones.install.values import NAME, NAME_LABEL, Values, cluster_labels, labels
+from fairlead.contracts.zones.install.values import CHART, NAME, NAME_LABEL, Values, cluster_labels, labels
 from fairlead.contracts.zones.kinds import INJECT_CA
 from fairlead.engine.charts import Object, data_of
 
@@ -46,7 +46,7 @@ def roles(values: Values) -> Iterator[Object]:
 
 
 def _permissions(values: Values, **names: str) -> Any:
-    return data_of("zones", "permissions.yaml", {"SECRET": values.secret, "TRACKER": values.zone_tracker, **names})
+    return data_of(CHART, "permissions.yaml", {"SECRET": values.secret, "TRACKER": values.zone_tracker, **names})
 
 
 def _bound(kind: str, metadata: dict[str, Any], rules: list[Any], values: Values) -> Iterator[Object]:
@@ -63,7 +63,7 @@ def _bound(kind: str, metadata: dict[str, Any], rules: list[Any], values: Values
 def webhooks(values: Values) -> Iterator[Object]:
     """A configuration per webhook; the operator puts its certificate authority into them."""
     switches = {"phasedDeployments": values.phased_deployments}
-    for webhook in data_of("zones", "webhooks.yaml"):
+    for webhook in data_of(CHART, "webhooks.yaml"):
         if not switches.get(webhook.get("switch"), True):
             continue
         yield {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fairlead.contracts.zones.install.values import NAME, Values, labels, selector_labels
+from fairlead.contracts.zones.install.values import CHART, NAME, Values, labels, selector_labels
 from fairlead.engine.charts import MONITORING, Object, data_of, text_of
 
 
@@ -25,7 +25,7 @@ def objects(values: Values) -> Iterator[Object]:
         "apiVersion": MONITORING,
         "kind": "PrometheusRule",
         "metadata": metadata,
-        "spec": data_of("zones", "alerts.yaml", names),
+        "spec": data_of(CHART, "alerts.yaml", names),
     }
     yield {
         "apiVersion": "v1",
@@ -35,5 +35,5 @@ def objects(values: Values) -> Iterator[Object]:
             "namespace": values.namespace,
             "labels": {**labels(), "grafana_dashboard": "1"},
         },
-        "data": {f"{NAME}.json": text_of("zones", "dashboard.json")},
+        "data": {f"{NAME}.json": text_of(CHART, "dashboard.json")},
     }

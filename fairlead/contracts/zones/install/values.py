@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from msgspec import Struct
 
 from fairlead import __version__
 from fairlead.contracts.zones.kinds import API_GROUP, NAMESPACE
 
 NAME = "rollout-operator"
+CHART = Path(__file__).parent / "charts" / NAME
 NAME_LABEL = "app.kubernetes.io/name"
 METRICS_PORT = 8001
 WEBHOOK_PORT = 8443

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.cli.flags.clap import parse
+from fairlead.contracts import chart_of
 from fairlead.contracts.environments.options import PROGRAM, options_of
 from fairlead.contracts.environments.settings import Settings
-from fairlead.engine.charts import Object, chart
+from fairlead.engine.charts import Object
 from fairlead.engine.options import OperatorOptions
 from tests.contracts.zones.install import helm
 from tests.operator_parts import environments_options
 
-CHART = chart("environments")
+CHART = chart_of("environments")
 NAME = "materialize-operator"
 NAMESPACE = "materialize"
 CERT_MANAGER = {("Issuer", f"{NAME}-self-signed"), ("Issuer", f"{NAME}-ca"), ("Certificate", f"{NAME}-ca")} | {

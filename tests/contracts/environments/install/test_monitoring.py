@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fairlead.contracts import chart_of
 from fairlead.contracts.environments.metrics import EnvironmentMetrics, EnvironmentProgress
 from fairlead.core.reason import Reason
 from fairlead.engine.blocked_metric import NAME as BLOCKED
@@ -17,7 +18,7 @@ from fairlead.engine.metrics import Metrics
 from tests.contracts.environments.install.charts import NAME, NAMESPACE, container, render
 from tests.contracts.zones.install.test_monitoring import FROM_THE_SCRAPE, alerts, base
 
-DASHBOARD: dict[str, Any] = json.loads(text_of("environments", "dashboard.json"))
+DASHBOARD: dict[str, Any] = json.loads(text_of(chart_of("environments"), "dashboard.json"))
 QUERIES = {f"alert {name}": rule["expr"] for name, rule in alerts("environments").items()} | {
     f"panel {panel['title']}": target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]
 }
@@ -76,7 +77,7 @@ def test_the_monitor_finds_the_port_of_the_pods() -> None:
     assert monitor["selector"]["matchLabels"].items() <= deployment["metadata"]["labels"].items()
     assert f'namespace="{NAMESPACE}"' in str(rendered["PrometheusRule", NAME]["spec"])
     assert "__NAMESPACE__" not in str(rendered["PrometheusRule", NAME]["spec"])
-    assert container(rendered)["name"] in str(data_of("environments", "alerts.yaml"))
+    assert container(rendered)["name"] in str(data_of(chart_of("environments"), "alerts.yaml"))
 
 
 def test_nothing_is_monitored_unless_it_is_asked_for() -> None:

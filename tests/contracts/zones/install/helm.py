@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import yaml
 
-from fairlead.engine import charts
+from fairlead.contracts import chart_of
 from fairlead.engine.charts import Object
 from fairlead.plane import helm
 from fairlead.plane.build import Unavailable
 
-CHART = charts.chart("zones")
+CHART = chart_of("zones")
 NAMESPACE = "mimir"
 
 Tree = dict[str, Any]

@@ -10,10 +10,11 @@ import yaml
 
 from fairlead import __version__
 from fairlead.cli.flags.go import parse
+from fairlead.contracts.zones.install.definitions import definitions as zone_kinds
 from fairlead.contracts.zones.install.objects import objects
 from fairlead.contracts.zones.install.values import Values
 from fairlead.contracts.zones.options import PROGRAM, problems
-from fairlead.engine.charts import Object, custom_resources
+from fairlead.engine.charts import Object
 from tests.contracts.zones.install.helm import CHART, NAMESPACE, complaint, render, run
 
 EVERYTHING: dict[str, Any] = {
@@ -110,7 +111,7 @@ def test_kinds_come_with_the_chart_unless_they_are_switched_off() -> None:
         said = run("template", "r", str(CHART), "--include-crds", *options)
         return [one for one in yaml.safe_load_all(said.stdout) if one["kind"] == "CustomResourceDefinition"]
 
-    assert kinds() == list(custom_resources("zones"))
+    assert kinds() == list(zone_kinds())
     assert kinds("--set", "crds.enabled=false") == []
 
 

@@ -13,7 +13,8 @@ import yaml
 from fairlead.cli import exits
 from fairlead.cli.commands.operator import add_arguments, options_of
 from fairlead.cli.main import main
-from fairlead.engine.charts import chart, chart_values
+from fairlead.contracts import chart_of
+from fairlead.engine.charts import chart_values
 from tests.contracts.zones.install.helm import CHART
 from tests.operator_parts import environments_options
 
@@ -42,11 +43,11 @@ def test_command_is_taken(line: str, capsys: pytest.CaptureFixture[str]) -> None
 def test_charts_are_where_the_commands_say() -> None:
     charts = [ROOT / shlex.split(line)[3] for line in COMMANDS if line.startswith("helm")]
 
-    assert charts == [CHART, chart("environments")]
+    assert charts == [CHART, chart_of("environments")]
 
 
 def test_values_of_environments_that_are_explained_exist() -> None:
-    values = chart_values("environments")
+    values = chart_values(chart_of("environments"))
     explained = [
         path
         for row in ENVIRONMENTS.splitlines()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from prometheus_client.metrics import MetricWrapperBase
 
+from fairlead.contracts import chart_of
 from fairlead.contracts.zones.metrics import ZoneMetrics
 from fairlead.engine.charts import data_of, text_of
 from fairlead.engine.metrics import Metrics
@@ -40,11 +41,13 @@ no labels to say."""
 
 FROM_THE_SCRAPE = {"namespace", "service", "pod", "container", "instance", "le", "exported_namespace"}
 
-DASHBOARD: dict[str, Any] = json.loads(text_of("zones", "dashboard.json"))
+DASHBOARD: dict[str, Any] = json.loads(text_of(chart_of("zones"), "dashboard.json"))
 
 
 def alerts(part: str) -> dict[str, Any]:
-    return {rule["alert"]: rule for group in data_of(part, "alerts.yaml")["groups"] for rule in group["rules"]}
+    return {
+        rule["alert"]: rule for group in data_of(chart_of(part), "alerts.yaml")["groups"] for rule in group["rules"]
+    }
 
 
 ALERTS = alerts("zones")
@@ -150,7 +153,7 @@ def test_every_page_of_the_runbooks_is_of_an_alert() -> None:
 @pytest.mark.parametrize("part", ["zones", "environments"])
 def test_panels_lie_side_by_side(part: str) -> None:
     taken: set[tuple[int, int]] = set()
-    panels = json.loads(text_of(part, "dashboard.json"))["panels"]
+    panels = json.loads(text_of(chart_of(part), "dashboard.json"))["panels"]
     for panel in panels:
         place = panel["gridPos"]
         fields = {

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from fairlead.engine import charts
+from fairlead.contracts import chart_of
 from tests.contracts.zones.install.helm import complaint, render
 from tools.chart_readme import PARTS, path_of, readme, values_of
 
@@ -41,15 +41,13 @@ FREE = {
 
 FLOWING = {
     f"operator.clusters.sizes.{size}"
-    for size in yaml.safe_load((charts.chart("environments") / "values.yaml").read_text())["operator"]["clusters"][
-        "sizes"
-    ]
+    for size in yaml.safe_load((chart_of("environments") / "values.yaml").read_text())["operator"]["clusters"]["sizes"]
 }
 """Written on one line, and so told as one value."""
 
 
 def schema(part: str) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads((charts.chart(part) / "values.schema.json").read_text())
+    read: dict[str, Any] = json.loads((chart_of(part) / "values.schema.json").read_text())
     return read
 
 
@@ -79,7 +77,7 @@ def test_a_misspelt_value_is_refused_wherever_it_is(part: str) -> None:
             place = place.setdefault(key, {})
         place["misspelt"] = True
 
-    said = complaint(values, charts.chart(part))
+    said = complaint(values, chart_of(part))
 
     refused = re.findall(r"- at '([^']*)': additional properties 'misspelt' not allowed", said)
     assert len(closed) > 10
@@ -88,7 +86,7 @@ def test_a_misspelt_value_is_refused_wherever_it_is(part: str) -> None:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_globals_of_a_chart_around_it_are_taken(part: str) -> None:
-    assert render({"global": {"somebody": {"else": 1}}}, chart=charts.chart(part))
+    assert render({"global": {"somebody": {"else": 1}}}, chart=chart_of(part))
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -99,7 +97,7 @@ def test_the_readme_is_that_of_the_values(part: str) -> None:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_the_readme_has_every_value_once(part: str) -> None:
-    text = (charts.chart(part) / "values.yaml").read_text()
+    text = (chart_of(part) / "values.yaml").read_text()
     listed = [value for value in values_of(text) if not value.path.endswith(".*")]
 
     def leaves(tree: dict[str, Any], path: str = "") -> Iterator[tuple[str, object]]:
