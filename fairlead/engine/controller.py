@@ -105,6 +105,7 @@ class Controller(Struct, Generic[S], frozen=True):
     versions: Callable[[S], Iterable[str]]
     """Which objects a Snapshot shows, in which versions: equal for equal facts."""
     decide: Decide[S]
+    """What is to be done now about what was seen, or what must be known first; pure."""
     say: Callable[[S, Decision, datetime], tuple[LogRecord, ...]]
     """What the log is told of a decision that was made at that time."""
     writes: frozenset[Does]
