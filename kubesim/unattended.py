@@ -28,7 +28,7 @@ class _Object(Struct, frozen=True):
 
 async def tell(client: Client) -> None:
     """Until cancelled."""
-    recorder = Recorder(client, "fairlead-up", "fairlead-up")
+    recorder = Recorder(client, "kubesim", "kubesim")
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(recorder.run())
         for resource, instead in INSTEAD.items():
