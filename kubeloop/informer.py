@@ -85,6 +85,7 @@ class Informer(Generic[T]):
         name, UID and version as they are; subscribers are told of what was kept, and of what comes in full.
         """
         self.resource = resource
+        self.selection = Selection(resource, namespace, labels, fields)
         self.store: Store[T] = Store(indexes)
         self.synced = asyncio.Event()
         self.settled = asyncio.Event()
@@ -100,7 +101,6 @@ class Informer(Generic[T]):
         self.unreadable: dict[Key, Unreadable] = {}
         """Objects whose present state could not be read; the store keeps the state before, if it had one."""
         self._client = client
-        self._selection = Selection(resource, namespace, labels, fields)
         self._codec = Codec(into)
         self._page = page
         self._pace = WatchPace(seed)
@@ -109,7 +109,7 @@ class Informer(Generic[T]):
         self._kept = kept
         self._failed = False
         """Whether `trouble` was told of a failure that is not over."""
-        self._handlers: list[Callable[[Change[T]], None]] = []
+        self._handlers: tuple[Callable[[Change[T]], None], ...] = ()
         self._stale = True
         """The version cannot be resumed: list next."""
         self._begun = 0
@@ -128,8 +128,18 @@ class Informer(Generic[T]):
         """Whether it is the wait for the next attempt."""
 
     def subscribe(self, handler: Callable[[Change[T]], None]) -> None:
-        """The handler is called after the store has changed, once per change; it must not fail."""
-        self._handlers.append(handler)
+        """The handler is called after the store has changed, once per change; it must not fail.
+
+        Who subscribes to a store that is filled is told of what it holds at once, as of a first list.
+        """
+        self._handlers = (*self._handlers, handler)
+        if self.synced.is_set():
+            for item in self.store.items():
+                handler(Change(None, item, initial=True))
+
+    def unsubscribe(self, handler: Callable[[Change[T]], None]) -> None:
+        """The handler is not called any more."""
+        self._handlers = tuple(each for each in self._handlers if each != handler)
 
     async def run(self) -> None:
         """Keeps the store in step until cancelled."""
@@ -161,7 +171,7 @@ class Informer(Generic[T]):
         """One list, if one is due, and one watch."""
         if self._is_due():
             self._begin()
-            self._replace(await list_all(self._client, self._selection, self._codec, self._page))
+            self._replace(await list_all(self._client, self.selection, self._codec, self._page))
         if not self._is_due():
             await self._watch()
 
@@ -205,7 +215,7 @@ class Informer(Generic[T]):
         useful: asyncio.TimerHandle | None = None
         try:
             async with asyncio.timeout(seconds + GRACE) as self._wait:
-                async with self._client.stream(self._selection.watch(self.version, seconds)) as stream:
+                async with self._client.stream(self.selection.watch(self.version, seconds)) as stream:
                     self.last_error = None
                     useful = asyncio.get_running_loop().call_later(SHORTEST_USEFUL_WATCH, self._is_restored)
                     async for data in stream:

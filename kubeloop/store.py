@@ -92,10 +92,18 @@ class Store(Generic[P]):
         self._shelves: dict[str, dict[str, _Shelf[P]]] = {name: {} for name in indexes}
         """Per index and value the objects that have this value now; no shelf is empty."""
 
-    def add_index(self, name: str, index: Index[P]) -> None:
-        """From now on objects are found by it as well; a name stands for one index, however often it is added."""
-        if name in self._indexes:
-            return
+    def add_indexes(self, indexes: Mapping[str, Index[P]]) -> None:
+        """From now on objects are found by them as well, those that are held already included.
+
+        A name stands for one index, however often it is added: readers that share a store share the names.
+        """
+        for name, index in indexes.items():
+            if name not in self._indexes:
+                self._add_index(name, index)
+            elif self._indexes[name] is not index:
+                raise ValueError(f"the index {name!r} is another one already: give yours a name of its own")
+
+    def _add_index(self, name: str, index: Index[P]) -> None:
         self._indexes[name] = index
         self._shelves[name] = {}
         for key, item in self._everything.objects.items():

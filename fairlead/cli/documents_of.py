@@ -136,8 +136,7 @@ class Lists:
         store = self._stores.setdefault(view.key, Store())
         for item in items:
             store.put(item)
-        for name, index in view.indexes.items():
-            store.add_index(name, index)
+        store.add_indexes(view.indexes)
 
     async def _list(self, what: Root | ResourceView[Any], into: type[I]) -> list[I]:
         try:

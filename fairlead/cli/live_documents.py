@@ -58,8 +58,7 @@ class Following:
             informer = found.get(view.key)
             if informer is None:
                 informer = found[view.key] = self._informer(view, namespace, is_required=view.key in required)
-            for name, index in view.indexes.items():
-                informer.store.add_index(name, index)
+            informer.store.add_indexes(view.indexes)
         return Informers(found)
 
     def _informer(self, view: ResourceView[T], namespace: str, *, is_required: bool) -> Informer[T]:

@@ -25,10 +25,12 @@ from fairlead.engine.metrics import Metrics
 from fairlead.engine.options import OperatorOptions
 from fairlead.engine.part import Part, PartContext
 from fairlead.engine.serving.cluster_label import HEADER
+from fairlead.engine.watch_troubles import Troubles
 from fairlead.engine.webhooks.admission import AdmissionContext
 from fairlead.engine.webhooks.afterwards import Afterwards
 from fairlead.engine.webhooks.handlers import Webhooks
 from kubeloop import request
+from kubeloop.caches import Caches
 from kubeloop.calls import Caller
 from kubeloop.client import Client
 from kubeloop.errors import Forbidden, NotFound
@@ -37,6 +39,7 @@ from kubeloop.objects.core import NAMESPACES
 from kubeloop.objects.meta import Ref
 from kubeloop.rate_limit import Limiter
 from kubeloop.request import Transport
+from kubeloop.watch import Selection
 
 START_TIMEOUT = 10.0
 """Seconds that the API server may take to answer the first question."""
@@ -96,7 +99,8 @@ def put_together(
     client = limited(election.gate if election is not None else None)
     recorder = Recorder(client.uncounted(), options.process, options.identity)
     metrics.show_dropped_events(lambda: recorder.dropped)
-    parts = _parts(options, PartContext(client, options.namespaces, options.interval, metrics, log, recorder))
+    caches = _caches(client, log)
+    parts = _parts(options, PartContext(caches, client, options.namespaces, options.interval, metrics, log, recorder))
     counts = tuple(part.counts for part in parts if part.counts is not None)
     outside = AskContext(
         client,
@@ -111,6 +115,7 @@ def put_together(
     manager = Manager(
         parts,
         outside,
+        caches,
         log=log,
         recorder=recorder,
         pace=Pace(options.interval),
@@ -121,6 +126,13 @@ def put_together(
         leader_tasks=sweeps(options, home, client, log),
     )
     return manager, lambda: _preflight(unlimited, parts, options, log)
+
+
+def _caches(client: Client, log: FilteringBoundLogger) -> Caches:
+    def troubles(selection: Selection, is_optional: Callable[[], bool]) -> Troubles:
+        return Troubles(selection.resource, selection.namespace, log, is_optional)
+
+    return Caches(client, troubles)
 
 
 def _parts(options: OperatorOptions, context: PartContext) -> tuple[Part, ...]:

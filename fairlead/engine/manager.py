@@ -7,7 +7,7 @@ rolled, over which wire, or whether time is real.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -24,11 +24,11 @@ from fairlead.engine.rounds import Rounds, Terms
 from fairlead.engine.traces import Trace, untraced
 from fairlead.engine.webhooks.handlers import Webhooks
 from kubeloop import clock
+from kubeloop.caches import Caches
 from kubeloop.election import LostLease
 from kubeloop.elections import Leadership
 from kubeloop.errors import NotLeader
 from kubeloop.events import Recorder
-from kubeloop.informer import Informer
 from kubeloop.queue import Queue
 
 RESYNC = 300.0
@@ -72,6 +72,7 @@ class Manager:
         self,
         parts: Sequence[Part],
         outside: AskContext,
+        caches: Caches,
         *,
         log: FilteringBoundLogger,
         recorder: Recorder,
@@ -98,6 +99,7 @@ class Manager:
         self.leading = asyncio.Event()
         """Set while rounds run: with a lease, only when it is held."""
         self._parts = tuple(parts)
+        self._caches = caches
         controllers = (each for part in parts for each in part.controllers)
         self._controllers = tuple(sorted(controllers, key=lambda each: each.background))
         self._log = log
@@ -124,7 +126,7 @@ class Manager:
         for lane in self._lanes:
             lane.controller.subscribe(lane.wake)
         async with asyncio.TaskGroup() as tasks:
-            background = [tasks.create_task(informer.run()) for informer in self._watched()]
+            background = [tasks.create_task(self._caches.run())]
             background += [tasks.create_task(_run(each)) for part in self._parts for each in part.replica_tasks]
             background.append(tasks.create_task(self._recorder.run()))
             background.append(tasks.create_task(self._fill()))
@@ -213,7 +215,7 @@ class Manager:
         for task in first:
             await task()
         if first:
-            for informer in self._watched():
+            for informer in self._caches:
                 informer.hurry()  # those that found nothing there wait a while before they look again
         await self.ready.wait()
 
@@ -224,13 +226,8 @@ class Manager:
             await asyncio.sleep(RESYNC)
             self._ask_for_lists()  # what they bring that is new wakes its rollouts
 
-    def _watched(self) -> Iterator[Informer[Any]]:
-        """Every informer once, also where controllers share it."""
-        every = (informer for each in self._controllers for informer in (*each.informers, *each.optional))
-        return iter(dict.fromkeys(every))
-
     def _ask_for_lists(self) -> None:
-        for informer in self._watched():
+        for informer in self._caches:
             informer.ask_for_list()
 
 

@@ -16,6 +16,7 @@ from fairlead.engine.measured_calls import Counts
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.serving.https_server import HttpsServer
 from fairlead.engine.webhooks.admission import Endpoint
+from kubeloop.caches import Caches
 from kubeloop.client import Client
 from kubeloop.events import Recorder
 
@@ -25,6 +26,8 @@ Task: TypeAlias = Callable[[], Awaitable[None]]
 class PartContext(Struct, frozen=True):
     """What a contract makes its part from, beside its settings."""
 
+    caches: Caches
+    """Of the process: whoever reads the same asks them for it."""
     client: Client
     """Writes only while this replica leads."""
     namespaces: tuple[str, ...]

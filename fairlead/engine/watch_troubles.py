@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kubeloop.errors import Forbidden, NotFound
@@ -16,10 +17,14 @@ class Troubles:
     """The words about one informer; `failed` and `restored` are what it calls."""
 
     def __init__(
-        self, resource: Resource, namespace: str, log: FilteringBoundLogger, *, optional: bool = False
+        self,
+        resource: Resource,
+        namespace: str,
+        log: FilteringBoundLogger,
+        is_optional: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`optional` says that all goes on without the resource when it is not served or not permitted."""
-        self._optional = optional
+        """`is_optional` says whether all goes on without the resource when it is not served or not permitted."""
+        self._is_optional = is_optional
         self._log = log.bind(resource=resource.plural, namespace=namespace or "all")
         self._said = ""
         """The last failure, until it is over."""
@@ -30,7 +35,7 @@ class Troubles:
             self._log.warning("object cannot be read", object="/".join(error.key), error=str(error))
         elif str(error) != self._said:
             self._said = str(error)
-            missing = self._optional and isinstance(error, NotFound | Forbidden)
+            missing = self._is_optional() and isinstance(error, NotFound | Forbidden)
             self._log.warning("carrying on without" if missing else "watch failed", error=self._said)
 
     def restored(self) -> None:

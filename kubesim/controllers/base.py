@@ -60,8 +60,7 @@ class Api:
         if found is None:
             found = self._verbs.views[resource, into] = View(self, resource, _reader_of(into))
         view: View[P] = found
-        for name, index in indexes.items():
-            view.objects.add_index(name, index)
+        view.objects.add_indexes(indexes)
         return view
 
     def resource(self, api_version: str, kind: str) -> Resource | None:

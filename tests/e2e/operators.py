@@ -173,7 +173,7 @@ class Operator:
             return None
         shown = {}
         for informer in (one for each in self.manager._controllers for one in each.informers):
-            selection = informer._selection
+            selection = informer.selection
             listed = await self._site.client.list(
                 selection.resource, informer._codec._item.type, namespace=selection.namespace, labels=selection.labels
             )

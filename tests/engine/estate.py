@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,12 +16,12 @@ from fairlead.contracts.environments.stand_in.environmentd import Environments
 from fairlead.engine.assembly import assemble
 from fairlead.engine.manager import Manager
 from fairlead.engine.metrics import Metrics
-from fairlead.engine.options import OperatorOptions
+from fairlead.engine.options import OperatorOptions, PartOptions
 from kubeloop import clock, request
 from kubeloop.client import Client
 from kubeloop.objects.core import SECRETS
 from kubeloop.objects.meta import Ref
-from kubeloop.request import MERGE_PATCH, Request
+from kubeloop.request import MERGE_PATCH, Request, Transport
 from kubesim.access.rights import master
 from kubesim.cluster import FIRST_NAMESPACES, Cluster
 from kubesim.faults import Fault, Faulty
@@ -39,9 +39,10 @@ STEPS = 2_000_000
 
 
 class Estate:
-    """`fault` may answer operators in the API server's place."""
+    """`fault` may answer operators in the API server's place; `through` wraps what they send with."""
 
     def __init__(self, seed: int) -> None:
+        self.through: Callable[[Transport], Transport] = lambda wire: wire
         self.cluster = Cluster(seed=seed, namespaces=(*FIRST_NAMESPACES, SPACE, OPERATORS))
         self.client = Client(self.cluster.transport())
         self.log = Log()
@@ -52,12 +53,13 @@ class Estate:
         self.cluster.network.ask(self._programs.find)
         self.kubelet = Kubelet(Client(self.cluster.transport(master("kubelet"))), programs=self._programs)
 
-    async def operator(self, identity: str = "one", **settings: Any) -> Manager:
-        """Not yet running; its webhook answers."""
+    async def operator(self, identity: str = "one", beside: Iterable[PartOptions] = (), **settings: Any) -> Manager:
+        """Not yet running; its webhook answers. It runs the parts `beside` too."""
         options = OperatorOptions(
             process="orchestratord",
             identity=identity,
             parts=(
+                *beside,
                 environments(
                     Settings(operator_namespace=OPERATORS, **settings),
                     ConversionOptions(service_name="fn", service_namespace=OPERATORS),
@@ -65,7 +67,7 @@ class Estate:
             ),
             lease="orchestratord",
         )
-        wire = Faulty(self.cluster.transport(master(identity)), self._strike)
+        wire = Faulty(self.through(self.cluster.transport(master(identity))), self._strike)
         network = self.cluster.network
         manager = await assemble(options, "default", wire, Metrics(), self.log.logger(), network.call)
         network.serve(f"fn.{OPERATORS}.svc", converting(manager))

@@ -21,6 +21,8 @@ from fairlead.contracts.zones.settings import Settings
 from fairlead.core.act import Does
 from fairlead.engine.controller import Controller
 from fairlead.engine.metrics import Metrics
+from fairlead.engine.watch_troubles import Troubles
+from kubeloop.caches import Caches
 from kubeloop.client import Client
 from kubesim.cluster import Cluster
 from kubesim.time import run
@@ -32,10 +34,11 @@ REVIEWED = {Does.INJECT_CA, Does.STAMP_DOWNSCALE, Does.TRACK_DOWNSCALE}
 
 def every_part() -> list[Controller[Any]]:
     async def built() -> list[Controller[Any]]:
-        client, log, metrics = Client(Cluster(seed=1).transport()), Log().logger(), Metrics()
+        log, metrics = Log().logger(), Metrics()
+        caches = Caches(Client(Cluster(seed=1).transport()), lambda selection, _: Troubles(selection.resource, "", log))
         settings = Settings(phased_deployments=True)
-        first = with_phased(zones(client, (), settings, metrics.of(ZoneMetrics), log), client, (), settings, log)
-        others = environments(client, EnvironmentSettings(), metrics.of(EnvironmentMetrics), log, lambda: False)
+        first = with_phased(zones(caches, (), settings, metrics.of(ZoneMetrics), log), caches, (), settings)
+        others = environments(caches, EnvironmentSettings(), metrics.of(EnvironmentMetrics), log, lambda: False)
         return [*first.controllers, *others]
 
     return run(built())

@@ -38,12 +38,11 @@ from fairlead.core.decision import Decision, Hold
 from fairlead.core.explain import Explain
 from fairlead.engine.controller import BackOff, Controller, LogRecord, RolloutKey, Wake
 from fairlead.engine.driver.applied import Applied
-from fairlead.engine.watch_troubles import Troubles
-from kubeloop.client import Client
+from kubeloop.caches import Caches
 from kubeloop.informer import Change, Informer
 from kubeloop.objects.apps import DEPLOYMENTS, STATEFULSETS, Deployment, StatefulSet
 from kubeloop.objects.meta import Ref, Resource
-from kubeloop.store import Index, Named
+from kubeloop.store import Named
 
 N = TypeVar("N", bound=Named)
 
@@ -68,37 +67,19 @@ BACK_OFF = BackOff(2.0, 256.0, jitter=0.5)
 class _Watched:
     """The informers of the part, shared by its three kinds of rounds."""
 
-    def __init__(self, client: Client, log: FilteringBoundLogger, is_mixed: Callable[[], bool]) -> None:
-        def informer(resource: Resource, into: type[N], indexes: Mapping[str, Index[N]], labels: str) -> Informer[N]:
-            troubles = Troubles(resource, "", log)
-            return Informer(
-                client,
-                resource,
-                into,
-                labels=labels,
-                indexes=indexes,
-                trouble=troubles.failed,
-                restored=troubles.restored,
-            )
+    def __init__(self, caches: Caches, is_mixed: Callable[[], bool]) -> None:
+        def owned(resource: Resource, into: type[N], *, optional: bool = False) -> Informer[N]:
+            indexes = gathering.CHILD_INDEXES
+            return caches.informer(resource, into, labels=RESOURCE_ID, indexes=indexes, optional=optional)
 
         self._is_mixed = is_mixed
-        self.environments = informer(MATERIALIZES, Materialize, gathering.ENVIRONMENT_INDEXES, "")
-        self.balancers = informer(BALANCERS, Balancer, gathering.COMPANION_INDEXES, "")
-        self.consoles = informer(CONSOLES, Console, gathering.COMPANION_INDEXES, "")
-        indexes = gathering.CHILD_INDEXES
-        self.statefulsets = informer(STATEFULSETS, StatefulSet, indexes, RESOURCE_ID)
-        self.deployments = informer(DEPLOYMENTS, Deployment, indexes, RESOURCE_ID)
-        self.children = {resource: informer(resource, Child, indexes, RESOURCE_ID) for resource in ENVIRONMENT_CHILDREN}
-        troubles = Troubles(CERTIFICATES, "", log, optional=True)
-        self.certificates: Informer[Child] = Informer(
-            client,
-            CERTIFICATES,
-            Child,
-            labels=RESOURCE_ID,
-            indexes=indexes,
-            trouble=troubles.failed,
-            restored=troubles.restored,
-        )
+        self.environments = caches.informer(MATERIALIZES, Materialize, indexes=gathering.ENVIRONMENT_INDEXES)
+        self.balancers = caches.informer(BALANCERS, Balancer, indexes=gathering.COMPANION_INDEXES)
+        self.consoles = caches.informer(CONSOLES, Console, indexes=gathering.COMPANION_INDEXES)
+        self.statefulsets = owned(STATEFULSETS, StatefulSet)
+        self.deployments = owned(DEPLOYMENTS, Deployment)
+        self.children = {resource: owned(resource, Child) for resource in ENVIRONMENT_CHILDREN}
+        self.certificates = owned(CERTIFICATES, Child, optional=True)
         own = (_any(self.environments), _any(self.balancers), _any(self.consoles))
         self.owned = (
             _any(self.statefulsets),
@@ -152,7 +133,7 @@ class _Kind(Struct, frozen=True):
 
 
 def environments(
-    client: Client,
+    caches: Caches,
     settings: Settings,
     metrics: EnvironmentMetrics,
     log: FilteringBoundLogger,
@@ -162,7 +143,7 @@ def environments(
 
     `is_mixed` says whether environments may be stored in several versions.
     """
-    watched = _Watched(client, log, is_mixed)
+    watched = _Watched(caches, is_mixed)
     if not settings.license_keys and not settings.disable_license_key_checks:
         log.warning(
             "signatures of license keys are not checked", help="name the keys to trust: --license-key-public-key"

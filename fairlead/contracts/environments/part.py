@@ -15,13 +15,13 @@ def part(context: PartContext, given: EnvironmentsOptions) -> Part:
     if given.conversion is None:
         return Part(
             name=PART,
-            controllers=environments(client, given.settings, metrics, log, lambda: False),
+            controllers=environments(context.caches, given.settings, metrics, log, lambda: False),
             leads=metrics.leads,
         )
     converting = Converting(given.conversion, client, metrics, log, context.recorder.tell)
     return Part(
         name=PART,
-        controllers=environments(client, given.settings, metrics, log, lambda: converting.is_mixed),
+        controllers=environments(context.caches, given.settings, metrics, log, lambda: converting.is_mixed),
         servers=(converting.server(),),
         before_leading=(converting.registering.register,),
         replica_tasks=(converting.registering.run,),

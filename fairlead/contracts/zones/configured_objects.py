@@ -13,9 +13,8 @@ from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.decide.configurations import C, Configurations, Observed, Reader, forget, observe
 from fairlead.contracts.zones.decide.healthchecks import healthcheck_spec
 from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import HealthCheck
-from fairlead.engine.watch_troubles import Troubles
-from kubeloop.client import Client
-from kubeloop.informer import Change, Informer
+from kubeloop.caches import Caches
+from kubeloop.informer import Change
 from kubeloop.objects.meta import Resource
 
 if TYPE_CHECKING:
@@ -42,17 +41,9 @@ class Configured(Generic[C]):
     """Those of one namespace, or of all; a cluster that does not serve them has none."""
 
     def __init__(
-        self, sort: Sort[C], client: Client, namespace: str, log: FilteringBoundLogger, counted: Counted
+        self, sort: Sort[C], caches: Caches, namespace: str, log: FilteringBoundLogger, counted: Counted
     ) -> None:
-        troubles = Troubles(sort.resource, namespace, log, optional=True)
-        self.informer = Informer(
-            client,
-            sort.resource,
-            Configuration,
-            namespace=namespace,
-            trouble=troubles.failed,
-            restored=troubles.restored,
-        )
+        self.informer = caches.informer(sort.resource, Configuration, namespace=namespace, optional=True)
         self._sort = sort
         self._configurations: Configurations[C] = Configurations()
         self._log = log

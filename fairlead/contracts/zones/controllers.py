@@ -26,15 +26,14 @@ from fairlead.contracts.zones.progress_metrics import standings_of
 from fairlead.contracts.zones.ready_time_controller import stamping
 from fairlead.contracts.zones.settings import Settings
 from fairlead.contracts.zones.unfinished_controller import unfinished
-from fairlead.contracts.zones.webhooks import Caches, endpoints
+from fairlead.contracts.zones.webhooks import CacheLookups, endpoints
 from fairlead.contracts.zones.words import IMPOSSIBLE, LOGGED, MOVED_FIRST, REASONS, WRITES
 from fairlead.core.act import Does
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision, Hold, SideNote
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Wake
 from fairlead.engine.part import Part
-from fairlead.engine.watch_troubles import Troubles
-from kubeloop.client import Client
+from kubeloop.caches import Caches
 from kubeloop.informer import Change, Informer
 from kubeloop.objects.apps import STATEFULSETS, StatefulSet
 from kubeloop.objects.core import PODS, Pod
@@ -51,36 +50,21 @@ MAY_WRITE = frozenset(
 class _Watched:
     """The informers of one namespace, or of all of them."""
 
-    def __init__(self, client: Client, namespace: str, log: FilteringBoundLogger, metrics: ZoneMetrics) -> None:
-        of_zones, of_pods = Troubles(STATEFULSETS, namespace, log), Troubles(PODS, namespace, log)
-        self.zones = Informer(
-            client,
-            STATEFULSETS,
-            StatefulSet,
-            namespace=namespace,
-            labels=GROUP_LABEL,
-            indexes=gathering.STATEFULSET_INDEXES,
-            trouble=of_zones.failed,
-            restored=of_zones.restored,
+    def __init__(self, caches: Caches, namespace: str, log: FilteringBoundLogger, metrics: ZoneMetrics) -> None:
+        indexes = gathering.STATEFULSET_INDEXES
+        self.zones = caches.informer(
+            STATEFULSETS, StatefulSet, namespace=namespace, labels=GROUP_LABEL, indexes=indexes
         )
-        self.pods = Informer(
-            client,
-            PODS,
-            Pod,
-            namespace=namespace,
-            indexes=gathering.POD_INDEXES,
-            trouble=of_pods.failed,
-            restored=of_pods.restored,
-        )
-        self.budgets = Configured(BUDGETS, client, namespace, log, metrics.observed_configuration)
-        self.checks = Configured(CHECKS, client, namespace, log, metrics.observed_health_check)
+        self.pods = caches.informer(PODS, Pod, namespace=namespace, indexes=gathering.POD_INDEXES)
+        self.budgets = Configured(BUDGETS, caches, namespace, log, metrics.observed_configuration)
+        self.checks = Configured(CHECKS, caches, namespace, log, metrics.observed_health_check)
 
 
 def zones(
-    client: Client, namespaces: tuple[str, ...], settings: Settings, metrics: ZoneMetrics, log: FilteringBoundLogger
+    caches: Caches, namespaces: tuple[str, ...], settings: Settings, metrics: ZoneMetrics, log: FilteringBoundLogger
 ) -> Part:
     """The part for these namespaces; none means all."""
-    watched = {namespace: _Watched(client, namespace, log, metrics) for namespace in namespaces or ("",)}
+    watched = {namespace: _Watched(caches, namespace, log, metrics) for namespace in namespaces or ("",)}
 
     def of(key: RolloutKey) -> _Watched:
         return watched.get(key.namespace) or watched[""]
@@ -143,7 +127,7 @@ def zones(
     )
 
 
-def _caches(watched: Mapping[str, _Watched]) -> Caches:
+def _caches(watched: Mapping[str, _Watched]) -> CacheLookups:
     """What webhooks see; of a namespace that is not watched, nothing is cached and no budget is in force."""
 
     def guards(namespace: str) -> tuple[DisruptionBudget, ...] | None:
@@ -159,7 +143,7 @@ def _caches(watched: Mapping[str, _Watched]) -> Caches:
         items = () if each is None else each.zones.store.items()
         return tuple(zone for zone in items if zone.metadata.namespace == namespace)
 
-    return Caches(guards, pod, zones)
+    return CacheLookups(guards, pod, zones)
 
 
 def _any(informer: Informer[StatefulSet] | Informer[Pod]) -> Informer[Named]:

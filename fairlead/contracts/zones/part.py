@@ -14,6 +14,6 @@ from fairlead.engine.part import Part, PartContext
 def part(context: PartContext, given: Settings) -> Part:
     """The interval is that of the process."""
     settings = structs.replace(given, reconcile_interval=context.interval)
-    client, namespaces, log = context.client, context.namespaces, context.log
-    made = zones(client, namespaces, settings, context.metrics.of(ZoneMetrics), log)
-    return with_phased(made, client, namespaces, settings, log) if settings.phased_deployments else made
+    caches, namespaces = context.caches, context.namespaces
+    made = zones(caches, namespaces, settings, context.metrics.of(ZoneMetrics), context.log)
+    return with_phased(made, caches, namespaces, settings) if settings.phased_deployments else made

@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import cast
 
 from msgspec import structs
-from structlog.types import FilteringBoundLogger
 
 from fairlead.contracts.zones.decide.admission import review_reading
 from fairlead.contracts.zones.decide.phased import phased_admission
@@ -21,9 +20,8 @@ from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision, Hold
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Wake
 from fairlead.engine.part import Part
-from fairlead.engine.watch_troubles import Troubles
 from fairlead.engine.webhooks.admission import Endpoint
-from kubeloop.client import Client
+from kubeloop.caches import Caches
 from kubeloop.informer import Change, Informer
 from kubeloop.objects.apps import DEPLOYMENTS, Deployment
 from kubeloop.objects.core import PODS, Pod
@@ -60,24 +58,16 @@ def endpoint(settings: Settings) -> Endpoint[review_reading.DownscaleSnapshot]:
     )
 
 
-def with_phased(
-    part: Part, client: Client, namespaces: tuple[str, ...], settings: Settings, log: FilteringBoundLogger
-) -> Part:
-    """A part whose first controller watches pods, with phased Deployments on the same pods; no namespace means all."""
+def with_phased(part: Part, caches: Caches, namespaces: tuple[str, ...], settings: Settings) -> Part:
+    """A part with phased Deployments beside what it has; no namespace means all."""
     first, *others = part.controllers
-    watched: dict[str, Watched] = {}
-    for namespace in namespaces or ("",):
-        troubles = Troubles(DEPLOYMENTS, namespace, log)
-        deployments = Informer(
-            client,
-            DEPLOYMENTS,
-            Deployment,
-            namespace=namespace,
-            indexes=DEPLOYMENT_INDEXES,
-            trouble=troubles.failed,
-            restored=troubles.restored,
+    watched: dict[str, Watched] = {
+        namespace: (
+            caches.informer(DEPLOYMENTS, Deployment, namespace=namespace, indexes=DEPLOYMENT_INDEXES),
+            caches.informer(PODS, Pod, namespace=namespace),
         )
-        watched[namespace] = (deployments, cast("Informer[Pod]", first.watched(RolloutKey((namespace, "")))[PODS]))
+        for namespace in namespaces or ("",)
+    }
     of_deployments = (cast("Informer[Named]", deployments) for deployments, _ in watched.values())
     return structs.replace(
         part,

@@ -24,7 +24,7 @@ EVICTION = "eviction"
 """Component that both webhooks about disruption budgets belong to."""
 
 
-class Caches(Struct, frozen=True):
+class CacheLookups(Struct, frozen=True):
     """What the webhooks see of the caches."""
 
     guards: Callable[[str], tuple[DisruptionBudget, ...] | None]
@@ -35,7 +35,7 @@ class Caches(Struct, frozen=True):
     """The StatefulSets of a namespace."""
 
 
-def endpoints(settings: Settings, caches: Caches, metrics: ZoneMetrics) -> tuple[Endpoint[Any], ...]:
+def endpoints(settings: Settings, caches: CacheLookups, metrics: ZoneMetrics) -> tuple[Endpoint[Any], ...]:
     def seen(review: Review, answers: Answers) -> DownscaleSnapshot:
         return DownscaleSnapshot(review, answers, settings)
 

@@ -1,0 +1,191 @@
+"""The caches of a process: one informer per resource and selection, shared by all who ask for the same.
+
+Whoever asks for a selection that is there already gets the informer that is there, with the indexes added that it
+lacks. What is asked for before `run` starts with it, what is asked for later starts at once. A share can be given
+back: its subscriptions end with it, and the informer ends with its last share. A resource has one struct in a process,
+with all fields that anybody reads, so that no object is held twice in two forms.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Generic, Protocol
+
+from kubeloop.client import Client
+from kubeloop.informer import Change, Informer
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.store import Index, Store, T
+from kubeloop.watch import Selection
+
+
+class Troubles(Protocol):
+    """Hears what is in the way of one informer, and that it is over."""
+
+    def failed(self, error: Exception) -> None: ...
+
+    def restored(self) -> None: ...
+
+
+class _Entry:
+    """One informer and who holds it."""
+
+    def __init__(self, informer: Informer[Any], into: type[Any]) -> None:
+        self.informer = informer
+        self.into = into
+        self.shares = 0
+        self.is_required = False
+        """Whether any reader cannot do without it."""
+        self.task: asyncio.Task[None] | None = None
+
+
+class Share(Generic[T]):
+    """One reader's hold on an informer."""
+
+    def __init__(self, informer: Informer[T], give_back: Callable[[], None]) -> None:
+        self.informer = informer
+        self._give_back: Callable[[], None] | None = give_back
+        self._handlers: list[Callable[[Change[T]], None]] = []
+
+    @property
+    def store(self) -> Store[T]:
+        return self.informer.store
+
+    def subscribe(self, handler: Callable[[Change[T]], None]) -> None:
+        """Until the share is given back."""
+        self._handlers.append(handler)
+        self.informer.subscribe(handler)
+
+    def give_back(self) -> None:
+        """Its handlers are not called any more; the informer ends if nobody else holds it. Twice is once."""
+        if self._give_back is None:
+            return
+        for handler in self._handlers:
+            self.informer.unsubscribe(handler)
+        give_back, self._give_back = self._give_back, None
+        give_back()
+
+
+class Caches:
+    """All informers of one process."""
+
+    def __init__(self, client: Client, troubles: Callable[[Selection, Callable[[], bool]], Troubles]) -> None:
+        """`troubles` makes what hears of one informer; its second argument says whether all readers can do without."""
+        self._client = client
+        self._troubles = troubles
+        self._entries: dict[Selection, _Entry] = {}
+        self._of: dict[Resource, list[_Entry]] = {}
+        """The same entries by resource; no list is empty."""
+        self._tasks: asyncio.TaskGroup | None = None
+
+    def __iter__(self) -> Iterator[Informer[Any]]:
+        return iter([entry.informer for entry in self._entries.values()])
+
+    def informer(
+        self,
+        resource: Resource,
+        into: type[T],
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        indexes: Mapping[str, Index[T]] = {},
+        optional: bool = False,
+    ) -> Informer[T]:
+        """The informer of this selection, for as long as the process runs."""
+        return self.share(
+            resource, into, namespace=namespace, labels=labels, fields=fields, indexes=indexes, optional=optional
+        ).informer
+
+    def share(
+        self,
+        resource: Resource,
+        into: type[T],
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        indexes: Mapping[str, Index[T]] = {},
+        optional: bool = False,
+    ) -> Share[T]:
+        """A hold on the informer of this selection until it is given back.
+
+        `optional` says that the reader can do without the resource where it is not served or not permitted.
+        """
+        selection = Selection(resource, namespace, labels, fields)
+        entry = self._entry(selection, into)
+        entry.informer.store.add_indexes(indexes)
+        entry.shares += 1
+        entry.is_required |= not optional
+        return Share(entry.informer, lambda: self._give_back(selection))
+
+    def covering(self, ref: Ref) -> list[Informer[Any]]:
+        """The informers in which a write to the object may show; those of what is known to be absent show nothing."""
+        return [
+            entry.informer
+            for entry in self._of.get(ref.resource, ())
+            if entry.informer.selection.namespace in ("", ref.namespace) and not entry.informer.is_absent
+        ]
+
+    async def run(self) -> None:
+        """Keeps all of them in step until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            try:
+                for entry in self._entries.values():
+                    self._start(entry)
+                await asyncio.Event().wait()
+            finally:
+                self._tasks = None
+                for entry in self._entries.values():
+                    self._stop(entry)
+
+    def _entry(self, selection: Selection, into: type[Any]) -> _Entry:
+        resource = selection.resource
+        for other in self._of.get(resource, ()):
+            if other.into is not into:
+                raise TypeError(
+                    f"{resource.plural} are held as {other.into.__qualname__} and asked for as {into.__qualname__}:"
+                    " give them one struct with the fields of both"
+                )
+        if (found := self._entries.get(selection)) is not None:
+            return found
+
+        def is_optional() -> bool:
+            return not entry.is_required
+
+        troubles = self._troubles(selection, is_optional)
+        made = Informer(
+            self._client,
+            resource,
+            into,
+            namespace=selection.namespace,
+            labels=selection.labels,
+            fields=selection.fields,
+            trouble=troubles.failed,
+            restored=troubles.restored,
+        )
+        entry = self._entries[selection] = _Entry(made, into)
+        self._of.setdefault(resource, []).append(entry)
+        self._start(entry)
+        return entry
+
+    def _give_back(self, selection: Selection) -> None:
+        entry = self._entries[selection]
+        entry.shares -= 1
+        if entry.shares:
+            return
+        self._stop(entry)
+        del self._entries[selection]
+        self._of[selection.resource].remove(entry)
+        if not self._of[selection.resource]:
+            del self._of[selection.resource]
+
+    def _start(self, entry: _Entry) -> None:
+        if self._tasks is not None:
+            entry.task = self._tasks.create_task(entry.informer.run())
+
+    def _stop(self, entry: _Entry) -> None:
+        if entry.task is not None:
+            entry.task.cancel()
+            entry.task = None
