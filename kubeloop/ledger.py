@@ -1,8 +1,11 @@
-"""Remembers our own writes until the cache shows them, so that no decision is made on a world without them.
+"""Remembers our own writes until the caches show them, so that no decision is made on a world without them.
 
-A scope is what is decided about as one (a zone, a rollout); one scope's writes never hold up another. A write counts
-from before it is sent. What is expected then depends on what is known of it: its version, the end of an object, or
-nothing when no answer came that can be believed.
+There is one for a process: whoever decides about a scope waits for the writes of all who wrote to it. A scope is the
+UID of what is rolled (a zone, a set, an environment); one scope's writes never hold up another. A write counts from
+before it is sent. What is expected then depends on what is known of it: its version, the end of an object, or nothing
+when no answer came that can be believed.
+A write is visible when every cache of its resource shows it whose selection may hold the object; where nobody watches
+the resource there is nothing to wait for.
 A list that began after a write shows it whatever else happened, so a fresh list settles every expectation; `overdue`
 says when to ask for one. An unknown outcome needs one that began `settle` seconds later: until then the server may
 still be at it.
@@ -10,7 +13,7 @@ still be at it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import inf, nextafter
 from typing import Protocol
@@ -18,9 +21,9 @@ from typing import Protocol
 from msgspec import Struct
 
 from kubeloop import clock
-from kubeloop.objects.meta import Ref, Resource
+from kubeloop.objects.meta import Ref
 from kubeloop.store import Named, Readable
-from kubeloop.watch import is_older
+from kubeloop.watch import Selection, is_older
 
 SETTLE = 5.0
 """Seconds after which a write without an answer has happened or never will.
@@ -34,6 +37,9 @@ class Cache(Protocol):
     """What an informer offers the ledger."""
 
     @property
+    def selection(self) -> Selection: ...
+
+    @property
     def store(self) -> Readable[Named]: ...
 
     @property
@@ -41,6 +47,8 @@ class Cache(Protocol):
 
     @property
     def listed_at(self) -> float: ...
+
+    def ask_for_list(self) -> None: ...
 
 
 class _Expectation(Struct, frozen=True):
@@ -80,8 +88,12 @@ class _Deleted(_Expectation, frozen=True):
 class Ledger:
     """Expectations per scope; all times are of the loop's clock."""
 
-    def __init__(self, catch_up_seconds: float, settle: float = SETTLE) -> None:
+    def __init__(
+        self, catch_up_seconds: float, covering: Callable[[Ref], Sequence[Cache]], settle: float = SETTLE
+    ) -> None:
+        """`covering` gives the caches that look at the resource and the namespace of an object."""
         self._catch_up_seconds = catch_up_seconds
+        self._covering = covering
         self._settle = settle
         self._expected: dict[str, list[_Expectation]] = {}
         """Per scope what is not visible yet as far as was asked; no list is empty."""
@@ -125,7 +137,7 @@ class Ledger:
             for scope, expectation in sending:
                 self._drop(scope, expectation)
 
-    def pending(self, scope: str, caches: Mapping[Resource, Cache]) -> tuple[Ref, ...]:
+    def pending(self, scope: str) -> tuple[Ref, ...]:
         """The scope's writes that the caches do not show yet; what they show is forgotten.
 
         A resource without a cache is read live, so there is nothing to wait for but the end of a write in flight.
@@ -133,17 +145,31 @@ class Ledger:
         left = [
             expectation
             for expectation in self._expected.pop(scope, ())
-            if not _is_settled(expectation, caches.get(expectation.ref.resource))
+            if expectation.settled_from == inf or self._lacking(expectation)
         ]
         if left:
             self._expected[scope] = left
         return tuple(expectation.ref for expectation in left)
 
-    def overdue(self, scope: str) -> tuple[Resource, ...]:
-        """Resources with a write that was not visible when last asked and that a fresh list is to settle now."""
+    def overdue(self, scope: str) -> tuple[Cache, ...]:
+        """Caches that lack a write which was not visible when last asked and which a fresh list is to settle now."""
         now = clock.monotonic()
-        late = (expectation.ref.resource for expectation in self._expected.get(scope, ()) if expectation.due <= now)
-        return tuple(dict.fromkeys(late))
+        late = (expectation for expectation in self._expected.get(scope, ()) if expectation.due <= now)
+        return tuple(dict.fromkeys(cache for expectation in late for cache in self._lacking(expectation)))
+
+    def _lacking(self, expectation: _Expectation) -> list[Cache]:
+        """The caches that do not show it yet and will."""
+        caches = self._covering(expectation.ref)
+        lacking = [cache for cache in caches if not _shows(cache, expectation)]
+        if not lacking or len(lacking) == len(caches):
+            return lacking
+        # Where others show the object as it is now, its labels say which of those without it never will have it.
+        name = expectation.ref.namespace, expectation.ref.name
+        shown = (cache.store.get(*name) for cache in caches if cache not in lacking)
+        labels = next((item.metadata.labels for item in shown if item is not None), None)
+        if labels is None:
+            return lacking
+        return [cache for cache in lacking if cache.store.get(*name) is not None or cache.selection.may_hold(labels)]
 
     def _after_now(self) -> tuple[float, float]:
         """When a list settles what was answered just now, and when to ask for one.
@@ -167,7 +193,5 @@ def _place(ref: Ref) -> Ref:
     return Ref(ref.resource, ref.namespace, ref.name)
 
 
-def _is_settled(expectation: _Expectation, cache: Cache | None) -> bool:
-    if cache is None:
-        return expectation.settled_from < inf
+def _shows(cache: Cache, expectation: _Expectation) -> bool:
     return cache.listed_at >= expectation.settled_from or expectation.is_visible(cache)

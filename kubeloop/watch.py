@@ -6,6 +6,8 @@ type is known.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 import msgspec
@@ -29,6 +31,9 @@ _MODIFIED = b'{"type":"MODIFIED","object":'
 _PRESENT = {_ADDED: len(_ADDED), _MODIFIED[: len(_ADDED)]: len(_MODIFIED)}
 """Where the object begins in a line that begins like this."""
 
+_PLAIN = re.compile(r"!? *[\w./-]+|[\w./-]+ *==? *[\w.-]*", re.ASCII)
+"""A requirement on labels without a set, an order or an inequality."""
+
 T = TypeVar("T", bound=Named)
 V = TypeVar("V")
 
@@ -46,6 +51,12 @@ class Selection(Struct, frozen=True):
     labels: str = ""
     fields: str = ""
 
+    def may_hold(self, labels: Mapping[str, str]) -> bool:
+        """False only where a plain requirement (`key`, `!key`, `key=value`) on labels rules such an object out."""
+        if "(" in self.labels:
+            return True
+        return all(_may_meet(requirement.strip(), labels) for requirement in filter(None, self.labels.split(",")))
+
     def page(self, limit: int, token: str) -> Request:
         """One page of the present objects; without a version, so the server may not answer from an old cache."""
         return request.list_page(self.resource, self.namespace, self.labels, self.fields, limit=limit, token=token)
@@ -53,6 +64,15 @@ class Selection(Struct, frozen=True):
     def watch(self, version: str, seconds: int) -> Request:
         """What happens after `version`."""
         return request.watch(self.resource, self.namespace, self.labels, self.fields, version, timeout_seconds=seconds)
+
+
+def _may_meet(requirement: str, labels: Mapping[str, str]) -> bool:
+    if not _PLAIN.fullmatch(requirement):
+        return True
+    key, equals, value = requirement.replace("==", "=").partition("=")
+    if equals:
+        return labels.get(key.strip()) == value.strip()
+    return (key.lstrip("! ") in labels) != key.startswith("!")
 
 
 class Line(Struct, frozen=True):

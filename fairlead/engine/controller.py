@@ -96,9 +96,10 @@ class Controller(Struct, Generic[S], frozen=True):
     subscribe: Callable[[Wake], None]
     """Has the wake function called for every change that may matter."""
     watched: Callable[[RolloutKey], Mapping[Resource, Informer[Named]]]
-    """What the rounds of a rollout read, and where its writes become visible."""
+    """What the rounds of a rollout read."""
     scopes: Callable[[RolloutKey], Iterable[str]]
-    """What a rollout decides about at present, as its writes name it; others may have written to it before."""
+    """UIDs of what a rollout decides about at present, as writes name them: a round begins when the caches show what
+    was written to them, by rounds of whichever controller."""
     rollouts: Callable[[], Iterable[RolloutKey]]
     gather: Callable[[RolloutKey, Answers], S | None]
     """Everything a decision may read; None when the rollout is gone."""

@@ -29,6 +29,7 @@ from kubeloop.election import LostLease
 from kubeloop.elections import Leadership
 from kubeloop.errors import NotLeader
 from kubeloop.events import Recorder
+from kubeloop.ledger import Ledger
 from kubeloop.queue import Queue
 
 RESYNC = 300.0
@@ -109,10 +110,13 @@ class Manager:
         self._leads = leads
         self._leader_tasks = (*(task for part in parts for task in part.leader_tasks), *leader_tasks)
         timeout = min(outside.client.timeout, LONGEST_WRITE) if election is None else election.write_timeout
-        self._lanes = [self._lane(each, outside, pace, min(timeout, each.write_timeout)) for each in self._controllers]
+        ledger = Ledger(pace.catch_up_seconds, caches.covering)
+        self._lanes = [
+            self._lane(each, outside, pace, Terms(ledger, min(timeout, each.write_timeout)))
+            for each in self._controllers
+        ]
 
-    def _lane(self, controller: Controller[Any], outside: AskContext, pace: Pace, write_timeout: float) -> Lane:
-        terms = Terms(pace.catch_up_seconds, write_timeout)
+    def _lane(self, controller: Controller[Any], outside: AskContext, pace: Pace, terms: Terms) -> Lane:
         rounds: Rounds[Any] = Rounds(controller, outside, terms, self._log, telling(self._recorder))
         back_off = BACKGROUND_BACK_OFF if controller.background else None
         queue = pace.queue(controller.back_off or back_off)

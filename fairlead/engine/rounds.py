@@ -30,8 +30,7 @@ from fairlead.engine.driver.questions import AskContext, asker, bad_of
 from fairlead.engine.driver.round import Asker, Outpaced, settle
 from kubeloop import clock
 from kubeloop.errors import ApiError
-from kubeloop.ledger import Ledger
-from kubeloop.objects.meta import Resource
+from kubeloop.ledger import Cache, Ledger
 from kubeloop.worker import LooksAgain, NotBegun
 
 S = TypeVar("S")
@@ -63,11 +62,12 @@ class Overtaken(Exception):
 
 
 class Terms(Struct, frozen=True):
-    """What rounds are held to, in seconds."""
+    """What rounds are held to."""
 
-    catch_up_seconds: float
-    """How long a watch may take to show an own write before a fresh list is asked for."""
+    ledger: Ledger
+    """That of the process: rounds of all kinds see each other's writes."""
     write_timeout: float
+    """Seconds."""
 
 
 class _Tried(Struct):
@@ -113,12 +113,12 @@ class Rounds(Generic[S]):
         self.accounts: Accounts[S] = Accounts()
         """What came of the rounds, for whoever asks."""
         self._part = part
-        self._ledger = ledger = Ledger(terms.catch_up_seconds)
+        self._ledger = terms.ledger
         self._log = log
         self._tell = tell
         self._watcher = part.watcher
         self._outside = outside if part.records is None else structs.replace(outside, records=part.records)
-        self._effects = Effects(outside.client, ledger, self._audit, tell, terms.write_timeout, part.applied)
+        self._effects = Effects(outside.client, terms.ledger, self._audit, tell, terms.write_timeout, part.applied)
         self._said: dict[RolloutKey, _Said] = {}
         self._wrote: dict[RolloutKey, tuple[str, ...]] = {}
         """Scopes that the last round of a rollout wrote to, until the caches show it; so no scope is left behind."""
@@ -253,8 +253,9 @@ class Rounds(Generic[S]):
             return 0
         self._refuse_undeclared(writes)
         reason, versions = decision.verdict.reason, self._part.versions(seen)
-        this = Round(f"{next(self._numbers)}", str(key), decision.rule, reason.word, digest(versions))
-        self._wrote[key] = tuple(scope_of(write, this.key) for write in writes)
+        number = f"{next(self._numbers)}"
+        this = Round(number, str(key), decision.rule, reason.word, digest(versions), self._scope(key))
+        self._wrote[key] = tuple(scope_of(write, this) for write in writes)
         return await carry_out(writes, this, self._effects)
 
     async def _ask(self, ask: Asker, question: Question) -> Answer:
@@ -288,22 +289,27 @@ class Rounds(Generic[S]):
     def _is_behind(self, key: RolloutKey) -> bool:
         """Whether the caches lack what a round of the rollout must see; asks for lists where no watch will bring it.
 
-        It must see all writes to what it decides about, whichever rollout made them, and all of its own.
+        It must see all writes to what it decides about, whichever rollout of whichever controller made them, and all of
+        its own.
         """
-        watched = self._part.watched(key)
-        lacking = [resource for resource, informer in watched.items() if informer.listed_at < self.listed_since]
-        scopes = dict.fromkeys((str(key), *self._wrote.get(key, ()), *self._part.scopes(key)))
-        pending = [scope for scope in scopes if self._ledger.pending(scope, watched)]
+        watched = self._part.watched(key).values()
+        lacking: list[Cache] = [informer for informer in watched if informer.listed_at < self.listed_since]
+        scopes = dict.fromkeys((self._scope(key), *self._wrote.get(key, ()), *self._part.scopes(key)))
+        pending = [scope for scope in scopes if self._ledger.pending(scope)]
         for scope in pending:
             lacking += self._ledger.overdue(scope)
-        for resource in dict.fromkeys(lacking):
-            watched[resource].ask_for_list()
+        for cache in dict.fromkeys(lacking):
+            cache.ask_for_list()
         if pending or lacking:
             self._tell_behind(key, lacking)
             return True
         self._wrote.pop(key, None)
         self._caught_up(key)
         return False
+
+    def _scope(self, key: RolloutKey) -> str:
+        """Of what its rounds write to nothing that is rolled; keys of several controllers may be the same."""
+        return f"{self._part.name} {key}"
 
     def _caught_up(self, key: RolloutKey) -> None:
         self._behind_since.pop(key, None)
@@ -314,12 +320,12 @@ class Rounds(Generic[S]):
         since = self._behind_since.get(key)
         return 0.0 if since is None else clock.monotonic() - since
 
-    def _tell_behind(self, key: RolloutKey, lacking: Iterable[Resource]) -> None:
+    def _tell_behind(self, key: RolloutKey, lacking: Iterable[Cache]) -> None:
         """A rollout that does not go on because of its caches must not be silent about it."""
         now = clock.monotonic()
         if now - self._behind_since.setdefault(key, now) > LONG_BEHIND and key not in self._told_behind:
             self._told_behind.add(key)
-            kinds = ",".join(dict.fromkeys(resource.plural for resource in lacking))
+            kinds = ",".join(dict.fromkeys(cache.selection.resource.plural for cache in lacking))
             self._log.warning("waiting for the caches", rollout=self._part.title(key), resources=kinds)
 
     def _announce(self, key: RolloutKey, seen: S, decision: Decision, now: datetime) -> None:

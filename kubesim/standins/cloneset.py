@@ -74,7 +74,7 @@ class CloneSets:
     def __init__(self, client: Client, *, namespace: str = "", seed: int | None = None) -> None:
         self._client = client
         self._chance = clock.chance(seed)
-        self._ledger = Ledger(PATIENCE)
+        self._ledger = Ledger(PATIENCE, lambda ref: [self._caches[ref.resource]])
         owned = {_OWNER: _owner_of}
         self._sets = Informer(client, CLONESETS, CloneSet, namespace=namespace)
         self._pods = Informer(client, PODS, Pod, namespace=namespace, indexes=owned)
@@ -111,9 +111,9 @@ class CloneSets:
 
     async def _sync(self, key: Key) -> float | None:
         scope = "/".join(key)
-        if self._ledger.pending(scope, self._caches):
-            for resource in self._ledger.overdue(scope):
-                self._caches[resource].ask_for_list()
+        if self._ledger.pending(scope):
+            for cache in self._ledger.overdue(scope):
+                cache.ask_for_list()
             return 0.1
         set_ = self._sets.store.get(*key)
         if set_ is None or set_.metadata.deletion_timestamp is not None:

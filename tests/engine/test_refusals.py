@@ -18,6 +18,7 @@ from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.rounds import PassFailed, Rounds, Terms
 from kubeloop import clock
 from kubeloop.client import Client
+from kubeloop.ledger import Ledger
 from kubeloop.objects.core import CONFIGMAPS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import Request, Response, Stream
@@ -70,7 +71,9 @@ def rounds_on(server: Refusing, reason: Reason) -> Rounds[Answers]:
         writes=frozenset({Does.APPLY_OBJECT}),
         done={Does.APPLY_OBJECT: LogRecord("info", "applied")},
     )
-    return Rounds(part, AskContext(Client(server)), Terms(10.0, 10.0), Log().logger(), lambda _: None)
+    return Rounds(
+        part, AskContext(Client(server)), Terms(Ledger(10.0, lambda _: ()), 10.0), Log().logger(), lambda _: None
+    )
 
 
 @pytest.mark.parametrize("reason", [Reason.OBJECT_REFUSED, Reason.COMPLETE], ids=["the pass fails", "it does not"])

@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from fairlead.core.digests import digest_of
 from kubeloop import clock
-from kubeloop.ledger import Cache
 from kubeloop.objects.meta import OwnerReference, Ref, Resource
+from kubeloop.store import Named, Readable
 
 SERVES = 2400.0
 """Seconds after which a body is applied again in any case: somebody may have changed what no generation counts."""
@@ -56,6 +56,13 @@ def mark_of(metadata: Marked) -> str:
     return f"{metadata.uid} generation {generation} {digest_of(msgspec.json.encode(around, order='sorted'))}"
 
 
+class Shown(Protocol):
+    """A cache, as far as it is read here."""
+
+    @property
+    def store(self) -> Readable[Named]: ...
+
+
 class Applied:
     """By scope and object, without UID: what the last apply of ours left."""
 
@@ -72,7 +79,7 @@ class Applied:
     def forget(self, scope: str) -> None:
         self._entries.pop(scope, None)
 
-    def of(self, scope: str, caches: Mapping[Resource, Cache]) -> dict[Ref, str]:
+    def of(self, scope: str, caches: Mapping[Resource, Shown]) -> dict[Ref, str]:
         """Digests of the scope's objects that the caches show as the last apply left them."""
         now = clock.monotonic()
         entries = {ref: entry for ref, entry in self._entries.get(scope, {}).items() if now < entry.until}
@@ -81,7 +88,7 @@ class Applied:
         return {ref: entry.digest for ref, entry in entries.items() if _is_shown(ref, entry, caches.get(ref.resource))}
 
 
-def _is_shown(ref: Ref, entry: _Entry, cache: Cache | None) -> bool:
+def _is_shown(ref: Ref, entry: _Entry, cache: Shown | None) -> bool:
     item = cache.store.get(ref.namespace, ref.name) if cache is not None else None
     if item is None or item.metadata.deletion_timestamp is not None:
         return False

@@ -55,10 +55,12 @@ class Round(Struct, frozen=True):
 
     id: str
     key: str
-    """The rollout; the scope in the ledger of a write that names none."""
+    """The rollout."""
     rule: str
     reason: str
     seen_digest: str = ""
+    scope: str = ""
+    """In the ledger, of a write that names none."""
 
 
 class WriteRefused(Exception):
@@ -100,14 +102,14 @@ async def carry_out(writes: tuple[AnyWrite, ...], this: Round, effects: Effects)
     When answers are so slow that the facts of the decision have grown old, the rest is left to the next round.
     """
     begun = clock.monotonic()
-    with effects.ledger.in_flight([(scope_of(write, this.key), subject(write)) for write in writes]):
+    with effects.ledger.in_flight([(scope_of(write, this), subject(write)) for write in writes]):
         for place, write in enumerate(writes):
             if place and clock.monotonic() - begun > FRESH_SECONDS:
                 return place
             if not effects.ledger.is_clear(subject(write), write):
                 return place
             try:
-                outcome, version = await _persist(write, scope_of(write, this.key), effects, begun + FRESH_SECONDS)
+                outcome, version = await _persist(write, scope_of(write, this), effects, begun + FRESH_SECONDS)
             except KubeError as error:
                 effects.audit(line_of(write, this, str(error)))
                 if write.optional:
@@ -188,9 +190,9 @@ def version_in(body: bytes) -> str:
         return ""
 
 
-def scope_of(write: AnyWrite, key: str) -> str:
-    """What must be seen to show the write before it is decided about again; by default the rollout of this key."""
-    return write.scope or key
+def scope_of(write: AnyWrite, this: Round) -> str:
+    """What is not decided about again before the caches show the write; by default that of the round."""
+    return write.scope or this.scope
 
 
 def request_for(write: AnyWrite) -> Request:

@@ -25,8 +25,6 @@ BODY = b'{"a":1}'
 
 class _Cache(Struct):
     store: Store[Child]
-    version: str = ""
-    listed_at: float = 0.0
 
 
 def _meta(version: str = "5", **fields: Any) -> EnvironmentMeta:

@@ -18,17 +18,19 @@ from fairlead.engine.driver.perform import Effects, Round, carry_out, digest, re
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import ApiError, Conflict, NotFound, ServerError, TransportError
-from kubeloop.ledger import SETTLE, Ledger
+from kubeloop.ledger import SETTLE
 from kubeloop.objects.apps import STATEFULSETS, StatefulSet, StatefulSetMeta
 from kubeloop.objects.core import PODS, Pod, PodMeta
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import Request, Response, Stream
 from kubeloop.store import Store
+from kubeloop.watch import Selection
 from kubesim.time import run
+from tests.kubeloop.ledgers import ShownLedger
 
 ZONE = Ref(STATEFULSETS, "test", "zone-a", "uid-zone-a")
 WRITE_TIMEOUT = 4.0
-THIS = Round("7", "test/ingester", "roll", "Rolling", "d1")
+THIS = Round("7", "test/ingester", "roll", "Rolling", "d1", "zones test/ingester")
 
 
 def pod(name: str) -> Ref:
@@ -80,8 +82,12 @@ class Cache:
         self.store: Store[Pod] = Store()
         self.version = "10"
         self.listed_at = -1.0
+        self.selection = Selection(PODS)
         for ref in shown:
             self.store.put(Pod(PodMeta(ref.name, ref.uid, "5", namespace=ref.namespace)))
+
+    def ask_for_list(self) -> None:
+        raise AssertionError("whoever carries out asks for no list")
 
 
 class Told:
@@ -93,8 +99,8 @@ class Told:
         return [(line.subject, line.outcome) for line in self.lines]
 
 
-def carried(server: Server, *writes: AnyWrite) -> tuple[Told, Ledger, Exception | None]:
-    told, ledger = Told(), Ledger(10)
+def carried(server: Server, *writes: AnyWrite) -> tuple[Told, ShownLedger, Exception | None]:
+    told, ledger = Told(), ShownLedger(10)
 
     async def scenario() -> Exception | None:
         effects = Effects(Client(server), ledger, told.lines.append, told.tells.append, WRITE_TIMEOUT)
@@ -107,9 +113,9 @@ def carried(server: Server, *writes: AnyWrite) -> tuple[Told, Ledger, Exception 
     return told, ledger, run(scenario())
 
 
-def expected(ledger: Ledger, caches: Mapping[Resource, Cache], scope: str = THIS.key) -> tuple[str, ...]:
+def expected(ledger: ShownLedger, caches: Mapping[Resource, Cache], scope: str = THIS.scope) -> tuple[str, ...]:
     async def scenario() -> tuple[str, ...]:
-        return tuple(ref.name for ref in ledger.pending(scope, caches))
+        return tuple(ref.name for ref in ledger.pending_in(scope, caches))
 
     return run(scenario())
 
@@ -281,7 +287,7 @@ class Slow(Server):
 
 def test_all_writes_are_pending_from_before_the_first_is_sent() -> None:
     async def scenario() -> None:
-        ledger = Ledger(10)
+        ledger = ShownLedger(10)
         effects = Effects(Client(Slow()), ledger, lambda _: None, lambda _: None, 90.0)
         writes = (structs.replace(deletion("a-0"), scope="one"), structs.replace(deletion("b-0"), scope="two"))
         caches = {PODS: Cache()}
@@ -289,16 +295,16 @@ def test_all_writes_are_pending_from_before_the_first_is_sent() -> None:
         carrying = asyncio.create_task(carry_out(writes, THIS, effects))
         await asyncio.sleep(1)
 
-        assert [ref.name for scope in ("one", "two") for ref in ledger.pending(scope, caches)] == ["a-0", "b-0"]
+        assert [ref.name for scope in ("one", "two") for ref in ledger.pending_in(scope, caches)] == ["a-0", "b-0"]
         await carrying
-        assert ledger.pending("one", caches) == ledger.pending("two", caches) == ()
+        assert ledger.pending_in("one", caches) == ledger.pending_in("two", caches) == ()
 
     run(scenario())
 
 
 def test_a_write_that_is_cancelled_has_an_unknown_outcome() -> None:
     async def scenario() -> None:
-        ledger = Ledger(10)
+        ledger = ShownLedger(10)
         effects = Effects(Client(Slow()), ledger, lambda _: None, lambda _: None, 90.0)
         carrying = asyncio.create_task(carry_out((deletion("a-0"),), THIS, effects))
         await asyncio.sleep(1)
@@ -307,14 +313,14 @@ def test_a_write_that_is_cancelled_has_an_unknown_outcome() -> None:
         with pytest.raises(asyncio.CancelledError):
             await carrying
 
-        assert ledger.pending(THIS.key, {PODS: Cache()}) == (pod("a-0"),)
+        assert ledger.pending_in(THIS.scope, {PODS: Cache()}) == (pod("a-0"),)
 
     run(scenario())
 
 
 def test_a_write_is_given_up_after_the_time_that_writes_have() -> None:
     async def scenario() -> float:
-        effects = Effects(Client(Slow(), timeout=300), Ledger(10), lambda _: None, lambda _: None, WRITE_TIMEOUT)
+        effects = Effects(Client(Slow(), timeout=300), ShownLedger(10), lambda _: None, lambda _: None, WRITE_TIMEOUT)
         with pytest.raises(TransportError, match="no answer within 4 seconds"):
             await carry_out((deletion("a-0"),), THIS, effects)
         return clock.monotonic()
@@ -376,7 +382,7 @@ def test_what_is_not_sent_because_facts_have_grown_old_is_not_counted(seconds: f
 
     async def main() -> int:
         told, server = Told(), Slow()
-        effects = Effects(Client(server), Ledger(10), told.lines.append, told.tells.append, WRITE_TIMEOUT)
+        effects = Effects(Client(server), ShownLedger(10), told.lines.append, told.tells.append, WRITE_TIMEOUT)
         counted = await carry_out(tuple(map(deletion, "abc")), THIS, effects)
         assert counted == len(server.requests)
         return counted
@@ -390,7 +396,7 @@ def test_an_apply_is_remembered_by_the_generation_that_it_left() -> None:
 
     async def main() -> None:
         told, server, applied = Told(), Server({path: Response(200, body)}), Applied()
-        effects = Effects(Client(server), Ledger(10), told.lines.append, told.tells.append, WRITE_TIMEOUT, applied)
+        effects = Effects(Client(server), ShownLedger(10), told.lines.append, told.tells.append, WRITE_TIMEOUT, applied)
         write = Apply(does=Does.APPLY_OBJECT, ref=ZONE, body=b"{}", manager="me", scope="u")
         await carry_out((write,), THIS, effects)
 

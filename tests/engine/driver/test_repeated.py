@@ -12,12 +12,13 @@ from fairlead.engine.driver.perform import FRESH_SECONDS, Effects, carry_out
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import KubeError
-from kubeloop.ledger import SETTLE, Ledger
+from kubeloop.ledger import SETTLE
 from kubeloop.objects.core import SERVICES
 from kubeloop.objects.meta import Ref
 from kubeloop.request import Request, Response
 from kubesim.time import run
 from tests.engine.driver.test_perform import THIS, WRITE_TIMEOUT, Server, Told, completion, deletion, expected, status
+from tests.kubeloop.ledgers import ShownLedger
 
 SERVICE = Ref(SERVICES, "test", "s")
 
@@ -54,7 +55,7 @@ FAULTS = [None, status(500, "InternalError"), status(503, "ServiceUnavailable")]
     "write", [repeatable(completion()), repeatable(deletion("a")), an_apply()], ids=["replace", "delete", "apply"]
 )
 def test_a_fault_that_passes_costs_nothing(write: AnyWrite, answer: Response | None) -> None:
-    server, told, ledger = Failing(2, answer), Told(), Ledger(10)
+    server, told, ledger = Failing(2, answer), Told(), ShownLedger(10)
 
     async def scenario() -> int:
         return await carry_out((write,), THIS, effects_of(server, told, ledger))
@@ -64,12 +65,12 @@ def test_a_fault_that_passes_costs_nothing(write: AnyWrite, answer: Response | N
     assert [line.outcome for line in told.lines] == ["ok"]
 
 
-def effects_of(server: Server, told: Told, ledger: Ledger) -> Effects:
+def effects_of(server: Server, told: Told, ledger: ShownLedger) -> Effects:
     return Effects(Client(server), ledger, told.lines.append, told.tells.append, WRITE_TIMEOUT)
 
 
 def test_facts_that_grow_old_end_it_and_nothing_is_known_then() -> None:
-    server, told, ledger = Failing(100, None), Told(), Ledger(10)
+    server, told, ledger = Failing(100, None), Told(), ShownLedger(10)
 
     async def scenario() -> None:
         await carry_out((repeatable(completion()),), THIS, effects_of(server, told, ledger))
@@ -84,7 +85,7 @@ def test_facts_that_grow_old_end_it_and_nothing_is_known_then() -> None:
 
 def test_a_server_that_asks_to_be_left_alone_is() -> None:
     answer = Response(503, status(503, "ServiceUnavailable").body, {"retry-after": "1"})
-    server, told, ledger = Failing(1, answer), Told(), Ledger(10)
+    server, told, ledger = Failing(1, answer), Told(), ShownLedger(10)
 
     async def scenario() -> None:
         await carry_out((an_apply(),), THIS, effects_of(server, told, ledger))
@@ -96,7 +97,7 @@ def test_a_server_that_asks_to_be_left_alone_is() -> None:
 
 def test_what_would_be_undone_by_an_apply_that_may_still_arrive_waits_for_it() -> None:
     """The same one does not: twice it does what it does once."""
-    server, told, ledger = Failing(1, None), Told(), Ledger(10)
+    server, told, ledger = Failing(1, None), Told(), ShownLedger(10)
 
     async def scenario() -> list[int]:
         effects = effects_of(server, told, ledger)
