@@ -113,6 +113,9 @@ class Controller(Struct, Generic[S], frozen=True):
     """All that its decisions may write; anything else is refused before it is sent."""
     done: Mapping[Does, LogRecord]
     """What the log is told of a write that succeeded, for each of them."""
+    handled: Callable[[S, Decision], None] = lambda *_: None
+    """Told when a round has succeeded and all its writes are done: what its Snapshot shows of objects that are gone and
+    its decision has seen to can be forgotten."""
     observe: Callable[[RolloutKey, S, Decision, datetime], None] | None = None
     """Told what each pass saw in the end, what came of it, and when; for metrics."""
     explain: Callable[[S, Decision, datetime], Explain] | None = None

@@ -233,6 +233,10 @@ class Rounds(Generic[S]):
             self.accounts.decided(key, seen, decision, now)
         if self._part.observe is not None:
             self._part.observe(key, seen, decision, now)
+        return await self._acted(key, seen, decision, now)
+
+    async def _acted(self, key: RolloutKey, seen: S, decision: Decision, now: datetime) -> float | None:
+        """Carries it out; seconds until to look again."""
         verdict = decision.verdict
         again = None if verdict.again is None else max(0.0, (verdict.again - now).total_seconds())
         writes = decision.reports if isinstance(verdict, Hold) else (*verdict.writes, *decision.reports)
@@ -240,9 +244,11 @@ class Rounds(Generic[S]):
         for write in writes[:sent]:
             if write.refusable:
                 self._tried.setdefault(key, {})[write] = _Tried(Good(), now)
+        if isinstance(verdict, Hold) and verdict.reason.fails:
+            raise PassFailed(verdict.reason.word, again)
+        if sent == len(writes):
+            self._part.handled(seen, decision)
         if isinstance(verdict, Hold):
-            if verdict.reason.fails:
-                raise PassFailed(verdict.reason.word, again)
             return again
         # Should the watch be silent, somebody must notice that the writes do not show.
         return LOOK_AGAIN if again is None else min(again, LOOK_AGAIN)
