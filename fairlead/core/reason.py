@@ -135,6 +135,11 @@ class Reason(Enum):
         ReasonKind.WAITING,
         "all pods of the Deployment carry the labels of its selector",
     )
+    NOT_LEADING = "NotLeading", ReasonKind.WAITING, "this replica holds its Lease again"
+    JOURNAL_UNAVAILABLE = "JournalUnavailable", ReasonKind.WAITING, "the journal can be read and written"
+    STORAGE_SETTLING = "StorageSettling", ReasonKind.WAITING, "every API server has heard of the storage version"
+    MIGRATION_INCOMPLETE = "MigrationIncomplete", ReasonKind.WAITING, "every object can be written"
+    MIGRATING = "Migrating", ReasonKind.MOVING, ""
     IDENTIFYING = "Identifying", ReasonKind.MOVING, ""
     APPLYING = "Applying", ReasonKind.MOVING, ""
     PROMOTING = "Promoting", ReasonKind.MOVING, ""

@@ -42,7 +42,7 @@ class RolloutKey(tuple[str, str]):
         return self[1]
 
     def __str__(self) -> str:
-        return "/".join(self)
+        return "/".join(filter(None, self))
 
 
 class Wake(Protocol):

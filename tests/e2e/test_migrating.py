@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from math import ceil
@@ -12,18 +13,38 @@ import pytest
 
 from fairlead.contracts.environments.install.definitions import materializes
 from fairlead.contracts.environments.kinds import MATERIALIZES
+from fairlead.engine.decide.migration_job import MigrationPace
 from fairlead.engine.decide.registration import Tree
-from fairlead.engine.kinds.migration import Migrating, MigrationPace, Run
+from fairlead.engine.kinds.migration import Migration, Run
 from kubeloop import request
 from kubeloop.client import Client
 from kubeloop.errors import ServerError
 from kubeloop.objects.meta import Ref
+from kubeloop.records import LeaseRecords, MemoryRecords, Records
 from kubeloop.request import MERGE_PATCH, Request, Response, Stream, Transport
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.converting import LATEST, NAME, OLD, Stage, an_environment, definition, patched
+from tests.engine.alone import rounds_of
 
 COUNT = 25
 QUICK = MigrationPace(page=10, settling=0.0, first_delay=0.2, longest_delay=1.0)
+
+
+async def migrate(stage: Stage, client: Client, runs: list[Run], records: Records | None = None) -> None:
+    """As a process that begins to lead; returns when a run has succeeded."""
+    done = asyncio.Event()
+
+    def heard(run: Run) -> None:
+        runs.append(run)
+        if run.finished:
+            done.set()
+
+    migration = Migration(NAME, lambda: True, records or MemoryRecords(), pace=QUICK, heard=heard)
+    task = asyncio.create_task(rounds_of(migration.controller, client, stage.log.logger()).run())
+    try:
+        await done.wait()
+    finally:
+        task.cancel()
 
 
 class Meddled:
@@ -126,7 +147,7 @@ async def test_objects_are_rewritten_in_pages_whatever_happens_to_them_meanwhile
 
     runs: list[Run] = []
     async with closing(Client(Meddled(site.ground.transport("admin"), meddle))) as client:
-        await Migrating(client, NAME, stage.log.logger(), pace=QUICK, heard=runs.append).run()
+        await migrate(stage, client, runs)
 
     assert runs == [Run(total - 1, 1, 0, True)]
     assert len(lists) == ceil(total / QUICK.page) + ceil((total - 1) / QUICK.page)
@@ -148,7 +169,7 @@ async def test_nothing_is_forgotten_while_the_webhook_does_not_answer(site: Site
     with pytest.raises(ServerError):
         await without_webhook(site)
     runs: list[Run] = []
-    task = site.start(Migrating(site.client, NAME, stage.log.logger(), pace=QUICK, heard=runs.append).run())
+    task = site.start(migrate(stage, site.client, runs))
 
     await site.until(lambda: len(runs) > 1, every=0.05)
 
@@ -169,8 +190,39 @@ async def test_a_clean_kind_is_left_alone(site: Site, tmp_path: Path) -> None:
     await stage.registering(None, materializes()).register()
     made = await site.create(MATERIALIZES, an_environment("m"))
 
-    await Migrating(site.client, NAME, stage.log.logger(), pace=QUICK).run()
+    await migrate(stage, site.client, [])
 
     found = await site.get(MATERIALIZES, "m")
     assert found is not None
     assert found["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+
+
+@everywhere(controllers=False, on=("sim", "real"))
+async def test_a_journal_that_is_stored_has_the_next_process_go_on_where_the_last_was_killed(
+    site: Site, tmp_path: Path
+) -> None:
+    stage = Stage(site, tmp_path)
+    await stage.serve()
+    await stored_in_the_old_version(stage)
+    records = LeaseRecords(site.client, site.namespace, "journal", {})
+    written: list[str] = []
+    killed = asyncio.Event()
+
+    async def kill(sent: Request) -> None:
+        if sent.method == "PUT" and sent.path.startswith(f"/apis/{MATERIALIZES.group}/"):
+            written.append(sent.path)
+            if len(written) == QUICK.page + 2:  # in the second page
+                killed.set()
+                await asyncio.Event().wait()
+
+    async with closing(Client(Meddled(site.ground.transport("admin"), kill))) as client:
+        first = asyncio.create_task(migrate(stage, client, [], records))
+        await killed.wait()
+        first.cancel()
+        assert await stored_versions(site) == [OLD.version, MATERIALIZES.version]
+        runs: list[Run] = []
+        await migrate(stage, client, runs, records)
+
+    assert runs[-1].finished
+    assert await stored_versions(site) == [MATERIALIZES.version]
+    assert {written.count(each) for each in written[: QUICK.page]} == {2}  # once in each of the two passes

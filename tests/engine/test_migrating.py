@@ -4,80 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable
 
 import msgspec
 import pytest
 
-from fairlead.engine.kinds.migration import Migrating, MigrationPace, Run
+from fairlead.engine.kinds.migration import Run
 from kubeloop import clock
-from kubeloop.client import Client
-from kubeloop.errors import NotLeader, TransportError
+from kubeloop.errors import TransportError
 from kubeloop.request import Request, Response
-from kubesim.time import run
-from tests.engine.definition_server import NAME, DefinitionServer, a_definition
-from tests.engine.world import Log
+from tests.engine.definition_server import NAME, a_definition
+from tests.engine.migrations import OBJECTS, World, played
 from tests.kubeloop.scripted import failure
-
-OBJECTS = [f"w-{number:02}" for number in range(25)]
-
-
-class World:
-    """A kind whose objects may be stored in v1, and what comes of migrating them."""
-
-    def __init__(self) -> None:
-        self.server = DefinitionServer()
-        self.server.write(a_definition("v1"))
-        self.server.write(a_definition("v1", "v2"))
-        for name in OBJECTS:
-            self.server.object(name)
-        self.server.requests.clear()
-        self.leads = True
-        self.log = Log()
-        self.runs: list[Run] = []
-        client = Client(self.server, gate=self._gate)
-        self.migrating = Migrating(client, NAME, self.log.logger(), pace=MigrationPace(page=10), heard=self.runs.append)
-
-    def before(self, method: str, name: str, happens: Callable[[], None]) -> None:
-        """Before the first such request for that name something else happens."""
-        done: list[str] = []
-
-        async def fault(request: Request, when: str) -> Response | None:
-            if when == "before" and request.method == method and request.path.endswith(name) and not done:
-                done.append(name)
-                happens()
-            return None
-
-        self.server.fault = fault
-
-    def refuse(self, *names: str, status: int = 422) -> None:
-        """Writes of these objects are refused."""
-
-        def refuse(request: Request) -> Response | None:
-            is_named = request.method == "PUT" and request.path.endswith(names)
-            return failure(status, "Refused", "not this one") if is_named else None
-
-        self.server.refuse = refuse
-
-    @property
-    def stored(self) -> list[str]:
-        versions: list[str] = self.server.definition()["status"]["storedVersions"]
-        return versions
-
-    @property
-    def written(self) -> list[str]:
-        return [path.rsplit("/", 1)[1] for path in self.server.sent("PUT")]
-
-    def _gate(self) -> None:
-        if not self.leads:
-            raise NotLeader("the lease is not held")
-
-
-def played(scenario: Callable[[World], Awaitable[None]]) -> None:
-    async def play() -> None:
-        await scenario(World())
-
-    run(play(), seed=0)
 
 
 def test_every_object_is_written_as_it_was_read_and_the_old_version_forgotten() -> None:
@@ -85,7 +22,7 @@ def test_every_object_is_written_as_it_was_read_and_the_old_version_forgotten() 
         assert world.stored == ["v1", "v2"]
         before = {path: tree["metadata"]["resourceVersion"] for path, tree in world.server.objects.items()}
 
-        await world.migrating.run()
+        await world.migrate()
 
         assert world.written == [*OBJECTS, *OBJECTS]
         for sent in [each for each in world.server.requests if each.method == "PUT"][: len(OBJECTS)]:
@@ -102,7 +39,7 @@ def test_it_begins_at_once_and_ends_when_all_api_servers_have_heard_of_the_stora
 
     async def scenario(world: World) -> None:
         begun = clock.monotonic()
-        task = asyncio.create_task(world.migrating.run())
+        task = asyncio.create_task(world.migrate())
         await asyncio.sleep(0.1)
         assert world.written == OBJECTS
         assert world.stored == ["v1", "v2"]
@@ -122,10 +59,10 @@ def test_it_begins_at_once_and_ends_when_all_api_servers_have_heard_of_the_stora
 
 def test_a_clean_kind_is_left_alone() -> None:
     async def scenario(world: World) -> None:
-        await world.migrating.run()
+        await world.migrate()
         world.server.requests.clear()
 
-        await world.migrating.run()
+        await world.migrate()
 
         assert [each.method for each in world.server.requests] == ["GET"]
 
@@ -136,7 +73,7 @@ def test_an_object_written_meanwhile_is_read_and_written_again() -> None:
     async def scenario(world: World) -> None:
         world.before("PUT", "w-05", lambda: world.server.object("w-05", size=2))
 
-        await world.migrating.run()
+        await world.migrate()
 
         assert world.written.count("w-05") == 3
         assert world.server.objects["/apis/shop.example.com/v2/namespaces/ns/widgets/w-05"]["spec"] == {"size": 2}
@@ -152,7 +89,7 @@ def test_an_object_deleted_meanwhile_is_done(method: str) -> None:
             world.refuse("w-24", status=409)
         world.before(method, "w-24", lambda: world.server.drop("w-24"))
 
-        await world.migrating.run()
+        await world.migrate()
 
         assert world.runs == [Run(24, 1, 0, True)]
         assert world.stored == ["v2"]
@@ -163,7 +100,7 @@ def test_an_object_deleted_meanwhile_is_done(method: str) -> None:
 def test_nothing_is_forgotten_while_an_object_fails_and_it_is_tried_again_later() -> None:
     async def scenario(world: World) -> None:
         world.refuse("w-05", "w-07")
-        task = asyncio.create_task(world.migrating.run())
+        task = asyncio.create_task(world.migrate())
 
         await asyncio.sleep(100)
         assert world.stored == ["v1", "v2"]
@@ -181,7 +118,7 @@ def test_nothing_is_forgotten_while_an_object_fails_and_it_is_tried_again_later(
 def test_an_object_that_is_written_all_the_time_fails_this_run() -> None:
     async def scenario(world: World) -> None:
         world.refuse("w-05", status=409)
-        task = asyncio.create_task(world.migrating.run())
+        task = asyncio.create_task(world.migrate())
         await asyncio.sleep(4)
 
         assert world.runs == [Run(24, 0, 1, False)]
@@ -202,7 +139,7 @@ def test_failed_runs_come_more_and_more_slowly_but_do_not_end() -> None:
             return None
 
         world.server.refuse = down
-        task = asyncio.create_task(world.migrating.run())
+        task = asyncio.create_task(world.migrate())
         await asyncio.sleep(4000)
 
         gaps = [round(after - before) for before, after in itertools.pairwise(times)]
@@ -225,7 +162,7 @@ def test_a_lost_connection_ends_the_run_and_not_the_migration() -> None:
             return None
 
         world.server.fault = lose
-        await world.migrating.run()
+        await world.migrate()
 
         assert [each.finished for each in world.runs] == [False, True]
         assert world.stored == ["v2"]
@@ -246,7 +183,7 @@ def test_pages_that_have_expired_are_gone_on_with_or_begun_anew(token: str) -> N
             return None
 
         world.server.refuse = expire
-        await world.migrating.run()
+        await world.migrate()
 
         assert expired
         assert sorted(set(world.written)) == OBJECTS
@@ -261,7 +198,7 @@ def test_a_definition_written_meanwhile_is_read_again_before_anything_is_forgott
         definition = {"metadata": {"name": NAME, "labels": {"touched": "yes"}}, "spec": {}}
         world.before("PATCH", "status", lambda: world.server.write(definition))
 
-        await world.migrating.run()
+        await world.migrate()
 
         assert len(world.server.sent("PATCH")) == 2
         assert world.stored == ["v2"]
@@ -272,7 +209,7 @@ def test_a_definition_written_meanwhile_is_read_again_before_anything_is_forgott
 def test_a_storage_version_that_changes_meanwhile_keeps_everything_remembered() -> None:
     async def scenario(world: World) -> None:
         world.before("PUT", "w-24", lambda: world.server.write(a_definition("v2", "v1")))
-        task = asyncio.create_task(world.migrating.run())
+        task = asyncio.create_task(world.migrate())
         await asyncio.sleep(12)
 
         assert [each.finished for each in world.runs] == [False]
@@ -288,7 +225,7 @@ def test_a_replica_that_has_lost_its_lease_leaves_the_rest_to_the_next() -> None
             world.leads = False
 
         world.before("PUT", "w-05", lose)
-        await world.migrating.run()
+        await world.migrate()
 
         assert world.written == OBJECTS[:6]
         assert world.stored == ["v1", "v2"]

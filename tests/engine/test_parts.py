@@ -12,7 +12,9 @@ from msgspec import structs
 
 import fairlead
 from fairlead.contracts.environments.controllers import environments
+from fairlead.contracts.environments.conversion import Converting
 from fairlead.contracts.environments.metrics import EnvironmentMetrics
+from fairlead.contracts.environments.settings import ConversionOptions
 from fairlead.contracts.environments.settings import Settings as EnvironmentSettings
 from fairlead.contracts.zones.controllers import zones
 from fairlead.contracts.zones.metrics import ZoneMetrics
@@ -35,11 +37,14 @@ REVIEWED = {Does.INJECT_CA, Does.STAMP_DOWNSCALE, Does.TRACK_DOWNSCALE}
 def every_part() -> list[Controller[Any]]:
     async def built() -> list[Controller[Any]]:
         log, metrics = Log().logger(), Metrics()
-        caches = Caches(Client(Cluster(seed=1).transport()), lambda selection, _: Troubles(selection.resource, "", log))
+        client = Client(Cluster(seed=1).transport())
+        caches = Caches(client, lambda selection, _: Troubles(selection.resource, "", log))
         settings = Settings(phased_deployments=True)
         first = with_phased(zones(caches, (), settings, metrics.of(ZoneMetrics), log), caches, (), settings)
         others = environments(caches, EnvironmentSettings(), metrics.of(EnvironmentMetrics), log, lambda: False)
-        return [*first.controllers, *others]
+        options = ConversionOptions(service_name="hook", service_namespace="operator")
+        converting = Converting(options, client, metrics.of(EnvironmentMetrics), log, lambda *_: None)
+        return [*first.controllers, *others, *converting.controllers]
 
     return run(built())
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from structlog.types import FilteringBoundLogger
 
@@ -20,17 +21,19 @@ from fairlead.contracts.environments.settings import ConversionOptions
 from fairlead.engine.certificates.authority import AuthorityFiles, FromAuthority, Publication
 from fairlead.engine.certificates.secured import Secured
 from fairlead.engine.certificates.served import Credentials
+from fairlead.engine.controller import Controller
 from fairlead.engine.conversion.health import alive, healthy
 from fairlead.engine.conversion.webhook import LARGEST_REVIEW, MOST_HELD, Conversion, Elsewhere, Reviewed
 from fairlead.engine.conversion.worker import Worker
 from fairlead.engine.decide.migration import is_mixed
 from fairlead.engine.decide.registration import Tree, Webhook, name_of
-from fairlead.engine.kinds.migration import Migrating, Run
+from fairlead.engine.kinds.migration import Migration, Run
 from fairlead.engine.kinds.registration import Registering
 from fairlead.engine.serving.https_server import HttpsServer, Limits
 from fairlead.engine.serving.routes import Routes
 from kubeloop.client import Client
 from kubeloop.objects.meta import Ref
+from kubeloop.records import MemoryRecords
 
 PATH = "/convert"
 HEALTH = "/healthz"
@@ -82,7 +85,15 @@ class Converting:
             tell=tell,
             heed=self._heed,
         )
-        self.migrating = Migrating(client, name_of(materializes()), log, heard=self._migrated)
+        # Their contract stores no journal, and their role grants no place for one: a leader begins from the start.
+        self.migration = Migration(
+            name_of(materializes()), lambda: self.is_mixed, MemoryRecords(), heard=self._migrated
+        )
+
+    @property
+    def controllers(self) -> tuple[Controller[Any], ...]:
+        """What the leader does for the kinds beside the rollouts."""
+        return (self.migration.controller,)
 
     def server(self) -> HttpsServer:
         """Where the API server has objects converted; in its own process also large reviews, where they come in."""
@@ -117,7 +128,7 @@ class Converting:
             return
         self.is_mixed = is_mixed(definition)
         if self.is_mixed:
-            self.migrating.wake()
+            self.migration.wake()
 
     def _converted(self, reviewed: Reviewed) -> None:
         self._metrics.conversions.labels("success" if reviewed.succeeded else "failure").inc()

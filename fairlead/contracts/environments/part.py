@@ -21,10 +21,12 @@ def part(context: PartContext, given: EnvironmentsOptions) -> Part:
     converting = Converting(given.conversion, client, metrics, log, context.recorder.tell)
     return Part(
         name=PART,
-        controllers=environments(context.caches, given.settings, metrics, log, lambda: converting.is_mixed),
+        controllers=(
+            *environments(context.caches, given.settings, metrics, log, lambda: converting.is_mixed),
+            *converting.controllers,
+        ),
         servers=(converting.server(),),
         before_leading=(converting.registering.register,),
         replica_tasks=(converting.registering.run,),
-        leader_tasks=(converting.migrating.keep,),
         leads=metrics.leads,
     )

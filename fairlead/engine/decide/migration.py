@@ -31,6 +31,7 @@ class Plan(Struct, frozen=True):
     stored: tuple[str, ...]
     shape: tuple[tuple[str, bool, bool], ...]
     """Name, served and storage of every version."""
+    generation: int = 0
 
 
 class Clean(Struct, frozen=True):
@@ -56,7 +57,8 @@ def plan_of(definition: Tree) -> Plan | Clean | Changed:
         return Clean()
     names = spec["names"]
     resource = Resource(spec["group"], storage[0], names["plural"], names["kind"], spec["scope"] == "Namespaced")
-    return Plan(resource, definition["metadata"]["uid"], stored, shape)
+    metadata = definition["metadata"]
+    return Plan(resource, metadata["uid"], stored, shape, metadata.get("generation", 0))
 
 
 def is_mixed(definition: Tree) -> bool:
@@ -76,9 +78,9 @@ class Fate(Enum):
 
 
 def fate_of(status: int, tries: int) -> Fate:
-    """After so many tries with this HTTP status as the last answer."""
+    """After so many tries with this HTTP status as the last answer, 0 where there was none."""
     match status:
-        case status if status < 400:
+        case status if 0 < status < 400:
             return Fate.STORED
         case 404:
             return Fate.GONE
@@ -88,13 +90,21 @@ def fate_of(status: int, tries: int) -> Fate:
             return Fate.FAILED
 
 
-class Progress(Struct):
+class Progress(Struct, frozen=True):
     """What has become of the objects of one run."""
 
     stored: int = 0
     gone: int = 0
     failed: int = 0
     """In this run; the next one tries them again."""
+
+    def with_page(self, fates: list[Fate]) -> Progress:
+        """And of another page."""
+        return Progress(
+            self.stored + fates.count(Fate.STORED),
+            self.gone + fates.count(Fate.GONE),
+            self.failed + fates.count(Fate.FAILED),
+        )
 
 
 class Prune(Struct, frozen=True):
@@ -109,15 +119,19 @@ class Incomplete(Struct, frozen=True):
     text: str
 
 
+def incomplete(progress: Progress) -> Incomplete:
+    return Incomplete(f"{progress.failed} objects could not be written")
+
+
 def prune(plan: Plan, progress: Progress, definition: Tree) -> Prune | Clean | Changed | Incomplete:
     """What to do at the end of a run, looking at the definition as it is then.
 
     Its generation is not compared: a bundle that was exchanged meanwhile must not spoil a migration.
     """
     if progress.failed:
-        return Incomplete(f"{progress.failed} objects could not be written")
+        return incomplete(progress)
     match plan_of(definition):
-        case Plan(resource, uid, stored, shape):
+        case Plan(resource, uid, stored, shape, _):
             if (resource, uid, shape) != (plan.resource, plan.uid, plan.shape):
                 return Changed("its versions have changed meanwhile")
             if not set(stored) <= {*plan.stored, plan.resource.version}:

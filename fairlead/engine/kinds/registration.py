@@ -16,6 +16,7 @@ from msgspec import Struct
 from structlog.types import FilteringBoundLogger
 
 from fairlead.engine.certificates.authority import Publication
+from fairlead.engine.decide.definitions import definition_in
 from fairlead.engine.decide.registration import (
     DEFINITIONS,
     Established,
@@ -30,7 +31,6 @@ from fairlead.engine.decide.registration import (
     standing,
     wanted,
 )
-from fairlead.engine.kinds.definitions import definition_in
 from fairlead.engine.watch_troubles import Troubles
 from kubeloop import clock, request
 from kubeloop.client import Client

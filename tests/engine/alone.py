@@ -1,0 +1,30 @@
+"""Rounds of one controller without a manager, as it runs them while it leads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from structlog.types import FilteringBoundLogger
+
+from fairlead.core.act import EventNote
+from fairlead.engine.controller import BackOff, Controller
+from fairlead.engine.driver.questions import AskContext
+from fairlead.engine.lane import Lane
+from fairlead.engine.manager import BACKGROUND_BACK_OFF
+from fairlead.engine.rounds import Rounds, Terms
+from kubeloop.client import Client
+from kubeloop.ledger import Ledger
+from kubeloop.queue import Queue
+
+
+def rounds_of(
+    controller: Controller[Any],
+    client: Client,
+    log: FilteringBoundLogger,
+    tell: Callable[[EventNote], None] = lambda _: None,
+) -> Lane:
+    back_off: BackOff = controller.back_off or BACKGROUND_BACK_OFF
+    queue = Queue[Any](first_delay=back_off.first, longest_delay=back_off.longest)
+    terms = Terms(Ledger(10.0, lambda _: ()), 10.0)
+    return Lane(controller, Rounds(controller, AskContext(client), terms, log, tell), queue, log)
