@@ -15,7 +15,7 @@ from tests.toy.kinds import BOXES, Box
 
 def part(context: PartContext, _: object) -> Part:
     boxes: dict[str, Informer[Any]] = {
-        name: Informer(context.client, BOXES, Box, namespace=name) for name in context.namespaces or ("",)
+        name: context.caches.informer(BOXES, Box, namespace=name) for name in context.namespaces or ("",)
     }
 
     def of(key: RolloutKey) -> Box | None:
