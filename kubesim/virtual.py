@@ -48,14 +48,21 @@ class VirtualCluster:
         self.cluster = Cluster(seed=seed, namespaces=(*FIRST_NAMESPACES, *namespaces))
         self.client = Client(self.cluster.transport())
         self._ready_after, self._gone_after, self._nodes = ready_after, gone_after, nodes
+        self._played = False
         self._written = asyncio.Event()
         self.cluster.store.listen(lambda *_: self._written.set())
 
     def play(self, scenario: Callable[[VirtualCluster], Coroutine[Any, Any, T]], *, steps: int = STEPS) -> T:
-        """Runs the scenario in virtual time, with controllers and nodes beside it, and returns its result."""
-        return run(self._played(scenario), seed=self.seed, steps=steps)
+        """Runs the scenario in virtual time, with controllers and nodes beside it, and returns its result.
 
-    async def _played(self, scenario: Callable[[VirtualCluster], Coroutine[Any, Any, T]]) -> T:
+        Once: time would begin again, and the cluster would have a future. What fails beside the scenario ends it.
+        """
+        if self._played:
+            raise RuntimeError("this cluster was played on already: make another VirtualCluster")
+        self._played = True
+        return run(self._play(scenario), seed=self.seed, steps=steps)
+
+    async def _play(self, scenario: Callable[[VirtualCluster], Coroutine[Any, Any, T]]) -> T:
         # Made here, because what is left to chance is drawn from the loop.
         kubelet = Kubelet(
             Client(self.cluster.transport(insider("kubelet"))),
@@ -63,13 +70,19 @@ class VirtualCluster:
             gone_after=self._gone_after,
             nodes=self._nodes,
         )
+        played = asyncio.create_task(scenario(self))
         beside = [asyncio.create_task(self.cluster.run()), asyncio.create_task(kubelet.run())]
+        everything: list[asyncio.Task[Any]] = [played, *beside]
         try:
-            return await scenario(self)
-        finally:
+            await asyncio.wait(everything, return_when=asyncio.FIRST_COMPLETED)
             for task in beside:
+                if task.done() and not played.done():
+                    task.result()
+            return await played
+        finally:
+            for task in everything:
                 task.cancel()
-            await asyncio.gather(*beside, return_exceptions=True)
+            await asyncio.gather(*everything, return_exceptions=True)
 
     async def create(self, resource: Resource, namespace: str, tree: Tree) -> Tree:
         """The object as it is stored."""

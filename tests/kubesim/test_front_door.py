@@ -83,6 +83,42 @@ def test_what_is_never_met_says_so_with_its_seed() -> None:
     VirtualCluster(7).play(scenario)
 
 
+def test_a_cluster_is_played_on_once() -> None:
+    async def scenario(world: VirtualCluster) -> int:
+        return world.seed
+
+    world = VirtualCluster(3)
+
+    assert world.play(scenario) == 3
+    with pytest.raises(RuntimeError, match="make another VirtualCluster"):
+        world.play(scenario)
+
+
+def test_what_a_scenario_raises_is_raised_as_it_is() -> None:
+    async def scenario(_: VirtualCluster) -> None:
+        await asyncio.sleep(1)
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        VirtualCluster().play(scenario)
+
+
+def test_a_controller_that_fails_ends_the_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the scenario would wait for ever for what nobody does any more."""
+
+    async def failing(_: object) -> None:
+        await asyncio.sleep(60)
+        raise LookupError("theirs")
+
+    async def scenario(_: VirtualCluster) -> None:
+        await asyncio.sleep(3600)
+
+    monkeypatch.setattr(kubesim.Cluster, "run", failing)
+
+    with pytest.raises(LookupError, match="theirs"):
+        VirtualCluster().play(scenario)
+
+
 def test_the_same_seed_gives_the_same_run() -> None:
     async def scenario(world: VirtualCluster) -> list[tuple[str, str, str]]:
         await world.create(PODS, "default", POD)
