@@ -58,6 +58,7 @@ SECONDS: dict[tuple[str, bool], float] = {
     ("tests/chaos/test_crash_at_every_write.py", False): 20.0,
     ("tests/chaos/test_machine.py", False): 20.0,
     ("tests/cli/test_up.py", False): 80.0,
+    ("tests/kubesim/test_front_door.py", False): 15.0,
     ("tests/contracts/zones/test_phased.py", False): 10.0,
     ("tests/contracts/zones/decide/test_exhaustive.py", False): 12.0,
     ("tests/e2e/test_bad_input.py", False): 25.0,
