@@ -168,7 +168,7 @@ def test_ports_are_tried_only_so_often(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_silent_program_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_programs(tmp_path, monkeypatch, apiserver="echo still thinking; exec sleep 600")
-    monkeypatch.setattr(launch, "PATIENCE", 0.5)
+    monkeypatch.setattr(launch, "START_TIMEOUT_SECONDS", 0.5)
 
     with pytest.raises(Unavailable, match=r"(?s)did not answer within .*still thinking"):
         Plane().start()
