@@ -49,8 +49,11 @@ base-image: setup ## make a base image of Debian's packages once, into the user'
 record: setup control-plane ## record anew all that is kept of the real cluster and its sources, and tell what changed
 	@$(BIN)/python -m tools.record
 
+fidelity: setup control-plane ## compare the embedded cluster with a real one, case by case, and record that it passed
+	@$(BIN)/python -m tests --fidelity
+
 soak: setup control-plane prometheus ## long runs: programs by chance, fuzzing and traces against the real cluster, kubectl's own suite
-	@code=0; $(BIN)/python -m tests --soak -m "machine or timing" || code=1; \
+	@code=0; $(BIN)/python -m tests --soak -m "machine or timing" || code=1; $(BIN)/python -m tests --fidelity || code=1; \
 		$(BIN)/python -m tests.fuzz --steps 50000 || code=1; $(BIN)/python -m tools.kubectl_suite || code=1; exit $$code
 
 lock: setup ## renew requirements.lock and those of the image from pyproject.toml
@@ -94,4 +97,4 @@ COMPILE = $(BIN)/python -m compileall -q kubeloop kubesim fairlead
 clean: ## remove what set-up put into the checkout
 	rm -rf .venv .uv .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup run test lint bench control-plane prometheus image base-image record soak lock clean
+.PHONY: help setup run test lint bench control-plane prometheus image base-image record fidelity soak lock clean

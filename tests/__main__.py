@@ -3,6 +3,9 @@
 Each lint command counts as one test. Tests run in shards, each in a process of its own, so that all cores are busy and
 even a test that brings the interpreter down is counted. What a shard prints is shown when it has ended, unless all of
 it passed. With arguments, which go to pytest, there is one process and lint is left out.
+
+`python -m tests --fidelity` runs only the comparisons of the embedded cluster with a real one, and records that they
+passed; without a change they are left out of other runs from then on.
 """
 
 from __future__ import annotations
@@ -13,9 +16,11 @@ import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
+from tests import fidelity
 from tests.jobs import Ended, Job, work_off
 from tests.outcome import Count, read
 from tests.shards import Case, Shard, shards
@@ -29,6 +34,7 @@ LINT = (
     ("ruff", "format", "--check", "."),
 )
 COLLECTION = "collection of all tests"
+COMPARE = "--fidelity"
 
 
 def tests(arguments: Sequence[str]) -> Count:
@@ -44,12 +50,26 @@ def tests(arguments: Sequence[str]) -> Count:
 
 def everything() -> Count:
     """Lint and all tests, side by side."""
+    return _worked_off(Run).total
+
+
+def comparisons() -> Count:
+    """All comparisons of the embedded cluster with a real one; that they passed is recorded."""
+    run = _worked_off(Comparisons)
+    run.record()
+    return run.total
+
+
+R = TypeVar("R", bound="Run")
+
+
+def _worked_off(kind: type[R]) -> R:
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        run = Run(Path(folder))
+        run = kind(Path(folder))
         work_off(run.first_jobs(), run.ended, ROOT)
     _say(f"{time.monotonic() - started:.0f} s, {run.cpu_seconds:.0f} s of CPU")
-    return run.total
+    return run
 
 
 class Run:
@@ -63,11 +83,26 @@ class Run:
         self.cpu_seconds = 0.0
 
     def first_jobs(self) -> list[Job]:
-        collect = ("--collect-only", "-q", "-q", f"--tell-tests={self._told}")
         return [
-            Job(COLLECTION, _picking(collect), seconds=1000.0),
+            self.collection(),
             *(Job(" ".join(command), _lint(command), seconds=100.0) for command in LINT),
         ]
+
+    def collection(self) -> Job:
+        collect = ("--collect-only", "-q", "-q", f"--tell-tests={self._told}")
+        return Job(COLLECTION, _picking(collect), seconds=1000.0)
+
+    def chosen(self, told: Sequence[Case]) -> Sequence[Case]:
+        """All tests but those whose outcome is known."""
+        if not fidelity.is_recorded(fidelity.digest(told)):
+            return told
+        chosen = [test for test in told if not test.compares]
+        if len(chosen) < len(told):
+            _say(
+                f"left out {len(told) - len(chosen)} comparisons of the embedded cluster with a real one: "
+                "they have passed as they are, as tests/fidelity.txt records"
+            )
+        return chosen
 
     @property
     def _told(self) -> Path:
@@ -90,7 +125,7 @@ class Run:
         """Files that cannot be imported fail here, and the others run nevertheless."""
         told = msgspec.json.decode(self._told.read_bytes(), type=list[Case]) if self._told.exists() else []
         self._count(ended, Count(failed=0 if ended.code == 0 and told else 1), "" if told else "there are no tests")
-        return [self._job(shard, number) for number, shard in enumerate(shards(told))]
+        return [self._job(shard, number) for number, shard in enumerate(shards(self.chosen(told)))]
 
     def _job(self, shard: Shard, number: int) -> Job:
         report, picked = self._folder / f"{number}.xml", self._folder / f"{number}.json"
@@ -108,6 +143,32 @@ class Run:
             _say(ended.output)
         if problem:
             _say(problem)
+
+
+class Comparisons(Run):
+    """Only what compares the embedded cluster with a real one."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._tests: tuple[Case, ...] = ()
+        self._digest = ""
+        """Of what was compared, as it was at the beginning."""
+
+    def first_jobs(self) -> list[Job]:
+        return [self.collection()]
+
+    def chosen(self, told: Sequence[Case]) -> Sequence[Case]:
+        self._tests = tuple(test for test in told if test.compares)
+        self._digest = fidelity.digest(self._tests)
+        return self._tests
+
+    def record(self) -> None:
+        """Only that all of them passed, and only of what is still there."""
+        if self.total == Count(passed=len(self._tests)) and self._tests:
+            if fidelity.digest(self._tests) == self._digest:
+                fidelity.record(self._digest)
+                return
+            _say("files changed meanwhile: run them again to have their outcome recorded")
 
 
 def counted(report: Path, code: int, expected: int = 1) -> tuple[Count, str]:
@@ -133,7 +194,7 @@ def _lint(command: Sequence[str]) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    total = tests(arguments) if arguments else everything()
+    total = comparisons() if list(arguments) == [COMPARE] else tests(arguments) if arguments else everything()
     _say(str(total))
     return 1 if total.failed else 0
 

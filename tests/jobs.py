@@ -7,17 +7,23 @@ busy while either kind waits.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import NamedTuple
 
 CORES = len(os.sched_getaffinity(0))
 MOST_WAITING = 4
 """However many cores there are: each may have two control planes, of a gigabyte."""
 _LOOK_EVERY = 0.05
+_GRACE = 30.0
+"""Seconds for which a job that is told to stop may clean up: those on a control plane end it."""
 
 
 class Job(NamedTuple):
@@ -41,10 +47,10 @@ class Ended(NamedTuple):
 def work_off(jobs: Iterable[Job], ended: Callable[[Ended], Iterable[Job]], folder: Path) -> None:
     """Runs all jobs in the folder and those that follow from their ends; leaves no process behind, even when it fails.
 
-    `ended` is called with each that ended, in that order.
+    `ended` is called with each that ended, in that order. A SIGTERM ends all of them, and then this process.
     """
     queue, running = sorted(jobs, key=_longest_first), list[_Running]()
-    with tempfile.TemporaryDirectory() as outputs:
+    with tempfile.TemporaryDirectory() as outputs, _ending_on_sigterm():
         try:
             while queue or running:
                 for job in startable(queue, [each.job for each in running], CORES):
@@ -56,7 +62,24 @@ def work_off(jobs: Iterable[Job], ended: Callable[[Ended], Iterable[Job]], folde
                 time.sleep(_LOOK_EVERY)
         finally:
             for each in running:
-                each.end()
+                each.interrupt()
+            until = time.monotonic() + _GRACE
+            for each in running:
+                each.end(until)
+
+
+@contextmanager
+def _ending_on_sigterm() -> Iterator[None]:
+    """A SIGTERM unwinds the block; the default would leave its processes behind."""
+
+    def leave(number: int, _: FrameType | None) -> None:
+        sys.exit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def startable(queue: Sequence[Job], running: Sequence[Job], cores: int) -> list[Job]:
@@ -97,6 +120,14 @@ class _Running:
         assert self._result is not None, "it still runs"
         return Ended(self.job, *self._result, self._output.read_text(errors="replace").rstrip())
 
-    def end(self) -> None:
-        self._process.terminate()
-        self._process.wait()
+    def interrupt(self) -> None:
+        """As by Ctrl-C, after which pytest cleans up."""
+        self._process.send_signal(signal.SIGINT)
+
+    def end(self, until: float) -> None:
+        """Returns when it has ended; from that time on it is not asked any more."""
+        try:
+            self._process.wait(max(0.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.fidelity import MARK
 from tests.shards import Case
 
 
@@ -31,5 +32,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish(session: pytest.Session) -> None:
     file: Path | None = session.config.getoption("--tell-tests")
     if file is not None:
-        tests = [Case(item.nodeid, item.get_closest_marker("real") is not None) for item in session.items]
-        file.write_bytes(msgspec.json.encode(tests))
+        file.write_bytes(msgspec.json.encode([_case(item) for item in session.items]))
+
+
+def _case(item: pytest.Item) -> Case:
+    real = item.get_closest_marker("real") is not None
+    return Case(item.nodeid, real, compares=real and item.get_closest_marker(MARK) is not None)

@@ -17,6 +17,8 @@ class Case(NamedTuple):
     """With its file, as pytest takes it on its command line."""
     real: bool
     """Whether it needs the real control plane."""
+    compares: bool = False
+    """Whether it compares the embedded cluster with a real one, and nothing else."""
 
     @property
     def file(self) -> str:

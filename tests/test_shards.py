@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -123,6 +126,29 @@ def test_no_process_is_left_behind_by_a_failure(tmp_path: Path) -> None:
 
     pid = int((tmp_path / "pid").read_text())
     assert not Path(f"/proc/{pid}").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_jobs_with_the_run_and_lets_them_clean_up(number: signal.Signals, tmp_path: Path) -> None:
+    """The pipe is open for as long as a job lives."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    job = (
+        f"import time; pipe = open({str(pipe)!r}, 'wb', buffering=0)\n"
+        "try: pipe.write(b'up'); time.sleep(600)\nfinally: pipe.write(b'clean')"
+    )
+    run = (
+        "import sys; from pathlib import Path; from tests.jobs import Job, work_off\n"
+        f"work_off([Job(name, (sys.executable, '-c', {job!r}), waits=True) for name in 'ab'], lambda _: (), Path('.'))"
+    )
+    process = subprocess.Popen((sys.executable, "-c", run), stderr=subprocess.DEVNULL)
+    with pipe.open("rb") as reader:
+        assert reader.read(4) == b"upup"
+
+        process.send_signal(number)
+
+        assert reader.read() == b"cleanclean"
+    assert process.wait() in (128 + number, -number)
 
 
 def _job(name: str, code: str = "", *, seconds: float = 0.0, waits: bool = False) -> Job:

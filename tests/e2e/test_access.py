@@ -22,6 +22,8 @@ from tests.e2e.roles import (
     subject,
 )
 
+pytestmark = pytest.mark.fidelity
+
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 
 RULES: list[Tree] = [

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 
 import msgspec
+import pytest
 
 from kubeloop.calls import Call, Reply
 from kubeloop.http_transport import HttpTransport
@@ -19,6 +20,8 @@ from kubeloop.request import JSON, JSON_PATCH, MERGE_PATCH, Request, path_of
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.webhooks import CONFIG_MAPS, MUTATING, VALIDATING, answering, install, patching, rule, serve
+
+pytestmark = pytest.mark.fidelity
 
 BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 DRY = (("dryRun", "All"),)

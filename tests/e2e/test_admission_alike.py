@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.e2e.answers import configurations, hooks, recorded
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
+
+pytestmark = pytest.mark.fidelity
 
 
 def differing(found: Tree, area: str) -> Tree:

@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import msgspec
+import pytest
 
 from kubeloop.objects.meta import Resource
 from kubeloop.request import Request, Response, path_of
@@ -14,6 +15,8 @@ from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.configurations import BOXES, Step, Steps, Tree, a_box, a_box_definition
 from tests.e2e.definitions import tree_of
 from tests.e2e.twins import Twins, masked, twins
+
+pytestmark = pytest.mark.fidelity
 
 STEPS = 400
 STEPS_EACH = 10

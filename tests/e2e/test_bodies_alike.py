@@ -17,6 +17,8 @@ from tests.e2e.clusters import Site, everywhere
 from tests.e2e.definitions import MERGE, a_definition, a_version
 from tests.e2e.twins import Twins, twins
 
+pytestmark = pytest.mark.fidelity
+
 CASES = (*bad_bodies.CASES, *bad_paths.CASES)
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TIME = re.compile(r"20\d\d-\d\d-\d\dT[\d:]+Z")

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
+import pytest
 
 from kubeloop.http_transport import HttpTransport
 from kubeloop.objects.apps import STATEFULSETS
@@ -16,6 +17,8 @@ from kubesim.controllers.revisions import hash_of, name_of, patch_of
 from tests.e2e.builtin_answers import make_namespace, of_changes, of_objects
 from tests.e2e.builtin_trees import BUSY, FULL, Tree, a_container, a_stateful_set, a_template
 from tests.e2e.clusters import Site, everywhere
+
+pytestmark = pytest.mark.fidelity
 
 TEMPLATES: dict[str, Tree] = {
     "least": a_template(),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kubeloop.request import path_of
 from tests.e2e.cel_cases import BAD_RULES, CASES, NUMBER, TEXT, an_object, ruled
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
@@ -20,6 +22,8 @@ from tests.e2e.definitions import (
     refusal,
     tree_of,
 )
+
+pytestmark = pytest.mark.fidelity
 
 
 def a_ruled_version(**properties: Tree) -> Tree:

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 import msgspec
+import pytest
 
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref
@@ -17,6 +18,8 @@ from kubesim.standins.cloneset_definition import install
 from kubesim.standins.cloneset_plan import CLONESETS
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
+
+pytestmark = pytest.mark.fidelity
 
 NAME = "web"
 

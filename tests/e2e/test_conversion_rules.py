@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+import pytest
+
 from kubeloop.request import path_of
 from kubesim.pki import Authority
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
@@ -19,6 +21,8 @@ from tests.e2e.definitions import (
     refusal,
     tree_of,
 )
+
+pytestmark = pytest.mark.fidelity
 
 URL = {"url": "https://hook.example"}
 SERVICE = {"service": {"name": "hook", "namespace": "default", "path": "/convert"}}

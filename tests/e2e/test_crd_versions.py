@@ -8,6 +8,8 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 
+import pytest
+
 from kubeloop.http_transport import HttpTransport
 from kubeloop.objects.meta import Resource
 from kubeloop.request import Request, Response, path_of
@@ -25,6 +27,8 @@ from tests.e2e.conversions import (
     versions,
 )
 from tests.e2e.definitions import MERGE, Tree, tree_of
+
+pytestmark = pytest.mark.fidelity
 
 DEFINITION = path_of(CUSTOM_RESOURCES, name=NAME)
 FROM_V1 = "conversion webhook for shop.example.com/v1, Kind=Gadget"

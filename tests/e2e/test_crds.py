@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kubeloop.request import path_of
 from tests.e2e.bad_definitions import BAD_DEFINITIONS, BAD_WIDGETS, INVALID
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
@@ -21,6 +23,8 @@ from tests.e2e.definitions import (
     refusal,
     tree_of,
 )
+
+pytestmark = pytest.mark.fidelity
 
 
 @everywhere(controllers=False)

@@ -6,11 +6,14 @@ import random
 from typing import Any
 
 import msgspec
+import pytest
 
 from kubeloop.request import Request, Response, path_of
 from kubesim.cluster import Cluster
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.definitions import SPEC, WIDGETS, Tree, a_definition, a_shop, a_widget, refusal, tree_of
+
+pytestmark = pytest.mark.fidelity
 
 OBJECTS = 300
 VALUES: list[Any] = [

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.e2e.answers import definitions, recorded
 from tests.e2e.clusters import Site, everywhere
+
+pytestmark = pytest.mark.fidelity
 
 
 @everywhere(controllers=False)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.definitions import Tree, a_shop, a_version, a_widget, refusal, tree_of
+
+pytestmark = pytest.mark.fidelity
 
 FORMATS: dict[str, tuple[list[str], list[str]]] = {
     "uuid": (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.e2e.clusters import SERVICE_ACCOUNTS, Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.roles import (
@@ -17,6 +19,8 @@ from tests.e2e.roles import (
     role_ref,
     subject,
 )
+
+pytestmark = pytest.mark.fidelity
 
 
 async def a_lister(site: Site) -> str:

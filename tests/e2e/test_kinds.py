@@ -5,10 +5,14 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+import pytest
+
 from kubeloop.objects.meta import Resource
 from kubeloop.request import path_of
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.definitions import MERGE, Shop, Tree, an_empty_shop, refusal, tree_of
+
+pytestmark = pytest.mark.fidelity
 
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 REPLICA_SETS = Resource("apps", "v1", "replicasets", "ReplicaSet")

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.kubectls import Kubectl, both_releases, config_map, definition, gadget, pod, workload
+
+pytestmark = pytest.mark.fidelity
 
 GENERATORS = (
     ("create deployment web --image=app:1 --replicas=2 --port=80", "deployment.apps/web created"),

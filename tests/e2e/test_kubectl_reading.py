@@ -6,10 +6,13 @@ import re
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.kubectls import Kubectl, both_releases, config_map, pod, workload
 from tests.e2e.programs import line_with
+
+pytestmark = pytest.mark.fidelity
 
 EVERY_FORM = (
     ("get pods", r"NAME +READY +STATUS +RESTARTS +AGE", r"^a +1/1 +Running +0 +\d+s"),

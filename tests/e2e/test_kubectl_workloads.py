@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.kubectls import Kubectl, both_releases, workload
 from tests.e2e.programs import LONG, line_with
+
+pytestmark = pytest.mark.fidelity
 
 
 @both_releases

@@ -7,6 +7,7 @@ import json
 import signal
 import sys
 
+import pytest
 from aiohttp import ClientSession
 
 from kubeloop.calls import Call, Caller, NoReply, Reply
@@ -16,6 +17,8 @@ from kubesim.kubelet.answers import answering
 from kubesim.kubelet.programs import Programs
 from kubesim.pods.behaviour import HTTP
 from tests.e2e.clusters import SimGround, Site, everywhere
+
+pytestmark = pytest.mark.fidelity
 
 RULES = {
     "/ready": 503,

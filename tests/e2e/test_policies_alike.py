@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from kubeloop.errors import ApiError
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.meta import Resource
@@ -15,6 +17,8 @@ from tests.e2e.policies import BINDINGS, CASE, CONFIG_MAPS, a_binding, a_map, a_
 from tests.e2e.policy_cases import CASES
 from tests.e2e.test_admission import a_statefulset
 from tests.e2e.webhooks import VALIDATING, answering, install, rule, serve
+
+pytestmark = pytest.mark.fidelity
 
 ROLES, ROLE_BINDINGS = (
     Resource("rbac.authorization.k8s.io", "v1", kind.lower() + "s", kind) for kind in ("Role", "RoleBinding")

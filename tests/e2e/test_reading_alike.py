@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote
 
 import msgspec
+import pytest
 import yaml
 
 from kubeloop.request import MERGE_PATCH, Request, Response, Transport, path_of
@@ -18,6 +19,8 @@ from tests.e2e.definitions import tree_of
 from tests.e2e.reading_objects import Tree
 from tests.e2e.readings import GROUPS, MAPS, PARTIAL, PARTIALS, PODS, TABLE
 from tests.e2e.twins import Twins, twins
+
+pytestmark = pytest.mark.fidelity
 
 _AGE = re.compile(r"(<invalid>|\d+[smhdy](\d+[smhd])?)( ago\))?")
 _OWN_TEXT = re.compile(r"current: \d+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

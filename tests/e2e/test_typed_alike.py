@@ -22,6 +22,8 @@ from kubesim.cluster import Cluster
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.typed_objects import Mistake, Tree, a_mistake, objects
 
+pytestmark = pytest.mark.fidelity
+
 STEPS = 200
 JSON = "application/json"
 MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"

@@ -13,6 +13,8 @@ from tests.fuzz.areas import AREAS
 from tests.fuzz.playing import opened
 from tests.fuzz.running import Found, Wishes, run
 
+pytestmark = pytest.mark.fidelity
+
 SEED = 20300101
 STEPS = {"applying": 380, "decoding": 400, "listing": 220, "patching": 400, "schemas": 200, "selecting": 400}
 

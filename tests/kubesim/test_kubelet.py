@@ -24,6 +24,8 @@ from kubesim.time import run
 from kubesim.versions import Tree
 from tests.e2e.clusters import RealGround, Site, everywhere
 
+pytestmark = pytest.mark.fidelity
+
 NAMESPACE = "default"
 TESTER = "tester"
 READY_AFTER = 1.0

@@ -30,6 +30,8 @@ from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.kubesim.controllers.world import NAMESPACE, World, play
 
+pytestmark = pytest.mark.fidelity
+
 TRANSITION = "2026-01-01T00:00:00Z"
 LABELS = {"app": "a"}
 SLICE_LABELS = {"endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io", "team": "x"}

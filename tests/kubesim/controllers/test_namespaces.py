@@ -19,6 +19,8 @@ from tests.e2e.clusters import Site, everywhere, neighbour
 from tests.kubesim.controllers.world import TESTER, World, play
 from tests.kubesim.trees import a_map, a_pod
 
+pytestmark = pytest.mark.fidelity
+
 FINE = {
     "NamespaceDeletionDiscoveryFailure": "False ResourcesDiscovered: All resources successfully discovered",
     "NamespaceDeletionGroupVersionParsingFailure": (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import msgspec
+import pytest
 
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import MERGE_PATCH, Request, patch, path_of
@@ -14,6 +15,8 @@ from kubesim.kinds.registry import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS
 from kubesim.time import run
 from tests.e2e.clusters import Site, everywhere
 from tests.kubesim.controllers.world import TESTER, World, play
+
+pytestmark = pytest.mark.fidelity
 
 BOTH = [SERVICE_ACCOUNTS, CONFIG_MAPS]
 
