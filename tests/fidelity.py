@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 from tests.shards import Case
@@ -48,7 +49,7 @@ def reached(start: Iterable[Path], root: Path = ROOT) -> set[Path]:
         file = todo.pop()
         if file not in found:
             found.add(file)
-            todo += _imported(file, root)
+            todo += imported(file, root)
     return found
 
 
@@ -59,17 +60,23 @@ def _files(compared: set[Path], root: Path) -> set[Path]:
     return reached(code, root) | data | beside
 
 
-def _imported(file: Path, root: Path) -> Iterator[Path]:
-    for node in ast.walk(ast.parse(file.read_bytes())):
+def imported(file: Path, root: Path = ROOT) -> Iterator[Path]:
+    """The files of the repository that one of them imports."""
+    for name in _named(file.read_bytes()):
+        yield from _modules(name, root)
+
+
+@cache
+def _named(source: bytes) -> tuple[str, ...]:
+    """The modules that a file may import; what it takes from a module may be a module."""
+    named: list[str] = []
+    for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Import(names=names):
-                named = [each.name for each in names]
+                named += [each.name for each in names]
             case ast.ImportFrom(module=str(module), names=names, level=0):
-                named = [module, *(f"{module}.{each.name}" for each in names)]
-            case _:
-                continue
-        for name in named:
-            yield from _modules(name, root)
+                named += [module, *(f"{module}.{each.name}" for each in names)]
+    return tuple(dict.fromkeys(named))
 
 
 def _modules(name: str, root: Path) -> Iterator[Path]:

@@ -12,7 +12,7 @@ import pytest
 from tests import __main__ as runner
 from tests import fidelity
 from tests.__main__ import COLLECTION, Comparisons, Run
-from tests.fidelity import ROOT, digest, is_recorded, reached, record
+from tests.fidelity import ROOT, digest, imported, is_recorded, reached, record
 from tests.jobs import Ended
 from tests.outcome import Count
 from tests.shards import Case
@@ -202,17 +202,26 @@ NOT_COMPARISONS = {
 }
 
 
+def importing(files: set[Path], wanted: Callable[[Path], bool]) -> set[Path]:
+    """Those of the files that import one that is wanted, or are one."""
+    imports = {file: set(imported(file)) for file in files}
+    found = set(filter(wanted, files))
+    while more := {file for file in files - found if imports[file] & found}:
+        found |= more
+    return found
+
+
+def _name(file: Path) -> str:
+    return file.relative_to(ROOT).as_posix()
+
+
 def test_comparisons_are_all_real_tests_that_know_nothing_of_an_operator() -> None:
     """A test of the operator is in every run; what no operator is in is decided by the files of the digest alone."""
-    marked, without_operator = set(), set()
-    for file in (ROOT / "tests").glob("*/**/test_*.py"):
-        text, name = file.read_text(), file.relative_to(ROOT).as_posix()
-        if "pytestmark = pytest.mark.fidelity" in text:
-            marked.add(name)
-        if ON_REAL.search(text):
-            used = {each.relative_to(ROOT).as_posix() for each in reached({file})}
-            if not any(each.startswith(OPERATOR) for each in used):
-                without_operator.add(name)
+    tests = {file: file.read_text() for file in (ROOT / "tests").glob("*/**/test_*.py")}
+    real = {file for file, text in tests.items() if ON_REAL.search(text)}
+    operated = importing(reached(real), lambda file: _name(file).startswith(OPERATOR))
+    marked = {_name(file) for file, text in tests.items() if "pytestmark = pytest.mark.fidelity" in text}
+    without_operator = {_name(file) for file in real - operated}
 
     assert marked == without_operator - NOT_COMPARISONS
     assert len(marked) > 25
