@@ -124,7 +124,9 @@ class Caches:
         return [
             entry.informer
             for entry in self._of.get(ref.resource, ())
-            if entry.informer.selection.namespace in ("", ref.namespace) and not entry.informer.is_absent
+            if entry.informer.selection.namespace in ("", ref.namespace)
+            and entry.informer.selection.may_name(ref.name)
+            and not entry.informer.is_absent
         ]
 
     async def run(self) -> None:

@@ -43,6 +43,9 @@ def is_older(version: str, than: str) -> bool:
     return is_later(than, version) is True
 
 
+_NAMED = "metadata.name="
+
+
 class Selection(Struct, frozen=True):
     """Which objects to look at."""
 
@@ -56,6 +59,10 @@ class Selection(Struct, frozen=True):
         if "(" in self.labels:
             return True
         return all(_may_meet(requirement.strip(), labels) for requirement in filter(None, self.labels.split(",")))
+
+    def may_name(self, name: str) -> bool:
+        """False only where the fields ask for an object of another name."""
+        return not self.fields.startswith(_NAMED) or self.fields == f"{_NAMED}{name}"
 
     def page(self, limit: int, token: str) -> Request:
         """One page of the present objects; without a version, so the server may not answer from an old cache."""

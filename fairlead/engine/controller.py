@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
-from fairlead.core.act import Does
+from fairlead.core.act import AnyWrite, Does
 from fairlead.core.ask import Answers, Bad
 from fairlead.core.decision import Decide, Decision
 from fairlead.core.explain import Explain
@@ -118,6 +118,8 @@ class Controller(Struct, Generic[S], frozen=True):
     its decision has seen to can be forgotten."""
     observe: Callable[[RolloutKey, S, Decision, datetime], None] | None = None
     """Told what each pass saw in the end, what came of it, and when; for metrics."""
+    wrote: Callable[[RolloutKey, tuple[AnyWrite, ...]], None] | None = None
+    """Told of the writes of a round that were carried out."""
     explain: Callable[[S, Decision, datetime], Explain] | None = None
     """The document of a decision that was made at that time; None for rounds that are no rollout's."""
     observed: Callable[[S], Mapping[str, int]] = lambda _: {}

@@ -262,7 +262,10 @@ class Rounds(Generic[S]):
         number = f"{next(self._numbers)}"
         this = Round(number, str(key), decision.rule, reason.word, digest(versions), self._scope(key))
         self._wrote[key] = tuple(scope_of(write, this) for write in writes)
-        return await carry_out(writes, this, self._effects)
+        sent = await carry_out(writes, this, self._effects)
+        if self._part.wrote is not None:
+            self._part.wrote(key, writes[:sent])
+        return sent
 
     async def _ask(self, ask: Asker, question: Question) -> Answer:
         if not isinstance(question, Ask):

@@ -18,7 +18,7 @@ from fairlead.engine.certificates.authority import AuthorityFiles, FromAuthority
 from fairlead.engine.conversion.health import healthy
 from fairlead.engine.conversion.webhook import LARGEST_REVIEW, Conversion
 from fairlead.engine.decide.registration import DEFINITIONS, Tree, Webhook, name_of
-from fairlead.engine.kinds.registration import Registering
+from fairlead.engine.kinds.registration import Registration
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.serving.routes import Routes, dispatching
 from fairlead.engine.serving.server import Terms, serving
@@ -29,6 +29,7 @@ from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import JSON_PATCH
 from kubesim.pki import Authority
 from tests.e2e.clusters import SimGround, Site
+from tests.engine.alone import caches_of, rounds_of
 from tests.engine.world import Log
 
 HOST = "hook.operator.svc"
@@ -58,6 +59,7 @@ class Stage:
         self.publication = Publication(interval)
         self.files = AuthorityFiles(folder / "tls.crt", folder / "tls.key", folder / "ca.crt")
         self.certificates = FromAuthority(self.files, self.publication, interval, self.log.logger())
+        self.caches = caches_of(site.client, self.log.logger())
         self.reviews = 0
         self.webhook = Webhook()
         self.health: Handler | None = None
@@ -98,16 +100,25 @@ class Stage:
         self.publication = Publication(self._interval)
         self.publication.offer(self.files.authority.read_bytes())
 
-    def registering(self, client: Client | None = None, *trees: Tree) -> Registering:
+    def registration(self, client: Client | None = None, *trees: Tree) -> Registration:
         """As a process would make it at its start."""
-        return Registering(
+        return Registration(
             client or self.site.client,
+            self.caches,
             trees or definitions(),
             self.webhook,
             self.publication,
             self.log.logger(),
             manager=MANAGER,
         )
+
+    async def registered(self) -> None:
+        """Registers all definitions, and keeps them until the end of the scenario."""
+        registration = self.registration()
+        await registration.register()
+        self.site.start(self.caches.run())
+        rounds = rounds_of(registration.controller, self.site.client, self.log.logger(), caches=self.caches)
+        self.site.start(rounds.run())
 
     def _heard(self, _: object) -> None:
         self.reviews += 1

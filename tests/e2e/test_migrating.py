@@ -76,10 +76,10 @@ def only_old() -> Tree:
 
 async def stored_in_the_old_version(stage: Stage) -> None:
     """A cluster whose objects are stored in the old version while the definition has all of them."""
-    await stage.registering(None, only_old()).register()
+    await stage.registration(None, only_old()).register()
     for number in range(COUNT):
         await stage.site.create(OLD, an_environment(f"m-{number:02}", OLD))
-    await stage.registering(None, materializes()).register()
+    await stage.registration(None, materializes()).register()
     assert await stored_versions(stage.site) == [OLD.version, MATERIALIZES.version]
 
 
@@ -176,7 +176,7 @@ async def test_nothing_is_forgotten_while_the_webhook_does_not_answer(site: Site
     assert not any(run.finished for run in runs)
     assert await stored_versions(site) == [OLD.version, MATERIALIZES.version]
 
-    await stage.registering(None, materializes()).register()
+    await stage.registration(None, materializes()).register()
     await task
 
     assert runs[-1].finished
@@ -187,7 +187,7 @@ async def test_nothing_is_forgotten_while_the_webhook_does_not_answer(site: Site
 async def test_a_clean_kind_is_left_alone(site: Site, tmp_path: Path) -> None:
     stage = Stage(site, tmp_path)
     await stage.serve()
-    await stage.registering(None, materializes()).register()
+    await stage.registration(None, materializes()).register()
     made = await site.create(MATERIALIZES, an_environment("m"))
 
     await migrate(stage, site.client, [])

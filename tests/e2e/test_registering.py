@@ -27,7 +27,7 @@ async def test_a_fresh_cluster_gets_all_definitions_and_a_second_start_writes_no
     stage = Stage(site, tmp_path)
     await stage.serve()
 
-    await stage.registering().register()
+    await stage.registration().register()
 
     live = {name: await definition(site, name) for name in CRDS}
     environments = live[CRDS[0]]
@@ -44,7 +44,7 @@ async def test_a_fresh_cluster_gets_all_definitions_and_a_second_start_writes_no
 
     stage.forget()
     stage.log.records.clear()
-    await stage.registering().register()
+    await stage.registration().register()
 
     assert {name: marks(await definition(site, name)) for name in CRDS} == {
         name: marks(tree) for name, tree in live.items()
@@ -56,7 +56,7 @@ async def test_a_fresh_cluster_gets_all_definitions_and_a_second_start_writes_no
 async def test_objects_are_converted_by_the_webhook_in_every_direction(site: Site, tmp_path: Path) -> None:
     stage = Stage(site, tmp_path)
     await stage.serve()
-    await stage.registering().register()
+    await stage.registration().register()
 
     await site.create(OLD, an_environment("m", OLD, environmentdIamRoleArn="arn:role"))
     stored, old, latest = [await site.get(each, "m") for each in (MATERIALIZES, OLD, LATEST)]
@@ -75,9 +75,7 @@ async def test_objects_are_converted_by_the_webhook_in_every_direction(site: Sit
 async def test_a_conversion_that_another_tool_removed_is_repaired(site: Site, tmp_path: Path) -> None:
     stage = Stage(site, tmp_path)
     await stage.serve()
-    registering = stage.registering()
-    await registering.register()
-    site.start(registering.run())
+    await stage.registered()
     before = await definition(site)
 
     await patched(site, {"op": "replace", "path": "/spec/conversion", "value": {"strategy": "None"}})
@@ -94,9 +92,7 @@ async def test_an_authority_is_exchanged_without_a_failed_conversion(site: Site,
     """The bundle holds both authorities before the new certificate is shown and drops the old one afterwards."""
     stage = Stage(site, tmp_path, interval=1.0)
     await stage.serve()
-    registering = stage.registering()
-    await registering.register()
-    site.start(registering.run())
+    await stage.registered()
     await site.create(MATERIALIZES, an_environment("m"))
     bundles: list[bytes] = [trusted(await definition(site))]
 
@@ -123,9 +119,7 @@ async def test_an_authority_is_exchanged_without_a_failed_conversion(site: Site,
 async def test_a_new_certificate_of_the_same_authority_leaves_the_definition_alone(site: Site, tmp_path: Path) -> None:
     stage = Stage(site, tmp_path, interval=0.2)
     await stage.serve()
-    registering = stage.registering()
-    await registering.register()
-    site.start(registering.run())
+    await stage.registered()
     before = marks(await definition(site))
 
     stage.write(stage.authority)
@@ -139,11 +133,11 @@ async def test_a_new_certificate_of_the_same_authority_leaves_the_definition_alo
 async def test_versions_of_others_stay_and_are_never_the_stored_one(site: Site, tmp_path: Path) -> None:
     stage = Stage(site, tmp_path)
     await stage.serve()
-    await stage.registering().register()
+    await stage.registration().register()
     other = {**(await definition(site))["spec"]["versions"][0], "name": "v2", "storage": False}
     await patched(site, {"op": "add", "path": "/spec/versions/-", "value": other})
 
-    await stage.registering().register()
+    await stage.registration().register()
 
     names = [each["name"] for each in (await definition(site))["spec"]["versions"]]
     assert sorted(names) == ["v1", "v1alpha1", "v1alpha2", "v2"]

@@ -13,9 +13,16 @@ from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.lane import Lane
 from fairlead.engine.manager import BACKGROUND_BACK_OFF
 from fairlead.engine.rounds import Rounds, Terms
+from fairlead.engine.watch_troubles import Troubles
+from kubeloop.caches import Caches
 from kubeloop.client import Client
 from kubeloop.ledger import Ledger
 from kubeloop.queue import Queue
+
+
+def caches_of(client: Client, log: FilteringBoundLogger) -> Caches:
+    """As a process has them."""
+    return Caches(client, lambda selection, _: Troubles(selection.resource, "", log))
 
 
 def rounds_of(
@@ -23,8 +30,9 @@ def rounds_of(
     client: Client,
     log: FilteringBoundLogger,
     tell: Callable[[EventNote], None] = lambda _: None,
+    caches: Caches | None = None,
 ) -> Lane:
     back_off: BackOff = controller.back_off or BACKGROUND_BACK_OFF
     queue = Queue[Any](first_delay=back_off.first, longest_delay=back_off.longest)
-    terms = Terms(Ledger(10.0, lambda _: ()), 10.0)
+    terms = Terms(Ledger(10.0, (lambda _: ()) if caches is None else caches.covering), 10.0)
     return Lane(controller, Rounds(controller, AskContext(client), terms, log, tell), queue, log)

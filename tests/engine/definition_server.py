@@ -79,7 +79,7 @@ class DefinitionServer(Scripted):
             return refused
         place = place_of(request.path)
         if not place.plural:
-            return self._discovery(place.group, place.version)
+            return self._discovery(place.group or request.path.rsplit("/", 1)[1], place.version)
         if request.method == "GET" and not place.name:
             return self._list(request)
         if request.method == "PATCH":
@@ -115,13 +115,15 @@ class DefinitionServer(Scripted):
         )
 
     def _discovery(self, group: str, version: str) -> Response:
-        names = [
-            tree["spec"]["names"]["plural"]
+        served = [
+            (each["name"], tree["spec"]["names"])
             for tree in self.objects.values()
             if tree.get("spec", {}).get("group") == group
             for each in tree["spec"]["versions"]
-            if each["name"] == version
         ]
+        if not version:
+            return _ok({"versions": [{"version": each} for each in dict.fromkeys(name for name, _ in served)]})
+        names = [{"name": names["plural"], "kind": names["kind"]} for name, names in served if name == version]
         if not names or not self.discovers:
             return failure(404, "NotFound")
-        return _ok({"resources": [{"name": name} for name in names]})
+        return _ok({"resources": names})

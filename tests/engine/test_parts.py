@@ -43,7 +43,7 @@ def every_part() -> list[Controller[Any]]:
         first = with_phased(zones(caches, (), settings, metrics.of(ZoneMetrics), log), caches, (), settings)
         others = environments(caches, EnvironmentSettings(), metrics.of(EnvironmentMetrics), log, lambda: False)
         options = ConversionOptions(service_name="hook", service_namespace="operator")
-        converting = Converting(options, client, metrics.of(EnvironmentMetrics), log, lambda *_: None)
+        converting = Converting(options, client, caches, metrics.of(EnvironmentMetrics), log)
         return [*first.controllers, *others, *converting.controllers]
 
     return run(built())

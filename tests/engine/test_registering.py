@@ -9,10 +9,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from fairlead.core.act import EventNote
 from fairlead.engine.certificates.authority import Publication
 from fairlead.engine.certificates.pairs import Pair
 from fairlead.engine.decide.registration import DEFINITIONS, Tree, Webhook
-from fairlead.engine.kinds.registration import Registering, RegistrationFailed
+from fairlead.engine.kinds.registration import Registration, RegistrationFailed
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import NotLeader
@@ -20,6 +21,7 @@ from kubeloop.objects.meta import Ref
 from kubeloop.request import APPLY, Request, Response
 from kubesim.pki import Authority
 from kubesim.time import run
+from tests.engine.alone import caches_of, rounds_of
 from tests.engine.definition_server import NAME, YES, DefinitionServer, a_definition, a_version
 from tests.engine.world import Log
 from tests.kubeloop.scripted import failure
@@ -36,20 +38,34 @@ class Operator:
 
     def __init__(self, server: DefinitionServer, *definitions: Tree) -> None:
         self.server = server
+        self._leading = asyncio.Event()
         self.leads = True
         self.log = Log()
         self.told: list[tuple[Ref, bool, str]] = []
         self.publication = Publication(INTERVAL)
         self.publication.offer(FIRST.certificate)
-        self.registering = Registering(
-            Client(server, gate=self._gate),
+        self._client = Client(server, gate=self._gate)
+        self._caches = caches_of(self._client, self.log.logger())
+        self.registration = Registration(
+            self._client,
+            self._caches,
             definitions or (a_definition("v1", "v2"),),
             HOOK,
             self.publication,
             self.log.logger(),
             manager="orchestratord.materialize.cloud",
-            tell=lambda about, warning, reason, _: self.told.append((about, warning, reason)),
         )
+
+    @property
+    def leads(self) -> bool:
+        return self._leading.is_set()
+
+    @leads.setter
+    def leads(self, value: bool) -> None:
+        if value:
+            self._leading.set()
+        else:
+            self._leading.clear()
 
     def _gate(self) -> None:
         if not self.leads:
@@ -57,10 +73,20 @@ class Operator:
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
-        task = asyncio.create_task(self.registering.run())
+        """As every replica does; rounds begin when it leads."""
+        tasks = [asyncio.create_task(self._caches.run()), asyncio.create_task(self._lead())]
         await asyncio.sleep(1)
         yield
-        task.cancel()
+        for task in tasks:
+            task.cancel()
+
+    async def _lead(self) -> None:
+        await self._leading.wait()
+        controller = self.registration.controller
+        await rounds_of(controller, self._client, self.log.logger(), self._tell, self._caches).run()
+
+    def _tell(self, note: EventNote) -> None:
+        self.told.append((note.about, note.warning, note.reason))
 
     @property
     def applied(self) -> int:
@@ -87,7 +113,7 @@ def test_all_definitions_are_registered_and_those_of_one_version_are_not_convert
     other = "gadgets.shop.example.com"
 
     async def scenario(operator: Operator) -> None:
-        await operator.registering.register()
+        await operator.registration.register()
 
         assert strategy(operator.server) == "Webhook"
         assert bundle(operator.server) == FIRST.certificate
@@ -99,7 +125,7 @@ def test_all_definitions_are_registered_and_those_of_one_version_are_not_convert
 
 def test_writes_are_forced_applies_of_the_contracts_manager() -> None:
     async def scenario(operator: Operator) -> None:
-        await operator.registering.register()
+        await operator.registration.register()
 
         (sent,) = [each for each in operator.server.requests if each.method == "PATCH"]
         assert sent.content_type == APPLY
@@ -110,12 +136,12 @@ def test_writes_are_forced_applies_of_the_contracts_manager() -> None:
 
 def test_a_start_with_nothing_to_change_writes_nothing() -> None:
     async def scenario(operator: Operator) -> None:
-        await operator.registering.register()
+        await operator.registration.register()
         before = operator.server.definition()
         again = Operator(operator.server)
         again.leads = False  # any write would raise
 
-        await again.registering.register()
+        await again.registration.register()
 
         assert operator.server.definition() == before
         assert operator.applied == 1
@@ -140,7 +166,7 @@ def test_a_definition_that_is_not_in_force_after_half_a_minute_ends_the_start_wi
         spoil(operator.server)
 
         with pytest.raises(RegistrationFailed, match=why) as raised:
-            await operator.registering.register()
+            await operator.registration.register()
 
         assert NAME in str(raised.value)
         assert 20 <= clock.monotonic() <= 30
@@ -157,7 +183,7 @@ def test_a_server_that_does_not_answer_at_all_ends_the_start_within_two_minutes(
         operator.server.fault = silent
 
         with pytest.raises(RegistrationFailed):
-            await operator.registering.register()
+            await operator.registration.register()
 
         assert clock.monotonic() <= 120
 
@@ -168,7 +194,7 @@ def test_a_start_goes_on_as_soon_as_the_server_has_established_the_definition() 
     async def scenario(operator: Operator) -> None:
         server = operator.server
         server.conditions = ()
-        task = asyncio.create_task(operator.registering.register())
+        task = asyncio.create_task(operator.registration.register())
         await asyncio.sleep(7)
         assert not task.done()
 
@@ -188,7 +214,7 @@ def test_a_definition_that_is_being_deleted_is_registered_when_it_is_gone() -> N
         doomed = a_definition("v1")
         doomed["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
         server.write(doomed)
-        task = asyncio.create_task(operator.registering.register())
+        task = asyncio.create_task(operator.registration.register())
         await asyncio.sleep(5)
         assert operator.applied == 0
 
@@ -213,7 +239,7 @@ def test_what_another_wrote_in_between_is_read_and_merged_again() -> None:
             return None
 
         server.fault = meddle
-        await operator.registering.register()
+        await operator.registration.register()
 
         names = [each["name"] for each in server.definition()["spec"]["versions"]]
         assert names == ["v1", "v2", "v13"]
@@ -227,14 +253,14 @@ def test_who_does_not_lead_does_not_register() -> None:
         operator.leads = False
 
         with pytest.raises(NotLeader):
-            await operator.registering.register()
+            await operator.registration.register()
 
     played(scenario)
 
 
 def test_a_conversion_that_somebody_removed_is_repaired_at_once_and_told() -> None:
     async def scenario(operator: Operator) -> None:
-        await operator.registering.register()
+        await operator.registration.register()
         async with operator.watching():
             operator.server.write(NONE)
             await asyncio.sleep(0.5)
@@ -247,7 +273,7 @@ def test_a_conversion_that_somebody_removed_is_repaired_at_once_and_told() -> No
 
 def test_somebody_who_keeps_overwriting_it_is_answered_more_and_more_slowly() -> None:
     async def scenario(operator: Operator) -> None:
-        await operator.registering.register()
+        await operator.registration.register()
         async with operator.watching():
             for _ in range(1000):
                 operator.server.write(NONE)
@@ -260,7 +286,7 @@ def test_somebody_who_keeps_overwriting_it_is_answered_more_and_more_slowly() ->
 
 def test_after_a_calm_time_a_repair_does_not_wait() -> None:
     async def scenario(operator: Operator) -> None:
-        await operator.registering.register()
+        await operator.registration.register()
         async with operator.watching():
             for _ in range(6):
                 operator.server.write(NONE)
@@ -276,7 +302,7 @@ def test_after_a_calm_time_a_repair_does_not_wait() -> None:
 
 def test_a_replica_that_does_not_lead_writes_nothing_but_knows_what_is_trusted() -> None:
     async def scenario(operator: Operator) -> None:
-        await operator.registering.register()
+        await operator.registration.register()
         follower = Operator(operator.server)
         follower.leads = False
         follower.publication.offer(SECOND.certificate)
@@ -297,7 +323,7 @@ def test_a_replica_that_does_not_lead_writes_nothing_but_knows_what_is_trusted()
 
 def test_a_follower_that_becomes_the_leader_repairs_what_it_saw() -> None:
     async def scenario(operator: Operator) -> None:
-        await operator.registering.register()
+        await operator.registration.register()
         operator.leads = False
         async with operator.watching():
             operator.server.write(NONE)
@@ -315,7 +341,7 @@ def test_a_new_authority_is_added_at_once_and_the_old_one_dropped_two_intervals_
     async def scenario(operator: Operator) -> None:
         old, new = (_pair(each.certificate, each.key) for each in (FIRST.server(("h",)), SECOND.server(("h",))))
         operator.publication.served(old)
-        await operator.registering.register()
+        await operator.registration.register()
         async with operator.watching():
             operator.publication.offer(SECOND.certificate)
             await asyncio.sleep(0.5)
@@ -336,7 +362,7 @@ def test_a_new_authority_is_added_at_once_and_the_old_one_dropped_two_intervals_
 def test_a_failed_repair_is_tried_again() -> None:
     async def scenario(operator: Operator) -> None:
         server = operator.server
-        await operator.registering.register()
+        await operator.registration.register()
         async with operator.watching():
             server.refuse = lambda request: failure(500, "InternalError") if request.method == "PATCH" else None
             server.write(NONE)
@@ -354,7 +380,7 @@ def test_a_failed_repair_is_tried_again() -> None:
 def test_a_bundle_that_somebody_else_is_asked_to_keep_is_left_to_them() -> None:
     async def scenario(operator: Operator) -> None:
         server = operator.server
-        await operator.registering.register()
+        await operator.registration.register()
         note = {"annotations": {"cert-manager.io/inject-ca-from": "operator/hook"}}
         theirs = HOOK.conversion(SECOND.certificate)
         server.write({"metadata": {"name": NAME, **note}, "spec": {"conversion": theirs}})
@@ -369,7 +395,7 @@ def test_a_bundle_that_somebody_else_is_asked_to_keep_is_left_to_them() -> None:
 
 def test_a_definition_that_somebody_deletes_stays_deleted() -> None:
     async def scenario(operator: Operator) -> None:
-        await operator.registering.register()
+        await operator.registration.register()
         async with operator.watching():
             operator.server.drop_definition()
             await asyncio.sleep(600)

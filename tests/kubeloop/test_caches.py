@@ -198,6 +198,18 @@ def test_a_write_shows_in_the_informers_of_its_resource_and_namespace() -> None:
     play(scenario)
 
 
+def test_a_write_does_not_show_where_an_object_of_another_name_is_looked_at() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        one = scene.caches.informer(PODS, Pod, fields="metadata.name=a")
+        scene.caches.informer(PODS, Pod, fields="metadata.name=ab")
+        bound = scene.caches.informer(PODS, Pod, fields="spec.nodeName=n")
+
+        assert scene.caches.covering(Ref(PODS, "ns", "a")) == [one, bound]
+
+    play(scenario)
+
+
 def test_a_write_does_not_show_in_what_is_known_to_be_absent() -> None:
     async def scenario() -> None:
         scene = Scene()

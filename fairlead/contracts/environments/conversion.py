@@ -6,7 +6,7 @@ replica; writing them and migrating objects to the one that leads.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -28,11 +28,11 @@ from fairlead.engine.conversion.worker import Worker
 from fairlead.engine.decide.migration import is_mixed
 from fairlead.engine.decide.registration import Tree, Webhook, name_of
 from fairlead.engine.kinds.migration import Migration, Run
-from fairlead.engine.kinds.registration import Registering
+from fairlead.engine.kinds.registration import Registration
 from fairlead.engine.serving.https_server import HttpsServer, Limits
 from fairlead.engine.serving.routes import Routes
+from kubeloop.caches import Caches
 from kubeloop.client import Client
-from kubeloop.objects.meta import Ref
 from kubeloop.records import MemoryRecords
 
 PATH = "/convert"
@@ -53,9 +53,9 @@ class Converting:
         self,
         options: ConversionOptions,
         client: Client,
+        caches: Caches,
         metrics: EnvironmentMetrics,
         log: FilteringBoundLogger,
-        tell: Callable[[Ref, bool, str, str], None],
     ) -> None:
         self._options = options
         self.is_mixed = False
@@ -75,14 +75,14 @@ class Converting:
         self._certificates = FromAuthority(
             files, self._publication, options.reload_interval, log, name=webhook.server_name
         )
-        self.registering = Registering(
+        self.registration = Registration(
             client,
+            caches,
             definitions(options.columns),
             webhook,
             self._publication,
             log,
             manager=MANAGER,
-            tell=tell,
             heed=self._heed,
         )
         # Their contract stores no journal, and their role grants no place for one: a leader begins from the start.
@@ -93,7 +93,7 @@ class Converting:
     @property
     def controllers(self) -> tuple[Controller[Any], ...]:
         """What the leader does for the kinds beside the rollouts."""
-        return (self.migration.controller,)
+        return (self.registration.controller, self.migration.controller)
 
     def server(self) -> HttpsServer:
         """Where the API server has objects converted; in its own process also large reviews, where they come in."""

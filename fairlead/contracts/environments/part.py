@@ -18,7 +18,7 @@ def part(context: PartContext, given: EnvironmentsOptions) -> Part:
             controllers=environments(context.caches, given.settings, metrics, log, lambda: False),
             leads=metrics.leads,
         )
-    converting = Converting(given.conversion, client, metrics, log, context.recorder.tell)
+    converting = Converting(given.conversion, client, context.caches, metrics, log)
     return Part(
         name=PART,
         controllers=(
@@ -26,7 +26,6 @@ def part(context: PartContext, given: EnvironmentsOptions) -> Part:
             *converting.controllers,
         ),
         servers=(converting.server(),),
-        before_leading=(converting.registering.register,),
-        replica_tasks=(converting.registering.run,),
+        before_leading=(converting.registration.register,),
         leads=metrics.leads,
     )

@@ -1,61 +1,57 @@
-"""Keeps custom resource definitions as this operator wants them: registered at the start, then repaired.
+"""Keeps custom resource definitions as this operator wants them: registered before it leads, then repaired.
 
-Whoever overwrites a definition without its conversion would have objects of one version read as another, so that is
-repaired as soon as a watch shows it, more and more slowly where somebody keeps doing it. Every replica watches, because
-all of them must know which authorities are trusted; only the one that leads can write, by the gate of its client.
+Every replica watches them, because all of them must know which authorities are trusted; rounds, which write, run on the
+one that leads. Registering is apart from them: without definitions in force there is nothing to list, so it comes
+before the caches and before the rounds, and it ends: in a minute or two they are in force, or the start has failed.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 from structlog.types import FilteringBoundLogger
 
+from fairlead.core.act import AnyWrite, Apply, Does
+from fairlead.core.ask import Answers, Good
+from fairlead.core.decision import Decide, Decision
+from fairlead.core.reason import Reason
 from fairlead.engine.certificates.authority import Publication
-from fairlead.engine.decide.definitions import definition_in
-from fairlead.engine.decide.registration import (
-    DEFINITIONS,
-    Established,
-    Pending,
-    Tree,
-    Webhook,
-    authority_of,
-    differs,
-    is_converted,
-    is_injected,
-    name_of,
-    standing,
-    wanted,
+from fairlead.engine.controller import BackOff, Controller, LogRecord, RolloutKey, Wake
+from fairlead.engine.decide.definition_rounds import (
+    DefinitionSnapshot,
+    Repairs,
+    advised,
+    problem_of,
+    register,
+    repair,
 )
-from fairlead.engine.watch_troubles import Troubles
-from kubeloop import clock, request
+from fairlead.engine.decide.definitions import definition_in
+from fairlead.engine.decide.registration import DEFINITIONS, Tree, Webhook, authority_of, is_converted, name_of
+from fairlead.engine.driver.questions import AskContext
+from fairlead.engine.rounds import PassFailed, Rounds, Terms
+from kubeloop import clock
+from kubeloop.caches import Caches
 from kubeloop.client import Client
-from kubeloop.discovery import served_names
-from kubeloop.errors import Conflict, Forbidden, KubeError, NotFound, NotLeader
+from kubeloop.errors import Forbidden, Garbled, KubeError, NotLeader
 from kubeloop.informer import Change, Informer
-from kubeloop.objects.meta import Meta, Ref
-from kubeloop.queue import Queue
-from kubeloop.worker import work
+from kubeloop.ledger import Ledger
+from kubeloop.objects.meta import Meta
 
 FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0
 DEFINITION_TIMEOUT_SECONDS = 30.0
 """Seconds for one definition; all are registered at once."""
 ALL_TIMEOUT_SECONDS = 120.0
 CALL_TIMEOUT = 10.0
-CONFLICTS = 10
-"""Times that a definition is read and merged again because somebody else wrote it in between."""
-FIRST_REPAIR, LONGEST_REPAIR = 1.0, 300.0
-"""Seconds between two repairs of one definition, doubling while it is overwritten again and again."""
-CALM = 600.0
-"""Seconds without a repair after which the next one is the first again."""
-NOT_LEADING = 10.0
-"""Seconds until a replica that may not write looks whether the one that may has done it."""
-
-Told = Callable[[Ref, bool, str, str], None]
+NAME = "definitions"
+DONE = {
+    Does.APPLY_DEFINITION: LogRecord("info", "definition applied"),
+    Does.REPAIR_DEFINITION: LogRecord("warn", "definition repaired"),
+}
 
 
 class RegistrationFailed(Exception):
@@ -87,31 +83,19 @@ class Live(Struct, frozen=True):
         return {"metadata": metadata, "spec": self.spec, "status": self.status}
 
 
-class _Repairs(Struct):
-    """How often a definition was repaired lately."""
-
-    count: int = 0
-    last: float = float("-inf")
-    authority: bytes = b""
-    """What was last found or written: another bundle is our own wish and waits for nothing."""
-
-    def earliest(self) -> float:
-        return self.last + min(FIRST_REPAIR * 2.0 ** min(self.count, 20), LONGEST_REPAIR) if self.count else self.last
-
-
-class Registering:
+class Registration:
     """The definitions of one operator; those of several versions are converted by `webhook`."""
 
     def __init__(
         self,
         client: Client,
+        caches: Caches,
         definitions: tuple[Tree, ...],
         webhook: Webhook | None,
         publication: Publication,
         log: FilteringBoundLogger,
         *,
         manager: str,
-        tell: Told = lambda *_: None,
         heed: Callable[[str, Tree], None] = lambda *_: None,
     ) -> None:
         """`manager` is who the API server is told owns what is written; `heed` is shown every state of a definition, by
@@ -122,19 +106,31 @@ class Registering:
         self._publication = publication
         self._log = log
         self._manager = manager
-        self._tell = tell
         self._heed = heed
-        self._queue: Queue[str] = Queue(first_delay=1.0, longest_delay=60.0)
-        self._repairs = {name: _Repairs() for name in self._definitions}
-        self._informers = {name: self._informer(name, client) for name in self._definitions}
-        publication.subscribe(self._wake_all)
+        self._repairs = {name: Repairs() for name in self._definitions}
+        self._problems: dict[str, str] = {}
+        """What each definition lacked in the last round of its registration."""
+        self._informers = {name: self._informer(name, caches) for name in self._definitions}
+        self.controller = structs.replace(
+            self._controller(repair, self._gather_cached),
+            subscribe=self._subscribe,
+            watched=lambda key: {DEFINITIONS: self._informers[key.name]},
+            optional=tuple(self._informers.values()),
+            failure="definition not repaired",
+            back_off=BackOff(1.0, 60.0),
+        )
+        """Repairs them; its informers are watched on every replica."""
 
     async def register(self) -> None:
         """Returns when every definition is in force; raises RegistrationFailed, or NotLeader."""
+        controller = structs.replace(self._controller(register, self._gather), observe=self._observe)
+        outside, terms = AskContext(self._client), Terms(Ledger(CALL_TIMEOUT, lambda _: ()), CALL_TIMEOUT)
+        rounds = Rounds(controller, outside, terms, self._log, lambda _: None)
+        self._problems.clear()
         try:
             async with asyncio.timeout(ALL_TIMEOUT_SECONDS), asyncio.TaskGroup() as tasks:
                 for name in self._definitions:
-                    tasks.create_task(self._register(name))
+                    tasks.create_task(self._register(name, rounds))
         except TimeoutError:
             raise RegistrationFailed(
                 f"the definitions could not be registered within {ALL_TIMEOUT_SECONDS:g} seconds:"
@@ -144,27 +140,9 @@ class Registering:
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from None
 
-    async def run(self) -> None:
-        """Watches and repairs until cancelled; on every replica."""
-        async with asyncio.TaskGroup() as tasks:
-            for each in self._informers.values():
-                tasks.create_task(each.run())
-            tasks.create_task(work(self._queue, self._reconcile, workers=1, failed=self._failed))
-
-    async def _register(self, name: str) -> None:
+    async def _register(self, name: str, rounds: Rounds[DefinitionSnapshot]) -> None:
         deadline, delay = clock.monotonic() + DEFINITION_TIMEOUT_SECONDS, FIRST_DELAY
-        while True:
-            try:
-                problem = await self._attempt(name)
-            except NotLeader:
-                raise
-            except KubeError as error:
-                problem = str(error)
-                if isinstance(error, Forbidden):
-                    problem += "; grant the operator's account what its role lists for customresourcedefinitions"
-            if not problem:
-                self._log.info("definition registered", name=name)
-                return
+        while problem := await self._lacking(name, rounds):
             if clock.monotonic() + delay > deadline:
                 raise RegistrationFailed(
                     f"the definition {name} is not in force after {DEFINITION_TIMEOUT_SECONDS:g} seconds: {problem};"
@@ -174,95 +152,111 @@ class Registering:
             self._log.info("definition not registered yet", name=name, error=problem)
             await asyncio.sleep(delay)
             delay = min(2 * delay, LONGEST_DELAY)
+        self._log.info("definition registered", name=name)
 
-    async def _attempt(self, name: str) -> str:
-        """Writes what differs; what is missing before the definition is in force, or nothing."""
-        live, _ = await self._ensure(name)
-        match standing(live):
-            case Pending(text):
-                return text
-            case Established(versions):
-                spec = live["spec"]
-                for version in versions:
-                    if not await self._is_discovered(spec["group"], version, spec["names"]["plural"]):
-                        return f"discovery does not show its version {version} yet"
-                return ""
-
-    async def _ensure(self, name: str) -> tuple[Tree, bool]:
-        """The definition as it is then, and whether it was written."""
-        conflicts = 0
-        while True:
-            live = await self._read(name)
-            self._note(name, live)
-            if live is not None and live["metadata"].get("deletionTimestamp"):
-                return live, False
-            to_apply = self._wanted(name, live)
-            self._repairs[name].authority = authority_of(to_apply) or b""
-            if live is not None and not differs(to_apply, live, self._is_same_trust(live)):
-                return live, False
-            try:
-                written = await self._apply(to_apply, name)
-            except Conflict:
-                conflicts += 1
-                if conflicts == CONFLICTS:
-                    raise
-                continue
-            self._note(name, written)
-            return written, True
-
-    def _wanted(self, name: str, live: Tree | None) -> Tree:
-        definition = self._definitions[name]
-        if self._webhook is None or not is_converted(definition):
-            return wanted(definition, None, live)
-        authority = b"" if is_injected(live) else self._publication.wanted()
-        return wanted(definition, self._webhook.conversion(authority), live)
-
-    def _is_same_trust(self, live: Tree) -> Callable[[bytes, bytes], bool]:
-        return (lambda _ours, _held: True) if is_injected(live) else self._publication.is_enough
-
-    async def _read(self, name: str) -> Tree | None:
-        asked = request.get(Ref(DEFINITIONS, "", name))
+    async def _lacking(self, name: str, rounds: Rounds[DefinitionSnapshot]) -> str:
+        """One round; what is missing before the definition is in force, or nothing."""
         try:
-            answer = await self._client.call(asked)
-        except NotFound:
-            return None
-        return definition_in(answer.body, asked.doing)
+            await rounds.run(_key(name))
+        except NotLeader:
+            raise
+        except KubeError as error:
+            return advised(str(error), is_refused=isinstance(error, Forbidden))
+        except PassFailed:
+            pass  # the decision says why
+        return self._problems.get(name, "the API server asks to be left alone for a while")
 
-    async def _apply(self, tree: Tree, name: str) -> Tree:
-        sent = request.apply(Ref(DEFINITIONS, "", name), msgspec.json.encode(tree), self._manager, force=True)
-        written = definition_in((await self._client.call(sent)).body, sent.doing)
-        self._log.info("definition applied", name=name, generation=written["metadata"].get("generation"))
-        return written
-
-    async def _is_discovered(self, group: str, version: str, plural: str) -> bool:
-        return plural in await served_names(self._client, group, version)
-
-    def _informer(self, name: str, client: Client) -> Informer[Live]:
-        troubles = Troubles(DEFINITIONS, "", self._log)
-        made = Informer(
-            client,
-            DEFINITIONS,
-            Live,
-            fields=f"metadata.name={name}",
-            trouble=troubles.failed,
-            restored=troubles.restored,
+    def _controller(
+        self,
+        decide: Decide[DefinitionSnapshot],
+        gather: Callable[[RolloutKey, Answers], DefinitionSnapshot | None],
+    ) -> Controller[DefinitionSnapshot]:
+        return Controller(
+            name=NAME,
+            informers=(),
+            subscribe=lambda _: None,
+            watched=lambda _: {},
+            scopes=lambda _: (),
+            rollouts=lambda: map(_key, self._definitions),
+            gather=gather,
+            versions=_versions,
+            decide=decide,
+            say=lambda *_: (),
+            writes=frozenset(DONE),
+            done=DONE,
+            wrote=self._wrote,
+            refusals_hold=False,
+            refuses=lambda bad: bad.kind == "conflict",
+            background=True,
         )
+
+    def _gather(self, key: RolloutKey, answers: Answers) -> DefinitionSnapshot:
+        return self._snapshot(key.name, None, answers)
+
+    def _gather_cached(self, key: RolloutKey, answers: Answers) -> DefinitionSnapshot | None:
+        held = self._informers[key.name].store.get("", key.name)
+        return None if held is None else self._snapshot(key.name, held.tree, answers)
+
+    def _snapshot(self, name: str, cached: Tree | None, answers: Answers) -> DefinitionSnapshot:
+        bundle, seconds = self._publication.wanted(), self._publication.next_change()
+        seen = DefinitionSnapshot(
+            name=name,
+            definition=self._definitions[name],
+            webhook=self._webhook,
+            manager=self._manager,
+            bundle=bundle,
+            bundle_changes=None if seconds is None else clock.now() + timedelta(seconds=seconds),
+            enough=frozenset(),
+            repairs=self._repairs[name],
+            cached=cached,
+            answers=answers,
+        )
+        live = _live(answers, seen)
+        bundles = {authority_of(tree) or b"" for tree in (cached, live) if tree is not None}
+        enough = frozenset(each for each in bundles if self._publication.is_enough(bundle, each))
+        return structs.replace(seen, live=live, enough=enough)
+
+    def _observe(self, key: RolloutKey, seen: DefinitionSnapshot, decision: Decision, _: datetime) -> None:
+        self._problems[key.name] = problem_of(decision)
+        self._note(key.name, seen.live)
+        if decision.verdict.reason is Reason.COMPLETE:
+            self._remember(key.name, authority_of(seen.to_apply(seen.live)))
+
+    def _wrote(self, key: RolloutKey, writes: tuple[AnyWrite, ...]) -> None:
+        for write in writes:
+            if isinstance(write, Apply):
+                if write.does is Does.REPAIR_DEFINITION:
+                    self._repairs[key.name] = self._repairs[key.name].after(clock.now())
+                self._remember(key.name, authority_of(msgspec.json.decode(write.body)))
+
+    def _remember(self, name: str, authority: bytes | None) -> None:
+        self._repairs[name] = structs.replace(self._repairs[name], authority=authority or b"")
+
+    def _informer(self, name: str, caches: Caches) -> Informer[Live]:
+        made = caches.informer(DEFINITIONS, Live, fields=f"metadata.name={name}", optional=True)
         made.subscribe(self._changed)
         return made
 
+    def _subscribe(self, wake: Wake) -> None:
+        def changed(change: Change[Live]) -> None:
+            if change.new is not None:
+                wake(_key(change.new.metadata.name), change.initial)
+
+        def published() -> None:
+            for name in self._definitions:
+                wake(_key(name), False)
+
+        for each in self._informers.values():
+            each.subscribe(changed)
+        self._publication.subscribe(published)
+
     def _changed(self, change: Change[Live]) -> None:
         if change.new is not None:
-            name = change.new.metadata.name
-            self._note(name, change.new.tree)
-            self._queue.add(name)
+            self._note(change.new.metadata.name, change.new.tree)
         elif change.old is not None:
             name = change.old.metadata.name
             self._publication.saw(name, None)
             self._log.warning("definition deleted", name=name, help="the next operator that leads registers it")
-
-    def _wake_all(self) -> None:
-        for name in self._definitions:
-            self._queue.add(name)
 
     def _note(self, name: str, live: Tree | None) -> None:
         if live is not None:
@@ -270,36 +264,20 @@ class Registering:
         if is_converted(self._definitions[name]):
             self._publication.saw(name, authority_of(live))
 
-    async def _reconcile(self, name: str) -> float | None:
-        """Repairs the definition if what was last seen of it differs from what is wanted; a deletion was meant."""
-        held = self._informers[name].store.get("", name)
-        if held is None or held.metadata.deletion_timestamp is not None:
-            return None
-        tree = held.tree
-        to_apply = self._wanted(name, tree)
-        if not differs(to_apply, tree, self._is_same_trust(tree)):
-            return self._publication.next_change()
-        repairs, now = self._repairs[name], clock.monotonic()
-        own = (authority_of(to_apply) or b"") != repairs.authority
-        if not own and now < repairs.earliest():
-            return repairs.earliest() - now
-        try:
-            _, was_written = await self._ensure(name)
-        except NotLeader:
-            return NOT_LEADING
-        if was_written and not own:
-            repairs.count = repairs.count + 1 if now - repairs.last < CALM else 1
-            repairs.last = now
-            self._tell_repair(name)
-        return self._publication.next_change()
 
-    def _tell_repair(self, name: str) -> None:
-        text = "somebody changed its versions or its conversion; the operator has put them back"
-        self._log.warning("definition repaired", name=name, why=text)
-        self._tell(Ref(DEFINITIONS, "", name), True, "DefinitionRepaired", text)
+def _key(name: str) -> RolloutKey:
+    return RolloutKey(("", name))
 
-    def _failed(self, name: str, error: Exception) -> None:
-        if isinstance(error, KubeError):
-            self._log.warning("definition not repaired", name=name, error=str(error))
-        else:
-            self._log.error("definition not repaired", name=name, exc_info=error)
+
+def _live(answers: Answers, seen: DefinitionSnapshot) -> Tree | None:
+    """The definition as it was read; None where it was not, or what was read is none."""
+    found = answers.known.get(seen.read)
+    try:
+        return definition_in(found.value, f"definition {seen.name}") if isinstance(found, Good) else None
+    except Garbled:
+        return None
+
+
+def _versions(seen: DefinitionSnapshot) -> tuple[str, ...]:
+    trees = [tree for tree in (seen.cached, seen.live) if tree is not None]
+    return tuple(f"{seen.name}@{tree['metadata']['resourceVersion']}" for tree in trees)
