@@ -16,7 +16,10 @@ MEANINGS: tuple[tuple[int, str], ...] = (
     (NOT_FOUND, "there is no such rollout or namespace; for watch and status: or nothing to watch, or it is gone"),
     (
         BLOCKED,
-        "watch or status ended early: --timeout passed, or a rollout is blocked or paused (--exit-when-blocked)",
+        (
+            "watch or status ended early: --timeout passed, or a rollout is blocked or paused (--exit-when-blocked); "
+            "for replay: a decision differs"
+        ),
     ),
     (INTERRUPTED, "interrupted with Ctrl-C"),
 )

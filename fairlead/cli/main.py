@@ -33,6 +33,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("manifests", "print the objects that install the operator"),
     ("crds", "print the CRDs of a part"),
     ("hash", "print the rollout hash of environments in files"),
+    ("replay", "decide recorded rounds again and show what differs"),
     ("uninstall", "remove the operator from a namespace, webhooks first"),
     ("completion", "print a script that completes commands and options in a shell"),
     ("version", "print the version"),

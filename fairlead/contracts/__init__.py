@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from fairlead.engine.contract import Contract
+from fairlead.engine.contract import Contract, deciders_of
+
+if TYPE_CHECKING:
+    from fairlead.core.replay import Decider
 
 CONTRACTS: dict[str, str] = {
     "zones": "fairlead.contracts.zones.contract",
@@ -29,3 +32,8 @@ def chart_of(name: str) -> Path:
 def contracts() -> Iterable[Contract]:
     """All of them, in the order in which people meet them."""
     return tuple(map(contract, CONTRACTS))
+
+
+def deciders() -> Mapping[str, Decider]:
+    """By controller, of all contracts: what decides its rounds, and from what."""
+    return deciders_of(contracts())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from msgspec import structs
@@ -14,6 +15,7 @@ from structlog.types import FilteringBoundLogger
 
 from fairlead import __version__
 from fairlead.engine.blocked_metric import telling_blocked
+from fairlead.engine.contract import deciders_of
 from fairlead.engine.driver.answer_cache import AnswerCache
 from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.driver.sessions import Sessions
@@ -24,6 +26,7 @@ from fairlead.engine.measured_calls import measured
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.options import OperatorOptions
 from fairlead.engine.part import Part, PartContext
+from fairlead.engine.recording import RoundRecorder
 from fairlead.engine.serving.cluster_label import HEADER
 from fairlead.engine.watch_troubles import Troubles
 from fairlead.engine.webhooks.admission import AdmissionContext
@@ -124,6 +127,7 @@ def put_together(
         rejoins=options.rejoins,
         leads=_leads(parts, metrics),
         leader_tasks=sweeps(options, home, client, log),
+        recording=_recording(options, log),
     )
     return manager, lambda: _preflight(unlimited, parts, options, log)
 
@@ -143,6 +147,12 @@ def _parts(options: OperatorOptions, context: PartContext) -> tuple[Part, ...]:
         structs.replace(part, controllers=tuple(telling_blocked(each, blocked) for each in part.controllers))
         for part in made
     )
+
+
+def _recording(options: OperatorOptions, log: FilteringBoundLogger) -> RoundRecorder | None:
+    if not options.record:
+        return None
+    return RoundRecorder(Path(options.record), deciders_of(each.contract for each in options.parts), log)
 
 
 def _leads(parts: Sequence[Part], metrics: Metrics) -> Callable[[bool], None]:

@@ -6,7 +6,7 @@ contract brings is found in its rooms only when somebody wants it, so that a com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -16,6 +16,7 @@ from fairlead.core.verb import Verbs
 from kubeloop.objects.meta import Resource
 
 if TYPE_CHECKING:
+    from fairlead.core.replay import Decider
     from fairlead.engine.part import Part, PartContext  # commands that only look need no parts
 
 T = TypeVar("T")
@@ -59,6 +60,8 @@ class Contract(Struct, frozen=True, kw_only=True):
     home: Callable[[Any], str] = lambda _: ""
     """The namespace of what belongs to its operator when all namespaces are served, as its settings say; empty: the one
     that the operator runs in."""
+    deciders: Room[Mapping[str, Decider]] | None = None
+    """By controller: what decides its rounds, and from what; None: its rounds are not recorded."""
     lease: str = ""
     """Held by whoever acts for it, under any name; empty: the contract has none."""
     rejoins: bool = False
@@ -97,3 +100,9 @@ class Contract(Struct, frozen=True, kw_only=True):
     """What a namespace lacks in which it rolls nothing, after "no"."""
     verbs: Room[Verbs] | None = None
     """What a person may ask of its rollouts."""
+
+
+def deciders_of(contracts: Iterable[Contract]) -> Mapping[str, Decider]:
+    """By controller: what decides its rounds, and from what."""
+    rooms = [each.deciders for each in contracts if each.deciders is not None]
+    return {controller: decider for room in rooms for controller, decider in room.get().items()}

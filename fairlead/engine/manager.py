@@ -20,6 +20,7 @@ from fairlead.engine.event_notes import telling
 from fairlead.engine.explain_endpoint import Told, reported, silent
 from fairlead.engine.lane import Lane
 from fairlead.engine.part import Part, Task
+from fairlead.engine.recording import RoundRecorder
 from fairlead.engine.rounds import Rounds, Terms
 from fairlead.engine.traces import Trace, untraced
 from fairlead.engine.webhooks.handlers import Webhooks
@@ -83,11 +84,12 @@ class Manager:
         rejoins: bool = False,
         leads: Callable[[bool], None] = lambda _: None,
         leader_tasks: Sequence[Task] = (),
+        recording: RoundRecorder | None = None,
     ) -> None:
         """`rejoins`: when the lease is lost, rounds end and it is stood for again, instead of raising LostLease.
 
         `leads` hears when this replica takes the lead and when it gives it up; `leader_tasks` are what the leader does
-        beside those of the parts.
+        beside those of the parts. `recording` keeps the rounds, and is closed with the end of `run`.
         """
         self.trace: Trace = untraced
         """Opens a span for every round; set before `run`."""
@@ -105,6 +107,7 @@ class Manager:
         self._controllers = tuple(sorted(controllers, key=lambda each: each.background))
         self._log = log
         self._recorder = recorder
+        self._recording = recording
         self._election = election
         self._rejoins = rejoins
         self._leads = leads
@@ -117,7 +120,8 @@ class Manager:
         ]
 
     def _lane(self, controller: Controller[Any], outside: AskContext, pace: Pace, terms: Terms) -> Lane:
-        rounds: Rounds[Any] = Rounds(controller, outside, terms, self._log, telling(self._recorder))
+        record = self._recording.record if self._recording is not None else None
+        rounds: Rounds[Any] = Rounds(controller, outside, terms, self._log, telling(self._recorder), record=record)
         back_off = BACKGROUND_BACK_OFF if controller.background else None
         queue = pace.queue(controller.back_off or back_off)
         # In the background one at a time: they shall not use up what the client may send while a rollout has something
@@ -145,6 +149,8 @@ class Manager:
             finally:
                 for task in background:
                     task.cancel()
+                if self._recording is not None:
+                    self._recording.close()
 
     async def _fill(self) -> None:
         for controller in self._controllers:

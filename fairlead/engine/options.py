@@ -72,6 +72,8 @@ class OperatorOptions(Struct, frozen=True, kw_only=True):
     """Who holds the Lease."""
     webhooks: WebhookOptions | None = None
     """None: none are served."""
+    record: str = ""
+    """Folder in which rounds are kept, to be decided again; empty: they are not."""
     server_host: str = "::"
     """All interfaces by default."""
     cluster: ClusterLabel | None = None

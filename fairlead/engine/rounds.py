@@ -22,6 +22,7 @@ from fairlead.core.ask import REFUSAL_HOLDS, Answer, Answers, Ask, Bad, Good, Qu
 from fairlead.core.audit import Line
 from fairlead.core.decision import Decision, Hold, SideNote
 from fairlead.core.reason import Reason
+from fairlead.core.replay import DecidedRound
 from fairlead.engine.accounts import Accounts
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey
 from fairlead.engine.driver.effects import line_of_answer, said_of
@@ -107,6 +108,8 @@ class Rounds(Generic[S]):
         terms: Terms,
         log: FilteringBoundLogger,
         tell: Callable[[EventNote], None],
+        *,
+        record: Callable[[DecidedRound], None] | None = None,
     ) -> None:
         self.listed_since = -inf
         """Loop time; a round reads only caches whose last list began then or later."""
@@ -116,6 +119,7 @@ class Rounds(Generic[S]):
         self._ledger = terms.ledger
         self._log = log
         self._tell = tell
+        self._keep = record
         self._watcher = part.watcher
         self._outside = outside if part.records is None else structs.replace(outside, records=part.records)
         self._effects = Effects(outside.client, terms.ledger, self._audit, tell, terms.write_timeout, part.applied)
@@ -223,24 +227,21 @@ class Rounds(Generic[S]):
                 raise Vanished
             return seen
 
-        ask = asker(self._outside, heard=partial(self._heard, key, number=f"{next(self._numbers)}"))
+        number = f"{next(self._numbers)}"
+        ask = asker(self._outside, heard=partial(self._heard, key, number))
         declared = partial(self._ask, ask)
         seen, decision = await settle(self._part.decide, gather, now, declared, given=given, at_once=self._part.at_once)
         if not isinstance(decision, Decision):
             raise TypeError(f"a round of {key} ended with a question, which only a look may")
-        self._announce(key, seen, decision, now)
-        if self._part.explain is not None:
-            self.accounts.decided(key, seen, decision, now)
-        if self._part.observe is not None:
-            self._part.observe(key, seen, decision, now)
-        return await self._acted(key, seen, decision, now)
+        self._observed(DecidedRound(self._part.name, str(key), number, now, seen, decision), key, decision)
+        return await self._acted(key, seen, decision, now, number)
 
-    async def _acted(self, key: RolloutKey, seen: S, decision: Decision, now: datetime) -> float | None:
+    async def _acted(self, key: RolloutKey, seen: S, decision: Decision, now: datetime, number: str) -> float | None:
         """Carries it out; seconds until to look again."""
         verdict = decision.verdict
         again = None if verdict.again is None else max(0.0, (verdict.again - now).total_seconds())
         writes = decision.reports if isinstance(verdict, Hold) else (*verdict.writes, *decision.reports)
-        sent = await self._write(key, seen, decision, writes)
+        sent = await self._write(key, number, seen, decision, writes)
         for write in writes[:sent]:
             if write.refusable:
                 self._tried.setdefault(key, {})[write] = _Tried(Good(), now)
@@ -253,13 +254,25 @@ class Rounds(Generic[S]):
         # Should the watch be silent, somebody must notice that the writes do not show.
         return LOOK_AGAIN if again is None else min(again, LOOK_AGAIN)
 
-    async def _write(self, key: RolloutKey, seen: S, decision: Decision, writes: tuple[AnyWrite, ...]) -> int:
+    def _observed(self, decided: DecidedRound, key: RolloutKey, decision: Decision) -> None:
+        """Tells everybody who keeps, counts or reports decisions."""
+        seen, now = decided.seen, decided.at
+        if self._keep is not None:
+            self._keep(decided)
+        self._announce(key, seen, decision, now)
+        if self._part.explain is not None:
+            self.accounts.decided(key, seen, decision, now)
+        if self._part.observe is not None:
+            self._part.observe(key, seen, decision, now)
+
+    async def _write(
+        self, key: RolloutKey, number: str, seen: S, decision: Decision, writes: tuple[AnyWrite, ...]
+    ) -> int:
         """How many of them were sent; the others are left to the next round."""
         if not writes:
             return 0
         self._refuse_undeclared(writes)
         reason, versions = decision.verdict.reason, self._part.versions(seen)
-        number = f"{next(self._numbers)}"
         this = Round(number, str(key), decision.rule, reason.word, digest(versions), self._scope(key))
         self._wrote[key] = tuple(scope_of(write, this) for write in writes)
         sent = await carry_out(writes, this, self._effects)
@@ -350,12 +363,12 @@ class Rounds(Generic[S]):
             if tell.repeated or tell not in before.tells:
                 self._tell(tell)
 
-    def _heard(self, key: RolloutKey, question: Question, answer: Answer, number: str = "") -> None:
+    def _heard(self, key: RolloutKey, number: str, question: Question, answer: Answer) -> None:
         """One record per effect in the middle of deciding: of a job's write, or outside of the API server."""
         if not isinstance(question, Ask):
             self._audit(line_of_answer(question, answer, Round(number, str(key), "", "")))
             return
-        said = said_of(question, answer, Round("", self._part.title(key), "", ""))
+        said = said_of(question, answer, Round(number, self._part.title(key), "", ""))
         self._record(LogRecord(said.level, said.message, said.keys), {})
 
     def _audit(self, line: Line) -> None:

@@ -47,6 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for section in sections().values():
         if section.are_options:
             add(parser, section.flags)
+    parser.add_argument(
+        "--record", metavar="DIR", default="", help="keep the latest rounds in this folder, for `fairlead replay`"
+    )
     parser.add_argument("--log-level", choices=LEVELS, default="info")
     parser.add_argument("--log-format", choices=FORMATS, default="logfmt")
 
@@ -155,6 +158,7 @@ def options_of(arguments: argparse.Namespace) -> OperatorOptions:
         identity=identity(),
         webhooks=_webhooks(arguments) if arguments.webhooks else None,
         cluster=_cluster(arguments),
+        record=arguments.record,
     )
 
 

@@ -28,4 +28,5 @@ CONTRACT = Contract(
     look=Room("fairlead.contracts.environments.looks", "LOOK"),
     nothing=MATERIALIZES.kind,
     verbs=Room("fairlead.contracts.environments.verbs", "VERBS"),
+    deciders=Room("fairlead.contracts.environments.deciders", "DECIDERS"),
 )

@@ -24,4 +24,5 @@ CONTRACT = Contract(
     look=Room("fairlead.contracts.zones.looks", "LOOK"),
     verbs=Room("fairlead.contracts.zones.verbs", "VERBS"),
     nothing=f"StatefulSet with the label {GROUP_LABEL}",
+    deciders=Room("fairlead.contracts.zones.deciders", "DECIDERS"),
 )

@@ -43,6 +43,8 @@ SPEC = {
     "environmentId": "12345678-1234-1234-1234-123456789012",
 }
 OWN = Ref(MATERIALIZES, "e", "m")
+LICENSE = a_license_key(aud=NIL)
+PASSWORD = "hunter2-hunter2"
 LOOK_EVERY = 0.05
 
 
@@ -99,7 +101,7 @@ class Scene:
 
 @asynccontextmanager
 async def a_scene(
-    promote_takes: float = 0.5, *, console: bool = False, balancers: bool = False
+    promote_takes: float = 0.5, *, console: bool = False, balancers: bool = False, record: str = ""
 ) -> AsyncIterator[Scene]:
     """An environment whose first generation serves."""
     cluster = Cluster(seed=1, namespaces=(*FIRST_NAMESPACES, "e", "ops"))
@@ -111,6 +113,7 @@ async def a_scene(
         identity="me",
         parts=(environments(settings, conversion),),
         lease="orchestratord",
+        record=record,
     )
     running = [asyncio.create_task(cluster.run())]
     manager = await assemble(options, "default", wire, Metrics(), log.logger(), cluster.network.call)
@@ -133,7 +136,8 @@ async def a_scene(
 
 
 async def _made(scene: Scene) -> None:
-    data = {"license_key": a_license_key(aud=NIL), "metadata_backend_url": "a", "persist_backend_url": "b"}
+    data = {"license_key": LICENSE, "metadata_backend_url": "a", "persist_backend_url": "b"}
+    data["external_login_password_mz_system"] = PASSWORD
     entries = {key: b64encode(value.encode()).decode() for key, value in data.items()}
     secret = {"metadata": {"name": "backend"}, "data": entries}
     await scene.client.call(request.create(SECRETS, "e", msgspec.json.encode(secret)))

@@ -1,0 +1,100 @@
+"""`fairlead replay FILE…`: decides recorded rounds again with this release, and shows what differs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairlead.cli import exits
+from fairlead.cli.flags.common import add_output
+
+if TYPE_CHECKING:
+    from fairlead.core.replay import Replayed
+
+LONGEST = 100
+"""Characters shown of a value that differs."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help="recorded rounds, or a folder that `fairlead operator --record` keeps; - for standard input",
+    )
+    parser.add_argument("--rule", metavar="NAME", default="", help="only rounds that this rule decided, then or now")
+    add_output(parser, "json")
+    parser.epilog = (
+        "Shows the rounds that this release decides otherwise than the one that recorded them; with --rule also those "
+        "that it decides alike. The code is 0 when all decisions are equal and 4 when one differs. A round that needs "
+        "the content of a secret cannot be decided again: records hold none."
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from fairlead.contracts import deciders
+    from fairlead.core.replay import replayed
+    from fairlead.core.written import Unwritten
+
+    known, rounds, wrong = deciders(), [], []
+    try:
+        for place, line in _lines(arguments.files):
+            try:
+                rounds.append(replayed(line, known))
+            except Unwritten as error:
+                wrong.append(f"{place}: {error}")
+    except OSError as error:
+        print(f"fairlead: {error.filename} cannot be read: {error.strerror}", file=sys.stderr)
+        return exits.ERROR
+    shown = [each for each in rounds if not arguments.rule or each.is_by(arguments.rule)]
+    if arguments.output == "json":
+        _print_json(shown)
+    else:
+        _print_text(shown, all_of_them=bool(arguments.rule))
+    for sentence in wrong:
+        print(f"fairlead: {sentence}", file=sys.stderr)
+    if not rounds and not wrong:
+        print("fairlead: there are no recorded rounds in it: name a file or folder of --record", file=sys.stderr)
+        return exits.ERROR
+    if any(each.changes for each in shown):
+        return exits.BLOCKED
+    return exits.ERROR if wrong else exits.OK
+
+
+def _lines(names: list[str]) -> Iterator[tuple[str, bytes]]:
+    """Every line that is not empty, with where it stands; raises OSError."""
+    from fairlead.engine.recording import files_in
+
+    for name in names:
+        path = Path(name)
+        for file in files_in(path) if path.is_dir() else [path]:
+            with sys.stdin.buffer if name == "-" else file.open("rb") as lines:
+                for number, line in enumerate(lines, 1):
+                    if line.strip():
+                        yield f"line {number} of {file}", line
+
+
+def _print_text(rounds: list[Replayed], *, all_of_them: bool) -> None:
+    for each in rounds:
+        if each.changes or each.problem or all_of_them:
+            print(f"{each.at:%Y-%m-%dT%H:%M:%SZ}  {each.controller} {each.key}  round {each.round} of {each.release}")
+            print(f"  then  {each.then}")
+            print(f"  now   {each.now or each.problem}")
+            for change in each.changes:
+                print(f"    {change.path}: {_cut(change.then)} -> {_cut(change.now)}")
+    differ, undecided = sum(bool(each.changes) for each in rounds), sum(each.now is None for each in rounds)
+    told = f"{len(rounds)} rounds, {differ} decided otherwise"
+    print(told + (f", {undecided} cannot be decided again" if undecided else ""))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def _print_json(rounds: list[Replayed]) -> None:
+    import msgspec
+
+    print(msgspec.json.format(msgspec.json.encode(rounds), indent=2).decode())

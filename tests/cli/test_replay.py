@@ -1,0 +1,123 @@
+"""`fairlead replay`: what it says of rounds that this release decides alike, otherwise, or not at all."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec import structs
+
+from fairlead.cli import exits
+from fairlead.cli.main import main
+from fairlead.contracts import deciders
+from fairlead.contracts.zones.decide import Snapshot, decide
+from fairlead.core.ask import Need
+from fairlead.core.decision import Decision, Hold
+from fairlead.core.reason import Reason
+from fairlead.core.replay import DecidedRound, RecordedRound, record_of
+from tests.builders import a_zone, pods_of, seen
+
+Captured = pytest.CaptureFixture[str]
+NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+ZONE = a_zone("a", strategy="RollingUpdate")
+SEEN = seen(ZONE, pods_of(ZONE))
+
+
+def decided() -> Decision:
+    made = decide(SEEN, NOW)
+    assert isinstance(made, Decision)
+    return made
+
+
+def line(made: Decision | None = None, release: str = "0.1.0") -> bytes:
+    return record_of(DecidedRound("zones", "test/ingester", "7", NOW, SEEN, made or decided()), Snapshot, release)
+
+
+def a_file(folder: Path, *lines: bytes) -> str:
+    path = folder / "rounds-00000001.jsonl"
+    path.write_bytes(b"".join(each + b"\n" for each in lines))
+    return str(path)
+
+
+OTHER = structs.replace(decided(), rule="another", verdict=Hold(Reason.PAUSED, details=(("pod/a-0", "it sleeps"),)))
+
+
+def test_equal_decisions_are_code_0(tmp_path: Path, capsys: Captured) -> None:
+    assert main(["replay", a_file(tmp_path, line(), line())]) == exits.OK
+
+    assert capsys.readouterr().out == "2 rounds, 0 decided otherwise\n"
+
+
+def test_a_round_that_is_decided_otherwise_is_shown_with_its_rule_then_and_now(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    code = main(["replay", a_file(tmp_path, line(), line(OTHER, "0.0.9"))])
+
+    out = capsys.readouterr().out
+    assert code == exits.BLOCKED
+    assert "2026-03-04T05:06:07Z  zones test/ingester  round 7 of 0.0.9\n" in out
+    assert "  then  another hold Paused\n" in out
+    assert f"  now   {decided().rule} " in out
+    assert "    verdict.details" in out
+    assert out.endswith("2 rounds, 1 decided otherwise\n")
+
+
+@pytest.mark.parametrize(
+    ("rule", "rounds", "code"), [("another", 1, exits.BLOCKED), (decided().rule, 2, exits.BLOCKED), ("x", 0, exits.OK)]
+)
+def test_rule_shows_the_rounds_that_it_decided_then_or_now(
+    tmp_path: Path, capsys: Captured, rule: str, rounds: int, code: int
+) -> None:
+    assert main(["replay", "--rule", rule, a_file(tmp_path, line(), line(OTHER))]) == code
+
+    out = capsys.readouterr().out
+    assert out.count("  then  ") == rounds
+    assert f"{rounds} rounds" in out
+
+
+def test_json_has_every_round_with_its_differences(tmp_path: Path, capsys: Captured) -> None:
+    assert main(["replay", "-o", "json", str(tmp_path), a_file(tmp_path, line(OTHER))]) == exits.BLOCKED
+
+    both = json.loads(capsys.readouterr().out)
+    assert [each["then"]["rule"] for each in both] == ["another"] * 2
+    assert {"path": "rule", "then": "another", "now": decided().rule} in both[0]["changes"]
+
+
+def test_a_cut_line_and_one_of_another_release_are_named_and_the_others_decided(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    unknown = structs.replace(msgspec.json.decode(line(), type=RecordedRound), controller="telepathy")
+    path = a_file(tmp_path, line(), line()[:50], msgspec.json.encode(unknown))
+
+    assert main(["replay", path]) == exits.ERROR
+
+    said = capsys.readouterr()
+    assert "1 rounds, 0 decided otherwise" in said.out
+    assert f"line 2 of {path}: no recorded round" in said.err
+    assert f"line 3 of {path}: this release has no controller 'telepathy'" in said.err
+
+
+@pytest.mark.parametrize("name", ["missing.jsonl", "empty"])
+def test_a_file_that_is_missing_or_holds_nothing_is_one_sentence(tmp_path: Path, capsys: Captured, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+
+    assert main(["replay", str(tmp_path / name)]) == exits.ERROR
+
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_a_round_that_needs_an_answer_now_differs(
+    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fairlead.contracts.zones.deciders.DECIDERS", asking())
+
+    assert main(["replay", a_file(tmp_path, line())]) == exits.BLOCKED
+
+    assert "  now   need\n" in capsys.readouterr().out
+
+
+def asking() -> dict[str, object]:
+    return {"zones": structs.replace(deciders()["zones"], decide=lambda _seen, _now: Need(()))}

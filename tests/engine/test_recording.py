@@ -1,0 +1,165 @@
+"""Rounds kept in files: bounded, never in the way of a round, and read again by `fairlead replay`."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from fairlead.contracts import deciders
+from fairlead.contracts.environments import settings as of_environments
+from fairlead.contracts.zones.settings import Settings
+from fairlead.core.decision import Decision, Hold
+from fairlead.core.reason import Reason
+from fairlead.core.replay import DecidedRound, replayed
+from fairlead.engine import recording
+from fairlead.engine.options import EnvironmentsOptions
+from fairlead.engine.recording import Bounds, Ring, RoundRecorder, files_in
+from tests.builders import a_zone, seen
+from tests.engine.world import Log, World, play
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+ENVIRONMENTS = EnvironmentsOptions(settings=of_environments.Settings())
+HELD = Decision("roll", Hold(Reason.PAUSED))
+
+
+def a_round(number: int) -> DecidedRound:
+    return DecidedRound("zones", "test/ingester", f"{number}", NOW, seen(a_zone("a")), HELD)
+
+
+def kept(folder: Path) -> list[bytes]:
+    return [line for each in files_in(folder) for line in each.read_bytes().splitlines()]
+
+
+def test_the_oldest_files_go_when_there_are_too_many(tmp_path: Path) -> None:
+    ring = Ring(tmp_path, Bounds(file_bytes=10, ring_bytes=1000, files=3))
+
+    for number in range(9):
+        ring.add([b"line-%d" % number])
+
+    assert kept(tmp_path) == [b"line-6", b"line-7", b"line-8"]
+
+
+def test_the_oldest_files_go_when_all_are_too_large(tmp_path: Path) -> None:
+    ring = Ring(tmp_path, Bounds(file_bytes=20, ring_bytes=50, files=100))
+
+    for number in range(30):
+        ring.add([b"line-%02d" % number])
+
+    assert sum(each.stat().st_size for each in files_in(tmp_path)) <= 50
+    assert kept(tmp_path)[-1] == b"line-29"
+
+
+def test_a_line_larger_than_the_ring_is_left_out_and_the_others_stay(tmp_path: Path) -> None:
+    ring = Ring(tmp_path, Bounds(file_bytes=20, ring_bytes=50, files=100))
+
+    ring.add([b"before", b"x" * 60, b"after"])
+
+    assert kept(tmp_path) == [b"before", b"after"]
+
+
+def test_another_process_goes_on_after_the_last_file_and_leaves_other_files_alone(tmp_path: Path) -> None:
+    (tmp_path / "rounds-notes.jsonl").write_text("mine")
+    Ring(tmp_path, Bounds(files=2)).add([b"first"])
+    Ring(tmp_path, Bounds(files=2)).add([b"second"])
+    Ring(tmp_path, Bounds(files=2)).add([b"third"])
+
+    assert kept(tmp_path) == [b"second", b"third"]
+    assert (tmp_path / "rounds-notes.jsonl").read_text() == "mine"
+
+
+def test_nobody_else_may_read_what_is_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "folder"
+
+    Ring(folder).add([b"line"])
+
+    (file,) = files_in(folder)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_folder_that_cannot_be_written_to_is_told_once(tmp_path: Path) -> None:
+    """A file is in the way of the folder, as for root no folder is unwritable."""
+    log, folder = Log(), tmp_path / "records"
+    folder.write_text("in the way")
+
+    recorder = RoundRecorder(folder, deciders(), log.logger())
+
+    for number in range(3):
+        recorder.record(a_round(number))
+        recorder.close()
+
+    ((level, message, keys),) = log.records
+    assert (level, message, keys["folder"]) == ("warning", "rounds cannot be recorded", str(folder))
+    assert "--record" in keys["help"]
+
+
+def test_a_round_does_not_wait_for_a_slow_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, goes_on = Log(), Event()
+    add = Ring.add
+
+    def slow(ring: Ring, lines: list[bytes]) -> None:
+        goes_on.wait()
+        add(ring, lines)
+
+    monkeypatch.setattr(Ring, "add", slow)
+    recorder = RoundRecorder(tmp_path, deciders(), log.logger())
+
+    for number in range(recording.WAITING + 500):
+        recorder.record(a_round(number))
+    goes_on.set()
+    recorder.close()
+
+    skipped = log.of("rounds were not recorded: they came faster than they can be written")
+    assert 0 < len(kept(tmp_path)) <= recording.WAITING + recording.BATCH
+    assert sum(told["rounds"] for told in skipped) + len(kept(tmp_path)) == recording.WAITING + 500
+
+
+def test_rounds_of_an_operator_are_kept_with_the_numbers_of_its_audit_lines(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        await world.zone("zone-a", "one")
+        async with world.operating(record=str(tmp_path)):
+            await world.roll("zone-a")
+            await world.until(lambda: world.is_rolled("test", "zone-a"))
+            await asyncio.sleep(1)
+        terminated.extend(keys["round"] for _, _, keys in world.log.records if keys.get("does") == "terminate-pod")
+
+    terminated: list[str] = []
+    play(scenario)
+    rounds = [replayed(line, deciders()) for line in kept(tmp_path)]
+
+    assert rounds
+    assert not [each for each in rounds if each.changes or each.problem]
+    assert len(terminated) == 3
+    moving = {each.round for each in rounds if each.then.verdict == "Move" and each.controller == "zones"}
+    assert set(terminated) <= moving
+
+
+def test_an_operator_that_cannot_keep_rounds_rolls_out(tmp_path: Path) -> None:
+    folder = tmp_path / "records"
+    folder.write_text("in the way")
+
+    async def scenario(world: World) -> None:
+        await world.zone("zone-a", "one")
+        async with world.operating(record=str(folder)):
+            await world.roll("zone-a")
+            await world.until(lambda: world.is_rolled("test", "zone-a"))
+        assert len(world.log.of("rounds cannot be recorded")) == 1
+
+    play(scenario)
+
+
+def test_every_controller_is_decided_again_by_what_decides_it() -> None:
+    async def scenario(world: World) -> None:
+        settings = Settings(phased_deployments=True)
+        manager = await world.operator(parts=("zones", "environments"), settings=settings, environments=ENVIRONMENTS)
+        found.update({lane.part.name: lane.part.decide for lane in manager._lanes})
+
+    found: dict[str, object] = {}
+    play(scenario)
+
+    assert found == {name: each.decide for name, each in deciders().items()}
