@@ -6,14 +6,20 @@ from datetime import datetime
 
 from msgspec import Struct
 
+CALL = "call"
+"""What an outside call does."""
+SWAP_RECORD = "swap-record"
+
 
 class Line(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
     time: datetime
     round: str
+    """The same for all effects of a round; of a review, its UID."""
     key: str
     rule: str
     reason: str
     does: str
+    """The meaning of a write, CALL or SWAP_RECORD."""
     verb: str
     subject: str
     outcome: str

@@ -25,7 +25,7 @@ from fairlead.core.reason import Reason
 from fairlead.core.replay import DecidedRound
 from fairlead.engine.accounts import Accounts
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey
-from fairlead.engine.driver.effects import line_of_answer, said_of
+from fairlead.engine.driver.effects import audited, keys_of, said_of
 from fairlead.engine.driver.perform import Effects, Round, WriteRefused, carry_out, digest, scope_of
 from fairlead.engine.driver.questions import AskContext, asker, bad_of
 from fairlead.engine.driver.round import Asker, Outpaced, settle
@@ -366,7 +366,7 @@ class Rounds(Generic[S]):
     def _heard(self, key: RolloutKey, number: str, question: Question, answer: Answer) -> None:
         """One record per effect in the middle of deciding: of a job's write, or outside of the API server."""
         if not isinstance(question, Ask):
-            self._audit(line_of_answer(question, answer, Round(number, str(key), "", "")))
+            self._audit(audited(question, answer, Round(number, str(key), "", "")))
             return
         said = said_of(question, answer, Round(number, self._part.title(key), "", ""))
         self._record(LogRecord(said.level, said.message, said.keys), {})
@@ -374,7 +374,7 @@ class Rounds(Generic[S]):
     def _audit(self, line: Line) -> None:
         """One record per effect: what was done to which object, why, and how it ended."""
         done = self._part.done[Does(line.does)]
-        keys = {name: value for name in Line.__struct_fields__ if name != "time" and (value := getattr(line, name))}
+        keys = keys_of(line)
         succeeded = line.outcome in ("ok", "gone", "exists")
         self._record(
             LogRecord(done.level, done.message, keys) if succeeded else LogRecord("warn", "write failed", keys), {}

@@ -157,9 +157,9 @@ def test_every_controller_is_decided_again_by_what_decides_it() -> None:
     async def scenario(world: World) -> None:
         settings = Settings(phased_deployments=True)
         manager = await world.operator(parts=("zones", "environments"), settings=settings, environments=ENVIRONMENTS)
-        found.update({lane.part.name: lane.part.decide for lane in manager._lanes})
+        found.update({lane.controller.name: lane.controller.decide for lane in manager._lanes})
 
     found: dict[str, object] = {}
     play(scenario)
 
-    assert found == {name: each.decide for name, each in deciders().items()}
+    assert found.items() >= {name: each.decide for name, each in deciders().items()}.items()

@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.core.act import Does, Patch, PatchKind
 from fairlead.core.ask import Answer, Ask, Bad, Good, Http, Question, Read, SwapRecord
-from fairlead.engine.driver.effects import said_of
+from fairlead.engine.driver.effects import audited, keys_of, said_of
 from fairlead.engine.driver.perform import Round
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref
@@ -63,6 +63,28 @@ def test_a_failed_call_says_where_it_went_and_what_came_back() -> None:
 
         assert (said.keys["url"], said.keys["verb"], said.keys["status_code"]) == (URL, "POST", 500)
         assert said.keys["error"] == "it answered 500"
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("question", "does", "verb", "subject"),
+    [
+        (Ask(Http("POST", URL), effect=True), "call", "POST", URL),
+        (Ask(SwapRecord("downscale/ns/a", "", b"x")), "swap-record", "swap", "downscale/ns/a"),
+        (STAMP, "stamp-downscale", "patch", "pod/a"),
+    ],
+)
+@pytest.mark.parametrize(("answer", "outcome"), [(Good(), "ok"), (Bad("timeout"), "timeout")])
+def test_every_effect_has_an_audit_line_of_its_round(
+    question: Question, does: str, verb: str, subject: str, answer: Answer, outcome: str
+) -> None:
+    async def scenario() -> None:
+        line = audited(question, answer, THIS)
+
+        assert (line.round, line.key, line.rule, line.reason) == (THIS.id, THIS.key, THIS.rule, THIS.reason)
+        assert (line.does, line.verb, line.subject, line.outcome) == (does, verb, subject, outcome)
+        assert said_of(question, answer, THIS).keys.items() >= keys_of(line).items()
 
     run(scenario())
 
