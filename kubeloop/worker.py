@@ -2,15 +2,24 @@
 
 Four outcomes: done; look again at a time; not begun, so that nothing is known of it; retry with back-off, after any
 exception. The failure of one key is told and does not touch the others. Between two keys a worker gives way to the
-loop, so that keys which are always ready and never wait hold up nothing else.
+loop, so that keys which are always ready and never wait hold up nothing else. Work that waits for somebody who may
+never answer steps aside: another worker goes on with other keys meanwhile, and no more than `workers` are ever at work.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from functools import partial
+from typing import cast
 
 from kubeloop.queue import Closed, K, Queue
+
+MOST_ASIDE = 256
+"""Works that wait aside at the same time; one more waits in its place, as each holds on to what it has seen."""
 
 
 class LooksAgain(Exception):
@@ -40,19 +49,110 @@ async def work(
     `reconcile` answers with the seconds until it wants to look again, as NotBegun where it did not begin, or None.
     """
     async with asyncio.TaskGroup() as group:
+        crew = _Crew(group)
+        crew.worker = partial(_worker, queue, reconcile, failed, crew)
         for number in range(workers):
-            group.create_task(_worker(queue, reconcile, failed), name=f"worker {number}")
+            group.create_task(crew.worker(), name=f"worker {number}")
+
+
+@asynccontextmanager
+async def stepping_aside() -> AsyncIterator[None]:
+    """While it lasts, the worker that runs this is not counted: another one works in its place.
+
+    For waits that others must not share. It ends when there is a place again. Outside of a worker it does nothing.
+    """
+    crew = _CREW.get()
+    if crew is None or crew.aside >= MOST_ASIDE:
+        yield
+        return
+    _CREW.set(None)  # what is aside cannot step aside once more
+    crew.leave()
+    try:
+        yield
+    except asyncio.CancelledError:
+        crew.aside -= 1  # all end, and whoever took the place keeps it
+        raise
+    except BaseException:
+        await crew.come_back()
+        raise
+    else:
+        await crew.come_back()
+    finally:
+        _CREW.set(crew)
+
+
+class _Crew:
+    """Workers of one queue: those at work, those that wait for a key, and those that are aside."""
+
+    def __init__(self, group: asyncio.TaskGroup) -> None:
+        self.worker: Callable[[], Coroutine[None, None, None]]
+        self.aside = 0
+        self._group = group
+        self._idle: dict[asyncio.Task[None], None] = {}
+        """Those that wait for a key."""
+        self._returning: deque[asyncio.Future[None]] = deque()
+        """Those that were aside and wait for a place."""
+        self._empty = 0
+        """Places that workers left because the queue was closed."""
+
+    def leave(self) -> None:
+        self.aside += 1
+        self._group.create_task(self.worker(), name="worker for one that is aside")
+
+    async def come_back(self) -> None:
+        """Takes the place of a worker that waits for a key, or else of the first that is done with one."""
+        try:
+            if self._empty:
+                self._empty -= 1
+                return
+            if self._idle:
+                idle, _ = self._idle.popitem()
+                idle.cancel()
+                return
+            place = asyncio.get_running_loop().create_future()
+            self._returning.append(place)
+            await place
+        finally:
+            self.aside -= 1
+
+    def give_place(self) -> bool:
+        """Whether somebody takes the place of the worker that asks, which then ends."""
+        while self._returning:
+            place = self._returning.popleft()
+            if not place.done():
+                place.set_result(None)
+                return True
+        return False
+
+    def end(self) -> None:
+        """The queue was closed: a worker leaves its place."""
+        self._empty += not self.give_place()
+
+    async def next_key(self, queue: Queue[K]) -> K:
+        """Raises Closed."""
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        self._idle[task] = None
+        try:
+            return await queue.get()
+        finally:
+            self._idle.pop(task, None)
+
+
+_CREW: ContextVar[_Crew | None] = ContextVar("crew", default=None)
 
 
 async def _worker(
     queue: Queue[K],
     reconcile: Callable[[K], Awaitable[float | None]],
     failed: Callable[[K, Exception], None],
+    crew: _Crew,
 ) -> None:
-    while True:
+    _CREW.set(crew)
+    while not crew.give_place():
         try:
-            key = await queue.get()
+            key = await crew.next_key(queue)
         except Closed:
+            crew.end()
             return
         try:
             again = await reconcile(key)

@@ -194,6 +194,11 @@ class Need(Struct, frozen=True):
         return isinstance(answer, Bad) and (self.stop_at_failure or answer.kind in self.stop_at)
 
     @property
+    def goes_outside(self) -> bool:
+        """Whether somebody is asked who may never answer, while the API server and everybody else does."""
+        return any(isinstance(each, Ask) and isinstance(each.to, Http) for stage in self.stages for each in stage)
+
+    @property
     def has_effect(self) -> bool:
         return any(not isinstance(each, Ask) or each.effect for stage in self.stages for each in stage)
 

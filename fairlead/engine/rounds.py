@@ -32,7 +32,7 @@ from fairlead.engine.driver.round import Asker, Outpaced, settle
 from kubeloop import clock
 from kubeloop.errors import ApiError
 from kubeloop.ledger import Cache, Ledger
-from kubeloop.worker import LooksAgain, NotBegun
+from kubeloop.worker import LooksAgain, NotBegun, stepping_aside
 
 S = TypeVar("S")
 
@@ -230,7 +230,9 @@ class Rounds(Generic[S]):
         number = f"{next(self._numbers)}"
         ask = asker(self._outside, heard=partial(self._heard, key, number))
         declared = partial(self._ask, ask)
-        seen, decision = await settle(self._part.decide, gather, now, declared, given=given, at_once=self._part.at_once)
+        seen, decision = await settle(
+            self._part.decide, gather, now, declared, given=given, at_once=self._part.at_once, aside=stepping_aside
+        )
         if not isinstance(decision, Decision):
             raise TypeError(f"a round of {key} ended with a question, which only a look may")
         self._observed(DecidedRound(self._part.name, str(key), number, now, seen, decision), key, decision)

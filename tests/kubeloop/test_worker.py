@@ -10,7 +10,7 @@ import pytest
 
 from kubeloop import clock
 from kubeloop.queue import Queue
-from kubeloop.worker import work
+from kubeloop.worker import MOST_ASIDE, stepping_aside, work
 from kubesim.time import run
 
 
@@ -204,5 +204,139 @@ def test_a_mistake_in_telling_failures_ends_the_work_loudly() -> None:
             await work(scene.queue, scene.reconcile, workers=2, failed=failed)
 
         assert caught.group_contains(RuntimeError, match="cannot tell")
+
+    play(scenario)
+
+
+class Asides:
+    """Work that waits aside for `waits` seconds where a key has one, and then works for a second in its place."""
+
+    def __init__(self, waits: dict[str, float]) -> None:
+        self.waits = waits
+        self.at_work: list[str] = []
+        self.most = 0
+        self.ended: list[tuple[str, float]] = []
+
+    async def reconcile(self, key: str) -> None:
+        if key in self.waits:
+            async with stepping_aside():
+                await asyncio.sleep(self.waits[key])
+                if key == "broken":
+                    raise ValueError("broken")
+        self.at_work.append(key)
+        self.most = max(self.most, len(self.at_work))
+        await asyncio.sleep(1)
+        self.at_work.remove(key)
+        self.ended.append((key, clock.monotonic()))
+
+
+def test_work_that_steps_aside_holds_up_nobody_and_comes_back_to_a_place() -> None:
+    async def scenario() -> None:
+        scene, asides = Scene(), Asides({f"dead-{number}": 60 for number in range(100)})
+        task = asyncio.create_task(work(scene.queue, asides.reconcile, workers=2, failed=scene.failed))
+        for key in (*asides.waits, "a", "b", "c", "d"):
+            scene.queue.add(key)
+        await asyncio.sleep(200)
+        scene.queue.close()
+        await task
+
+        assert {key for key, when in asides.ended if when <= 2} == {"a", "b", "c", "d"}
+        assert len(asides.ended) == 104
+        assert asides.most == 2
+        assert asides.ended[-1][1] == 60 + 50
+
+    play(scenario)
+
+
+def test_a_key_that_is_aside_is_not_given_out_a_second_time() -> None:
+    async def scenario() -> None:
+        scene, asides = Scene(), Asides({"dead": 10})
+        task = asyncio.create_task(work(scene.queue, asides.reconcile, workers=4, failed=scene.failed))
+        scene.queue.add("dead")
+        await asyncio.sleep(5)
+        scene.queue.add("dead")
+        await asyncio.sleep(4)
+        assert asides.ended == []
+        await asyncio.sleep(30)
+        scene.queue.close()
+        await task
+
+        assert asides.ended == [("dead", 11), ("dead", 22)]
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("others", [0, 1, 5])
+def test_work_that_is_aside_when_the_queue_closes_is_finished(others: int) -> None:
+    async def scenario() -> None:
+        scene, asides = Scene(), Asides({"dead": 10, "deader": 10.5})
+        task = asyncio.create_task(work(scene.queue, asides.reconcile, workers=1, failed=scene.failed))
+        for key in (*asides.waits, *(f"{number}" for number in range(others))):
+            scene.queue.add(key)
+        await asyncio.sleep(9.5)
+        scene.queue.close()
+        async with asyncio.timeout(10):
+            await task
+
+        assert {key for key, _ in asides.ended} >= {"dead", "deader"}
+        assert asides.most == 1
+
+    play(scenario)
+
+
+def test_work_that_fails_aside_is_told_and_its_place_goes_on() -> None:
+    async def scenario() -> None:
+        scene, asides = Scene(), Asides({"broken": 1})
+        task = asyncio.create_task(work(scene.queue, asides.reconcile, workers=1, failed=scene.failed))
+        scene.queue.add("broken")
+        await asyncio.sleep(1.05)
+        asides.waits.clear()
+        scene.queue.add("a")
+        await asyncio.sleep(30)
+        scene.queue.close()
+        await task
+
+        assert scene.failures == [("broken", "broken")]
+        assert {key for key, _ in asides.ended} == {"a", "broken"}
+        assert asides.most == 1
+
+    play(scenario)
+
+
+def test_cancelling_ends_what_is_aside_and_leaves_no_task() -> None:
+    async def scenario() -> None:
+        scene, asides = Scene(), Asides({f"dead-{number}": 60 for number in range(5)})
+        task = asyncio.create_task(work(scene.queue, asides.reconcile, workers=2, failed=scene.failed))
+        for key in asides.waits:
+            scene.queue.add(key)
+        await asyncio.sleep(1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    play(scenario)
+
+
+def test_only_so_many_are_aside_at_once() -> None:
+    async def scenario() -> None:
+        scene, asides = Scene(), Asides({f"dead-{number}": 60 for number in range(MOST_ASIDE + 5)})
+        task = asyncio.create_task(work(scene.queue, asides.reconcile, workers=2, failed=scene.failed))
+        for key in asides.waits:
+            scene.queue.add(key)
+        await asyncio.sleep(30)
+        assert len([each for each in asyncio.all_tasks() if "aside" in each.get_name()]) <= MOST_ASIDE
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    play(scenario)
+
+
+def test_outside_of_a_worker_nobody_steps_aside() -> None:
+    async def scenario() -> None:
+        async with stepping_aside():
+            await asyncio.sleep(1)
 
     play(scenario)

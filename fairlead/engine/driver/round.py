@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import datetime
-from functools import partial
 from itertools import count
 from typing import TypeVar
 
@@ -52,17 +52,22 @@ async def settle(
     given: Mapping[Question, Answer] | None = None,
     until: float | None = None,
     at_once: int = MOST_AT_ONCE,
+    aside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
 ) -> tuple[S, O | Need]:
     """What was seen last, and the answer made of it; `given` is answered from the start.
 
     Only with `look` a Need is returned: it holds a question with an effect, which a preview shows instead of asking.
     A decision that others outpace is made anew: until the loop's time `until`, or else MOST_ATTEMPTS times.
-    `at_once` is how many questions of a stage are under way at a time.
+    `at_once` is how many questions of a stage are under way at a time; `aside` is entered while somebody outside of the
+    cluster is asked, so that whoever runs this can go on with something else.
     """
+
+    async def answered(need: Need) -> dict[Question, Answer]:
+        async with aside() if need.goes_outside else nullcontext():
+            return await answer(need, ask, at_once=at_once)
+
     for attempt in count(1):
-        settled = await _attempt(
-            decide, gather, now, partial(answer, ask=ask, at_once=at_once), look, dict(given or {})
-        )
+        settled = await _attempt(decide, gather, now, answered, look, dict(given or {}))
         if settled is not None:
             return settled
         if attempt >= MOST_ATTEMPTS if until is None else clock.monotonic() >= until:
