@@ -11,19 +11,16 @@ from threading import Event
 import pytest
 
 from fairlead.contracts import deciders
-from fairlead.contracts.environments import settings as of_environments
-from fairlead.contracts.zones.settings import Settings
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
 from fairlead.core.replay import DecidedRound, replayed
 from fairlead.engine import recording
-from fairlead.engine.options import EnvironmentsOptions
 from fairlead.engine.recording import Bounds, Ring, RoundRecorder, files_in
 from tests.builders import a_zone, seen
+from tests.engine.test_parts import every_part
 from tests.engine.world import Log, World, play
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-ENVIRONMENTS = EnvironmentsOptions(settings=of_environments.Settings())
 HELD = Decision("roll", Hold(Reason.PAUSED))
 
 
@@ -154,12 +151,6 @@ def test_an_operator_that_cannot_keep_rounds_rolls_out(tmp_path: Path) -> None:
 
 
 def test_every_controller_is_decided_again_by_what_decides_it() -> None:
-    async def scenario(world: World) -> None:
-        settings = Settings(phased_deployments=True)
-        manager = await world.operator(parts=("zones", "environments"), settings=settings, environments=ENVIRONMENTS)
-        found.update({lane.controller.name: lane.controller.decide for lane in manager._lanes})
-
-    found: dict[str, object] = {}
-    play(scenario)
+    found = {each.name: each.decide for each in every_part()}
 
     assert found.items() >= {name: each.decide for name, each in deciders().items()}.items()
