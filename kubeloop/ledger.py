@@ -85,6 +85,14 @@ class _Deleted(_Expectation, frozen=True):
         return bool(self.ref.uid) and item.metadata.uid != self.ref.uid
 
 
+class _Outrun(_Expectation, frozen=True):
+    version: str
+
+    def is_visible(self, cache: Cache) -> bool:
+        item = cache.store.get(self.ref.namespace, self.ref.name)
+        return (item.metadata.resource_version if item is not None else "") != self.version
+
+
 class Ledger:
     """Expectations per scope; all times are of the loop's clock."""
 
@@ -107,6 +115,10 @@ class Ledger:
     def deleted(self, scope: str, ref: Ref) -> None:
         """The object, of this UID where given, must be absent from the cache or marked as deleted in it."""
         self._expect(scope, _Deleted(ref, *self._after_now()))
+
+    def outrun(self, scope: str, ref: Ref, resource_version: str) -> None:
+        """Somebody else wrote first: the cache must show another version than this; where it is empty, an object."""
+        self._expect(scope, _Outrun(ref, *self._after_now(), resource_version))
 
     def unknown(self, scope: str, ref: Ref) -> None:
         """A write of which nothing is known: only a list that begins when it must be over tells what became of it."""

@@ -13,7 +13,7 @@ from typing import Protocol
 from urllib.parse import quote, unquote, urlencode
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.unreadable import UNREADABLE
@@ -192,14 +192,38 @@ def replace(ref: Ref, body: bytes, subresource: str = "") -> Request:
     return Request("PUT", path_to(ref, subresource), body=body, content_type=JSON)
 
 
-def patch(ref: Ref, content_type: str, body: bytes, subresource: str = "") -> Request:
-    return Request("PATCH", path_to(ref, subresource), body=body, content_type=content_type)
+def patch(ref: Ref, content_type: str, body: bytes, subresource: str = "", *, resource_version: str = "") -> Request:
+    """With a resource version it is carried out on that version of the object only, and on no other UID."""
+    bound = _bound(body, content_type, ref.uid, resource_version) if resource_version else body
+    return Request("PATCH", path_to(ref, subresource), body=bound, content_type=content_type)
 
 
-def apply(ref: Ref, body: bytes, manager: str, *, force: bool = False, subresource: str = "") -> Request:
-    """Server-side apply; body is JSON (which is YAML)."""
+def apply(
+    ref: Ref, body: bytes, manager: str, *, force: bool = False, subresource: str = "", resource_version: str = ""
+) -> Request:
+    """Server-side apply; body is JSON (which is YAML). A resource version is a precondition as of a patch."""
     query = (("fieldManager", manager), ("force", "true" if force else "false"))
-    return Request("PATCH", path_to(ref, subresource), query=query, body=body, content_type=APPLY)
+    bound = _bound(body, APPLY, ref.uid, resource_version) if resource_version else body
+    return Request("PATCH", path_to(ref, subresource), query=query, body=bound, content_type=APPLY)
+
+
+def dry(request: Request) -> Request:
+    """The same, of which the server only says what would become of it."""
+    return msgspec.structs.replace(request, query=(*request.query, ("dryRun", "All")))
+
+
+def _bound(body: bytes, content_type: str, uid: str, resource_version: str) -> bytes:
+    """The body with the precondition, which servers take from the object itself: another version is a Conflict then.
+
+    A `test` of a JSON patch would be answered as an invalid object.
+    """
+    wanted = {name: value for name, value in (("uid", uid), ("resourceVersion", resource_version)) if value}
+    if content_type == JSON_PATCH:
+        steps = [{"op": "add", "path": f"/metadata/{name}", "value": value} for name, value in wanted.items()]
+        return msgspec.json.encode([*steps, *msgspec.json.decode(body, type=list[Raw])])
+    fields = msgspec.json.decode(body, type=dict[str, Raw])
+    metadata = msgspec.json.decode(fields.get("metadata", b"{}"), type=dict[str, Raw])
+    return msgspec.json.encode({**fields, "metadata": {**metadata, **wanted}})
 
 
 def delete(ref: Ref, *, resource_version: str = "", propagation: str = "") -> Request:

@@ -1,7 +1,7 @@
 """Writes as values: five wire verbs; what a write means is its `does`, so that forecast, audit and tests read one word.
 
-Every Delete is bound to a UID and every Replace to a resource version: a write decided on an old view fails instead
-of hitting what came after it.
+Every Delete is bound to a UID and every Replace to a resource version, and an Apply or a Patch may be: a write decided
+on an old view fails instead of hitting what came after it.
 """
 
 from __future__ import annotations
@@ -93,6 +93,12 @@ class Write(Struct, frozen=True, kw_only=True):
     refusable: bool = False
     """Whether what became of it is a fact to decide on: a refusal in the same round, and a success in those that follow
     soon, should they want the same write again because somebody undid it."""
+    contested: bool = False
+    """Whether it is an ordinary fact that somebody else was faster: the object exists already, or is no longer of the
+    version that the write is bound to. The round then ends there, without a failure and without a back-off, and the
+    next one is decided on what the other has written."""
+    dry_run: bool = False
+    """Whether the server only says what would become of it: defaults, admission and all, and nothing is stored."""
     repeatable: bool = False
     """Whether it is sent again at once when the server fails at it: twice it does what it does once."""
     min_timeout_seconds: float = 0.0
@@ -111,6 +117,8 @@ class Patch(Write, frozen=True, kw_only=True, tag=True):
     kind: PatchKind
     body: bytes
     subresource: str = ""
+    resource_version: str = ""
+    """The only version that it may be carried out on, and with the UID of `ref` the only object; empty: any."""
 
 
 class Apply(Write, frozen=True, kw_only=True, tag=True):
@@ -118,6 +126,8 @@ class Apply(Write, frozen=True, kw_only=True, tag=True):
     body: bytes
     manager: str
     force: bool = False
+    resource_version: str = ""
+    """As of a Patch; then it makes no object where there is none."""
 
 
 class Create(Write, frozen=True, kw_only=True, tag=True):

@@ -200,7 +200,9 @@ class Need(Struct, frozen=True):
 
     @property
     def has_effect(self) -> bool:
-        return any(not isinstance(each, Ask) or each.effect for stage in self.stages for each in stage)
+        return any(
+            each.effect if isinstance(each, Ask) else not each.dry_run for stage in self.stages for each in stage
+        )
 
 
 class StartOver(Struct, frozen=True):

@@ -30,7 +30,11 @@ class Hold(Struct, frozen=True, tag=True):
 
 
 class Move(Struct, frozen=True, tag=True):
-    """These writes, in this order, stopping at the first that fails."""
+    """These writes, in this order, stopping at the first that fails.
+
+    They rest on one look at the world: what has not been sent half a second after the first is left to the next round,
+    which decides it again. So any of them may be the last that is sent.
+    """
 
     reason: Reason
     writes: tuple[AnyWrite, ...]
@@ -58,7 +62,9 @@ class Decision(Struct, frozen=True):
     tell: tuple[EventNote, ...] = ()
     asides: tuple[SideNote, ...] = ()
     reports: tuple[AnyWrite, ...] = ()
-    """Optional writes that go with the verdict, after its own and also when it holds."""
+    """Writes about the verdict, and no part of it: a status that repeats it, a stamp for people. They are sent after
+    the writes of a Move and also with a Hold, under the same rules: in order, and the first that fails ends the round.
+    One whose failure must not do that is itself `optional`."""
 
 
 class Admit(Struct, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ from fairlead.core.replay import DecidedRound
 from fairlead.engine.accounts import Accounts
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey
 from fairlead.engine.driver.effects import audited, keys_of, said_of
-from fairlead.engine.driver.perform import Effects, Round, WriteRefused, carry_out, digest, scope_of
+from fairlead.engine.driver.perform import CONFLICT, EXISTS, Effects, Round, WriteRefused, carry_out, digest, scope_of
 from fairlead.engine.driver.questions import AskContext, asker, bad_of
 from fairlead.engine.driver.round import Asker, Outpaced, settle
 from kubeloop import clock
@@ -377,10 +377,13 @@ class Rounds(Generic[S]):
         """One record per effect: what was done to which object, why, and how it ended."""
         done = self._part.done[Does(line.does)]
         keys = keys_of(line)
-        succeeded = line.outcome in ("ok", "gone", "exists")
-        self._record(
-            LogRecord(done.level, done.message, keys) if succeeded else LogRecord("warn", "write failed", keys), {}
-        )
+        if line.outcome in ("ok", "gone", EXISTS):
+            said = LogRecord(done.level, done.message, keys)
+        elif line.outcome == CONFLICT:
+            said = LogRecord("debug", "somebody else wrote first", keys)
+        else:
+            said = LogRecord("warn", "write failed", keys)
+        self._record(said, {})
 
     def _record(self, saying: LogRecord, keys: Mapping[str, object]) -> None:
         method = "warning" if saying.level == "warn" else saying.level

@@ -28,7 +28,13 @@ from kubeloop.request import Request
 from kubeloop.unreadable import UNREADABLE
 
 FRESH_SECONDS = 0.5
-"""For so long writes rest on what was seen before the first of them."""
+"""For so long writes rest on what was seen before the first of them.
+
+What is left is decided again: a decision cannot say how long its own writes take, and meanwhile pods have failed or
+somebody has paused the rollout. A Move promises that no write is sent without those before it, and not that all are
+sent: after each of them the next round must decide the rest. What must not part is one write.
+"""
+EXISTS, CONFLICT = "exists", "conflict"
 FIRST_PAUSE = 0.05
 """Seconds until a write that the server failed at is sent again, doubling; as long as its facts are fresh."""
 
@@ -99,7 +105,8 @@ async def carry_out(writes: tuple[AnyWrite, ...], this: Round, effects: Effects)
     The failure of an optional write is noted and nothing more; that of a refusable one is raised as WriteRefused.
 
     They are pending in the ledger from the first moment, so that nobody decides on what is about to change.
-    When answers are so slow that the facts of the decision have grown old, the rest is left to the next round.
+    When answers are so slow that the facts of the decision have grown old (FRESH_SECONDS), the rest is left to the next
+    round, and so is what comes after a contested write that somebody else outran.
     """
     begun = clock.monotonic()
     with effects.ledger.in_flight([(scope_of(write, this), subject(write)) for write in writes]):
@@ -118,6 +125,8 @@ async def carry_out(writes: tuple[AnyWrite, ...], this: Round, effects: Effects)
                     raise WriteRefused(write, error) from error
                 raise
             effects.audit(line_of(write, this, outcome, version))
+            if write.contested and outcome in (EXISTS, CONFLICT):
+                return place
             if write.tell is not None and outcome == "ok":
                 effects.tell(write.tell)
     return len(writes)
@@ -137,12 +146,13 @@ async def _persist(write: AnyWrite, scope: str, effects: Effects, until: float) 
                 asks_to_wait = isinstance(error, ServerError) and error.retry_after is not None
                 if not write.repeatable or asks_to_wait or clock.monotonic() + pause > until:
                     raise
-                if isinstance(write, Apply):  # the only one that is bound neither to a version nor to a UID
+                if isinstance(write, Apply) and not write.resource_version:  # bound neither to a version nor to a UID
                     effects.ledger.travels(subject(write), write)
             await asyncio.sleep(pause)
             pause *= 2
     except (TransportError, ServerError, asyncio.CancelledError):
-        effects.ledger.unknown(scope, subject(write))
+        if not write.dry_run:
+            effects.ledger.unknown(scope, subject(write))
         raise
 
 
@@ -158,13 +168,22 @@ async def _send(write: AnyWrite, scope: str, effects: Effects) -> tuple[str, str
         effects.ledger.deleted(scope, ref)
         return "gone", ""
     except AlreadyExists:
-        effects.ledger.unknown(scope, ref)  # what exists may not be in the cache yet
-        return "exists", ""
+        # What exists may not be in the cache yet.
+        if write.contested:
+            effects.ledger.outrun(scope, ref, "")
+        else:
+            effects.ledger.unknown(scope, ref)
+        return EXISTS, ""
     except Conflict:
         if isinstance(write, Delete):  # the UID is another's: the one meant is gone
             effects.ledger.deleted(scope, ref)
             return "gone", ""
-        raise
+        if not write.contested:
+            raise
+        effects.ledger.outrun(scope, ref, _version_of(write))
+        return CONFLICT, ""
+    if write.dry_run:
+        return "dry run", ""
     if isinstance(write, Delete):
         effects.ledger.deleted(scope, ref)
     else:
@@ -197,13 +216,21 @@ def scope_of(write: AnyWrite, this: Round) -> str:
 
 def request_for(write: AnyWrite) -> Request:
     """The request that a write comes down to, its precondition included."""
+    return request.dry(_stored_by(write)) if write.dry_run else _stored_by(write)
+
+
+def _stored_by(write: AnyWrite) -> Request:
     match write:
         case Delete():
             return request.delete(write.ref, propagation=write.propagation)
         case Patch():
-            return request.patch(write.ref, write.kind.value, write.body, write.subresource)
+            return request.patch(
+                write.ref, write.kind.value, write.body, write.subresource, resource_version=write.resource_version
+            )
         case Apply():
-            return request.apply(write.ref, write.body, write.manager, force=write.force)
+            return request.apply(
+                write.ref, write.body, write.manager, force=write.force, resource_version=write.resource_version
+            )
         case Create():
             return request.create(write.resource, write.namespace, write.body)
         case Replace():
@@ -217,13 +244,18 @@ def subject(write: AnyWrite) -> Ref:
     return Ref(write.resource, write.namespace, write.name) if isinstance(write, Create) else write.ref
 
 
+def _version_of(write: AnyWrite) -> str:
+    """The version that the write is bound to, empty when it is bound to none."""
+    return write.resource_version if isinstance(write, Patch | Apply | Replace) else ""
+
+
 def line_of(write: AnyWrite, this: Round, outcome: str, version: str = "") -> Line:
     """The audit line of a write and what became of it."""
     precondition = ""
     if isinstance(write, Delete):
         precondition = f"uid={write.ref.uid}"
-    elif isinstance(write, Replace):
-        precondition = f"resourceVersion={write.resource_version}"
+    elif version_bound := _version_of(write):
+        precondition = f"resourceVersion={version_bound}"
     return Line(
         time=clock.now(),
         round=this.id,

@@ -103,7 +103,7 @@ def asker(outside: AskContext, *, deadline: float | None = None, heard: Heard | 
         match question:
             case Delete() | Patch() | Apply() | Create() | Replace():
                 answer = await _written(question, outside, deadline)
-                effect = True
+                effect = not question.dry_run
             case Ask():
                 if outside.kept is not None and (known := outside.kept.get(question)) is not None:
                     return known
