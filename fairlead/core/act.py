@@ -12,6 +12,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from kubeloop.objects.meta import Ref, Resource
+from kubeloop.sealed import Sealed
 
 
 class Does(Enum):
@@ -135,6 +136,8 @@ class Create(Write, frozen=True, kw_only=True, tag=True):
     namespace: str
     name: str
     body: bytes
+    sealed: tuple[tuple[str, Sealed], ...] = ()
+    """Entries of a Secret's `data` that are put in when it is sent, so that no decision holds them open."""
 
 
 class Replace(Write, frozen=True, kw_only=True, tag=True):
@@ -143,6 +146,8 @@ class Replace(Write, frozen=True, kw_only=True, tag=True):
     """Carries the resource version it was made from."""
     resource_version: str
     subresource: str = ""
+    sealed: tuple[tuple[str, Sealed], ...] = ()
+    """As of a Create."""
 
 
 AnyWrite: TypeAlias = Delete | Patch | Apply | Create | Replace

@@ -76,6 +76,41 @@ class SignIn(Struct, frozen=True):
     key: str
 
 
+class Credential(Struct, frozen=True):
+    """A header whose value comes from a Secret when the call is sent, and is shown nowhere.
+
+    When the Secret cannot be read or lacks the key, the call is not sent and is answered Bad("sign-in").
+    """
+
+    secret: Ref
+    key: str
+    header: str = "Authorization"
+    prefix: str = "Bearer "
+    """What the value begins with."""
+    username: str = ""
+    """With one, the Secret holds a password, and the value is both as HTTP's Basic authentication has them."""
+
+
+class Retry(Struct, frozen=True):
+    """When a call that failed is sent again."""
+
+    tries: int = 1
+    """How often it is sent at most."""
+    spacing_seconds: float = 0.2
+    growth: float = 1.0
+    """By how much the spacing grows each time."""
+    codes: tuple[int, ...] | None = None
+    """Statuses after which it is sent again; None: all that are not accepted."""
+    when_unanswered: bool = True
+    """Whether it is sent again when there was no answer: then it may be heard twice."""
+
+    def covers(self, failure: Bad) -> bool:
+        """Whether the call is sent again after this."""
+        if not failure.code:
+            return self.when_unanswered
+        return self.codes is None or failure.code in self.codes
+
+
 class Http(Struct, frozen=True):
     """A call outside the API server; answered with the body of a 2xx, anything else is Bad("failed") with its code."""
 
@@ -84,17 +119,46 @@ class Http(Struct, frozen=True):
     subject: str = ""
     """What the answer is about (a pod's UID), so that the answer of an old pod is never taken for that of a new one."""
     body: bytes = b""
-    tries: int = 1
-    """How often it is sent until it succeeds."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Beside those of every call, in whose place they go where they have the same name. Nothing secret: a question is
+    shown and kept."""
+    credential: Credential | None = None
     sign_in: SignIn | None = None
     """A session that the call needs; when it cannot be opened the call is not sent and is answered Bad("sign-in")."""
+    accepts: tuple[int, ...] = ()
+    """Statuses that are an answer and no failure, told with it; empty: all 2xx."""
+    retry: Retry = Retry()
     verified: bool = True
     """Whether the certificate of the other side must be trusted."""
     follows: bool = False
     """Whether a redirect is followed, without credentials to another origin; else it is a failure like any other.
 
-    Not for what has an effect or signs in: whoever is meant is asked, and nobody else.
+    Not for what has an effect, has a credential or signs in: whoever is meant is asked, and nobody else.
     """
+
+
+class Mint(Struct, frozen=True):
+    """A new key with a certificate for a server, signed by an authority whose key is forgotten at once.
+
+    Random and slow, so never made inside of deciding. Answered with `{"certificate": PEM, "authority": PEM}`, and with
+    the key sealed under `key`; `act.Create` and `Replace` put it into a Secret without opening it.
+    """
+
+    dns_name: str
+    common_name: str
+    organisation: str
+    lifetime: timedelta
+    subject: str = ""
+    """What it is made for, so that two of the same name are two questions."""
+
+
+class Shake(Struct, frozen=True):
+    """A TLS handshake; answered with PEM of the certificate that is served, trusted or not."""
+
+    host: str
+    port: int
+    server_name: str = ""
+    """The name that is asked for; empty: the host."""
 
 
 class ReadRecord(Struct, frozen=True):
@@ -117,7 +181,7 @@ class ClientWaiting(Struct, frozen=True):
     """Whether whoever asked for a review still waits for its answer; Bad("unreachable") when nobody does."""
 
 
-To: TypeAlias = Read | ReadSecret | Listing | Discover | Http | ReadRecord | SwapRecord | ClientWaiting
+To: TypeAlias = Read | ReadSecret | Listing | Discover | Http | Mint | Shake | ReadRecord | SwapRecord | ClientWaiting
 
 
 class Ask(Struct, frozen=True):
@@ -145,7 +209,9 @@ class Good(Struct, frozen=True):
     version: str = ""
     """Of a record."""
     sealed: tuple[tuple[str, Sealed], ...] = ()
-    """What a Secret holds, each with its key."""
+    """What a Secret holds, each with its key; of a Mint, the private key."""
+    code: int = 0
+    """HTTP status, where a call names those that it accepts."""
 
 
 class Bad(Struct, frozen=True):
@@ -195,8 +261,12 @@ class Need(Struct, frozen=True):
 
     @property
     def goes_outside(self) -> bool:
-        """Whether somebody is asked who may never answer, while the API server and everybody else does."""
-        return any(isinstance(each, Ask) and isinstance(each.to, Http) for stage in self.stages for each in stage)
+        """Whether something is asked that may take long, or for ever, while the API server answers everybody else."""
+        return any(
+            isinstance(each, Ask) and isinstance(each.to, Http | Mint | Shake)
+            for stage in self.stages
+            for each in stage
+        )
 
     @property
     def has_effect(self) -> bool:

@@ -19,7 +19,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from fairlead.engine.blocked_metric import Blocked
-from fairlead.engine.driver.questions import WRONG_CLUSTER
+from fairlead.engine.driver.outside_calls import WRONG_CLUSTER
 from fairlead.engine.go_numbers import with_go_bounds
 from fairlead.engine.serving.cluster_label import HEADER
 from fairlead.engine.serving.server import AnsweredRequest

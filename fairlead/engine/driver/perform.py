@@ -18,6 +18,7 @@ from msgspec import Struct, structs
 from fairlead.core.act import AnyWrite, Apply, Create, Delete, EventNote, Patch, Replace
 from fairlead.core.audit import Line
 from fairlead.engine.driver.applied import Applied, mark_of
+from fairlead.engine.driver.secrets import with_entries
 from kubeloop import clock, request
 from kubeloop.client import Client
 from kubeloop.decoding import decoded
@@ -232,9 +233,9 @@ def _stored_by(write: AnyWrite) -> Request:
                 write.ref, write.body, write.manager, force=write.force, resource_version=write.resource_version
             )
         case Create():
-            return request.create(write.resource, write.namespace, write.body)
+            return request.create(write.resource, write.namespace, with_entries(write.body, write.sealed))
         case Replace():
-            return request.replace(write.ref, write.body, write.subresource)
+            return request.replace(write.ref, with_entries(write.body, write.sealed), write.subresource)
         case _:
             assert_never(write)
 

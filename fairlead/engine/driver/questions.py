@@ -7,7 +7,7 @@ nothing is begun after it. Where there is a gate, no effect passes it while it i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import assert_never
 
 import msgspec
@@ -23,77 +23,40 @@ from fairlead.core.ask import (
     Good,
     Http,
     Listing,
+    Mint,
     Question,
     Read,
     ReadRecord,
     ReadSecret,
+    Shake,
     SwapRecord,
 )
 from fairlead.engine.driver.answer_cache import AnswerCache
+from fairlead.engine.driver.ask_context import BETWEEN_TRIES, AskContext, bad_of, pass_gate, timed
 from fairlead.engine.driver.lists import listed
+from fairlead.engine.driver.outside_calls import called, wrong_cluster
 from fairlead.engine.driver.perform import request_for
 from fairlead.engine.driver.round import Asker
 from fairlead.engine.driver.secrets import entries_of
-from fairlead.engine.driver.sessions import Sessions, SignInFailed
 from kubeloop import clock, request
-from kubeloop.calls import Call, Caller, NoReply, Reply
 from kubeloop.client import Client
 from kubeloop.decoding import decoded, why
 from kubeloop.discovery import discover
-from kubeloop.errors import (
-    ApiError,
-    Conflict,
-    Forbidden,
-    Garbled,
-    Gone,
-    KubeError,
-    NotFound,
-    NotLeader,
-    RateLimited,
-    TransportError,
-    Unauthorized,
-)
+from kubeloop.errors import Garbled
 from kubeloop.objects.core import SECRETS
 from kubeloop.objects.meta import Meta, Resource
 from kubeloop.records import Outdated, Records, TooLarge
-from kubeloop.redirects import told
-from kubeloop.unreadable import UNREADABLE
+from kubeloop.sealing import seal
 
-JSON_CALL = (("Content-Type", "application/json"),)
+__all__ = ["AskContext", "Heard", "asker", "bad_of", "has_effect", "is_passing", "wrong_cluster"]
+
 PASSING = (500, 502, 503, 504)
 """What a server answers that fails at this moment, or whoever stands before it."""
-WRONG_CLUSTER = 511
-BETWEEN_TRIES = 0.2
-"""Seconds until a call that failed is sent again."""
 READ_TRIES = 3
 """Times that one object is read while the API server fails: the whole pass would fail with it."""
-LATE = Bad("late", "the time for the whole request was over before this was begun")
 
 Heard = Callable[[Question, Answer], None]
 """Told of every effect that was tried: what was asked for, and what became of it."""
-
-
-class AskContext(Struct, frozen=True):
-    """Whom to ask, and how."""
-
-    client: Client
-    caller: Caller | None = None
-    """For calls that do not go to the API server."""
-    records: Records | None = None
-    kept: AnswerCache | None = None
-    """Answers of earlier rounds."""
-    sessions: Sessions | None = None
-    """With servers that want a sign-in."""
-    gate: Callable[[], None] | None = None
-    """Called right before every effect that does not pass the client's own gate; may raise NotLeader."""
-    headers: tuple[tuple[str, str], ...] = ()
-    """Of every call that does not go to the API server."""
-    write_timeout: float = 30.0
-    """Seconds for a write in the middle of deciding."""
-    is_awaited: Callable[[], bool] = lambda: True
-    """Whether somebody still waits for what is being decided."""
-    mistaken: Callable[[Exception], None] | None = None
-    """Told of what only a mistake of ours can raise, which is then one failed answer; without it, it is raised."""
 
 
 def asker(outside: AskContext, *, deadline: float | None = None, heard: Heard | None = None) -> Asker:
@@ -126,7 +89,7 @@ async def _asked(question: Ask, outside: AskContext, deadline: float | None) -> 
     if isinstance(question.to, Http):
         if outside.kept is not None and question.effect and not question.max_age:
             outside.kept.overtaken(question.to)
-        answer = await _called(question.to, question, outside, deadline)
+        answer = await called(question.to, question, outside, deadline)
     else:
         tries = READ_TRIES if isinstance(question.to, Read | ReadSecret) else 1
         answer = await _read(question, outside, deadline)
@@ -141,7 +104,7 @@ async def _asked(question: Ask, outside: AskContext, deadline: float | None) -> 
 
 
 async def _read(question: Ask, outside: AskContext, deadline: float | None) -> Answer:
-    return await _timed(lambda client: _put(question, outside, client.uncounted()), outside, question.timeout, deadline)
+    return await timed(lambda client: _put(question, outside, client.uncounted()), outside, question.timeout, deadline)
 
 
 def _keep(kept: AnswerCache, question: Ask, answer: Answer, deadline: float | None) -> None:
@@ -151,32 +114,6 @@ def _keep(kept: AnswerCache, question: Ask, answer: Answer, deadline: float | No
         kept.put(question, answer)
     if isinstance(question.to, Read) and isinstance(answer, Bad) and answer.kind == "absent":
         kept.absent(question.to.ref)
-
-
-async def _timed(
-    work: Callable[[Client], Awaitable[Answer]], outside: AskContext, seconds: float, deadline: float | None
-) -> Answer:
-    """The answer of the work, which is given up after so many seconds or at the deadline."""
-    now = clock.monotonic()
-    until = now + seconds if deadline is None else min(now + seconds, deadline)
-    if until <= now:
-        return LATE
-    over = "late" if until < now + seconds else "timeout"
-    try:
-        async with asyncio.timeout_at(until):
-            return await work(outside.client.within(until - now))
-    except TimeoutError:
-        return Bad(over, f"no answer within {until - now:.3g} seconds")
-    except (TransportError, NoReply) as error:
-        return Bad(over if clock.monotonic() >= until else "unreachable", str(error))
-    except KubeError as error:
-        return bad_of(error)
-    except Exception as error:
-        # An exception would end the whole round, and with it the undoing of what other calls have done.
-        if outside.mistaken is None:
-            raise
-        outside.mistaken(error)
-        return Bad("failed", f"a mistake of the operator ({type(error).__name__}); its log says more")
 
 
 async def _put(question: Ask, outside: AskContext, client: Client) -> Answer:
@@ -192,23 +129,48 @@ async def _put(question: Ask, outside: AskContext, client: Client) -> Answer:
             return Good(await listed(listing, client))
         case Discover(group, kind):
             return Good(msgspec.json.encode(await discover(client, group, kind)))
+        case ReadRecord() | SwapRecord() as asked_record:
+            return await _recorded(asked_record, outside)
+        case ClientWaiting():
+            return Good() if outside.is_awaited() else Bad("unreachable", "the connection was closed")
+        case Mint() as wanted:
+            return await _minted(wanted)
+        case Shake(host, port, server_name):
+            return Good(await outside.shake(host, port, server_name))
+        case Http():
+            raise TypeError("calls are not put to the API server")
+        case _:
+            assert_never(question.to)
+
+
+async def _recorded(asked: ReadRecord | SwapRecord, outside: AskContext) -> Answer:
+    match asked:
         case ReadRecord(record):
             found = await _records(outside).get(record)
             return Good(found.value, found.version)
         case SwapRecord(record, version, value, lasts):
-            _pass(outside)
+            pass_gate(outside)
             try:
                 return Good(version=await _records(outside).swap(record, version, value, lasts))
             except Outdated as error:
                 return Bad("conflict", str(error))
             except TooLarge as error:
                 return Bad("failed", str(error))
-        case ClientWaiting():
-            return Good() if outside.is_awaited() else Bad("unreachable", "the connection was closed")
-        case Http():
-            raise TypeError("calls are not put to the API server")
         case _:
-            assert_never(question.to)
+            assert_never(asked)
+
+
+async def _minted(wanted: Mint) -> Answer:
+    """Made in a thread: a key takes seconds of a processor."""
+    from fairlead.engine.certificates.pairs import (  # noqa: PLC0415  (no round pays for it that makes no key)
+        CertificateRequest,
+        make,
+    )
+
+    asked = CertificateRequest(wanted.dns_name, wanted.organisation, wanted.lifetime, wanted.common_name)
+    pair = await asyncio.to_thread(make, asked, clock.now())
+    shown = {"certificate": pair.certificate.decode(), "authority": pair.authority.decode()}
+    return Good(msgspec.json.encode(shown), sealed=(("key", seal(pair.key)),))
 
 
 class _Object(Struct):
@@ -233,87 +195,10 @@ def _refuse_secrets(resource: Resource) -> None:
         raise TypeError("a Secret is asked for with ReadSecret, which seals it")
 
 
-def _pass(outside: AskContext) -> None:
-    """Raises NotLeader; nothing may be awaited between this and the sending."""
-    if outside.gate is not None:
-        outside.gate()
-
-
 def _records(outside: AskContext) -> Records:
     if outside.records is None:
         raise TypeError("a decision asks for a record where none are kept")
     return outside.records
-
-
-async def _called(call: Http, question: Ask, outside: AskContext, deadline: float | None) -> Answer:
-    """Sends it until it succeeds, `tries` times at most, each with the time of the question."""
-
-    async def once(client: Client) -> Answer:
-        sent = Call(
-            method=call.method,
-            url=call.url,
-            headers=JSON_CALL + outside.headers,
-            body=call.body,
-            timeout=client.timeout,
-            verified=call.verified,
-            follows=call.follows,
-        )
-        return await _sent(sent, call, question, outside, client.uncounted())
-
-    answer = await _timed(once, outside, question.timeout, deadline)
-    for _ in range(call.tries - 1):
-        if isinstance(answer, Good) or answer.kind == "not-sent":
-            break
-        if deadline is not None and clock.monotonic() + BETWEEN_TRIES >= deadline:
-            break
-        await asyncio.sleep(BETWEEN_TRIES)
-        answer = await _timed(once, outside, question.timeout, deadline)
-    return answer
-
-
-async def _sent(sent: Call, call: Http, question: Ask, outside: AskContext, client: Client) -> Answer:
-    caller = outside.caller
-    if caller is None:
-        raise TypeError("a decision asks for an outside call where none can be made")
-
-    async def gated(message: Call) -> Reply:
-        if question.effect:
-            _pass(outside)
-        return await caller(message)
-
-    if call.sign_in is None:
-        return _of(sent, await gated(sent))
-    if outside.sessions is None:
-        raise TypeError("a decision asks for a call in a session where none are kept")
-    try:
-        return _of(sent, await outside.sessions.call(sent, call.sign_in, gated, client))
-    except SignInFailed as error:
-        return Bad("sign-in", str(error))
-
-
-class WrongCluster(Struct, frozen=True):
-    """What a server says that a request was not meant for."""
-
-    cluster_validation_error_message: str
-    route: str = ""
-
-
-def wrong_cluster(reply: Reply) -> WrongCluster | None:
-    """Whether the reply says that the request was meant for another cluster."""
-    if reply.status != WRONG_CLUSTER:
-        return None
-    try:
-        return msgspec.json.decode(reply.body, type=WrongCluster)
-    except UNREADABLE:
-        return None
-
-
-def _of(sent: Call, reply: Reply) -> Answer:
-    if 200 <= reply.status < 300:
-        return Good(reply.body)
-    if (wrong := wrong_cluster(reply)) is not None:
-        return Bad("failed", f"it rejected the request: {wrong.cluster_validation_error_message}", reply.status)
-    return Bad("failed", told(sent, reply), reply.status)
 
 
 async def _written(write: AnyWrite, outside: AskContext, deadline: float | None) -> Answer:
@@ -321,32 +206,9 @@ async def _written(write: AnyWrite, outside: AskContext, deadline: float | None)
         message = structs.replace(request_for(write), retry_when_throttled=write.repeatable)
         return Good((await client.call(message)).body)
 
-    return await _timed(send, outside, outside.write_timeout, deadline)
+    return await timed(send, outside, outside.write_timeout, deadline)
 
 
 def is_passing(answer: Answer) -> bool:
     """Whether the API server failed, and not the question: in a moment it may be answered."""
     return isinstance(answer, Bad) and (answer.kind == "unreachable" or answer.code in PASSING)
-
-
-def bad_of(error: KubeError) -> Bad:
-    """A failure as an answer."""
-    code, cursor = (error.status, error.token) if isinstance(error, ApiError) else (0, "")
-    match error:
-        case NotFound():
-            kind = "absent"
-        case Forbidden() | Unauthorized():
-            kind = "refused"
-        case Conflict():
-            kind = "conflict"
-        case Gone():
-            kind = "expired"
-        case RateLimited():
-            kind = "limited"
-        case NotLeader():
-            kind = "not-sent"
-        case TransportError():
-            kind = "unreachable"
-        case _:
-            kind = "failed"
-    return Bad(kind, str(error), code, cursor)

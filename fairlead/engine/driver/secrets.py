@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from base64 import b64decode
-from collections.abc import Mapping
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Mapping
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from kubeloop import request
 from kubeloop.client import Client
@@ -46,3 +46,13 @@ async def entries_of(secret: Ref, client: Client) -> Entries:
         # What was wrong may quote what is secret.
         raise Garbled(f"{asked.doing}: the answer is no Secret") from None
     return Entries(sealed, found.metadata.resource_version)
+
+
+def with_entries(body: bytes, sealed: Iterable[tuple[str, Sealed]]) -> bytes:
+    """The body of a Secret with these entries opened in its data; for whoever sends it, at that moment."""
+    opened = {key: b64encode(each.open()).decode() for key, each in sealed}
+    if not opened:
+        return body
+    fields = msgspec.json.decode(body, type=dict[str, Raw])
+    data = msgspec.json.decode(fields.get("data", b"{}"), type=dict[str, Raw])
+    return msgspec.json.encode({**fields, "data": {**data, **opened}})

@@ -10,8 +10,9 @@ import pytest
 from msgspec import structs
 
 from fairlead.core.act import Does, Patch, PatchKind
-from fairlead.core.ask import Answer, Ask, Bad, Good, Http, Listing, Question, Read, ReadRecord, SwapRecord
-from fairlead.engine.driver.questions import BETWEEN_TRIES, AskContext, asker
+from fairlead.core.ask import Answer, Ask, Bad, Good, Http, Listing, Question, Read, ReadRecord, Retry, SwapRecord
+from fairlead.engine.driver.ask_context import BETWEEN_TRIES
+from fairlead.engine.driver.questions import AskContext, asker
 from kubeloop import clock
 from kubeloop.calls import Call, NoReply, Reply
 from kubeloop.client import Client
@@ -110,7 +111,9 @@ def test_a_call_is_given_up_after_its_time() -> None:
 def test_a_call_that_fails_is_tried_again_each_time_with_its_whole_time() -> None:
     pods = Pods(Reply(500), NoReply("gone"), Reply(200, b"at last"), seconds=4)
 
-    answer, took = ask_one(Ask(msgspec.structs.replace(POST, tries=3)), lambda: AskContext(nobody(), caller=pods))
+    answer, took = ask_one(
+        Ask(msgspec.structs.replace(POST, retry=Retry(3))), lambda: AskContext(nobody(), caller=pods)
+    )
 
     assert answer == Good(b"at last")
     assert took == pytest.approx(3 * 4 + 2 * BETWEEN_TRIES)
@@ -120,7 +123,7 @@ def test_no_try_begins_after_the_deadline_and_the_last_one_is_cut() -> None:
     pods = Pods(Reply(500), seconds=4)
 
     answer, took = ask_one(
-        Ask(msgspec.structs.replace(POST, tries=9)), lambda: AskContext(nobody(), caller=pods), within=6
+        Ask(msgspec.structs.replace(POST, retry=Retry(9))), lambda: AskContext(nobody(), caller=pods), within=6
     )
 
     assert isinstance(answer, Bad)
@@ -309,7 +312,11 @@ def test_no_effect_passes_a_closed_gate_and_questions_do() -> None:
 
     async def scenario() -> list[Answer]:
         ask = asker(AskContext(nobody(), caller=pods, records=records, gate=closed))
-        asked = (Ask(msgspec.structs.replace(POST, tries=5), effect=True), Ask(SwapRecord("r", "", b"x")), Ask(POST))
+        asked = (
+            Ask(msgspec.structs.replace(POST, retry=Retry(5)), effect=True),
+            Ask(SwapRecord("r", "", b"x")),
+            Ask(POST),
+        )
         return [await ask(question) for question in asked]
 
     effect, record, question = run(scenario())

@@ -74,7 +74,7 @@ def test_queries_are_tried_and_timed_as_the_check_says_and_have_no_effect() -> N
 
     assert {(ask.timeout, ask.effect, ask.max_age) for ask in server.asks} == {(3.0, False, EVERY)}
     calls = [ask.to for ask in server.asks if isinstance(ask.to, Http)]
-    assert {(call.method, call.tries, call.url.partition("?")[0]) for call in calls} == {
+    assert {(call.method, call.retry.tries, call.url.partition("?")[0]) for call in calls} == {
         ("GET", 3, "http://prometheus:9090/api/v1/query")
     }
 

@@ -25,7 +25,7 @@ from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import (
     HealthCheck,
     filled,
 )
-from fairlead.core.ask import Answer, Ask, Bad, Http
+from fairlead.core.ask import Answer, Ask, Bad, Http, Retry
 from fairlead.core.ordinals import natural_key, ordinal_of
 from fairlead.core.times import format_rfc3339
 from kubeloop.objects.core import Pod
@@ -91,7 +91,7 @@ def judgement(check: Check, of: HealthCheck, current: Number, baseline: Number |
 def _asked(query: str, check: Check, of: HealthCheck, at: datetime) -> Ask:
     parameters = urlencode({"query": query, "time": format_rfc3339(at)})
     call = Http("GET", f"{of.url}{QUERY_PATH}?{parameters}", subject=f"{of.uid}@{of.generation}", follows=True)
-    return Ask(msgspec.structs.replace(call, tries=check.retries + 1), timeout=check.timeout)
+    return Ask(msgspec.structs.replace(call, retry=Retry(check.retries + 1)), timeout=check.timeout)
 
 
 class _Sample(Struct, frozen=True):
