@@ -18,6 +18,7 @@ from fairlead.engine.driver.questions import AskContext, asker
 from fairlead.engine.rounds import LOOK_AGAIN, Rounds, Terms
 from kubeloop.client import Client
 from kubeloop.errors import Conflict
+from kubeloop.ledger import Ledger
 from kubeloop.objects.core import PODS, Pod, PodMeta
 from kubeloop.objects.meta import Ref
 from kubesim.time import run
@@ -124,7 +125,7 @@ def test_a_round_that_was_outrun_looks_again_at_once_and_tells_no_failure() -> N
 
     async def scenario() -> float | None:
         outside = AskContext(Client(Server(OUTRUN)))
-        rounds = Rounds(controller, outside, Terms(10.0, 10.0), log.logger(), lambda _: None)
+        rounds = Rounds(controller, outside, Terms(Ledger(10.0, lambda _: ()), 10.0), log.logger(), lambda _: None)
         return await rounds.run(RolloutKey(("test", "a")))
 
     assert run(scenario()) == LOOK_AGAIN
