@@ -15,6 +15,7 @@ from typing import Any, Generic, Protocol
 from kubeloop.client import Client
 from kubeloop.informer import Change, Informer
 from kubeloop.objects.meta import Ref, Resource
+from kubeloop.objects.narrowing import narrowed
 from kubeloop.store import Index, Store, T
 from kubeloop.watch import Selection
 
@@ -36,7 +37,25 @@ class _Entry:
         self.shares = 0
         self.is_required = False
         """Whether any reader cannot do without it."""
+        self.annotations: frozenset[str] | None = frozenset()
+        """Keys of those that readers named; None: all."""
         self.task: asyncio.Task[None] | None = None
+
+    def read_also(self, annotations: frozenset[str] | None) -> None:
+        held = self.annotations
+        wanted = None if held is None or annotations is None else held | annotations
+        if held is not None and wanted != held and self.task is not None:
+            names = ", ".join(sorted(held)) or "none"
+            raise ValueError(
+                f"the informer of {self.informer.resource.plural} runs and holds no other annotations than {names}:"
+                " name those to read before it starts"
+            )
+        self.annotations = wanted
+
+    def start(self, tasks: asyncio.TaskGroup) -> None:
+        if self.annotations is not None:
+            self.informer.read_as(narrowed(self.into, self.annotations))
+        self.task = tasks.create_task(self.informer.run())
 
 
 class Share(Generic[T]):
@@ -90,11 +109,19 @@ class Caches:
         labels: str = "",
         fields: str = "",
         indexes: Mapping[str, Index[T]] = {},
+        annotations: frozenset[str] | None = None,
         optional: bool = False,
     ) -> Informer[T]:
         """The informer of this selection, for as long as the process runs."""
         return self.share(
-            resource, into, namespace=namespace, labels=labels, fields=fields, indexes=indexes, optional=optional
+            resource,
+            into,
+            namespace=namespace,
+            labels=labels,
+            fields=fields,
+            indexes=indexes,
+            annotations=annotations,
+            optional=optional,
         ).informer
 
     def share(
@@ -106,17 +133,22 @@ class Caches:
         labels: str = "",
         fields: str = "",
         indexes: Mapping[str, Index[T]] = {},
+        annotations: frozenset[str] | None = None,
         optional: bool = False,
     ) -> Share[T]:
         """A hold on the informer of this selection until it is given back.
 
-        `optional` says that the reader can do without the resource where it is not served or not permitted.
+        `annotations` are the keys of those that the reader reads, all of them where None is given: the objects are held
+        with what all readers named. `optional` says that the reader can do without the resource where it is not served
+        or not permitted.
         """
         selection = Selection(resource, namespace, labels, fields)
         entry = self._entry(selection, into)
         entry.informer.store.add_indexes(indexes)
+        entry.read_also(annotations)
         entry.shares += 1
         entry.is_required |= not optional
+        self._start(entry)
         return Share(entry.informer, lambda: self._give_back(selection))
 
     def covering(self, ref: Ref) -> list[Informer[Any]]:
@@ -169,7 +201,6 @@ class Caches:
         )
         entry = self._entries[selection] = _Entry(made, into)
         self._of.setdefault(resource, []).append(entry)
-        self._start(entry)
         return entry
 
     def _give_back(self, selection: Selection) -> None:
@@ -184,8 +215,8 @@ class Caches:
             del self._of[selection.resource]
 
     def _start(self, entry: _Entry) -> None:
-        if self._tasks is not None:
-            entry.task = self._tasks.create_task(entry.informer.run())
+        if self._tasks is not None and entry.task is None:
+            entry.start(self._tasks)
 
     def _stop(self, entry: _Entry) -> None:
         if entry.task is not None:

@@ -127,6 +127,10 @@ class Informer(Generic[T]):
         self._pausing = False
         """Whether it is the wait for the next attempt."""
 
+    def read_as(self, into: type[T]) -> None:
+        """From the next object on each is decoded into this struct, a form of the one it was made with."""
+        self._codec = Codec(into)
+
     def subscribe(self, handler: Callable[[Change[T]], None]) -> None:
         """The handler is called after the store has changed, once per change; it must not fail.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from kubeloop.objects.meta import Condition, Meta, Resource
 
@@ -16,11 +16,6 @@ SECRETS = Resource("", "v1", "secrets", "Secret")
 SERVICES = Resource("", "v1", "services", "Service")
 SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
-
-READY_TIME = "grafana.com/ready-time"
-"""Annotation of a pod, RFC 3339: since when it has been ready."""
-PREPARING = "fairlead.dev/preparing"
-"""Annotation of a pod, RFC 3339: since when it may be prepared for a downscale."""
 
 
 class ContainerWaiting(Struct, frozen=True, gc=False):
@@ -62,15 +57,8 @@ class PodStatus(Struct, frozen=True, rename="camel"):
     init_container_statuses: tuple[ContainerStatus, ...] = ()
 
 
-class PodAnnotations(Struct, frozen=True, gc=False):
-    """Only what is read; thousands of pods carry many more."""
-
-    ready_time: str | None = field(name=READY_TIME, default=None)
-    preparing: str | None = field(name=PREPARING, default=None)
-
-
 class PodMeta(Meta, frozen=True, rename="camel"):
-    annotations: PodAnnotations = PodAnnotations()
+    annotations: dict[str, str] = {}
     creation_timestamp: datetime | None = None
 
 

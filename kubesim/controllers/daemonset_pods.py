@@ -8,6 +8,7 @@ from msgspec import Struct
 from kubeloop.objects.apps import REVISION_LABEL
 from kubeloop.objects.core import Pod as NarrowPod
 from kubeloop.objects.meta import LabelSelector, Meta
+from kubesim.controllers.pods import PodMeta
 from kubesim.controllers.replicas import owner_reference
 from kubesim.kinds.registry import DAEMON_SETS
 from kubesim.pods.scheduling import NODE_NAME_FIELD, Wishes
@@ -25,6 +26,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 class Pod(NarrowPod, frozen=True):
+    metadata: PodMeta
     spec: Wishes = Wishes()  # type: ignore[assignment]  # other fields of the same thing
 
     @property

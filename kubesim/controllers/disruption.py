@@ -31,6 +31,7 @@ from kubesim.controllers.disruption_counts import (
     count_healthy,
     still_disrupted,
 )
+from kubesim.controllers.pods import PodMeta
 from kubesim.kinds.registry import DISRUPTION_BUDGETS
 from kubesim.pods.budgets import is_noted, note_allowance, note_failure
 from kubesim.verbs import Verbs
@@ -75,6 +76,7 @@ class Status(PodStatus, frozen=True, rename="camel"):
 
 
 class Pod(NarrowPod, frozen=True):
+    metadata: PodMeta
     status: Status = Status()
 
     def stale_at(self) -> datetime | None:

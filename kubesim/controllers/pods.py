@@ -10,7 +10,6 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from kubeloop.objects.core import Pod as NarrowPod
-from kubeloop.objects.core import PodAnnotations as NarrowAnnotations
 from kubeloop.objects.core import PodMeta as NarrowMeta
 from kubeloop.objects.core import PodStatus as NarrowStatus
 from kubeloop.objects.meta import Condition
@@ -18,12 +17,12 @@ from kubeloop.objects.meta import Condition
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
-class PodAnnotations(NarrowAnnotations, frozen=True, gc=False):
+class PodAnnotations(Struct, frozen=True, gc=False):
     deletion_cost: str = field(name=DELETION_COST, default="")
 
 
 class PodMeta(NarrowMeta, frozen=True, rename="camel", gc=False):
-    annotations: PodAnnotations = PodAnnotations()
+    annotations: PodAnnotations = PodAnnotations()  # type: ignore[assignment]  # of all annotations only what is read
     creation_timestamp: datetime | None = None
 
 

@@ -27,10 +27,10 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
-from fairlead.contracts.zones.kinds import LAST_DOWNSCALE
+from fairlead.contracts.zones.kinds import LAST_DOWNSCALE, PREPARING, READY_TIME
 from kubeloop import clock
 from kubeloop.objects.apps import StatefulSet
-from kubeloop.objects.core import PREPARING, READY_TIME, Pod
+from kubeloop.objects.core import Pod
 from kubeloop.request import Request, place_of
 from kubesim.record import Entry
 from kubesim.versions import Tree

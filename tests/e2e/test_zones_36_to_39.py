@@ -9,9 +9,10 @@ import msgspec
 import pytest
 
 from fairlead.contracts.zones.configuration_kinds import ZPDBS
+from fairlead.contracts.zones.kinds import READY_TIME
 from kubeloop.calls import Call
 from kubeloop.errors import ApiError
-from kubeloop.objects.core import PODS, READY_TIME
+from kubeloop.objects.core import PODS
 from kubeloop.request import MERGE_PATCH, Request, path_of
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.downscaling import Answered, ask, prepared

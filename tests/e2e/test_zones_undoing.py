@@ -9,11 +9,11 @@ from datetime import timedelta
 import pytest
 
 from fairlead.contracts.zones.decide.admission.unfinished_preparations import OVERDUE
-from fairlead.contracts.zones.kinds import PREPARE_DOWNSCALE
+from fairlead.contracts.zones.kinds import PREPARE_DOWNSCALE, PREPARING
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.times import format_rfc3339
 from kubeloop import clock
-from kubeloop.objects.core import PODS, PREPARING
+from kubeloop.objects.core import PODS
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.downscaling import TRACKING, a_prepared_zone, five_pods, last_downscale, patched, prepared, scaled
 from tests.e2e.endpoints import HANGING, Answer, Endpoints, endpoints

@@ -120,6 +120,31 @@ def test_an_index_can_be_added_to_a_store_that_is_filled() -> None:
     play(scenario)
 
 
+def test_objects_are_held_with_the_annotations_that_readers_name() -> None:
+    async def scenario() -> None:
+        scene = Scene()
+        tree = a_pod("a")
+        tree["metadata"]["annotations"] = {"one": "1", "two": "2", "three": "3"}
+        scene.api.put(tree)
+        named = scene.caches.informer(PODS, Pod, annotations=frozenset({"one"}))
+        scene.caches.informer(PODS, Pod, annotations=frozenset({"two"}))
+        nothing = scene.caches.informer(PODS, Pod, labels="app", annotations=frozenset())
+        everything = scene.caches.informer(PODS, Pod, labels="node", annotations=frozenset({"one"}))
+        scene.caches.informer(PODS, Pod, labels="node")
+
+        async with scene.running():
+            held = [informer.store.items()[0].metadata.annotations for informer in (named, nothing, everything)]
+            assert held == [{"one": "1", "two": "2"}, {}, tree["metadata"]["annotations"]]
+
+            scene.caches.informer(PODS, Pod, annotations=frozenset({"two"}))
+            with pytest.raises(ValueError, match="holds no other annotations than one, two: name those to read"):
+                scene.caches.informer(PODS, Pod, annotations=frozenset({"three"}))
+            with pytest.raises(ValueError, match="of pods runs and holds no other annotations than one, two"):
+                scene.caches.informer(PODS, Pod)
+
+    play(scenario)
+
+
 def test_who_comes_late_is_told_of_what_is_there() -> None:
     async def scenario() -> None:
         scene = Scene()

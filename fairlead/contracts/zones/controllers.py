@@ -20,7 +20,7 @@ from fairlead.contracts.zones.decide.rollout.zone_order import moved_first
 from fairlead.contracts.zones.decide.seen import Snapshot
 from fairlead.contracts.zones.decide.waits import waits_of
 from fairlead.contracts.zones.explain import PART, explain
-from fairlead.contracts.zones.kinds import GROUP_LABEL, MIN_TIME
+from fairlead.contracts.zones.kinds import GROUP_LABEL, MIN_TIME, POD_ANNOTATIONS
 from fairlead.contracts.zones.metrics import GroupSeries, ZoneMetrics
 from fairlead.contracts.zones.progress_metrics import standings_of
 from fairlead.contracts.zones.ready_time_controller import stamping
@@ -55,7 +55,9 @@ class _Watched:
         self.zones = caches.informer(
             STATEFULSETS, StatefulSet, namespace=namespace, labels=GROUP_LABEL, indexes=indexes
         )
-        self.pods = caches.informer(PODS, Pod, namespace=namespace, indexes=gathering.POD_INDEXES)
+        self.pods = caches.informer(
+            PODS, Pod, namespace=namespace, indexes=gathering.POD_INDEXES, annotations=POD_ANNOTATIONS
+        )
         self.budgets = Configured(BUDGETS, caches, namespace, log, metrics.observed_configuration)
         self.checks = Configured(CHECKS, caches, namespace, log, metrics.observed_health_check)
 

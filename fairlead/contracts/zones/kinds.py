@@ -52,3 +52,10 @@ OWN_LABELS = {"app.kubernetes.io/name": "rollout-operator"}
 """Of what the operator makes for itself, so that whoever removes it finds the key and the Leases it leaves behind."""
 
 API_GROUP = "rollout-operator.grafana.com"
+
+READY_TIME = "grafana.com/ready-time"
+"""Annotation of a pod, RFC 3339: since when it has been ready."""
+PREPARING = "fairlead.dev/preparing"
+"""Annotation of a pod, RFC 3339: since when it may be prepared for a downscale."""
+POD_ANNOTATIONS = frozenset({READY_TIME, PREPARING})
+"""All that decisions read of the annotations of pods."""

@@ -64,7 +64,7 @@ def with_phased(part: Part, caches: Caches, namespaces: tuple[str, ...], setting
     watched: dict[str, Watched] = {
         namespace: (
             caches.informer(DEPLOYMENTS, Deployment, namespace=namespace, indexes=DEPLOYMENT_INDEXES),
-            caches.informer(PODS, Pod, namespace=namespace),
+            caches.informer(PODS, Pod, namespace=namespace, annotations=frozenset()),
         )
         for namespace in namespaces or ("",)
     }

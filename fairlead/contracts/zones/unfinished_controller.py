@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import cast
 
 from fairlead.contracts.zones.decide.admission.unfinished_preparations import PreparationSnapshot, decide, is_noted
+from fairlead.contracts.zones.kinds import PREPARING
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.act import Does
 from fairlead.core.ask import Answers
@@ -81,7 +82,7 @@ class _Pods:
 
 
 def _note(pod: Pod) -> str | None:
-    return pod.metadata.annotations.preparing
+    return pod.metadata.annotations.get(PREPARING)
 
 
 def _key(pod: Pod) -> RolloutKey:

@@ -10,13 +10,14 @@ import pytest
 
 from fairlead.contracts.zones.configuration_kinds import ZPDBS
 from fairlead.contracts.zones.install.definitions import definitions as zone_kinds
+from fairlead.contracts.zones.kinds import READY_TIME
 from fairlead.engine.manager import Manager
 from fairlead.engine.options import OperatorOptions
 from fairlead.engine.process import assemble
 from kubeloop import request
 from kubeloop.calls import Call
 from kubeloop.objects.apps import STATEFULSETS
-from kubeloop.objects.core import PODS, READY_TIME
+from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.records import Outdated
 from kubeloop.request import Request

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kubeloop.objects.apps import REVISION_LABEL
-from kubeloop.objects.core import PodMeta, PodStatus
+from kubeloop.objects.core import PodStatus
 from kubeloop.objects.meta import Condition, LabelSelector, Meta
 from kubesim.controllers.daemonset_plan import DaemonSetView, Plan, duty, manage, roll, status_of
 from kubesim.controllers.daemonset_pods import (
@@ -22,6 +22,7 @@ from kubesim.controllers.daemonset_pods import (
     new_pod,
     wishes_of,
 )
+from kubesim.controllers.pods import PodMeta
 from kubesim.pods.scheduling import (
     Affinity,
     Node,

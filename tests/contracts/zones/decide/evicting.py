@@ -10,7 +10,7 @@ from msgspec import Raw, structs
 
 from fairlead.contracts.zones.decide.budgets.eviction import EvictionSnapshot, judge
 from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
-from fairlead.contracts.zones.kinds import GROUP_LABEL, NAME_LABEL
+from fairlead.contracts.zones.kinds import GROUP_LABEL, NAME_LABEL, READY_TIME
 from fairlead.core.ask import (
     Answer,
     Answers,
@@ -27,7 +27,7 @@ from fairlead.core.ask import (
 )
 from fairlead.core.decision import Admit
 from kubeloop.objects.apps import StatefulSet
-from kubeloop.objects.core import PODS, Pod, PodAnnotations
+from kubeloop.objects.core import PODS, Pod
 from kubeloop.objects.meta import LabelSelector
 from kubeloop.objects.review import GroupVersionResource, Review
 from tests.builders import GROUP, NAMESPACE, NOW, a_pod, a_zone
@@ -67,7 +67,8 @@ def a_guarded_pod(zone: StatefulSet, ordinal: int, *, ready_time: str | None = N
     """Carries the labels of its zone and of the group."""
     labels = {NAME_LABEL: zone.metadata.name, GROUP_LABEL: GROUP}
     pod = a_pod(zone, ordinal, labels=labels, **given)  # type: ignore[arg-type]
-    return structs.replace(pod, metadata=structs.replace(pod.metadata, annotations=PodAnnotations(ready_time)))
+    annotations = {} if ready_time is None else {READY_TIME: ready_time}
+    return structs.replace(pod, metadata=structs.replace(pod.metadata, annotations=annotations))
 
 
 def changed(pod: Pod, **metadata: object) -> Pod:

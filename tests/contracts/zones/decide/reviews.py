@@ -20,6 +20,7 @@ from fairlead.contracts.zones.kinds import (
     PREPARE_DOWNSCALE,
     PREPARE_PATH,
     PREPARE_PORT,
+    PREPARING,
 )
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.act import Create, Does, Patch, PatchKind, Replace
@@ -42,7 +43,7 @@ from fairlead.core.decision import Admit
 from fairlead.core.times import format_rfc3339
 from fairlead.engine.driver.round import answer, settle
 from kubeloop.objects.apps import STATEFULSETS, Ordinals, StatefulSet
-from kubeloop.objects.core import PODS, PREPARING, Pod
+from kubeloop.objects.core import PODS, Pod
 from kubeloop.objects.meta import LabelSelector
 from kubeloop.objects.review import NOTHING, GroupVersionResource, Review
 from tests.builders import NAMESPACE, NOW, a_zone, pods_of
@@ -179,7 +180,7 @@ class World:
 
     def noted(self) -> dict[str, str]:
         """By pod: since when it may be prepared."""
-        notes = {pod.metadata.name: pod.metadata.annotations.preparing for pod in self.pods}
+        notes = {pod.metadata.name: pod.metadata.annotations.get(PREPARING) for pod in self.pods}
         return {name: note for name, note in notes.items() if note is not None}
 
     def tracked(self) -> dict[str, str]:
@@ -265,7 +266,7 @@ class World:
             test, remove = change
             assert (test["op"], remove["op"], test["path"]) == ("test", "remove", remove["path"])
             assert test["path"] == f"/metadata/annotations/{PREPARING.replace('/', '~1')}"
-            if pod.metadata.annotations.preparing != test["value"]:
+            if pod.metadata.annotations.get(PREPARING) != test["value"]:
                 return Bad("failed", "the test of the patch failed", 422)
             change = {"metadata": {"annotations": {PREPARING: None}}}
         assert change.keys() == {"metadata"}
@@ -295,7 +296,8 @@ class World:
 
 
 def with_note(pod: Pod, text: str | None) -> Pod:
-    annotations = structs.replace(pod.metadata.annotations, preparing=text)
+    others = {key: value for key, value in pod.metadata.annotations.items() if key != PREPARING}
+    annotations = others if text is None else {**others, PREPARING: text}
     return structs.replace(pod, metadata=structs.replace(pod.metadata, annotations=annotations))
 
 

@@ -8,9 +8,10 @@ import msgspec
 import pytest
 
 from fairlead.contracts.zones.decide.budgets.ready_time import ReadyTimeSnapshot, decide
+from fairlead.contracts.zones.kinds import READY_TIME
 from fairlead.core.act import Does, Patch
 from fairlead.core.decision import Hold, Move
-from kubeloop.objects.core import READY_TIME, Pod
+from kubeloop.objects.core import Pod
 from tests.builders import NOW
 from tests.contracts.zones.decide.evicting import a_guard, a_guarded_pod, a_guarded_zone
 
@@ -72,4 +73,4 @@ def test_a_pod_keeps_one_annotation_of_the_many_it_has() -> None:
     annotations = b'{"x":"y","grafana.com/ready-time":"t"}'
     body = b'{"metadata":{"name":"a","uid":"u","resourceVersion":"1","annotations":%s}}' % annotations
 
-    assert msgspec.json.decode(body, type=Pod).metadata.annotations.ready_time == "t"
+    assert msgspec.json.decode(body, type=Pod).metadata.annotations.get(READY_TIME) == "t"

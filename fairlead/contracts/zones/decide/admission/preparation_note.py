@@ -12,17 +12,18 @@ from datetime import datetime
 
 import msgspec
 
+from fairlead.contracts.zones.kinds import PREPARING
 from fairlead.core.act import Does, Patch, PatchKind
 from fairlead.core.times import format_rfc3339, parse_rfc3339
 from kubeloop.objects.apps import StatefulSet
-from kubeloop.objects.core import PODS, PREPARING, Pod
+from kubeloop.objects.core import PODS, Pod
 from kubeloop.objects.meta import Ref
 
 
 def since_of(pod: Pod) -> datetime | None:
     """None without a note, and with one that cannot be read."""
     try:
-        return parse_rfc3339(pod.metadata.annotations.preparing or "")
+        return parse_rfc3339(pod.metadata.annotations.get(PREPARING, ""))
     except ValueError:
         return None
 

@@ -17,7 +17,7 @@ from fairlead.contracts.zones.decide.admission.preparation import calls_to, unca
 from fairlead.contracts.zones.decide.admission.preparation_note import forgotten, since_of
 from fairlead.contracts.zones.decide.admission.review_reading import decoded
 from fairlead.contracts.zones.decide.groups import ordinals_of, pod_ref
-from fairlead.contracts.zones.kinds import PREPARE_DOWNSCALE
+from fairlead.contracts.zones.kinds import PREPARE_DOWNSCALE, PREPARING
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Need, Read, StartOver
 from fairlead.core.decision import Decision, Hold, Move
@@ -47,7 +47,7 @@ class PreparationSnapshot(Struct, frozen=True):
 
 
 def is_noted(pod: Pod) -> bool:
-    return pod.metadata.annotations.preparing is not None
+    return PREPARING in pod.metadata.annotations
 
 
 def decide(seen: PreparationSnapshot, now: datetime) -> Decision | Need | StartOver:
@@ -137,12 +137,12 @@ def _has_note_of(pod: Pod, answer: Answer) -> bool:
         found is not None
         and found.metadata.uid == pod.metadata.uid
         and found.metadata.deletion_timestamp is None
-        and found.metadata.annotations.preparing == pod.metadata.annotations.preparing
+        and found.metadata.annotations.get(PREPARING) == pod.metadata.annotations.get(PREPARING)
     )
 
 
 def _forget(pod: Pod) -> Decision:
-    write = forgotten(pod_ref(pod), pod.metadata.annotations.preparing or "", pod.metadata.uid)
+    write = forgotten(pod_ref(pod), pod.metadata.annotations.get(PREPARING, ""), pod.metadata.uid)
     return Decision("unfinished-preparation", Move(Reason.SETTLING, (write,)))
 
 

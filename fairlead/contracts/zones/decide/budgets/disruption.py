@@ -13,6 +13,7 @@ from msgspec import Struct
 from fairlead.contracts.zones.decide.admission.live_lists import pods_in
 from fairlead.contracts.zones.decide.budgets.eviction_record import LASTS, Marks, is_marked
 from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
+from fairlead.contracts.zones.kinds import READY_TIME
 from fairlead.core.ask import Answer, Ask, Listing, ReadRecord, SwapRecord
 from fairlead.core.pod_readiness import is_ready, is_terminating
 from kubeloop.objects.apps import STATEFULSETS, StatefulSet
@@ -111,7 +112,7 @@ def counts_ready(pod: Pod, scene: BudgetView) -> bool:
         return False
     if not scene.guard.delay:
         return True
-    ripe = scene.guard.ripe_at(pod.metadata.annotations.ready_time)
+    ripe = scene.guard.ripe_at(pod.metadata.annotations.get(READY_TIME))
     return ripe is not None and scene.now > ripe
 
 
@@ -119,7 +120,8 @@ def changes_at(scene: BudgetView) -> datetime | None:
     """When the passing of time alone will next make a pod count as ready."""
     times = [mark.until for mark in scene.marks.values()]
     if scene.guard.delay:
-        stamps = (pod.metadata.annotations.ready_time for lane in scene.lanes for pod in lane.pods if is_ready(pod))
+        ready = (pod for lane in scene.lanes for pod in lane.pods if is_ready(pod))
+        stamps = (pod.metadata.annotations.get(READY_TIME) for pod in ready)
         ends = [ripe for stamp in stamps if (ripe := scene.guard.ripe_at(stamp)) is not None]
         times += [ripe + INSTANT for ripe in ends if ripe < scene.now + SOON]
     return min((time for time in times if time > scene.now), default=None)

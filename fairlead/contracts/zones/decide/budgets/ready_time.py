@@ -13,12 +13,13 @@ from msgspec import Struct
 
 from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.decide.groups import pod_ref
+from fairlead.contracts.zones.kinds import READY_TIME
 from fairlead.core.act import Does, Patch, PatchKind
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.pod_readiness import is_ready
 from fairlead.core.reason import Reason
 from fairlead.core.times import format_rfc3339
-from kubeloop.objects.core import READY_TIME, Pod
+from kubeloop.objects.core import Pod
 
 
 class ReadyTimeSnapshot(Struct, frozen=True):
@@ -32,7 +33,7 @@ def is_due(pod: Pod, guards: tuple[DisruptionBudget, ...]) -> bool:
     """Whether the stamp of a pod is not as it should be."""
     if not any(guard.selects(pod.metadata.labels) for guard in guards):
         return False
-    return is_ready(pod) == (pod.metadata.annotations.ready_time is None)
+    return is_ready(pod) == (READY_TIME not in pod.metadata.annotations)
 
 
 def decide(seen: ReadyTimeSnapshot, now: datetime) -> Decision:
@@ -50,7 +51,7 @@ def stamp(pod: Pod, now: datetime) -> Patch:
         ref=pod_ref(pod),
         does=Does.STAMP_READY,
         scope=pod.metadata.uid,
-        change_from=pod.metadata.annotations.ready_time or "",
+        change_from=pod.metadata.annotations.get(READY_TIME, ""),
         change_to=time or "",
         kind=PatchKind.MERGE,
         body=msgspec.json.encode(body),
