@@ -141,6 +141,8 @@ class Reason(Enum):
     MIGRATION_INCOMPLETE = "MigrationIncomplete", ReasonKind.WAITING, "every object can be written"
     DEFINITION_PENDING = "DefinitionPending", ReasonKind.WAITING, "the API server has the definition in force"
     REPAIR_SPACING = "RepairSpacing", ReasonKind.WAITING, "some time has passed since the last repair"
+    TRUST_INCOMPLETE = "TrustIncomplete", ReasonKind.WAITING, "every webhook configuration can be listed and patched"
+    TRUSTING = "Trusting", ReasonKind.MOVING, ""
     REGISTERING = "Registering", ReasonKind.MOVING, ""
     MIGRATING = "Migrating", ReasonKind.MOVING, ""
     IDENTIFYING = "Identifying", ReasonKind.MOVING, ""

@@ -23,11 +23,10 @@ from fairlead.engine.serving.https_server import HttpsServer
 from fairlead.engine.traces import Trace, traced_handler
 from fairlead.engine.watch_troubles import Troubles
 from fairlead.engine.webhooks.handlers import Webhooks
+from kubeloop.caches import Caches
 from kubeloop.client import Client
-from kubeloop.informer import Informer
-from kubeloop.objects.admissionregistration import WebhookConfiguration
 from kubeloop.objects.core import SECRETS
-from kubeloop.objects.meta import Ref, Resource
+from kubeloop.objects.meta import Ref
 from kubeloop.request import Transport
 
 
@@ -75,15 +74,9 @@ def secured_of(webhooks: WebhookOptions, ground: ProcessContext) -> Secured:
 
 def _injector(labels: TrustLabels, webhooks: WebhookOptions, ground: ProcessContext) -> Injector:
     client, log = ground.client, ground.log
-
-    def informer(resource: Resource, selector: str) -> Informer[WebhookConfiguration]:
-        troubles = Troubles(resource, "", log)
-        return Informer(
-            client, resource, WebhookConfiguration, labels=selector, trouble=troubles.failed, restored=troubles.restored
-        )
-
+    caches = Caches(client, lambda selection, _: Troubles(selection.resource, "", log))
     served = TrustScope(labels, ground.options.namespaces, place_of(ground.options, ground.home))
-    injector = Injector(client, served, log, informer, keeps=webhooks.renews)
+    injector = Injector(client, served, log, caches, keeps=webhooks.renews)
     ground.metrics.show_policies(lambda: policies(injector.entries()))
     return injector
 

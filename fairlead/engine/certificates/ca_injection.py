@@ -1,7 +1,8 @@
 """Keeps the certificate authority in every webhook configuration that asks for it.
 
 Every replica does it, whether it leads or not, because the API server may call any of them; the patch is the same from
-all. A configuration that somebody keeps clearing gets its bundle again each time, at a bounded pace. What may not be
+all. So it has rounds, caches and a client of its own, apart from the manager's, which act only while this replica
+leads. A configuration that somebody keeps clearing gets its bundle again each time, at a bounded pace. What may not be
 listed or watched is logged and tried again in the background: it never keeps the operator from starting.
 """
 
@@ -10,67 +11,75 @@ from __future__ import annotations
 import asyncio
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
+from datetime import datetime
 
-from msgspec import structs
+import msgspec
+from msgspec import Struct, structs
 from structlog.types import FilteringBoundLogger
 
+from fairlead.core.act import Does, EventNote
+from fairlead.core.ask import Answers, Good
+from fairlead.core.decision import Decide, Decision, Hold
+from fairlead.core.reason import Reason
 from fairlead.engine.certificates import pairs
-from fairlead.engine.decide.ca_injection import TrustScope, injected
-from fairlead.engine.driver.perform import request_for
+from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Wake
+from fairlead.engine.decide.ca_injection import InjectionSnapshot, TrustScope, inject, listing_of, trust
+from fairlead.engine.driver.questions import AskContext
+from fairlead.engine.lane import Lane
+from fairlead.engine.rounds import Rounds, Terms
 from kubeloop import clock
+from kubeloop.caches import Caches
 from kubeloop.client import Client
-from kubeloop.errors import Conflict, Invalid, KubeError, NotFound
-from kubeloop.informer import Change, Informer
+from kubeloop.informer import Change
+from kubeloop.ledger import Ledger
 from kubeloop.objects.admissionregistration import MUTATING, VALIDATING, Entry, WebhookConfiguration
 from kubeloop.objects.meta import Resource
 from kubeloop.queue import Queue
-from kubeloop.worker import work
+from kubeloop.unreadable import UNREADABLE
 
-KINDS = (VALIDATING, MUTATING)
+KINDS = {kind.kind: kind for kind in (VALIDATING, MUTATING)}
 SPACING = 1.0
 """Least seconds between two patches of one configuration."""
+CATCH_UP_SECONDS = 10.0
 WRITE_TIMEOUT = 10.0
+AT_ONCE = 4
+"""Configurations patched at a time when another authority is to be trusted."""
+DONE = {Does.INJECT_CA: LogRecord("info", "ca bundle injected")}
+CHANGED_MEANWHILE = (409, 422)
+"""What a patch is answered that was made for another state of the configuration: the watch tells which."""
 
-Key: TypeAlias = tuple[Resource, str]
+
+class _List(Struct, frozen=True):
+    items: tuple[WebhookConfiguration, ...]
 
 
-def selector(served: TrustScope) -> str:
-    """Configurations that name one of the namespaces; none given means any."""
-    label = served.labels.namespace
-    match served.namespaces:
-        case ():
-            return label
-        case (only,):
-            return f"{label}={only}"
-        case several:
-            return f"{label} in ({','.join(several)})"
+_LIST = msgspec.json.Decoder(_List)
 
 
 class Injector:
-    """Watches the configurations of the namespaces served; `informer` makes what watches.
+    """For the configurations of the namespaces served, which these caches watch.
 
     `keeps`: authorities that other replicas may still show stay in the bundles; else they hold ours and no other.
     """
 
     def __init__(
-        self,
-        client: Client,
-        served: TrustScope,
-        log: FilteringBoundLogger,
-        informer: Callable[[Resource, str], Informer[WebhookConfiguration]],
-        *,
-        keeps: bool = False,
+        self, client: Client, served: TrustScope, log: FilteringBoundLogger, caches: Caches, *, keeps: bool = False
     ) -> None:
-        self._client = client
         self._served = served
-        self._log = log
-        self._queue: Queue[Key] = Queue(spacing=SPACING)
+        self._caches = caches
         self._keeps = keeps
         self._authority = b""
-        self._informers = {kind: informer(kind, selector(served)) for kind in KINDS}
-        for kind, each in self._informers.items():
-            each.subscribe(self._waker(kind))
+        self._trusted: dict[str, bool] = {}
+        """By kind, whether all of its configurations were last found to trust the authority."""
+        self._informers = {
+            kind: caches.informer(resource, WebhookConfiguration, labels=served.selector, optional=True)
+            for kind, resource in KINDS.items()
+        }
+        terms = Terms(Ledger(CATCH_UP_SECONDS, caches.covering), WRITE_TIMEOUT)
+        outside = AskContext(client, write_timeout=WRITE_TIMEOUT)
+        kept, walked = self._keeping(), self._walking()
+        self._lane = Lane(kept, Rounds(kept, outside, terms, log, _untold), Queue(spacing=SPACING), log)
+        self._walk = Rounds(walked, outside, terms, log, _untold)
 
     async def trust(self, authority: bytes) -> bool:
         """Has clients trust these authorities; whether every configuration that is there now is known to do so.
@@ -78,82 +87,141 @@ class Injector:
         What does not yet is tried again while this runs.
         """
         self._authority = authority
-        trusted = [await self._trust(kind) for kind in KINDS]
-        for kind, one in self._informers.items():
-            for held in one.store.items():
-                self._queue.add((kind, held.metadata.name))
-        return all(trusted)
-
-    async def _trust(self, kind: Resource) -> bool:
-        try:
-            found = await self._client.list(kind, WebhookConfiguration, labels=selector(self._served))
-        except KubeError as error:
-            self._log.warning("webhook configurations not updated", kind=kind.kind, error=str(error))
-            return False
-        trusted = True
-        for each in found.items:
-            try:
-                trusted = await self._inject(kind, each) and trusted
-            except KubeError as error:
-                trusted = False
-                self._failed((kind, each.metadata.name), error)
-        return trusted
+        self._trusted.clear()
+        for kind in KINDS:
+            await self._walk.run(RolloutKey((kind, "")))
+        self._lane.wake_all()
+        return all(self._trusted.get(kind, False) for kind in KINDS)
 
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            for each in self._informers.values():
-                tasks.create_task(each.run())
-            tasks.create_task(work(self._queue, self._reconcile, workers=1, failed=self._failed))
+            tasks.create_task(self._caches.run())
+            tasks.create_task(self._lane.run())
 
     def entries(self) -> Iterator[tuple[Resource, Entry]]:
         """Every webhook entry of the watched configurations, whether or not it wants the bundle."""
         for kind, each in self._informers.items():
             for found in each.store.items():
                 for entry in found.webhooks:
-                    yield kind, entry
+                    yield KINDS[kind], entry
 
-    def _waker(self, kind: Resource) -> Callable[[Change[WebhookConfiguration]], None]:
-        def changed(change: Change[WebhookConfiguration]) -> None:
-            if change.new is not None:
-                self._queue.add((kind, change.new.metadata.name))
+    def _keeping(self) -> Controller[InjectionSnapshot]:
+        """One configuration, as the watch shows it."""
+        return structs.replace(
+            self._controller("ca-injection", inject, self._gather_cached),
+            optional=tuple(self._informers.values()),
+            subscribe=self._subscribe,
+            watched=lambda key: {KINDS[key.namespace]: self._informers[key.namespace]},
+            rollouts=self._keys,
+            failure="ca bundle not injected",
+        )
 
-        return changed
+    def _walking(self) -> Controller[InjectionSnapshot]:
+        """All configurations of a kind, read live: whoever may not watch them may be able to list them."""
+        return structs.replace(
+            self._controller("ca-trust", trust, self._gather_listed), observe=self._observe, say=_said, at_once=AT_ONCE
+        )
 
-    async def _reconcile(self, key: Key) -> float | None:
-        kind, name = key
-        held = self._informers[kind].store.get("", name)
-        if held is not None:
-            await self._inject(kind, held)
-        return None
+    def _controller(
+        self,
+        name: str,
+        decide: Decide[InjectionSnapshot],
+        gather: Callable[[RolloutKey, Answers], InjectionSnapshot | None],
+    ) -> Controller[InjectionSnapshot]:
+        return Controller(
+            name=name,
+            informers=(),
+            subscribe=lambda _: None,
+            watched=lambda _: {},
+            scopes=lambda _: (),
+            rollouts=lambda: (),
+            gather=gather,
+            versions=lambda seen: (f"{each.metadata.name}@{each.metadata.resource_version}" for each in seen.found),
+            decide=decide,
+            say=lambda *_: (),
+            writes=frozenset(DONE),
+            done=DONE,
+            background=True,
+            refuses=lambda bad: bad.code in CHANGED_MEANWHILE,
+            refusals_hold=False,
+        )
 
-    async def _inject(self, kind: Resource, found: WebhookConfiguration) -> bool:
-        """Whether it trusts what it is to trust."""
-        if not self._authority:
-            return False
-        patch = injected(found, kind, self._authority, self._served, self._beside if self._keeps else None)
-        if patch is None:
-            return True
-        try:
-            await self._client.call(
-                structs.replace(request_for(patch), timeout=WRITE_TIMEOUT, retry_when_throttled=False)
-            )
-        except (NotFound, Conflict, Invalid) as error:  # changed or gone since it was seen; the watch tells how
-            self._log.info("webhook configuration changed meanwhile", name=found.metadata.name, error=str(error))
-            return isinstance(error, NotFound)
-        self._log.info("ca bundle injected", kind=kind.kind, name=found.metadata.name, changed=patch.change_to)
-        return True
+    def _gather_cached(self, key: RolloutKey, answers: Answers) -> InjectionSnapshot | None:
+        held = self._informers[key.namespace].store.get("", key.name)
+        return None if held is None or not self._authority else self._snapshot(key, (held,), answers)
 
-    def _beside(self, held: str) -> str:
+    def _gather_listed(self, key: RolloutKey, answers: Answers) -> InjectionSnapshot:
+        found = answers.known.get(listing_of(KINDS[key.namespace], self._served))
+        listed = _listed(found.value) if isinstance(found, Good) else ()
+        return self._snapshot(key, listed or (), answers, is_readable=listed is not None)
+
+    def _snapshot(
+        self,
+        key: RolloutKey,
+        found: tuple[WebhookConfiguration, ...],
+        answers: Answers,
+        *,
+        is_readable: bool = True,
+    ) -> InjectionSnapshot:
+        held = {entry.client_config.ca_bundle for each in found for entry in each.webhooks}
+        return InjectionSnapshot(
+            resource=KINDS[key.namespace],
+            found=found,
+            is_readable=is_readable,
+            served=self._served,
+            bundles={each: self._bundle(each) for each in sorted(held)},
+            answers=answers,
+        )
+
+    def _bundle(self, held: str) -> str:
         """The bundle for an entry that has this one."""
+        if not self._keeps:
+            return b64encode(self._authority).decode()
         try:
             decoded = b64decode(held)
         except ValueError:
             decoded = b""
         return b64encode(pairs.trusting(self._authority, decoded, clock.now())).decode()
 
-    def _failed(self, key: Key, error: Exception) -> None:
-        self._log.warning("ca bundle not injected", kind=key[0].kind, name=key[1], error=str(error))
+    def _observe(self, key: RolloutKey, _: InjectionSnapshot, decision: Decision, __: datetime) -> None:
+        self._trusted[key.namespace] = decision.verdict.reason is Reason.COMPLETE
+
+    def _keys(self) -> Iterator[RolloutKey]:
+        for kind, each in self._informers.items():
+            for held in each.store.items():
+                yield RolloutKey((kind, held.metadata.name))
+
+    def _subscribe(self, wake: Wake) -> None:
+        for kind, each in self._informers.items():
+            each.subscribe(_waking(kind, wake))
+
+
+def _waking(kind: str, wake: Wake) -> Callable[[Change[WebhookConfiguration]], None]:
+    def changed(change: Change[WebhookConfiguration]) -> None:
+        if change.new is not None:
+            wake(RolloutKey((kind, change.new.metadata.name)), change.initial)
+
+    return changed
+
+
+def _listed(body: bytes) -> tuple[WebhookConfiguration, ...] | None:
+    """None where it cannot be read."""
+    try:
+        return _LIST.decode(body).items
+    except UNREADABLE:
+        return None
+
+
+def _said(seen: InjectionSnapshot, decision: Decision, _: datetime) -> tuple[LogRecord, ...]:
+    if decision.rule != "list_again" or not isinstance(decision.verdict, Hold):
+        return ()
+    ((kind, problem),) = decision.verdict.details
+    return (LogRecord("warn", "webhook configurations not updated", {"kind": kind, "error": problem}, repeated=True),)
+
+
+def _untold(_: EventNote) -> None:
+    raise TypeError("the injection of authorities tells nobody")
 
 
 def policies(entries: Iterable[tuple[Resource, Entry]]) -> Iterator[tuple[str, str, str, int]]:

@@ -13,17 +13,17 @@ import msgspec
 import pytest
 
 from fairlead.contracts.zones.kinds import INJECT_CA, NAMESPACE
-from fairlead.engine.certificates.ca_injection import Injector, policies, selector
+from fairlead.engine.certificates.ca_injection import Injector, policies
 from fairlead.engine.certificates.pairs import CertificateRequest, make
 from fairlead.engine.decide.ca_injection import TrustLabels, TrustScope
 from kubeloop import clock
 from kubeloop.client import Client
-from kubeloop.informer import Informer
-from kubeloop.objects.admissionregistration import MUTATING, VALIDATING, WebhookConfiguration
-from kubeloop.objects.meta import Ref, Resource
+from kubeloop.objects.admissionregistration import MUTATING, VALIDATING
+from kubeloop.objects.meta import Ref
 from kubeloop.request import MERGE_PATCH, Request, patch
 from kubesim.faults import Fault, Faulty
 from kubesim.time import run
+from tests.engine.alone import caches_of
 from tests.engine.webhooks.world import World
 
 TRUST = TrustLabels(INJECT_CA, NAMESPACE)
@@ -60,11 +60,10 @@ async def bundles_of(world: World, ref: Ref) -> list[bytes]:
 def injector_of(
     world: World, client: Client | None = None, *, keeps: bool = False, namespaces: tuple[str, ...] = ("test",)
 ) -> Injector:
-    def informer(kind: Resource, labels: str) -> Informer[WebhookConfiguration]:
-        return Informer(client or world.client, kind, WebhookConfiguration, labels=labels)
-
+    log = world.log.logger()
     served = TrustScope(TRUST, namespaces, "home")
-    return Injector(client or world.client, served, world.log.logger(), informer, keeps=keeps)
+    through = client or world.client
+    return Injector(through, served, log, caches_of(through, log), keeps=keeps)
 
 
 @asynccontextmanager
@@ -118,6 +117,26 @@ def test_b_8_what_somebody_clears_or_adds_later_gets_the_authority() -> None:
             assert await bundles_of(world, ONE) == [b"authority"]
             assert (await entries_of(world, ONE))[0]["clientConfig"]["url"] == "https://example.com/other"
             assert await bundles_of(world, TWO) == [b"authority"]
+
+    run(scenario())
+
+
+def test_every_patch_has_an_audit_line() -> None:
+    async def scenario() -> None:
+        world = World()
+        await configure(world, ONE)
+        injector = injector_of(world)
+        async with running(injector):
+            await injector.trust(b"authority")
+            await configure(world, TWO)
+            await asyncio.sleep(5)
+
+        lines = world.log.of("ca bundle injected")
+        assert [(each["does"], each["outcome"], each["change_to"]) for each in lines] == [
+            ("inject-ca", "ok", "1 of 1 entries")
+        ] * 2
+        assert [each["subject"].rsplit("/", 1)[1] for each in lines] == ["one", "two"]
+        assert all(each["round"] and each["resource_version"] for each in lines)
 
     run(scenario())
 
@@ -234,7 +253,7 @@ def test_b_14_every_entry_of_the_namespace_shows_its_failure_policy() -> None:
     ],
 )
 def test_only_configurations_of_the_served_namespaces_are_watched(namespaces: tuple[str, ...], expected: str) -> None:
-    assert selector(TrustScope(TRUST, namespaces)) == expected
+    assert TrustScope(TRUST, namespaces).selector == expected
 
 
 def test_replicas_that_renew_at_different_times_do_not_take_each_others_authority_away() -> None:
