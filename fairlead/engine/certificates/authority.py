@@ -20,7 +20,8 @@ from fairlead.engine.certificates import pairs
 from fairlead.engine.certificates.pairs import Pair
 from fairlead.engine.certificates.served import CertificateFiles, Credentials
 from fairlead.engine.certificates.stored_secret import CertificateTrouble
-from fairlead.engine.decide.trust import Known, bundle, next_change
+from fairlead.engine.decide.certificate import has_ended
+from fairlead.engine.decide.trust import Trust, covers, is_enough, may_follow
 from kubeloop import clock
 
 SETTLING = 10.0
@@ -55,13 +56,9 @@ class Publication:
     """What clients trust and what they are to trust; `interval` is the seconds between two looks at the files."""
 
     def __init__(self, interval: float) -> None:
-        self._interval = timedelta(seconds=interval)
+        self._trust = Trust(timedelta(seconds=interval))
         self._file = b""
         """The authority file as last read."""
-        self._behind: dict[bytes, datetime] = {}
-        """Authorities of what is served, with their ends."""
-        self._left: dict[bytes, Known] = {}
-        """Authorities seen here or in a definition under which nothing is served any more."""
         self._held: dict[str, bytes] = {}
         """The bundle of each definition that has one."""
         self._changed = asyncio.Event()
@@ -74,15 +71,15 @@ class Publication:
     def offer(self, authority: bytes) -> None:
         """These are in the file, and soon behind what is served."""
         if authority != self._file:
-            before, self._file = self._file, authority
-            self._note_left(before)
+            self._file = authority
+            self._trust = self._trust.offered(dict(pairs.authorities(authority)), clock.now())
             self._tell()
 
     def served(self, pair: Pair) -> None:
         """This is shown to new connections from now on."""
-        before, known = self._behind, [*pairs.authorities(self._file), *self._ends().items()]
-        self._behind = {pem: end for pem, end in known if pairs.is_trusted(pair.certificate, pem)}
-        self._note_left(b"".join(before))
+        ends = self._trust.ends
+        behind = {pem: end for pem, end in ends.items() if pairs.is_trusted(pair.certificate, pem)}
+        self._trust = self._trust.shown(behind, clock.now())
         self._tell()
 
     def saw(self, name: str, held: bytes | None) -> None:
@@ -93,25 +90,20 @@ class Publication:
             self._held.pop(name, None)
         else:
             self._held[name] = held
-            self._note_left(held)
+        ends = None if held is None else dict(pairs.authorities(held))
+        self._trust = self._trust.seen(name, ends, clock.now())
         self._changed.set()
         self._changed = asyncio.Event()
 
     def wanted(self) -> bytes:
         """The bundle to publish: the file as it is, and behind it what must be trusted besides."""
-        known = self._known()
-        here = dict(pairs.authorities(self._file))
-        besides = [each.pem for each in bundle(known, clock.now(), self._interval) if each.pem not in here]
+        besides = [each.pem for each in self._trust.besides(clock.now())]
         gap = b"" if not besides or self._file.endswith(b"\n") else b"\n"
         return self._file + gap + b"".join(besides)
 
     def is_enough(self, wanted: bytes, held: bytes) -> bool:
-        """Whether a bundle holds what is wanted and nothing else, but for what has expired: that alone is no reason to
-        write."""
-        there = dict(pairs.authorities(held))
-        asked = dict(pairs.authorities(wanted))
-        surplus = [end for pem, end in there.items() if pem not in asked]
-        return all(pem in there for pem in asked) and all(end <= clock.now() for end in surplus)
+        """Whether a bundle holds what is wanted, so that there is nothing to write."""
+        return is_enough(dict(pairs.authorities(wanted)), dict(pairs.authorities(held)), clock.now())
 
     def trusts(self, pair: Pair) -> bool:
         """Whether every definition trusts the pair's issuer; true while none names this webhook."""
@@ -125,28 +117,8 @@ class Publication:
     def next_change(self) -> float | None:
         """Seconds until another bundle is wanted only because time has passed."""
         now = clock.now()
-        at = next_change(self._known(), now, self._interval)
+        at = self._trust.next_change(now)
         return None if at is None else (at - now).total_seconds()
-
-    def _known(self) -> tuple[Known, ...]:
-        used = {**dict(pairs.authorities(self._file)), **self._behind}
-        left = [each for pem, each in self._left.items() if pem not in used]
-        return (*(Known(pem, end) for pem, end in used.items()), *left)
-
-    def _ends(self) -> dict[bytes, datetime]:
-        return {**{pem: each.not_after for pem, each in self._left.items()}, **self._behind}
-
-    def _note_left(self, pem: bytes) -> None:
-        """Those of them that are in no use have been left, now unless that is known already."""
-        used = {**dict(pairs.authorities(self._file)), **self._behind}
-        for each, end in pairs.authorities(pem):
-            if each in used:
-                self._left.pop(each, None)
-            else:
-                self._left.setdefault(each, Known(each, end, clock.now()))
-        held = {each for name in self._held.values() for each, _ in pairs.authorities(name)}
-        stays = {each.pem for each in bundle(tuple(self._left.values()), clock.now(), self._interval)}
-        self._left = {each: known for each, known in self._left.items() if each in stays or each in held}
 
     def _tell(self) -> None:
         for handler in self._handlers:
@@ -183,7 +155,7 @@ class FromAuthority:
             where = f"{self._files.authority} did not issue {self._files.certificate}"
             raise CertificateTrouble(f"{where}: give the certificate of the authority that signed it")
         self._credentials = Credentials(pair)
-        if not _covers(self._credentials.facts.names, self._name):
+        if not covers(self._credentials.facts.names, self._name):
             self._log.error("certificate is for other names", name=self._name, help="API servers will not accept it")
         self._publication.offer(pair.authority)
         self._publication.served(pair)
@@ -225,7 +197,7 @@ class FromAuthority:
                 async with asyncio.timeout(self._interval):
                     await self._publication.trusting(pair)
                     await asyncio.sleep(min(SETTLING, self._interval / 2))
-            if not self._publication.trusts(pair) and not _has_ended(credentials):
+            if not self._publication.trusts(pair) and not has_ended(credentials.facts, clock.now()):
                 self._log.error("certificate not served yet", error="not every definition trusts its authority")
                 return
         credentials.swap(pair)
@@ -235,7 +207,7 @@ class FromAuthority:
     def _may_follow(self, pair: Pair, credentials: Credentials) -> bool:
         """Whether clients that accept the name of what is served will accept that of the pair."""
         names = pairs.inspected(pair).names
-        if _covers(names, self._name) or not _covers(credentials.facts.names, self._name):
+        if may_follow(names, credentials.facts.names, self._name):
             return True
         self._log.error("certificate not served", error=f"it is not for {self._name} but for {', '.join(names)}")
         return False
@@ -243,13 +215,3 @@ class FromAuthority:
     async def _read(self) -> Pair:
         now = clock.now()
         return await asyncio.to_thread(self._files.read, now)
-
-
-def _has_ended(credentials: Credentials) -> bool:
-    """Whether what is served is of no use to anybody, so that anything else is better."""
-    return credentials.facts.not_after is None or credentials.facts.not_after <= clock.now()
-
-
-def _covers(names: tuple[str, ...], name: str) -> bool:
-    """Whether one of a certificate's names is this one; `*.shop.svc` stands for `hook.shop.svc`."""
-    return not name or name in names or f"*.{name.partition('.')[2]}" in names

@@ -29,6 +29,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from msgspec import Struct
 
 from fairlead.engine.decide.certificate import KEYS, Facts
+from fairlead.engine.decide.trust import Authority, kept_after, kept_beside
 from kubeloop.sealed import Unshown
 
 KEY_SIZE = 4096
@@ -84,29 +85,16 @@ def make(wanted: CertificateRequest, now: datetime, key_size: int = KEY_SIZE) ->
 
 
 def succeeding(new: Pair, old: Pair, now: datetime) -> Pair:
-    """The new pair, trusted together with the authorities of the old one that have not expired.
-
-    While replicas change over one after the other, clients must trust both.
-    """
-    kept = [each for each in _certificates(old.authority) if each.not_valid_after_utc > now]
-    fresh = _certificates(new.authority)
-    bundle = [*fresh, *(each for each in kept if each not in fresh)]
-    pem = b"".join(each.public_bytes(Encoding.PEM) for each in bundle)
-    return Pair(new.certificate, new.key, pem)
+    """The new pair, trusted together with the authorities of the old one that have not expired."""
+    fresh = _described(new.authority)
+    kept = kept_after(fresh, _described(old.authority), now)
+    return Pair(new.certificate, new.key, b"".join(each.pem for each in (*fresh, *kept)))
 
 
 def trusting(authority: bytes, held: bytes, now: datetime) -> bytes:
-    """A bundle that trusts these authorities, and of those held the ones that another replica may still show.
-
-    That is what has not expired and has the subject of one of these. The bundle that is held is right as it is when it
-    has them all, so replicas that change over at different times do not take each other's authority away.
-    """
-    ours, there = _certificates(authority), _certificates(held)
-    if ours and all(each in there for each in ours) and all(each.not_valid_after_utc > now for each in there):
-        return held
-    subjects = [each.subject for each in ours]
-    kept = [each for each in there if each.not_valid_after_utc > now and each.subject in subjects and each not in ours]
-    return authority + b"".join(each.public_bytes(Encoding.PEM) for each in kept)
+    """A bundle that trusts these authorities, and of those held the ones that another replica may still show."""
+    kept = kept_beside(_described(authority), _described(held), now)
+    return held if kept is None else authority + b"".join(each.pem for each in kept)
 
 
 def facts_of(entries: dict[str, bytes]) -> Facts:
@@ -208,6 +196,13 @@ def _certificates(pem: bytes) -> list[x509.Certificate]:
         return x509.load_pem_x509_certificates(pem)
     except ValueError:
         return []
+
+
+def _described(pem: bytes) -> tuple[Authority, ...]:
+    return tuple(
+        Authority(each.public_bytes(Encoding.PEM), each.subject.public_bytes(), each.not_valid_after_utc)
+        for each in _certificates(pem)
+    )
 
 
 def _short(error: Exception) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -22,19 +22,23 @@ from fairlead.engine.certificates import pairs
 from fairlead.engine.certificates.ca_injection import Injector
 from fairlead.engine.certificates.pairs import Pair
 from fairlead.engine.certificates.stored_secret import CertificateTrouble, StoredCertificate
-from fairlead.engine.decide.certificate import Facts, last_call, renewal_of
+from fairlead.engine.decide.certificate import (
+    Facts,
+    Serve,
+    Wait,
+    handover,
+    has_ended,
+    is_ours_to_renew,
+    is_reminder_due,
+    renewal_of,
+)
 from kubeloop import clock
 from kubeloop.errors import KubeError
 
 LONGEST_SLEEP = 300.0
 """Seconds after which the clock is looked at again, for it may have been set."""
-SETTLING = 10.0
-"""Seconds from the moment a new authority is in the configurations to the first use of its certificate: the API server
-learns of changed configurations by a watch of its own."""
-RETRY = 60.0
+LOOKED_AT = 60.0
 """Seconds until a failed renewal is tried again, and between two looks at a Secret that others keep."""
-REMINDED = timedelta(days=1)
-"""Between two warnings of an end that others are to prevent."""
 FILES_LOOKED_AT = 30.0
 """Seconds between two looks at certificate files."""
 
@@ -98,48 +102,54 @@ class SelfSigned:
     async def _renew(self) -> None:
         credentials = self._shown()
         while True:
-            due, last = renewal_of(credentials.facts), last_call(credentials.facts)
-            if due is None or last is None:
-                raise TypeError("a certificate is served whose life is not known")
-            if credentials.facts.by_contract:
-                await _until(due)
-            else:
-                await asyncio.sleep(RETRY)
-                self._remind(due)
+            await self._wait(credentials.facts)
+            self._remind(credentials.facts)
             try:
                 pair = await self._stored.renewed(credentials.pair)
             except (KubeError, CertificateTrouble) as error:
                 self._log.error("certificate not renewed", error=str(error), not_after=str(credentials.facts.not_after))
-                await asyncio.sleep(RETRY)
+                await asyncio.sleep(LOOKED_AT)
                 continue
-            if pair != credentials.pair and await self._may_be_served(pair, last):
+            if pair != credentials.pair and await self._may_be_served(pair, credentials.facts):
                 credentials.swap(pair)
                 self._reminded = None
                 self._log.info("certificate renewed", not_after=str(credentials.facts.not_after))
 
-    async def _may_be_served(self, pair: Pair, last: datetime) -> bool:
-        """Whether clients trust it; when they do not, some time has passed, unless the one served is about to end."""
-        if await self._trust(pair):
-            await asyncio.sleep(SETTLING)
-            return True
-        left = (last - clock.now()).total_seconds()
-        if left <= 0:
-            said = "webhook configurations may not trust the renewed certificate, and the one before it ends"
-            self._log.error("certificate served untrusted", error=said, help="write its authority into them by hand")
-            return True
-        self._log.error(
-            "certificate not served yet", error="not every webhook configuration trusts it", until=str(last)
-        )
-        await asyncio.sleep(min(RETRY, left))
-        return False
+    async def _wait(self, served: Facts) -> None:
+        """Returns when a successor is to be looked for."""
+        if not is_ours_to_renew(served):
+            await asyncio.sleep(LOOKED_AT)
+            return
+        if (due := renewal_of(served)) is None:
+            raise TypeError("a certificate is served whose life is not known")
+        await _until(due)
 
-    def _remind(self, due: datetime) -> None:
+    async def _may_be_served(self, pair: Pair, served: Facts) -> bool:
+        """Whether clients trust it; when they do not, some time has passed, unless the one served is about to end."""
+        is_trusted, now = await self._trust(pair), clock.now()
+        match handover(served, is_trusted=is_trusted, now=now):
+            case Serve(at, is_trusted=True):
+                await asyncio.sleep((at - now).total_seconds())
+                return True
+            case Serve():
+                said = "webhook configurations may not trust the renewed certificate, and the one before it ends"
+                self._log.error(
+                    "certificate served untrusted", error=said, help="write its authority into them by hand"
+                )
+                return True
+            case Wait(until, last):
+                said = "not every webhook configuration trusts it"
+                self._log.error("certificate not served yet", error=said, until=str(last))
+                await asyncio.sleep((until - now).total_seconds())
+                return False
+
+    def _remind(self, served: Facts) -> None:
         now = clock.now()
-        if now >= due and (self._reminded is None or now - self._reminded >= REMINDED):
+        if is_reminder_due(served, self._reminded, now):
             self._reminded = now
             self._log.warning(
                 "certificate ends soon",
-                not_after=str(self._shown().facts.not_after),
+                not_after=str(served.not_after),
                 help="the operator did not make it: put its successor into the Secret, or delete the Secret",
             )
 
@@ -166,7 +176,7 @@ class CertificateFiles(Struct, frozen=True):
         where = f"the pair of {self.certificate} and {self.key}"
         if facts.problem:
             raise CertificateTrouble(f"{where} {facts.problem}: give a PEM certificate with its PEM key")
-        if facts.not_after is None or facts.not_after <= now:
+        if has_ended(facts, now):
             raise CertificateTrouble(f"{where} has expired on {facts.not_after}: renew it")
         return pair
 

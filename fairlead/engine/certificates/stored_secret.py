@@ -16,7 +16,7 @@ from structlog.types import FilteringBoundLogger
 
 from fairlead.engine.certificates import pairs
 from fairlead.engine.certificates.pairs import CertificateRequest, Pair
-from fairlead.engine.decide.certificate import Broken, Facts, Make, Use, fate_of
+from fairlead.engine.decide.certificate import Broken, Facts, Make, Use, fate_of, successor_of
 from kubeloop import clock, request
 from kubeloop.client import Client
 from kubeloop.decoding import decoded
@@ -89,15 +89,17 @@ class StoredCertificate:
         The same again while the Secret holds a usable one that no operator of the contract has made.
         """
         stored = await self._read()
-        match self._fate(stored):
+        is_served = stored is not None and stored.data.get("cert") == old.certificate
+        facts = None if stored is None else self._facts(stored.data)
+        match successor_of(self._fate(stored), facts, is_served=is_served):
             case Broken(text):
                 raise CertificateTrouble(text)
-            case Use() if stored is not None:
-                found = stored.pair
-                if found.certificate != old.certificate or not self._facts(stored.data).by_contract:
-                    return found
-        fresh = pairs.succeeding(await self._made("it is due to be renewed"), old, clock.now())
-        return await self._store(stored, fresh)
+            case Make(why):
+                fresh = pairs.succeeding(await self._made(why), old, clock.now())
+                return await self._store(stored, fresh)
+            case Use():
+                assert stored is not None  # noqa: S101  only what exists is used
+                return stored.pair
 
     def _fate(self, stored: _Stored | None) -> Use | Make | Broken:
         facts = None if stored is None else self._facts(stored.data)

@@ -16,6 +16,13 @@ KEYS = ("ca", "cert", "key")
 RENEW_AFTER = 2 / 3
 """The part of its lifetime after which a certificate is renewed, so that a third is left for whatever goes wrong."""
 SURE_TO_END = timedelta(minutes=10)
+SETTLING = timedelta(seconds=10)
+"""From the moment a new authority is in the configurations to the first use of its certificate: the API server learns
+of changed configurations by a watch of its own."""
+RETRY = timedelta(seconds=60)
+"""Until a renewed certificate that nobody trusts yet is tried again."""
+REMINDED = timedelta(days=1)
+"""Between two warnings of an end that others are to prevent."""
 
 
 class Facts(Struct, frozen=True):
@@ -65,11 +72,63 @@ def fate_of(stored: Facts | None, secret: str, name: str, now: datetime) -> Fate
         return Broken(_repair(secret, f"has no {' and no '.join(missing)}"))
     if stored.problem:
         return Broken(_repair(secret, stored.problem))
-    if stored.not_after is None or stored.not_after <= now:
+    if has_ended(stored, now):
         return Make("the certificate has expired")
     if name not in stored.names:
         return Make(f"the certificate is for {', '.join(stored.names) or 'no name'} and not for {name}")
     return Use()
+
+
+def successor_of(fate: Fate, stored: Facts | None, *, is_served: bool) -> Fate:
+    """What to do with the stored one when the certificate that is served is due: `is_served`, it is the same.
+
+    Only what an operator of the contract made is made anew; another one is used for as long as it can be.
+    """
+    if isinstance(fate, Use) and stored is not None and stored.by_contract and is_served:
+        return Make("it is due to be renewed")
+    return fate
+
+
+def is_ours_to_renew(served: Facts) -> bool:
+    """Else somebody else put it into the Secret, and its successor is looked for again and again."""
+    return served.by_contract
+
+
+def is_reminder_due(served: Facts, reminded: datetime | None, now: datetime) -> bool:
+    """Whether to warn of the end of a certificate that others are to renew."""
+    due = renewal_of(served)
+    if is_ours_to_renew(served) or due is None or now < due:
+        return False
+    return reminded is None or now - reminded >= REMINDED
+
+
+class Serve(Struct, frozen=True):
+    """The successor is served from then on."""
+
+    at: datetime
+    is_trusted: bool
+
+
+class Wait(Struct, frozen=True):
+    """The one before goes on being served; whether its successor is trusted is looked at again then."""
+
+    until: datetime
+    last_call: datetime
+
+
+def handover(served: Facts, *, is_trusted: bool, now: datetime) -> Serve | Wait:
+    """When a successor is served instead: when clients trust it, or when what is served is about to end."""
+    if is_trusted:
+        return Serve(now + SETTLING, is_trusted=True)
+    last = last_call(served)
+    if last is None or now >= last:
+        return Serve(now, is_trusted=False)
+    return Wait(min(now + RETRY, last), last)
+
+
+def has_ended(served: Facts, now: datetime) -> bool:
+    """Whether it is of no use to anybody, so that anything else is better."""
+    return served.not_after is None or served.not_after <= now
 
 
 def renewal_of(stored: Facts) -> datetime | None:

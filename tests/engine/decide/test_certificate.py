@@ -5,8 +5,26 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec import structs
 
-from fairlead.engine.decide.certificate import Broken, Facts, Make, Use, fate_of, last_call, renewal_of
+from fairlead.engine.decide.certificate import (
+    REMINDED,
+    RETRY,
+    SETTLING,
+    Broken,
+    Facts,
+    Fate,
+    Make,
+    Serve,
+    Use,
+    Wait,
+    fate_of,
+    handover,
+    is_reminder_due,
+    last_call,
+    renewal_of,
+    successor_of,
+)
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 NAME = "rollout-operator.test.svc"
@@ -59,3 +77,48 @@ def test_the_last_call_of_a_certificate_is_shortly_before_its_end(lifetime: time
     facts = Facts(not_before=NOW, not_after=NOW + lifetime)
 
     assert last_call(facts) == NOW + lifetime - before
+
+
+OURS = structs.replace(VALID, by_contract=True)
+
+
+@pytest.mark.parametrize(
+    ("fate", "stored", "is_served", "expected"),
+    [
+        pytest.param(Use(), OURS, True, Make("it is due to be renewed"), id="ours, which is served, is renewed"),
+        pytest.param(Use(), OURS, False, Use(), id="what another replica has stored is taken"),
+        pytest.param(Use(), VALID, True, Use(), id="one of others is used for as long as it can be"),
+        pytest.param(Make("it has expired"), OURS, True, Make("it has expired"), id="one that has expired is made"),
+        pytest.param(Make("there is none"), None, False, Make("there is none"), id="one that is gone is made"),
+        pytest.param(Broken("repair it"), OURS, True, Broken("repair it"), id="a broken one is not overwritten"),
+    ],
+)
+def test_what_comes_after_the_certificate_that_is_served(
+    fate: Fate, stored: Facts | None, is_served: bool, expected: Fate
+) -> None:
+    assert successor_of(fate, stored, is_served=is_served) == expected
+
+
+def test_a_successor_is_served_when_it_is_trusted_and_everybody_has_heard_of_that() -> None:
+    assert handover(OURS, is_trusted=True, now=NOW) == Serve(NOW + SETTLING, is_trusted=True)
+
+
+def test_a_successor_that_is_not_trusted_waits_until_the_one_before_is_about_to_end() -> None:
+    last = last_call(OURS)
+    assert last is not None
+
+    assert handover(OURS, is_trusted=False, now=NOW) == Wait(NOW + RETRY, last)
+    shortly = last - timedelta(seconds=5)
+    assert handover(OURS, is_trusted=False, now=shortly) == Wait(last, last)
+    assert handover(OURS, is_trusted=False, now=last) == Serve(last, is_trusted=False)
+
+
+def test_of_the_end_of_a_certificate_of_others_is_warned_once_a_day_from_the_time_it_is_due() -> None:
+    due = renewal_of(VALID)
+    assert due is not None
+
+    assert not is_reminder_due(VALID, None, due - timedelta(seconds=1))
+    assert is_reminder_due(VALID, None, due)
+    assert not is_reminder_due(VALID, due, due + REMINDED - timedelta(seconds=1))
+    assert is_reminder_due(VALID, due, due + REMINDED)
+    assert not is_reminder_due(OURS, None, due)
