@@ -14,8 +14,8 @@ from pathlib import Path
 from rich.console import Console
 
 from fairlead.cli.documents_of import explain_all
-from fairlead.cli.embedded.demos import DEMOS, GROUP
 from fairlead.cli.views.render import legend, picture, styled
+from fairlead.contracts.zones.demo import GROUP, ROLLOUT
 from fairlead.core.explain import Explain
 from fairlead.engine.logs import configure
 from fairlead.engine.metrics import Metrics
@@ -47,7 +47,7 @@ FORMAT = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="htt
 
 async def halfway() -> tuple[Explain, datetime]:
     """The zone demo, when its second zone is on its way."""
-    cluster, demo = Cluster(seed=7), DEMOS["zones"]
+    cluster, demo = Cluster(seed=7), ROLLOUT
     client = Client(cluster.transport("admin"))
     log = configure("error", "logfmt", StringIO())
     manager = await assemble(OperatorOptions(process="fairlead"), "", cluster.transport("fairlead"), Metrics(), log)

@@ -92,6 +92,10 @@ class Contract(Struct, frozen=True, kw_only=True):
     """The Section by which `fairlead operator` is told about it; None: it does not serve the contract."""
     kinds: Room[Any] | None = None
     """Makes the CustomResourceDefinitions."""
+    demos: Mapping[str, Room[Any]] = {}
+    """By name: a Demo that `fairlead up` plays."""
+    hosted: Room[Any] | None = None
+    """How it is Hosted by `fairlead up`; None: it is not."""
     roots: tuple[Root, ...] = ()
     """What commands look for first; the rest of a look is loaded and read where one of them has objects."""
     look: Room[Any] | None = None

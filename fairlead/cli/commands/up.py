@@ -19,20 +19,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.cli import exits
+from fairlead.contracts import CONTRACTS, contracts
 from kubesim.pace import FASTEST, speed_of
 
 if TYPE_CHECKING:
     from fairlead.cli.embedded.apply_files import Found
-    from fairlead.cli.embedded.demos import Demo
     from fairlead.cli.embedded.host import HostFiles
+    from fairlead.engine.contract import Room
+    from fairlead.engine.demo import Demo
     from kubeloop.client import Client
     from kubesim.saving import Saved
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--demo", type=_some, metavar="NAME", help="play something to look at: zones, environments or drain"
-    )
+    names = sorted(demos(), key=lambda name: name not in CONTRACTS)  # the rollout of each contract first
+    parser.add_argument("--demo", type=_some, metavar="NAME", help=f"play something to look at: {_one_of(names)}")
     parser.add_argument("--until-done", action="store_true", help="leave when the demo is over")
     parser.add_argument(
         "-f",
@@ -76,14 +77,22 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _demo(name: str) -> Demo:
-    from fairlead.cli.embedded.demos import DEMOS
     from fairlead.cli.main import UsageError
 
-    demo = DEMOS.get(name)
-    if demo is None:
-        *others, last = DEMOS
-        raise UsageError(f'no demo is named "{name}": choose {", ".join(others)} or {last}')
-    return demo
+    known = demos()
+    if name not in known:
+        raise UsageError(f'no demo is named "{name}": choose {_one_of(list(known))}')
+    return known[name].get()
+
+
+def _one_of(names: list[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def demos() -> dict[str, Room[Demo]]:
+    """By name, those of all contracts."""
+    return {name: demo for contract in contracts() for name, demo in contract.demos.items()}
 
 
 def _attempt(arguments: argparse.Namespace, demo: Demo | None) -> int:
@@ -201,6 +210,7 @@ async def _play(demo: Demo, client: Client, *, color: bool) -> None:
     from fairlead.cli.embedded.apply_files import Refused
     from fairlead.cli.views.screens import screen
     from fairlead.cli.views.worst_seen import Witness
+    from fairlead.engine.demo import WorstSeen
     from kubeloop import clock
     from kubeloop.errors import ApiError
 
@@ -213,7 +223,8 @@ async def _play(demo: Demo, client: Client, *, color: bool) -> None:
         raise Refused(f"the demo cannot be played on this cluster ({error}): {remedy}") from error
     with screen(color=color) as shown:
         await follow(cluster, WatchScope(demo.rollout), shown)
-        witness = Witness(shown)
+        worst = WorstSeen()
+        witness = Witness(shown, worst)
         begun = asyncio.get_running_loop().time()
         async with asyncio.TaskGroup() as tasks:
             looking = tasks.create_task(follow(cluster, WatchScope(demo.rollout, forever=True), witness))
@@ -221,7 +232,7 @@ async def _play(demo: Demo, client: Client, *, color: bool) -> None:
             looking.cancel()
         await follow(cluster, WatchScope(demo.rollout), witness)
         took = asyncio.get_running_loop().time() - begun
-    print(f"\nDone in {took:.0f} s: {demo.summary(witness)}", flush=True)
+    print(f"\nDone in {took:.0f} s: {demo.summary(worst)}", flush=True)
 
 
 def _farewell(demo: Demo | None, place: HostFiles, *, stays: bool) -> str:

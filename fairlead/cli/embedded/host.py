@@ -55,7 +55,7 @@ class HostFiles:
 @asynccontextmanager
 async def running(place: HostFiles, state: Saved | None) -> AsyncIterator[Client]:
     """Everything, all ready; yields an administrator's client. What is saved is the state at the end."""
-    from fairlead.contracts.environments.stand_in.environmentd import Environments
+    from fairlead.cli.embedded.stand_ins import stand_in
     from kubeloop.client import Client
     from kubeloop.http_caller import HttpCaller
     from kubesim import unattended
@@ -66,7 +66,7 @@ async def running(place: HostFiles, state: Saved | None) -> AsyncIterator[Client
     from kubesim.saving import load, save
 
     caller, network = HttpCaller(), Network()
-    programs = Programs(Environments(promote_takes=0.0).make, answering)
+    programs = Programs(stand_in(), answering)
     network.ask(programs.find)
     authority, token = Authority(), secrets.token_urlsafe(24)
     cluster = new_cluster(secrets.randbits(32), network, caller, authority)

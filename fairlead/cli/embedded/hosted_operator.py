@@ -8,14 +8,11 @@ from __future__ import annotations
 from typing import TextIO
 
 from fairlead.cli.embedded.apply_files import Found, apply_all
-from fairlead.contracts import contract
-from fairlead.contracts.environments.settings import ConversionOptions, EnvironmentsOptions, Settings
-from fairlead.contracts.zones.install import access
-from fairlead.contracts.zones.install.definitions import definitions as zone_kinds
-from fairlead.contracts.zones.install.values import Values
-from fairlead.contracts.zones.settings import Settings as ZoneSettings
+from fairlead.contracts import contracts
 from fairlead.engine.assembly import assemble
 from fairlead.engine.charts import Object
+from fairlead.engine.contract import Contract
+from fairlead.engine.demo import Hosted
 from fairlead.engine.logs import configure
 from fairlead.engine.manager import Manager
 from fairlead.engine.metrics import Metrics
@@ -26,11 +23,8 @@ from kubesim.access.rights import master
 from kubesim.cluster import Cluster
 from kubesim.network import Network
 
-SERVICE = "fairlead"
-"""By which the cluster finds the conversion webhook."""
 HOME = "default"
 """The namespace that the operator belongs to."""
-INSTALLED = Values(namespace=HOME, webhooks=True)
 
 _POLICY = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "no-debugging"}}
 NO_DEBUGGING: tuple[Object, ...] = (
@@ -67,12 +61,24 @@ NO_DEBUGGING: tuple[Object, ...] = (
 """An ephemeral container would be taken and never started, and `kubectl debug -it` would wait for ever."""
 
 
+Known = list[tuple[Contract, Hosted]]
+
+
+def hosted() -> Known:
+    """How each contract that can be is served."""
+    return [(contract, contract.hosted.get()) for contract in contracts() if contract.hosted is not None]
+
+
 async def installed(client: Client, cluster: Cluster, network: Network, log: TextIO) -> Manager:
-    """The operator with all parts, its kinds, and its webhooks, which the cluster asks from now on."""
-    await _apply(client, (*zone_kinds(), *NO_DEBUGGING))
-    manager = await _assembled(cluster, network, log)
-    network.serve(INSTALLED.host, manager.webhooks.handler)
-    await _apply(client, tuple(_everywhere(each) for each in access.webhooks(INSTALLED)))
+    """The operator with all contracts, their kinds, and its webhooks, which the cluster asks from now on."""
+    known = hosted()
+    brought = [kind for each, _ in known if each.kinds and not each.registers for kind in each.kinds.get()()]
+    await _apply(client, (*brought, *NO_DEBUGGING))
+    manager = await _assembled(known, cluster, network, log)
+    for _, each in known:
+        if host := each.host(HOME):
+            network.serve(host, manager.webhooks.handler)
+        await _apply(client, tuple(map(_everywhere, each.webhooks(HOME))))
     return manager
 
 
@@ -87,16 +93,11 @@ def _everywhere(configuration: Object) -> Object:
     return configuration | {"webhooks": hooks}
 
 
-async def _assembled(cluster: Cluster, network: Network, log: TextIO) -> Manager:
-    settings = Settings(create_balancers=True, create_console=True)
-    conversion = ConversionOptions(service_name=SERVICE, service_namespace=settings.operator_namespace)
+async def _assembled(known: Known, cluster: Cluster, network: Network, log: TextIO) -> Manager:
     options = OperatorOptions(
         process="fairlead",
         identity=identity(),
-        parts=(
-            PartOptions(contract("zones"), ZoneSettings()),
-            PartOptions(contract("environments"), EnvironmentsOptions(settings=settings, conversion=conversion)),
-        ),
+        parts=tuple(PartOptions(contract, each.settings) for contract, each in known),
     )
     written = configure("info", "logfmt", log)
     wire = cluster.transport(master("fairlead"))

@@ -24,6 +24,8 @@ CONTRACT = Contract(
     hashes=Room("fairlead.contracts.environments.hashes", "HASHES"),
     programs={"orchestratord": Room("fairlead.contracts.environments.options", "PROGRAM")},
     section=Room("fairlead.contracts.environments.options", "SECTION"),
+    demos={"environments": Room("fairlead.contracts.environments.demo", "ROLLOUT")},
+    hosted=Room("fairlead.contracts.environments.demo", "HOSTED"),
     roots=(Root(MATERIALIZES, optional=True),),
     look=Room("fairlead.contracts.environments.looks", "LOOK"),
     nothing=MATERIALIZES.kind,

@@ -20,6 +20,11 @@ CONTRACT = Contract(
     install=Room("fairlead.contracts.zones.install.options", "INSTALL"),
     programs={"rollout-operator": Room("fairlead.contracts.zones.options", "PROGRAM")},
     section=Room("fairlead.contracts.zones.section", "SECTION"),
+    demos={
+        "zones": Room("fairlead.contracts.zones.demo", "ROLLOUT"),
+        "drain": Room("fairlead.contracts.zones.demo", "DRAIN"),
+    },
+    hosted=Room("fairlead.contracts.zones.demo", "HOSTED"),
     roots=(Root(STATEFULSETS, GROUP_LABEL, names=(GROUP_LABEL,)),),
     look=Room("fairlead.contracts.zones.looks", "LOOK"),
     verbs=Room("fairlead.contracts.zones.verbs", "VERBS"),

@@ -1,0 +1,76 @@
+"""A rollout to look at: what `fairlead up --demo NAME` puts into its cluster, what it then changes, what came of it.
+
+Also how a contract is served in that cluster, where one process is cluster, operator and pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.core.explain import Explain
+from kubeloop import request
+from kubeloop.client import Client
+from kubeloop.objects.core import NAMESPACES
+
+NAMESPACE = "demo"
+
+Step = Callable[[Client], Awaitable[None]]
+Tell = Callable[[str], None]
+
+
+class WorstSeen:
+    """Sees a whole rollout, and keeps the worst of it for a summary."""
+
+    def __init__(self) -> None:
+        self.last: Explain | None = None
+        self.lanes_out = 0
+        """Most lanes that had a cell which was not ready, at one moment."""
+        self.cells_out = 0
+        self.fewest_ready: int | None = None
+        """Fewest cells that were ready at one moment; None before anything was seen."""
+        self.most_lanes = 0
+
+    def see(self, seen: Sequence[Explain]) -> None:
+        for one in seen:
+            lanes = one.stands.lanes
+            out = [sum(cell.state != "ready" for cell in lane.cells) for lane in lanes]
+            ready = sum(len(lane.cells) for lane in lanes) - sum(out)
+            self.cells_out = max(self.cells_out, sum(out))
+            self.lanes_out = max(self.lanes_out, sum(map(bool, out)))
+            self.fewest_ready = ready if self.fewest_ready is None else min(self.fewest_ready, ready)
+            self.most_lanes = max(self.most_lanes, len(lanes))
+            self.last = one
+
+
+class Demo(Struct, frozen=True):
+    namespace: str
+    rollout: str
+    story: str
+    create: Step
+    change: Callable[[Client, Tell], Awaitable[None]]
+    """What is looked at; it may tell what it does."""
+    summary: Callable[[WorstSeen], str]
+    tries: tuple[str, ...] = ()
+    """Commands to try afterwards, besides those that look at the rollout."""
+
+
+class Hosted(Struct, frozen=True, kw_only=True):
+    """How the operator of `fairlead up`, which belongs to a namespace and serves all of them, serves a contract."""
+
+    settings: Any
+    """As its part takes them."""
+    webhooks: Callable[[str], Iterable[dict[str, Any]]] = lambda _: ()
+    """The configurations of its webhooks, for an operator of this namespace, which reviews objects of that one only."""
+    host: Callable[[str], str] = lambda _: ""
+    """By which the cluster calls them."""
+    stand_in: Callable[[], Any] | None = None
+    """Makes what makes the programs in its pods, where those must answer."""
+
+
+async def create_namespace(client: Client) -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    await client.call(request.create(NAMESPACES, "", msgspec.json.encode(namespace)))
