@@ -6,7 +6,7 @@ operator, without a question that would change the world. Commands list or watch
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -15,6 +15,7 @@ from msgspec import Struct, structs
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decide, Decision
 from fairlead.core.explain import Explain, Source
+from fairlead.engine.controller import RolloutKey
 from fairlead.engine.driver.round import Asker, settle
 from kubeloop.client import Client
 from kubeloop.objects.meta import Resource
@@ -23,6 +24,8 @@ from kubeloop.store import Index, Readable, T
 S = TypeVar("S")
 RolloutId = tuple[str, str, str]
 """Part, namespace and name of a rollout."""
+ToLook = tuple[RolloutKey, Mapping[str, int], Callable[[], Awaitable[Explain | None]]]
+"""A rollout, the generations of its specs, and how to look at it."""
 ViewKey = tuple[Resource, type[Any], str]
 
 
@@ -73,6 +76,11 @@ class Heard(Struct, frozen=True):
             return found
         shown = await look()
         return None if shown is None else structs.replace(shown, again=None, source=self._own(rollout))
+
+    async def or_each(self, part: str, rollouts: Iterable[ToLook]) -> list[Explain]:
+        """The same for rollouts of one part, as far as they are still there."""
+        shown = [await self.or_else((part, *key), observed, look) for key, observed, look in rollouts]
+        return [one for one in shown if one is not None]
 
     def _own(self, rollout: RolloutId) -> Source:
         if (found := self.documents.get(rollout)) is not None and found.source:

@@ -1,8 +1,6 @@
-from __future__ import annotations
-
-from fairlead.engine.contract import Contract, Room
+from fairlead.engine.contract import Contract, Room, Root
 from tests.toy.decide import PART
-from tests.toy.kinds import GROUP, OWN_LABELS
+from tests.toy.kinds import BOXES, GROUP, OWN_LABELS
 
 CONTRACT = Contract(
     name=PART,
@@ -12,4 +10,9 @@ CONTRACT = Contract(
     part=Room("tests.toy.part", "part"),
     lease="toy-leader",
     kinds=Room("tests.toy.kinds", "definitions"),
+    install=Room("tests.toy.commands", "INSTALL"),
+    section=Room("tests.toy.commands", "SECTION"),
+    roots=(Root(BOXES, optional=True),),
+    look=Room("tests.toy.commands", "LOOK"),
+    nothing=BOXES.kind,
 )

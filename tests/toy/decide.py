@@ -5,25 +5,21 @@ from __future__ import annotations
 from datetime import datetime
 
 import msgspec
-from msgspec import Struct
 
 from fairlead.core.act import Does, Patch, PatchKind
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.explain import Block, Explain, Stands
 from fairlead.core.outcome import outcome_of
 from fairlead.core.reason import Reason
+from fairlead.engine.controller import RolloutKey
 from kubeloop.objects.meta import Ref
 from tests.toy.kinds import BOXES, Box
 
 PART = "toy"
 
 
-class Snapshot(Struct, frozen=True):
-    box: Box
-
-
-def decide(seen: Snapshot, _: datetime) -> Decision:
-    metadata, wanted, painted = seen.box.metadata, seen.box.spec, seen.box.status.colour
+def decide(seen: Box, _: datetime) -> Decision:
+    metadata, wanted, painted = seen.metadata, seen.spec, seen.status.colour
     if not wanted.colour:
         return Decision("refuse", Hold(Reason.SPEC_INVALID))
     if wanted.paused:
@@ -43,8 +39,8 @@ def decide(seen: Snapshot, _: datetime) -> Decision:
     return Decision("paint", Move(Reason.ROLLING, (paint,)))
 
 
-def explain(seen: Snapshot, decision: Decision, _: datetime) -> Explain:
-    reason, metadata = decision.verdict.reason, seen.box.metadata
+def explain(seen: Box, decision: Decision, _: datetime) -> Explain:
+    reason, metadata = decision.verdict.reason, seen.metadata
     held = Block(decision.rule, reason.word, f"box/{metadata.name}", f"box {metadata.name} waits", reason.clears)
     return Explain(
         part=PART,
@@ -54,3 +50,11 @@ def explain(seen: Snapshot, decision: Decision, _: datetime) -> Explain:
         stands=Stands(reason.word, int(reason is Reason.COMPLETE), 1, "boxes"),
         blocked_by=(held,) if reason.clears else (),
     )
+
+
+def key_of(seen: Box) -> RolloutKey:
+    return RolloutKey((seen.metadata.namespace, seen.metadata.name))
+
+
+def observed(seen: Box) -> dict[str, int]:
+    return {f"box/{seen.metadata.name}": seen.metadata.generation}

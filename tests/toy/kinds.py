@@ -1,7 +1,5 @@
 """Boxes: what they carry, and their definition."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from msgspec import Struct
@@ -32,16 +30,8 @@ def definitions() -> tuple[dict[str, Any], ...]:
     colour = {"type": "object", "properties": {"colour": {"type": "string"}, "paused": {"type": "boolean"}}}
     schema = {"type": "object", "properties": {"spec": colour, "status": colour}}
     version = {"name": BOXES.version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    return (
-        {
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {"name": f"{BOXES.plural}.{GROUP}"},
-            "spec": {
-                "group": GROUP,
-                "scope": "Namespaced",
-                "names": {"plural": BOXES.plural, "singular": "box", "kind": BOXES.kind},
-                "versions": [version | {"subresources": {"status": {}}}],
-            },
-        },
-    )
+    names = {"plural": BOXES.plural, "singular": "box", "kind": BOXES.kind}
+    spec = {"group": GROUP, "scope": "Namespaced", "names": names}
+    made = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    versions = [version | {"subresources": {"status": {}}}]
+    return (made | {"metadata": {"name": f"{BOXES.plural}.{GROUP}"}, "spec": spec | {"versions": versions}},)

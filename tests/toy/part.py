@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, cast
 
 from fairlead.core.act import Does
-from fairlead.core.ask import Answers
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Wake
 from fairlead.engine.part import Part, PartContext
 from kubeloop.informer import Change, Informer
-from tests.toy.decide import PART, Snapshot, decide, explain
+from tests.toy.decide import PART, decide, explain, key_of, observed
 from tests.toy.kinds import BOXES, Box
 
 
@@ -21,13 +20,9 @@ def part(context: PartContext, _: object) -> Part:
     def of(key: RolloutKey) -> Box | None:
         return (boxes.get(key.namespace) or boxes[""]).store.get(*key)
 
-    def gather(key: RolloutKey, _: Answers) -> Snapshot | None:
-        box = of(key)
-        return None if box is None else Snapshot(box)
-
     def subscribe(wake: Wake) -> None:
         def changed(change: Change[Box]) -> None:
-            wake(_key(cast("Box", change.new or change.old)), change.initial)
+            wake(key_of(cast("Box", change.new or change.old)), change.initial)
 
         for each in boxes.values():
             each.subscribe(changed)
@@ -38,18 +33,14 @@ def part(context: PartContext, _: object) -> Part:
         subscribe=subscribe,
         watched=lambda key: {BOXES: boxes.get(key.namespace) or boxes[""]},
         scopes=lambda key: [box.metadata.uid for box in (of(key),) if box is not None],
-        rollouts=lambda: [_key(box) for each in boxes.values() for box in each.store.items()],
-        gather=gather,
-        versions=lambda seen: (f"{seen.box.metadata.uid}@{seen.box.metadata.resource_version}",),
+        rollouts=lambda: [key_of(box) for each in boxes.values() for box in each.store.items()],
+        gather=lambda key, _: of(key),
+        versions=lambda seen: (f"{seen.metadata.uid}@{seen.metadata.resource_version}",),
         decide=decide,
         say=lambda _seen, decision, _now: (LogRecord("info", f"box: {decision.rule}"),),
         writes=frozenset({Does.REPORT_STATUS}),
         done={Does.REPORT_STATUS: LogRecord("info", "box painted")},
         explain=explain,
-        observed=lambda seen: {f"box/{seen.box.metadata.name}": seen.box.metadata.generation},
+        observed=observed,
     )
     return Part(name=PART, controllers=(controller,))
-
-
-def _key(box: Box) -> RolloutKey:
-    return RolloutKey((box.metadata.namespace, box.metadata.name))

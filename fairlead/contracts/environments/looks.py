@@ -68,14 +68,14 @@ class EnvironmentLooks:
 
     async def look(self, now: datetime, heard: Heard) -> list[Explain]:
         """Every environment as it stands, in the operator's words where it was heard."""
-        shown = [
-            await heard.or_else(
-                (PART, *key_of(each)), generation_of(each), partial(self._look_at, views, key_of(each), now)
-            )
-            for views in self._views
-            for each in views[ENVIRONMENTS].items()
-        ]
-        return [one for one in shown if one is not None]
+        return await heard.or_each(
+            PART,
+            [
+                (key_of(each), generation_of(each), partial(self._look_at, views, key_of(each), now))
+                for views in self._views
+                for each in views[ENVIRONMENTS].items()
+            ],
+        )
 
     async def _look_at(self, views: Views, key: RolloutKey, now: datetime) -> Explain | None:
         """None when the environment went away while it was looked at."""

@@ -60,14 +60,14 @@ class ZoneLooks:
 
     async def look(self, now: datetime, heard: Heard) -> list[Explain]:
         """Every group as it stands: in the operator's words where it was heard."""
-        groups = [(views, key) for views in self._views for key in all_groups(views[ZONES])]
-        seen = [
-            await heard.or_else(
-                (PART, *key), generations(members(key, views[ZONES])), partial(self._look_at, views, key, now)
-            )
-            for views, key in groups
-        ]
-        return [one for one in seen if one is not None]
+        return await heard.or_each(
+            PART,
+            [
+                (key, generations(members(key, views[ZONES])), partial(self._look_at, views, key, now))
+                for views in self._views
+                for key in all_groups(views[ZONES])
+            ],
+        )
 
     async def _look_at(self, views: Views, key: RolloutKey, now: datetime) -> Explain | None:
         """None when the rollout went away while it was looked at."""

@@ -1,0 +1,130 @@
+"""A contract that is one folder appears in the commands: get, explain, watch, crds, manifests, operator, help."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fairlead.cli import exits
+from fairlead.cli.commands.get import rows
+from fairlead.cli.commands.operator import add_arguments, options_of
+from fairlead.cli.commands.watch import End, WatchScope, within
+from fairlead.cli.connect import Cluster
+from fairlead.cli.documents_of import explain_all
+from fairlead.cli.elsewhere import why_not_found
+from fairlead.cli.main import Parser, main
+from fairlead.cli.selection import named, none_at_all
+from fairlead.cli.views.explanation import explanation
+from fairlead.cli.views.render import plain
+from fairlead.contracts import CONTRACTS
+from kubeloop import clock
+from tests.cli.notes import Notes
+from tests.engine.test_toy_contract import both, box, define
+from tests.engine.world import World, play
+from tests.toy.kinds import BOXES, definitions
+
+LINES = 200
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CONTRACTS, "toy", "tests.toy.contract")
+
+
+def test_the_whole_contract_is_small() -> None:
+    files = Path("tests/toy").glob("*.py")
+
+    assert sum(len(each.read_text().splitlines()) for each in files) < LINES
+
+
+def test_its_rollouts_are_listed_and_explained_beside_others() -> None:
+    async def scenario(world: World) -> None:
+        await define(world)
+        await world.zone("zone-a", "group")
+        await box(world, "one", colour="red", paused=True)
+
+        seen = await explain_all(world.client, ["test"])
+
+        assert [(row["PART"], row["ROLLOUT"], row["PHASE"]) for row in rows(seen, clock.now())] == [
+            ("toy", "one", "Paused"),
+            ("zones", "group", "Current"),
+        ]
+        (one,) = named(seen, "toy/one")
+        assert "box one waits" in plain(explanation(one, clock.now()))
+        assert one.source
+        assert one.source.why == "no operator was found in the cluster"
+
+    play(scenario)
+
+
+def test_a_watch_sees_it_change_and_ends_when_it_is_done() -> None:
+    async def scenario(world: World) -> None:
+        await define(world)
+        notes = Notes()
+        await box(world, "one", colour="red", paused=True)
+        watching = asyncio.create_task(
+            within(60, Cluster(world.client, ("test",)), WatchScope("one"), notes), name="watch"
+        )
+        await asyncio.sleep(5)
+        async with world.operating(parts=both()):
+            await world.change(BOXES, "test", "one", {"spec": {"paused": False}})
+            end = await watching
+
+        assert end == End(exits.OK)
+        assert (notes.phases[0], notes.phases[-1]) == ("Paused", "Complete")
+
+    play(scenario)
+
+
+def test_it_is_found_in_another_namespace_and_named_where_nothing_is() -> None:
+    async def scenario(world: World) -> None:
+        await define(world)
+        await box(world, "one", colour="red")
+
+        assert "but in namespace test" in await why_not_found(world.client, "one", ["default"])
+        assert none_at_all(["test"]) == (
+            "no StatefulSet with the label rollout-group, no Materialize and no Box in namespace test"
+        )
+
+    play(scenario)
+
+
+def test_a_cluster_without_its_kind_is_looked_at_without_it() -> None:
+    async def scenario(world: World) -> None:
+        await world.zone("zone-a", "group")
+
+        assert [one.part for one in await explain_all(world.client, ["test"])] == ["zones"]
+
+    play(scenario)
+
+
+def test_its_kinds_and_what_installs_it_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["crds", "--part", "toy"]) == exits.OK
+    assert tuple(yaml.safe_load_all(capsys.readouterr().out)) == definitions()
+
+    assert main(["manifests", "--part", "toy", "-n", "mimir"]) == exits.OK
+    (account,) = yaml.safe_load_all(capsys.readouterr().out)
+    assert account == {"kind": "ServiceAccount", "metadata": {"name": "toy", "namespace": "mimir"}}
+
+
+def test_options_of_others_are_none_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["manifests", "--part", "toy", "--ha"]) == exits.USAGE
+    assert capsys.readouterr().err == "fairlead: --ha is an option of zones: leave it out, or use --part zones\n"
+
+
+def test_the_operator_serves_it_by_name() -> None:
+    parser = Parser()
+    add_arguments(parser)
+
+    options = options_of(parser.parse_args(["--parts=zones,toy"]))
+
+    assert [part.contract.name for part in options.parts] == ["zones", "toy"]
+
+
+def test_help_names_it(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("crds", "manifests"):
+        assert main(["help", command]) == exits.OK
+        assert "{zones,environments,toy}" in capsys.readouterr().out
