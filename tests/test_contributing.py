@@ -67,3 +67,9 @@ def test_hooks_take_what_is_here_and_fetch_nothing() -> None:
     for hook in config["repos"][0]["hooks"]:
         assert hook["language"] == "system"
         assert hook["entry"].startswith(".venv/bin/")
+
+
+def test_every_command_of_fairlead_is_one() -> None:
+    commands = {path.stem for path in (ROOT / "fairlead" / "cli" / "commands").glob("[a-z]*.py")}
+
+    assert set(re.findall(r"`fairlead ([a-z]+)", TEXT)) - commands == set()
