@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from fairlead.engine.contract import Contract
 from fairlead.engine.serving.cluster_label import ClusterLabel
+from fairlead.engine.serving.plain_paths import EVERYWHERE, PlainPaths
 
 YEAR = 365 * 86400.0
 
@@ -32,6 +33,18 @@ class WebhookOptions(Struct, frozen=True, kw_only=True):
     """Whether certificates are replaced while running; else the process ends with its certificate."""
     injects: bool = True
     """Whether the authority of a certificate made by us is written into the labelled webhook configurations."""
+
+
+class MetricsOptions(Struct, frozen=True, kw_only=True):
+    """Metrics over HTTPS, for the bearers of tokens who may read them."""
+
+    port: int = 8443
+    """0: any free port."""
+    host: str = EVERYWHERE
+    path: str = "/metrics"
+    certificate_file: str = ""
+    """With `key_file`: used where both are there; else the certificate is made at the start and kept nowhere."""
+    key_file: str = ""
 
 
 class PartOptions(Struct, frozen=True):
@@ -74,8 +87,12 @@ class OperatorOptions(Struct, frozen=True, kw_only=True):
     """None: none are served."""
     record: str = ""
     """Folder in which rounds are kept, to be decided again; empty: they are not."""
-    server_host: str = "::"
+    server_host: str = EVERYWHERE
     """All interfaces by default."""
+    plain_paths: PlainPaths = PlainPaths()
+    """What that server is asked for."""
+    secure_metrics: MetricsOptions | None = None
+    """None: there are none."""
     cluster: ClusterLabel | None = None
     """What requests to both servers must say; None: they are not checked."""
 

@@ -25,6 +25,7 @@ from fairlead.engine.explain_endpoint import handling, silent
 from fairlead.engine.logs import configure
 from fairlead.engine.manager import Manager
 from fairlead.engine.metrics import Metrics
+from fairlead.engine.metrics_server import metrics_server
 from fairlead.engine.options import OperatorOptions
 from fairlead.engine.serving.https_server import (
     STOP_TIMEOUT,
@@ -85,7 +86,17 @@ async def _process(options: OperatorOptions, log: FilteringBoundLogger) -> None:
         return silent(options.process) if known is None else await known.report(options.process, namespaces)
 
     told = {EXPLAIN: handling(report)}
-    async with probes(options.server_port, metrics, obstacle, log, options.cluster, options.server_host, told) as port:
+    plain = probes(
+        options.server_port,
+        metrics,
+        obstacle,
+        log,
+        options.cluster,
+        options.server_host,
+        told,
+        options.plain_paths,
+    )
+    async with plain as port:
         log.info("starting", process=options.process, version=__version__, port=port)
         config = config_of(options)
         with _tracing(options, log) as trace:
@@ -102,7 +113,7 @@ async def _work(manager: Manager, preflight: Preflight, ground: ProcessContext, 
     async with AsyncExitStack() as stack:
         servers = _servers(manager, ground)
         shared = ServingContext(ground.metrics, ground.log, ending, ground.options.cluster)
-        for server in servers:
+        for server in (*servers, *_metrics_servers(ground)):
             await stack.enter_async_context(serving_https(server, shared))
         if servers:
             # A cluster that is slow or out of order must not end a process whose webhooks answer.
@@ -116,6 +127,11 @@ def _servers(manager: Manager, ground: ProcessContext) -> tuple[HttpsServer, ...
     if ground.options.webhooks is None:
         return manager.servers
     return (admission_server(ground.options.webhooks, manager.webhooks, manager.trace, ground), *manager.servers)
+
+
+def _metrics_servers(ground: ProcessContext) -> tuple[HttpsServer, ...]:
+    given = ground.options.secure_metrics
+    return () if given is None else (metrics_server(given, ground),)
 
 
 async def _rounds(manager: Manager, preflight: Preflight, stop: asyncio.Event) -> None:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from fairlead.engine.certificates.ca_injection import Injector
 from fairlead.engine.certificates.served import Certificates
-from fairlead.engine.serving.server import EVERYWHERE
+from fairlead.engine.serving.plain_paths import EVERYWHERE
 
 
 class Secured(Struct, frozen=True):

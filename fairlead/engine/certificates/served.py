@@ -122,7 +122,7 @@ class SelfSigned:
             return
         if (due := renewal_of(served)) is None:
             raise TypeError("a certificate is served whose life is not known")
-        await _until(due)
+        await until(due)
 
     async def _may_be_served(self, pair: Pair, served: Facts) -> bool:
         """Whether clients trust it; when they do not, some time has passed, unless the one served is about to end."""
@@ -224,12 +224,12 @@ async def _expiry(credentials: Credentials, log: FilteringBoundLogger) -> None:
     """Returns when the certificate that is served has expired."""
     if credentials.facts.not_after is None:
         raise TypeError("a certificate is served whose end is not known")
-    await _until(credentials.facts.not_after)
+    await until(credentials.facts.not_after)
     log.info(
         "certificate expired", not_after=str(credentials.facts.not_after), help="the process ends to be started anew"
     )
 
 
-async def _until(moment: datetime) -> None:
+async def until(moment: datetime) -> None:
     while (left := (moment - clock.now()).total_seconds()) > 0:  # noqa: ASYNC110  (the clock may be set meanwhile)
         await asyncio.sleep(min(left, LONGEST_SLEEP))

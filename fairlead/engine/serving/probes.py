@@ -1,6 +1,7 @@
-"""The plain HTTP server: `/ready`, `/livez`, `/metrics` and the word about rollouts, each request measured.
+"""The plain HTTP server: whether the process is ready and alive, metrics and the word about rollouts, all measured.
 
-`/livez` is answered as long as the process does anything at all: whatever it waits for, a restart would not bring it.
+That it is alive is answered as long as the process does anything at all: whatever it waits for, a restart would not
+bring it.
 """
 
 from __future__ import annotations
@@ -12,13 +13,26 @@ from structlog.types import FilteringBoundLogger
 
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.serving.cluster_label import ClusterLabel
+from fairlead.engine.serving.plain_paths import EVERYWHERE, PlainPaths
 from fairlead.engine.serving.routes import text
-from fairlead.engine.serving.server import EVERYWHERE, PortBusy, Terms, serving
+from fairlead.engine.serving.server import PortBusy, Terms, serving
 from kubeloop.calls import Call, Handler, Reply
 
 __all__ = ["PortBusy", "probes"]
 
 EXPOSITION = (("Content-Type", "text/plain; version=0.0.4"),)
+
+
+USUAL_PATHS = PlainPaths()
+
+
+def showing(metrics: Metrics) -> Handler:
+    """Answers with the metrics as they are."""
+
+    async def exposition(_: Call) -> Reply:
+        return Reply(200, metrics.exposition(), EXPOSITION)
+
+    return exposition
 
 
 def probes(
@@ -29,6 +43,7 @@ def probes(
     cluster: ClusterLabel | None = None,
     host: str = EVERYWHERE,
     more: Mapping[str, Handler] = {},
+    paths: PlainPaths = USUAL_PATHS,
 ) -> AbstractAsyncContextManager[int]:
     """Serves there while the context lasts; yields the port (useful when 0 was given).
 
@@ -42,8 +57,6 @@ def probes(
     async def alive(_: Call) -> Reply:
         return Reply(200)
 
-    async def exposition(_: Call) -> Reply:
-        return Reply(200, metrics.exposition(), EXPOSITION)
-
-    routes = {"/ready": ready, "/livez": alive, "/metrics": exposition, **more}
+    answers = ((paths.ready, ready), (paths.alive, alive), (paths.metrics, showing(metrics)))
+    routes = {path: handler for known, handler in answers for path in known} | dict(more)
     return serving(port, routes, metrics, log, Terms(cluster=cluster), host=host)

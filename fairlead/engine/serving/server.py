@@ -26,12 +26,11 @@ from structlog.types import FilteringBoundLogger
 
 from fairlead.engine.serving.bodies import Scale, TooLarge, announced, body_of
 from fairlead.engine.serving.cluster_label import ClusterLabel
+from fairlead.engine.serving.plain_paths import EVERYWHERE
 from fairlead.engine.serving.routes import LARGEST_BODY, Routes, dispatching, path_of, route_name, text
 from kubeloop import clock
 from kubeloop.calls import Call, Reply
 
-EVERYWHERE = "::"
-"""The host that stands for all interfaces of both families."""
 IDLE_SECONDS = 180.0
 END_SECONDS = 1.0
 """For the polite end of a TLS connection."""

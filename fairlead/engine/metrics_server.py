@@ -1,0 +1,32 @@
+"""Metrics over HTTPS, on a port of their own, for those who may read them."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+
+from fairlead.engine.admission_server import ProcessContext
+from fairlead.engine.certificates.in_memory import InMemory
+from fairlead.engine.certificates.secured import Secured
+from fairlead.engine.certificates.served import CertificateFiles, Certificates, FromFiles
+from fairlead.engine.options import MetricsOptions
+from fairlead.engine.serving.access_review import Reviewed
+from fairlead.engine.serving.https_server import HttpsServer
+from fairlead.engine.serving.probes import showing
+
+TIMEOUT = 10.0
+"""Seconds for a request, reviews included."""
+
+
+def metrics_server(given: MetricsOptions, ground: ProcessContext) -> HttpsServer:
+    routes = {given.path: Reviewed(showing(ground.metrics), ground.client, ground.log)}
+    secured = Secured(given.port, _certificates(given, ground), host=given.host)
+    return HttpsServer("metrics", secured, lambda _: nullcontext(routes), TIMEOUT)
+
+
+def _certificates(given: MetricsOptions, ground: ProcessContext) -> Certificates:
+    """The files are followed where both are there when the process starts."""
+    files = CertificateFiles(Path(given.certificate_file), Path(given.key_file))
+    if given.certificate_file and files.certificate.exists() and files.key.exists():
+        return FromFiles(files, ground.log, follows=True)
+    return InMemory(ground.options.process, ground.log)
