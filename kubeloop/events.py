@@ -44,17 +44,36 @@ TIMEOUT = 5.0
 FLUSH_SECONDS = 3.0
 
 
+class EventForm(Struct, frozen=True):
+    """What an Event says beside its reason and its text, and whether it may be joined with others."""
+
+    component: str = ""
+    """Who tells it; empty: who the Recorder was made for."""
+    action: str = ""
+    """What was done, or failed; empty: the reason says it."""
+    related: Ref | None = None
+    """Another object that it is about."""
+    joined: bool = True
+    """Whether different texts for the same reason about the same object become one Event when they come close together;
+    else each has its own, and only the same again is counted."""
+
+
+USUAL_FORM = EventForm()
+
+
 class _Key(Struct, frozen=True):
     about: Ref
     warning: bool
     reason: str
     note: str
+    form: EventForm = USUAL_FORM
 
 
 class _Topic(Struct, frozen=True):
     about: Ref
     warning: bool
     reason: str
+    form: EventForm = USUAL_FORM
 
 
 class _Series(Struct):
@@ -89,15 +108,22 @@ class Recorder:
         self._last_stamp = 0
 
     def tell(
-        self, about: Ref, warning: bool, reason: str, text: str, thing: Thing | None = None, occurrence: str = ""
+        self,
+        about: Ref,
+        warning: bool,
+        reason: str,
+        text: str,
+        thing: Thing | None = None,
+        occurrence: str = "",
+        form: EventForm = USUAL_FORM,
     ) -> None:
         """The Event will be written soon, alone or with others, or counted if it repeats one; returns at once.
 
         `thing` is given where it is one of many of which the same is said. An `occurrence` has an Event of its own, and
         one that another process has written, such as this one before it was restarted, is left as it is.
         """
-        topic = _Topic(about, warning, reason[:LONGEST_REASON])
-        if occurrence:
+        topic = _Topic(about, warning, reason[:LONGEST_REASON], form)
+        if occurrence or not form.joined:
             self._tell_earlier(about)
             self._tell(topic, text, occurrence)
         elif topic in self._gathering and self._is_new(topic, text):
@@ -120,7 +146,7 @@ class Recorder:
                     await self._written(key)
 
     def _is_new(self, topic: _Topic, text: str) -> bool:
-        return _Key(topic.about, topic.warning, topic.reason, _shortened(text)) not in self._series
+        return _key(topic, text) not in self._series
 
     def _gather(self, topic: _Topic, seconds: float) -> Gathered:
         self._gathering[topic] = gathered = Gathered()
@@ -148,7 +174,7 @@ class Recorder:
 
     def _tell(self, topic: _Topic, text: str, occurrence: str = "") -> None:
         about = topic.about
-        key = _Key(about, topic.warning, topic.reason, _shortened(text))
+        key = _key(topic, text)
         now, moment = clock.now(), clock.monotonic()
         series = self._series.pop(key, None)
         if series is None or moment - series.told_at >= SERIES_SECONDS:
@@ -230,14 +256,8 @@ class Recorder:
         return request.patch(ref, MERGE_PATCH, msgspec.json.encode(_repetition(resource, series)))
 
     def _as_creation(self, resource: Resource, key: _Key, series: _Series) -> Request:
-        about = {
-            "apiVersion": key.about.resource.api_version,
-            "kind": key.about.resource.kind,
-            "name": key.about.name,
-            "namespace": key.about.namespace,
-            "uid": key.about.uid,
-        }
-        namespace = _namespace(key.about)
+        namespace, form = _namespace(key.about), key.form
+        component, action = form.component or self._component, form.action[:LONGEST_REASON]
         body: dict[str, object] = {
             "apiVersion": resource.api_version,
             "kind": resource.kind,
@@ -245,14 +265,16 @@ class Recorder:
             "type": "Warning" if key.warning else "Normal",
             "reason": key.reason,
             "reportingInstance": self._instance,
+            **({"related": _reference(form.related)} if form.related is not None else {}),
         }
-        regarding = {field: value for field, value in about.items() if value}
+        regarding = _reference(key.about)
         if resource == CORE_EVENTS:
             body |= {
                 "involvedObject": regarding,
                 "message": key.note,
-                "source": {"component": self._component},
-                "reportingComponent": self._component,
+                "source": {"component": component},
+                "reportingComponent": component,
+                **({"action": action} if action else {}),
                 "firstTimestamp": _seconds(series.first),
                 **_repetition(resource, series),
             }
@@ -260,12 +282,27 @@ class Recorder:
             body |= {
                 "regarding": regarding,
                 "note": key.note,
-                "action": key.reason,
-                "reportingController": self._component,
+                "action": action or key.reason,
+                "reportingController": component,
                 "eventTime": micro_time(series.first),
                 **(_repetition(resource, series) if series.count > 1 else {}),
             }
         return request.create(resource, namespace, msgspec.json.encode(body))
+
+
+def _key(topic: _Topic, text: str) -> _Key:
+    return _Key(topic.about, topic.warning, topic.reason, _shortened(text), topic.form)
+
+
+def _reference(ref: Ref) -> dict[str, str]:
+    fields = {
+        "apiVersion": ref.resource.api_version,
+        "kind": ref.resource.kind,
+        "name": ref.name,
+        "namespace": ref.namespace,
+        "uid": ref.uid,
+    }
+    return {field: value for field, value in fields.items() if value}
 
 
 def _name_for_all(key: _Key, occurrence: str) -> str:

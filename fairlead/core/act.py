@@ -74,6 +74,10 @@ class EventNote(Struct, frozen=True):
     """What is said of several items in one Event, with `{count}` and `{items}` in it."""
     occurrence: str = ""
     """Tells it from other times when the same is said; then a restarted process does not tell it again."""
+    action: str = ""
+    """What was done, or failed; empty: the reason says it."""
+    related: Ref | None = None
+    """Another object that it is about."""
 
 
 class Write(Struct, frozen=True, kw_only=True):

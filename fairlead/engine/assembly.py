@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from fairlead.engine.contract import deciders_of
 from fairlead.engine.driver.answer_cache import AnswerCache
 from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.driver.sessions import Sessions
-from fairlead.engine.event_notes import telling
+from fairlead.engine.event_notes import tell
 from fairlead.engine.leases import elections, place_of, records, sweeps
 from fairlead.engine.manager import Manager, Pace
 from fairlead.engine.measured_calls import measured
@@ -175,7 +176,7 @@ def _webhooks(
     log: FilteringBoundLogger,
 ) -> Webhooks:
     """Whatever is shared with rounds is shared without their gate: reviews are answered by every replica."""
-    bench = AdmissionContext(Afterwards(log), log, telling(recorder))
+    bench = AdmissionContext(Afterwards(log), log, partial(tell, recorder))
     endpoints = tuple(endpoint for part in parts for endpoint in part.endpoints)
     return Webhooks(endpoints, structs.replace(outside, gate=None), client, bench)
 

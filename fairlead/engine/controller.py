@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
-from fairlead.core.act import AnyWrite, Does
+from fairlead.core.act import AnyWrite, Does, EventNote
 from fairlead.core.ask import Answers, Bad
 from fairlead.core.decision import Decide, Decision
 from fairlead.core.explain import Explain
@@ -90,6 +90,21 @@ class LogRecord(Struct, frozen=True):
     """Said in every round that it holds for, and not only when it begins to."""
 
 
+class Telling(Struct, frozen=True):
+    """How a contract tells what its decisions have for people."""
+
+    component: str = ""
+    """Who its Events come from; empty: the process."""
+    joined: bool = True
+    """Whether notes of the same reason about the same object are one Event when they come close together; else each has
+    its own, in its own words."""
+    also: Callable[[EventNote], None] | None = None
+    """Hears every note beside its Event, for what goes elsewhere; it returns at once."""
+
+
+USUAL_TELLING = Telling()
+
+
 class Controller(Struct, Generic[S], frozen=True):
     name: str
     informers: tuple[Informer[Named], ...]
@@ -116,6 +131,7 @@ class Controller(Struct, Generic[S], frozen=True):
     handled: Callable[[S, Decision], None] = lambda *_: None
     """Told when a round has succeeded and all its writes are done: what its Snapshot shows of objects that are gone and
     its decision has seen to can be forgotten."""
+    telling: Telling = USUAL_TELLING
     observe: Callable[[RolloutKey, S, Decision, datetime], None] | None = None
     """Told what each pass saw in the end, what came of it, and when; for metrics."""
     wrote: Callable[[RolloutKey, tuple[AnyWrite, ...]], None] | None = None

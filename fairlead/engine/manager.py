@@ -16,7 +16,7 @@ from structlog.types import FilteringBoundLogger
 from fairlead.core.explain import OperatorReport
 from fairlead.engine.controller import BackOff, Controller, RolloutKey
 from fairlead.engine.driver.questions import AskContext
-from fairlead.engine.event_notes import telling
+from fairlead.engine.event_notes import teller
 from fairlead.engine.explain_endpoint import Told, reported, silent
 from fairlead.engine.lane import Lane
 from fairlead.engine.part import Part, Task
@@ -121,7 +121,9 @@ class Manager:
 
     def _lane(self, controller: Controller[Any], outside: AskContext, pace: Pace, terms: Terms) -> Lane:
         record = self._recording.record if self._recording is not None else None
-        rounds: Rounds[Any] = Rounds(controller, outside, terms, self._log, telling(self._recorder), record=record)
+        rounds: Rounds[Any] = Rounds(
+            controller, outside, terms, self._log, teller(self._recorder, controller.telling), record=record
+        )
         back_off = BACKGROUND_BACK_OFF if controller.background else None
         queue = pace.queue(controller.back_off or back_off)
         # In the background one at a time: they shall not use up what the client may send while a rollout has something

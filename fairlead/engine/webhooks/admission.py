@@ -20,6 +20,7 @@ from structlog.types import FilteringBoundLogger
 from fairlead.core.act import EventNote
 from fairlead.core.ask import Answer, Answers, Need, Question
 from fairlead.core.decision import Admit, Judge
+from fairlead.engine.controller import USUAL_TELLING, Telling
 from fairlead.engine.driver.effects import said_of
 from fairlead.engine.driver.perform import Round
 from fairlead.engine.driver.questions import AskContext, asker
@@ -71,6 +72,7 @@ class Endpoint(Struct, Generic[S], frozen=True):
     """
     outpaced: Callable[[S], Admit] = lambda _: OUTPACED
     """The answer when others were faster for as long as there was time."""
+    telling: Telling = USUAL_TELLING
 
 
 class AdmissionContext(Struct, frozen=True):
@@ -78,7 +80,7 @@ class AdmissionContext(Struct, frozen=True):
 
     afterwards: Afterwards
     log: FilteringBoundLogger
-    tell: Callable[[EventNote], None]
+    tell: Callable[[EventNote, Telling], None]
     turns: Turns = field(default_factory=Turns)
 
 
@@ -145,8 +147,8 @@ class Admission(Generic[S]):
         keys |= {name: value for name, value in given.items() if value}
         _record(log, verdict.level, "admission allowed" if verdict.allowed else "admission denied", keys)
         self._endpoint.heard(verdict)
-        for tell in verdict.tell:
-            self._bench.tell(tell)
+        for note in verdict.tell:
+            self._bench.tell(note, self._endpoint.telling)
         if verdict.afterwards:
             self._bench.afterwards.begin(self._carry_out(verdict.afterwards, review, log))
 

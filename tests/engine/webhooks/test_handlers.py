@@ -24,7 +24,7 @@ def webhooks(**timeouts: float) -> Webhooks:
     endpoints = tuple(
         Endpoint(name, (f"/{name}",), preparing, Seen, lambda _: {}, timeout) for name, timeout in timeouts.items()
     )
-    context = AdmissionContext(Afterwards(log), log, lambda _: None)
+    context = AdmissionContext(Afterwards(log), log, lambda *_: None)
     return Webhooks(endpoints, AskContext(client, caller=Pods(POST=60)), lambda: client, context)
 
 
