@@ -10,7 +10,8 @@ from fairlead.contracts import contracts
 from fairlead.core.explain import Explain
 from fairlead.core.outcome import DONE, STOPPED
 
-ENVIRONMENTS = "environments"
+OWN_PHASE = "Blocked"
+"""No condition has it: it is said where a condition's word would not tell that somebody must act."""
 
 
 def is_complete(seen: Explain) -> bool:
@@ -77,7 +78,22 @@ def none_named(name: str, seen: Sequence[Explain], namespaces: Sequence[str]) ->
     from difflib import get_close_matches
 
     names = dict.fromkeys(name_of(one) for one in seen)
-    known = [*names, *(lane.name for one in seen for lane in one.stands.lanes if one.part != ENVIRONMENTS)]
+    lanes = {contract.name: contract.lane for contract in contracts() if contract.lane}
+    known = [*names, *(lane.name for one in seen for lane in one.stands.lanes if one.part in lanes)]
     close = dict.fromkeys(get_close_matches(name, known, 3, 0.5))
     hint = f"did you mean {' or '.join(close)}?" if close else f"there are: {', '.join(names)}"
-    return f"no rollout or StatefulSet named {name or NAMELESS} in {places(namespaces)}; {hint}"
+    what = " or ".join(dict.fromkeys(("rollout", *lanes.values())))
+    return f"no {what} named {name or NAMELESS} in {places(namespaces)}; {hint}"
+
+
+def phase_word(one: Explain) -> str:
+    """A phase in a sentence."""
+    phase = one.stands.phase
+    stays = any(contract.phases_are_conditions for contract in contracts() if contract.name == one.part)
+    return phase if stays and phase != OWN_PHASE else phase.lower()
+
+
+def gone(what: str) -> str:
+    """That what was watched is not there any longer."""
+    ways = ["its objects were deleted", *(contract.gone for contract in contracts() if contract.gone)]
+    return f"{what} is gone: {', or '.join(ways)}"

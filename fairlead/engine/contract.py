@@ -102,6 +102,12 @@ class Contract(Struct, frozen=True, kw_only=True):
     """The Look at its rollouts; None: it has none to look at."""
     nothing: str = ""
     """What a namespace lacks in which it rolls nothing, after "no"."""
+    lane: str = ""
+    """The kind of the object that a lane is, where people may name it; empty: a lane is no object of its own."""
+    gone: str = ""
+    """How a rollout goes away without its objects being deleted; empty: it does not."""
+    phases_are_conditions: bool = False
+    """Whether phases are words of a condition, which stay as the API has them."""
     verbs: Room[Verbs] | None = None
     """What a person may ask of its rollouts."""
 

@@ -123,25 +123,17 @@ async def follow(cluster: Cluster, wanted: WatchScope, screen: Screen) -> End:
 
 def ending(seen: Sequence[Explain], wanted: WatchScope) -> End | None:
     """Whether what is seen ends the watch, and how."""
-    from fairlead.cli.selection import is_blocked, is_complete
+    from fairlead.cli.selection import is_blocked, is_complete, phase_word
     from fairlead.cli.views.render import name_of
     from fairlead.cli.views.severity import waits_of
 
     blocked = next((one for one in seen if is_blocked(one)), None)
     if wanted.exit_when_blocked and blocked is not None:
         why = f": {waits_of(blocked)[0].text}" if blocked.blocked_by else ""
-        return End(exits.BLOCKED, f"{name_of(blocked)} is {_word(blocked)}{why}")
+        return End(exits.BLOCKED, f"{name_of(blocked)} is {phase_word(blocked)}{why}")
     if all(map(is_complete, seen)) and not wanted.forever:
         return End(exits.OK)
     return None
-
-
-def _word(one: Explain) -> str:
-    """A phase in a sentence; a condition's word stays as the API has it."""
-    from fairlead.cli.selection import ENVIRONMENTS
-
-    phase = one.stands.phase
-    return phase if one.part == ENVIRONMENTS and phase != "Blocked" else phase.lower()
 
 
 async def _unknown(wanted: WatchScope, seen: Sequence[Explain], cluster: Cluster) -> str:
@@ -155,5 +147,6 @@ async def _unknown(wanted: WatchScope, seen: Sequence[Explain], cluster: Cluster
 
 
 def _gone(wanted: WatchScope) -> str:
-    what = wanted.name or "everything that was watched"
-    return f"{what} is gone: its objects were deleted, or StatefulSets lost their label"
+    from fairlead.cli.selection import gone
+
+    return gone(wanted.name or "everything that was watched")

@@ -29,6 +29,7 @@ CONTRACT = Contract(
     roots=(Root(MATERIALIZES, optional=True),),
     look=Room("fairlead.contracts.environments.looks", "LOOK"),
     nothing=MATERIALIZES.kind,
+    phases_are_conditions=True,
     verbs=Room("fairlead.contracts.environments.verbs", "VERBS"),
     deciders=Room("fairlead.contracts.environments.deciders", "DECIDERS"),
 )

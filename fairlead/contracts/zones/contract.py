@@ -29,5 +29,7 @@ CONTRACT = Contract(
     look=Room("fairlead.contracts.zones.looks", "LOOK"),
     verbs=Room("fairlead.contracts.zones.verbs", "VERBS"),
     nothing=f"StatefulSet with the label {GROUP_LABEL}",
+    lane=STATEFULSETS.kind,
+    gone="StatefulSets lost their label",
     deciders=Room("fairlead.contracts.zones.deciders", "DECIDERS"),
 )
