@@ -35,8 +35,8 @@ class _Entry:
         self.informer = informer
         self.into = into
         self.shares = 0
-        self.is_required = False
-        """Whether any reader cannot do without it."""
+        self.required = 0
+        """How many of the shares are those of readers that cannot do without it."""
         self.annotations: frozenset[str] | None = frozenset()
         """Keys of those that readers named; None: all."""
         self.task: asyncio.Task[None] | None = None
@@ -147,18 +147,22 @@ class Caches:
         entry.informer.store.add_indexes(indexes)
         entry.read_also(annotations)
         entry.shares += 1
-        entry.is_required |= not optional
+        entry.required += not optional
         self._start(entry)
-        return Share(entry.informer, lambda: self._give_back(selection))
+        return Share(entry.informer, lambda: self._give_back(selection, is_required=not optional))
 
     def covering(self, ref: Ref) -> list[Informer[Any]]:
-        """The informers in which a write to the object may show; those of what is known to be absent show nothing."""
+        """The informers in which a write to the object may show.
+
+        What is known to be absent shows nothing where all readers can do without it. Who cannot waits: a right that is
+        taken away leaves a store that must not be decided on.
+        """
         return [
             entry.informer
             for entry in self._of.get(ref.resource, ())
             if entry.informer.selection.namespace in ("", ref.namespace)
             and entry.informer.selection.may_name(ref.name)
-            and not entry.informer.is_absent
+            and (entry.required or not entry.informer.is_absent)
         ]
 
     async def run(self) -> None:
@@ -186,7 +190,7 @@ class Caches:
             return found
 
         def is_optional() -> bool:
-            return not entry.is_required
+            return not entry.required
 
         troubles = self._troubles(selection, is_optional)
         made = Informer(
@@ -203,9 +207,10 @@ class Caches:
         self._of.setdefault(resource, []).append(entry)
         return entry
 
-    def _give_back(self, selection: Selection) -> None:
+    def _give_back(self, selection: Selection, *, is_required: bool) -> None:
         entry = self._entries[selection]
         entry.shares -= 1
+        entry.required -= is_required
         if entry.shares:
             return
         self._stop(entry)

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from kubeloop.caches import Caches, Share
 from kubeloop.informer import Change
+from kubeloop.ledger import Ledger
 from kubeloop.objects.core import LEASES, PODS, Pod
 from kubeloop.objects.meta import Meta, Ref
 from kubeloop.watch import Selection
@@ -203,10 +204,12 @@ def test_all_can_do_without_it_only_as_long_as_nobody_cannot() -> None:
     heard = scene.heard[Selection(PODS)]
     assert heard.is_optional()
 
-    scene.caches.informer(PODS, Pod)
+    needed = scene.caches.share(PODS, Pod)
 
     assert not heard.is_optional()
     assert len(scene.heard) == 1
+    needed.give_back()
+    assert heard.is_optional()
 
 
 def test_a_write_shows_in_the_informers_of_its_resource_and_namespace() -> None:
@@ -250,6 +253,35 @@ def test_a_write_does_not_show_in_what_is_known_to_be_absent() -> None:
             scene.api.fault = None
             await asyncio.sleep(60)
             assert len(scene.caches.covering(pod_ref("a"))) == 1
+
+    play(scenario)
+
+
+def test_who_cannot_do_without_waits_for_what_a_right_that_was_taken_away_hides() -> None:
+    """Else a round would be decided on a store that does not show its own writes."""
+
+    async def scenario() -> None:
+        scene = Scene()
+        scene.api.put(a_pod("a"))
+        pods = scene.caches.informer(PODS, Pod)
+        scene.caches.informer(PODS, Pod, optional=True)
+        ledger = Ledger(10, scene.caches.covering)
+        async with scene.running():
+
+            async def refuse(*_: object) -> object:
+                return failure(403, "Forbidden")
+
+            scene.api.fault = refuse  # type: ignore[assignment]
+            scene.api.end_watches()
+            await asyncio.sleep(5)
+            assert pods.is_absent
+            ledger.deleted("rollout", pod_ref("a"))
+
+            assert ledger.pending("rollout") == (pod_ref("a"),)
+            scene.api.remove("a")
+            scene.api.fault = None
+            await asyncio.sleep(60)
+            assert ledger.pending("rollout") == ()
 
     play(scenario)
 
