@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from msgspec import structs
 
 from fairlead.contracts.zones.install.objects import objects
 from fairlead.contracts.zones.install.values import Values
@@ -29,8 +28,7 @@ class Phased(Operator):
     """With phased Deployments switched on."""
 
     def __init__(self, site: Site) -> None:
-        super().__init__(site, interval=None)
-        self._options = structs.replace(self._options, settings=Settings(phased_deployments=True))
+        super().__init__(site, interval=None, settings=Settings(phased_deployments=True))
 
     async def answer(self, call: Call) -> Reply:
         assert self.manager is not None
