@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.cli import exits
 from fairlead.cli.flags.common import add_cluster, add_output
-from fairlead.contracts import contracts
+from fairlead.contracts import CONTRACTS, contracts
 from fairlead.core.verb import Instead, Verb, Verbs
 
 if TYPE_CHECKING:
@@ -68,18 +68,22 @@ def run(arguments: argparse.Namespace, verb: str) -> int:
 
     async def work(cluster: Cluster) -> int:
         try:
-            return await _carried_out(cluster, verb, arguments)
+            return await carried_out(cluster, verb, arguments)
         except Stop as stop:
             return fail(stop.text, stop.code)
 
     return talk(arguments, work)
 
 
-async def _carried_out(cluster: Cluster, verb: str, arguments: argparse.Namespace) -> int:
+async def carried_out(cluster: Cluster, verb: str, arguments: argparse.Namespace) -> int:
+    """The exit code of the verb, asked as the arguments say; raises Stop."""
+    from fairlead.cli.main import UsageError
     from fairlead.cli.views.render import NAMELESS
     from fairlead.core.verb import VerbRequest
 
     part, slash, rest = arguments.name.rpartition("/")
+    if part and part not in CONTRACTS:
+        raise UsageError(f'no part "{part}": there are {", ".join(CONTRACTS)}')
     name = rest if slash else arguments.name
     asked = VerbRequest(cluster.namespaces[0], "" if name == NAMELESS else name, _options(arguments, verb))
     part, row = await chosen(cluster, verb, asked, part)
@@ -133,15 +137,19 @@ async def absent(cluster: Cluster, verb: str, asked: VerbRequest, part: str) -> 
     if elsewhere := await why_not_found(cluster.client, asked.name, cluster.namespaces):
         return Stop(elsewhere, exits.NOT_FOUND)
     nouns = [table.noun for _, table, row in rows if isinstance(row, Verb)] or [table.noun for _, table, _ in rows]
-    named = f"no {' or '.join(nouns) or part} named {asked.name or NAMELESS} in namespace {asked.namespace}"
+    named = f"no {' or '.join(nouns)} named {asked.name or NAMELESS} in namespace {asked.namespace}"
     return Stop(f"{named}: `fairlead get` lists what there is", exits.NOT_FOUND)
 
 
 async def _has(cluster: Cluster, table: Verbs, asked: VerbRequest) -> bool:
     from fairlead.engine.verbs import decided
     from kubeloop import clock
+    from kubeloop.errors import NotFound
 
-    return await decided(cluster.client, table.find, asked, clock.now())
+    try:
+        return await decided(cluster.client, table.find, asked, clock.now())
+    except NotFound:
+        return False  # the cluster does not have the kind
 
 
 class VerbRun:

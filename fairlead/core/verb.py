@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from importlib import import_module
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -141,6 +142,15 @@ class Verbs(Struct, frozen=True):
     def __post_init__(self) -> None:
         if set(self.rows) != set(VERBS):
             raise ValueError(f"rows for {sorted(set(VERBS) ^ set(self.rows))} are missing, or too many")
+
+
+def loaded(module: str, attribute: str) -> Callable[[VerbRequest, Answers, datetime], Any]:
+    """The function of this name, imported when it is first called: help, and other contracts' verbs, do without it."""
+
+    def call(request: VerbRequest, answers: Answers, now: datetime) -> Any:
+        return getattr(import_module(module), attribute)(request, answers, now)
+
+    return call
 
 
 def follow(namespace: str, name: str) -> str:

@@ -66,7 +66,9 @@ async def act(
         try:
             plan: VerbAnswer = await decided(client, decide, asked, now)
         except KubeError as error:
-            raise _unless_written(error, agreed, written) from error
+            if agreed is None or not written:
+                raise
+            raise Unfinished(agreed, tuple(written), error) from error
         if not isinstance(plan, VerbPlan):
             return plan if agreed is None else _ended(agreed, tuple(written), plan)
         if agreed is None:
@@ -83,16 +85,13 @@ async def act(
             in_vain = 0 if len(written) > before else in_vain + 1
             continue
         except KubeError as error:
-            raise _unless_written(error, agreed, written) from error
+            if not written:
+                raise
+            raise Unfinished(agreed, tuple(written), error) from error
         return Acted(agreed, tuple(written))
     if agreed is None:
         raise AssertionError("only a plan can be tried in vain")
     raise Unfinished(agreed, tuple(written), "")
-
-
-def _unless_written(error: KubeError, agreed: VerbPlan | None, written: list[VerbWrite]) -> KubeError | Unfinished:
-    """The error itself where nothing was written before it."""
-    return error if agreed is None or not written else Unfinished(agreed, tuple(written), error)
 
 
 def _ended(agreed: VerbPlan, written: tuple[VerbWrite, ...], found: VerbAnswer) -> Acted:
@@ -131,17 +130,21 @@ async def decided(
 
 async def ask(client: Client, question: Question) -> Answer:
     """Reads and lists; that there is no such object is an answer, any other failure is raised."""
-    to = question.to if isinstance(question, Ask) else None
+    match question.to if isinstance(question, Ask) else None:
+        case Read(ref=ref, subresource=subresource):
+            return await _read(client, ref, subresource)
+        case Listing(resource=resource, namespace=namespace, labels=labels):
+            found = await client.list(resource, Raw, namespace=namespace, labels=labels)
+            return Good(msgspec.json.encode({"items": found.items}))
+    raise TypeError(f"a verb may not ask {question}")
+
+
+async def _read(client: Client, ref: Ref, subresource: str) -> Answer:
+    """Also where the cluster does not have the kind, which it says in no form of its own, there is no such object."""
     try:
-        match to:
-            case Read(ref=ref, subresource=subresource):
-                return Good((await client.call(request.get(ref, subresource))).body)
-            case Listing(resource=resource, namespace=namespace, labels=labels):
-                found = await client.list(resource, Raw, namespace=namespace, labels=labels)
-                return Good(msgspec.json.encode({"items": found.items}))
+        return Good((await client.call(request.get(ref, subresource))).body)
     except NotFound as error:
         return Bad("absent", str(error), error.status)
-    raise TypeError(f"a verb may not ask {question}")
 
 
 def patch_of(write: VerbWrite) -> Request:

@@ -15,7 +15,9 @@ from kubeloop.errors import KubeError, TransportError
 from tests.cli.worlds import World, kubeconfig_of, served
 
 COMMANDS = pytest.mark.parametrize(
-    "words", [["get"], ["explain", "ingester"], ["watch", "--timeout=20s"]], ids=lambda words: words[0]
+    "words",
+    [["get"], ["explain", "ingester"], ["watch", "--timeout=20s"], ["pause", "ingester"], ["history", "ingester"]],
+    ids=lambda words: words[0],
 )
 
 FORBIDDEN = (

@@ -27,7 +27,10 @@ NEEDLESS = {
 """Each takes longer than all questions to the cluster; of a contract that rolls nothing here nothing is decided."""
 
 
-@pytest.mark.parametrize("words", [("get",), ("get", "-o", "json"), ("explain", "ingester")])
+ASKING = [("get",), ("get", "-o", "json"), ("explain", "ingester"), ("pause", "ingester", "--dry-run")]
+
+
+@pytest.mark.parametrize("words", ASKING)
 def test_a_command_that_asks_once_imports_only_what_asking_needs(words: tuple[str, ...], tmp_path: Path) -> None:
     zone = a_zone("a", ready=2)
     with served(World(zone, pods_of(zone, "old", _0="notReady new")), tmp_path) as server:

@@ -28,7 +28,9 @@ from tests.cli.worlds import World, kubeconfig_of, served
 
 A = a_zone("a", current="new")
 COMMANDS = pytest.mark.parametrize(
-    "words", [["get"], ["explain", "ingester"], ["watch", "--timeout=20s"]], ids=lambda words: words[0]
+    "words",
+    [["get"], ["explain", "ingester"], ["watch", "--timeout=20s"], ["status", "ingester"], ["pause", "ingester"]],
+    ids=lambda words: words[0],
 )
 
 

@@ -6,15 +6,15 @@ leaves the hash alone, and no earlier spec to go back to.
 
 from __future__ import annotations
 
-from fairlead.contracts.environments.decide.verbs import abort, find, promote
 from fairlead.contracts.environments.kinds import FORCE_ROLLOUT
-from fairlead.core.verb import Instead, Verb, Verbs
+from fairlead.core.verb import Instead, Verb, Verbs, loaded
 
+_ROWS = "fairlead.contracts.environments.decide.verbs"
 _AGAIN = f"kubectl annotate materialize {{name}} -n {{namespace}} --overwrite {FORCE_ROLLOUT}=$(uuidgen)"
 
 VERBS = Verbs(
     noun="environment",
-    find=find,
+    find=loaded(_ROWS, "find"),
     rows={
         "pause": Instead(
             "an environment cannot be paused: a rollout with spec.rolloutStrategy ManuallyPromote waits for"
@@ -25,13 +25,13 @@ VERBS = Verbs(
             " `fairlead promote {name} -n {namespace}`"
         ),
         "promote": Verb(
-            promote,
+            loaded(_ROWS, "promote"),
             "Sets spec.forcePromote to the hash of the rollout, status.requestedRolloutHash; it holds for this rollout"
             " alone. A generation that is ready takes over at once. One that is not skips the rest of its catching up"
             " and takes over as soon as its pod runs; users then wait for the rest.",
         ),
         "abort": Verb(
-            abort,
+            loaded(_ROWS, "abort"),
             "Puts back the fields of the spec that the serving generation was made from. They are stored nowhere; they"
             " are worked out from the objects of that generation, and taken only if their hash is"
             " status.lastCompletedRolloutHash. Where they cannot be worked out nothing is changed and the code is 1.",

@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from fairlead.contracts.zones.decide.verbs.history import history
-from fairlead.contracts.zones.decide.verbs.pause import pause, resume
-from fairlead.contracts.zones.decide.verbs.restart import ZONE, restart
-from fairlead.contracts.zones.decide.verbs.targets import TargetGroup, group_named
-from fairlead.contracts.zones.decide.verbs.undo import TO_REVISION, undo
 from fairlead.contracts.zones.kinds import PAUSED, ROTATE
-from fairlead.core.ask import Answers, Need
-from fairlead.core.verb import Instead, Verb, VerbRequest, Verbs
+from fairlead.contracts.zones.verb_options import TO_REVISION, ZONE
+from fairlead.core.verb import Instead, Verb, Verbs, loaded
 
-
-def find(request: VerbRequest, answers: Answers, _: datetime) -> bool | Need:
-    found = group_named(request, answers, by_zone=True)
-    return found if isinstance(found, Need) else isinstance(found, TargetGroup)
-
+_ROWS = "fairlead.contracts.zones.decide.verbs"
 
 VERBS = Verbs(
     noun="group of zones",
-    find=find,
+    find=loaded(f"{_ROWS}.targets", "find"),
     rows={
         "pause": Verb(
-            pause,
+            loaded(f"{_ROWS}.pause", "pause"),
             f"Sets the annotation {PAUSED} on every StatefulSet of the group: none of its pods is deleted and no"
             " revision recorded until it is resumed. Pods that are on their way finish.",
         ),
-        "resume": Verb(resume, f"Removes the annotation {PAUSED} from every StatefulSet of the group."),
+        "resume": Verb(
+            loaded(f"{_ROWS}.pause", "resume"), f"Removes the annotation {PAUSED} from every StatefulSet of the group."
+        ),
         "promote": Instead(
             "zones follow one another by themselves when the one before is ready: `fairlead explain {name} -n"
             " {namespace}` says what the next one waits for, `fairlead resume {name} -n {namespace}` ends a pause"
@@ -38,7 +29,7 @@ VERBS = Verbs(
             " `fairlead pause {name} -n {namespace}`"
         ),
         "undo": Verb(
-            undo,
+            loaded(f"{_ROWS}.undo", "undo"),
             "Puts the pod templates of all zones back to those of an earlier revision of the group, which is shown and"
             " asked for first. The zones then roll as after any change; pods that never left that revision stay.",
             (TO_REVISION,),
@@ -48,13 +39,13 @@ VERBS = Verbs(
             " {namespace}` says what that is, `fairlead restart {name} -n {namespace}` replaces pods"
         ),
         "restart": Verb(
-            restart,
+            loaded(f"{_ROWS}.restart", "restart"),
             f"Marks the pods of the group with the label {ROTATE}: they are replaced like outdated ones, zone by zone"
             " and within their budgets.",
             (ZONE,),
         ),
         "history": Verb(
-            history,
+            loaded(f"{_ROWS}.history", "history"),
             "Shows the revisions of the group, the newest first: when each was made, which zones want it, how many pods"
             " of each zone run it, and what changed in the pod template.",
         ),

@@ -6,13 +6,13 @@ from datetime import datetime
 
 from fairlead.contracts.zones.decide.verbs.targets import Target, TargetGroup, group_named, pods_of, pods_question
 from fairlead.contracts.zones.kinds import ROTATE
+from fairlead.contracts.zones.verb_options import ZONE
 from fairlead.core.ask import Answers, Need
 from fairlead.core.pod_readiness import is_terminating
 from fairlead.core.verb import (
     Nothing,
     Refused,
     VerbAnswer,
-    VerbOption,
     VerbPlan,
     VerbRequest,
     VerbWrite,
@@ -21,7 +21,6 @@ from fairlead.core.verb import (
 from kubeloop.objects.core import PODS, Pod
 from kubeloop.objects.meta import Ref
 
-ZONE = VerbOption("--zone", "restart the pods of this StatefulSet only; may be repeated", "NAME", repeated=True)
 ON_DELETE = "OnDelete"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Generic, TypeVar
 
 import msgspec
@@ -113,6 +114,12 @@ def group_named(
     if not staying:
         return Refused(f"all zones of {_called(name)} are being deleted")
     return TargetGroup(request.namespace, name or "", tuple(sorted(staying, key=lambda zone: natural_key(zone.name))))
+
+
+def find(request: VerbRequest, answers: Answers, _: datetime) -> bool | Need:
+    """Whether there is a group, or a zone of one, of this name."""
+    found = group_named(request, answers, by_zone=True)
+    return found if isinstance(found, Need) else isinstance(found, TargetGroup)
 
 
 def _called(name: str | None) -> str:

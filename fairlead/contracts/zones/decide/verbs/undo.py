@@ -14,6 +14,7 @@ from fairlead.contracts.zones.decide.verbs.revisions import (
     together,
 )
 from fairlead.contracts.zones.decide.verbs.targets import Target, TargetGroup, group_named
+from fairlead.contracts.zones.verb_options import TO_REVISION
 from fairlead.core.ask import Answers, Need
 from fairlead.core.differences import differences
 from fairlead.core.field_managers import manifest_managers
@@ -22,16 +23,12 @@ from fairlead.core.verb import (
     Nothing,
     Refused,
     VerbAnswer,
-    VerbOption,
     VerbPlan,
     VerbRequest,
     VerbWrite,
     follow,
 )
 
-TO_REVISION = VerbOption(
-    "--to-revision", "a revision that `fairlead history` shows, or a ControllerRevision; default the one before", "N"
-)
 TEMPLATE = ("spec", "template")
 
 
