@@ -71,3 +71,32 @@ def test_logs_leave_rich_to_those_who_draw() -> None:
     draws = "import fairlead.engine.logs, sys; assert 'rich' not in sys.modules; import rich.console"
 
     assert subprocess.run([sys.executable, "-c", draws], timeout=120, check=False).returncode == 0
+
+
+HEARD = """
+import asyncio, sys
+from datetime import UTC, datetime
+from fairlead.contracts.zones.looks import ZONES, ZoneLooks
+from fairlead.core.explain import Explain, Source, Stands
+from fairlead.engine.look import Heard
+from kubeloop.store import Store
+from tests.builders import a_zone
+
+zones, zone = Store(ZONES.indexes), a_zone("a")
+zones.put(zone)
+source = Source("operator", observed={f"statefulset/{zone.metadata.name}": zone.metadata.generation})
+stands = Stands("Complete", 3, 3, "pods")
+told = Explain(part="zones", namespace="test", rollout="ingester", outcome="done", stands=stands, source=source)
+heard = Heard(documents={("zones", "test", "ingester"): told})
+views = type("Views", (), {"__getitem__": lambda _, view: zones})()
+assert asyncio.run(ZoneLooks(None, [views]).look(datetime.now(UTC), heard)) == [told]
+print(*sys.modules)
+"""
+
+
+def test_a_command_that_shows_the_operators_word_loads_no_rules() -> None:
+    done = subprocess.run([sys.executable, "-c", HEARD], timeout=120, check=False, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr
+    rules = {"fairlead.contracts.zones.decide.rollout.group_pass", "fairlead.engine.driver.questions"}
+    assert set(done.stdout.split()) & rules == set()

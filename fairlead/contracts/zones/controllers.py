@@ -19,8 +19,8 @@ from fairlead.contracts.zones.decide.groups import group_of
 from fairlead.contracts.zones.decide.rollout.zone_order import moved_first
 from fairlead.contracts.zones.decide.seen import Snapshot
 from fairlead.contracts.zones.decide.waits import waits_of
-from fairlead.contracts.zones.explain import PART, explain
-from fairlead.contracts.zones.kinds import GROUP_LABEL, MIN_TIME, POD_ANNOTATIONS
+from fairlead.contracts.zones.explain import explain
+from fairlead.contracts.zones.kinds import GROUP_LABEL, MIN_TIME, PART, POD_ANNOTATIONS
 from fairlead.contracts.zones.metrics import GroupSeries, ZoneMetrics
 from fairlead.contracts.zones.progress_metrics import standings_of
 from fairlead.contracts.zones.ready_time_controller import stamping

@@ -15,6 +15,7 @@ from fairlead.contracts.zones.decide.scaling.scale_step import SCALE
 from fairlead.contracts.zones.decide.seen import Snapshot
 from fairlead.contracts.zones.decide.stuck import troubles_of
 from fairlead.contracts.zones.decide.waits import Waiting, ahead, held_exactly, paused, pods_of, waits_of, zone_waits
+from fairlead.contracts.zones.kinds import PART
 from fairlead.core.act import Delete, Does, Patch, Replace
 from fairlead.core.decision import Decision, Hold, Move, SideNote, Verdict
 from fairlead.core.explain import Block, Cell, Explain, Lane, Stands, key_of_wait
@@ -26,7 +27,6 @@ from fairlead.core.reason import Reason, ReasonKind
 from kubeloop.objects.apps import REVISION_LABEL
 from kubeloop.objects.core import Pod
 
-PART = "zones"
 ROLL = "roll"
 OF_ROLLING = (
     Reason.HEALTH_CHECK_WARNING,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+PART = "zones"
+"""The contract's name in options, documents and metrics."""
+
 GROUP_LABEL = "rollout-group"
 NAME_LABEL = "name"
 MAX_UNAVAILABLE = "rollout-max-unavailable"
