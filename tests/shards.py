@@ -51,7 +51,7 @@ LENGTH = {False: 45.0, True: 150.0}
 USUAL = {False: 0.04, True: 2.0}
 """Seconds of a test."""
 SECONDS: dict[tuple[str, bool], float] = {
-    ("tests/chaos/environments/test_crash_at_every_effect.py", False): 90.0,
+    ("tests/chaos/environments/test_crash_at_every_effect.py", False): 70.0,
     ("tests/chaos/environments/test_examples.py", False): 25.0,
     ("tests/chaos/environments/test_machine.py", False): 36.0,
     ("tests/chaos/environments/test_migration.py", False): 20.0,

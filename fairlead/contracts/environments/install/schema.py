@@ -6,6 +6,7 @@ A member that is declared without fields of its own is named in `SHAPES`; what a
 from __future__ import annotations
 
 from datetime import datetime
+from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -58,13 +59,19 @@ _SIMPLE: dict[object, Json] = {
 
 def schema_of(kind: type[Struct]) -> Json:
     """Of an object with the fields of that type."""
-    fields = msgspec.structs.fields(kind)
+    fields = _fields(kind)
     required = [field.encode_name for field in fields if field.required]
     return {
         "type": "object",
         **({"required": required} if required else {}),
         "properties": {field.encode_name: _member(kind, field) for field in fields},
     }
+
+
+@cache
+def _fields(kind: type[Struct]) -> tuple[FieldInfo, ...]:
+    """Resolving annotations is most of the work, and definitions are held against the cluster again and again."""
+    return msgspec.structs.fields(kind)
 
 
 def _member(owner: type[Struct], field: FieldInfo) -> Json:
