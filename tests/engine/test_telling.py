@@ -21,8 +21,8 @@ from tests.engine.test_toy_contract import box, define
 from tests.engine.world import World, play
 from tests.operator_parts import ZONES
 from tests.toy import contract as toy
-from tests.toy.decide import Snapshot, decide
-from tests.toy.kinds import BOXES
+from tests.toy.decide import decide
+from tests.toy.kinds import BOXES, Box
 from tests.toy.part import part
 
 HEARD: list[EventNote] = []
@@ -31,8 +31,8 @@ HEARD: list[EventNote] = []
 def telling_part(context: PartContext, settings: Any) -> Part:
     """Boxes whose every decision is told, twice in different words."""
 
-    def told(seen: Snapshot, now: Any) -> Decision:
-        metadata = seen.box.metadata
+    def told(seen: Box, now: Any) -> Decision:
+        metadata = seen.metadata
         about = Ref(BOXES, metadata.namespace, metadata.name, metadata.uid)
         made = decide(seen, now)
         notes = [
