@@ -36,7 +36,7 @@ class Failure(Struct, frozen=True):
 
 
 class Accounts(Generic[S]):
-    """Of the rollouts of one part."""
+    """Of the rollouts of one controller."""
 
     def __init__(self) -> None:
         self._accounts: dict[RolloutKey, Account[S]] = {}

@@ -32,9 +32,9 @@ FAILING = "PassFailed"
 
 
 class Told(Struct, frozen=True):
-    """A part and what its rounds know."""
+    """A controller and what its rounds know."""
 
-    part: Controller[Any]
+    controller: Controller[Any]
     accounts: Accounts[Any]
     due: Callable[[RolloutKey], float | None]
     """Seconds until a rollout is looked at again; None when that is not fixed."""
@@ -66,7 +66,7 @@ async def reported(every: Iterable[Told], process: str, namespaces: Sequence[str
     items: list[Explain] = []
     undecided: list[Undecided] = []
     for told in every:
-        for key in list(told.part.rollouts()) if told.part.explain is not None else ():
+        for key in list(told.controller.rollouts()) if told.controller.explain is not None else ():
             if namespaces and key.namespace not in namespaces:
                 continue
             await asyncio.sleep(0)
@@ -76,7 +76,7 @@ async def reported(every: Iterable[Told], process: str, namespaces: Sequence[str
             else:
                 failure = told.accounts.failure(key)
                 text = failure.text if failure is not None else ""
-                undecided.append(Undecided(told.part.name, key.namespace, key.name, text))
+                undecided.append(Undecided(told.controller.name, key.namespace, key.name, text))
     return OperatorReport(
         process=process, version=__version__, leads=True, items=tuple(items), undecided=tuple(undecided)
     )
@@ -90,9 +90,9 @@ def silent(process: str) -> OperatorReport:
 def document(told: Told, key: RolloutKey, now: datetime) -> Explain | None:
     """The last decision about a rollout as a document, with what its rounds wait for; None before there is one."""
     account, failure = told.accounts.of(key), told.accounts.failure(key)
-    if account is None or told.part.explain is None:
+    if account is None or told.controller.explain is None:
         return None
-    shown = told.part.explain(account.seen, account.decision, account.at)
+    shown = told.controller.explain(account.seen, account.decision, account.at)
     stands = structs.replace(
         shown.stands,
         lanes=tuple(structs.replace(lane, waits=_dated(lane.waits, account)) for lane in shown.stands.lanes),
@@ -103,7 +103,7 @@ def document(told: Told, key: RolloutKey, now: datetime) -> Explain | None:
         stands=stands,
         blocked_by=(*_engine_waits(key, told, failure, now), *_dated(shown.blocked_by, account)),
         again=None if due is None else now + timedelta(seconds=due),
-        source=Source("operator", decided_at=account.at, observed=dict(told.part.observed(account.seen))),
+        source=Source("operator", decided_at=account.at, observed=dict(told.controller.observed(account.seen))),
     )
 
 
@@ -128,7 +128,7 @@ LONG_BEHIND = 5.0
 
 def _engine_waits(key: RolloutKey, told: Told, failure: Failure | None, now: datetime) -> Iterator[Block]:
     """What keeps rounds from deciding at all."""
-    about = told.part.title(key)
+    about = told.controller.title(key)
     if failure is not None:
         yield Block(
             "round",

@@ -99,11 +99,11 @@ _NOTHING = _Said("", Reason.COMPLETE, (), ())
 
 
 class Rounds(Generic[S]):
-    """Runs the rounds of one part."""
+    """Runs the rounds of one controller."""
 
     def __init__(
         self,
-        part: Controller[S],
+        controller: Controller[S],
         outside: AskContext,
         terms: Terms,
         log: FilteringBoundLogger,
@@ -115,14 +115,16 @@ class Rounds(Generic[S]):
         """Loop time; a round reads only caches whose last list began then or later."""
         self.accounts: Accounts[S] = Accounts()
         """What came of the rounds, for whoever asks."""
-        self._part = part
+        self._controller = controller
         self._ledger = terms.ledger
         self._log = log
         self._tell = tell
         self._keep = record
-        self._watcher = part.watcher
-        self._outside = outside if part.records is None else structs.replace(outside, records=part.records)
-        self._effects = Effects(outside.client, terms.ledger, self._audit, tell, terms.write_timeout, part.applied)
+        self._watcher = controller.watcher
+        self._outside = outside if controller.records is None else structs.replace(outside, records=controller.records)
+        self._effects = Effects(
+            outside.client, terms.ledger, self._audit, tell, terms.write_timeout, controller.applied
+        )
         self._said: dict[RolloutKey, _Said] = {}
         self._wrote: dict[RolloutKey, tuple[str, ...]] = {}
         """Scopes that the last round of a rollout wrote to, until the caches show it; so no scope is left behind."""
@@ -144,11 +146,11 @@ class Rounds(Generic[S]):
             return wait
         now = clock.now()
         given = self._answered(key, now)
-        seen = self._part.gather(key, Answers(given))
+        seen = self._controller.gather(key, Answers(given))
         if seen is None:
             self._forget(key)
             return None
-        self._scopes[key] = tuple(self._part.scopes(key))
+        self._scopes[key] = tuple(self._controller.scopes(key))
         begun = clock.monotonic()
         self._watcher.started(key)
         failed = True
@@ -184,14 +186,14 @@ class Rounds(Generic[S]):
                 again = await self._decided(key, first, given, now)
             except WriteRefused as refusal:
                 bad = bad_of(refusal.error)
-                if not self._part.refuses(bad):
+                if not self._controller.refuses(bad):
                     raise refusal.error from refusal
                 given[refusal.write] = bad
                 self._tried.setdefault(key, {})[refusal.write] = _Tried(bad)
                 if isinstance(refusal.error, ApiError) and refusal.error.retry_after is not None:
                     self._hold(key, refusal.error.retry_after)
                     return 0.0
-                seen = None if self._is_behind(key) else self._part.gather(key, Answers(given))
+                seen = None if self._is_behind(key) else self._controller.gather(key, Answers(given))
                 if seen is None:
                     self.accounts.failed(key, refusal.error, now)
                     return NotBegun(LOOK_AGAIN)
@@ -208,7 +210,7 @@ class Rounds(Generic[S]):
         """A pass was decided with all refusals, be it that it failed because of them: they hold for a while now."""
         tried = self._tried.get(key, {})
         for write, each in list(tried.items()):
-            if isinstance(each.answer, Bad) and not self._part.refusals_hold:
+            if isinstance(each.answer, Bad) and not self._controller.refusals_hold:
                 del tried[write]
             each.since = each.since or now
 
@@ -222,7 +224,7 @@ class Rounds(Generic[S]):
                 return first
             if self._is_behind(key):
                 raise Overtaken
-            seen = self._part.gather(key, answers)
+            seen = self._controller.gather(key, answers)
             if seen is None:
                 raise Vanished
             return seen
@@ -231,11 +233,17 @@ class Rounds(Generic[S]):
         ask = asker(self._outside, heard=partial(self._heard, key, number))
         declared = partial(self._ask, ask)
         seen, decision = await settle(
-            self._part.decide, gather, now, declared, given=given, at_once=self._part.at_once, aside=stepping_aside
+            self._controller.decide,
+            gather,
+            now,
+            declared,
+            given=given,
+            at_once=self._controller.at_once,
+            aside=stepping_aside,
         )
         if not isinstance(decision, Decision):
             raise TypeError(f"a round of {key} ended with a question, which only a look may")
-        self._observed(DecidedRound(self._part.name, str(key), number, now, seen, decision), key, decision)
+        self._observed(DecidedRound(self._controller.name, str(key), number, now, seen, decision), key, decision)
         return await self._acted(key, seen, decision, now, number)
 
     async def _acted(self, key: RolloutKey, seen: S, decision: Decision, now: datetime, number: str) -> float | None:
@@ -250,7 +258,7 @@ class Rounds(Generic[S]):
         if isinstance(verdict, Hold) and verdict.reason.fails:
             raise PassFailed(verdict.reason.word, again)
         if sent == len(writes):
-            self._part.handled(seen, decision)
+            self._controller.handled(seen, decision)
         if isinstance(verdict, Hold):
             return again
         # Should the watch be silent, somebody must notice that the writes do not show.
@@ -262,10 +270,10 @@ class Rounds(Generic[S]):
         if self._keep is not None:
             self._keep(decided)
         self._announce(key, seen, decision, now)
-        if self._part.explain is not None:
+        if self._controller.explain is not None:
             self.accounts.decided(key, seen, decision, now)
-        if self._part.observe is not None:
-            self._part.observe(key, seen, decision, now)
+        if self._controller.observe is not None:
+            self._controller.observe(key, seen, decision, now)
 
     async def _write(
         self, key: RolloutKey, number: str, seen: S, decision: Decision, writes: tuple[AnyWrite, ...]
@@ -274,12 +282,12 @@ class Rounds(Generic[S]):
         if not writes:
             return 0
         self._refuse_undeclared(writes)
-        reason, versions = decision.verdict.reason, self._part.versions(seen)
+        reason, versions = decision.verdict.reason, self._controller.versions(seen)
         this = Round(number, str(key), decision.rule, reason.word, digest(versions), self._scope(key))
         self._wrote[key] = tuple(scope_of(write, this) for write in writes)
         sent = await carry_out(writes, this, self._effects)
-        if self._part.wrote is not None:
-            self._part.wrote(key, writes[:sent])
+        if self._controller.wrote is not None:
+            self._controller.wrote(key, writes[:sent])
         return sent
 
     async def _ask(self, ask: Asker, question: Question) -> Answer:
@@ -288,8 +296,10 @@ class Rounds(Generic[S]):
         return await ask(question)
 
     def _refuse_undeclared(self, writes: tuple[AnyWrite, ...]) -> None:
-        if undeclared := {write.does.value for write in writes if write.does not in self._part.writes}:
-            raise TypeError(f"part {self._part.name} does not say that it writes {', '.join(sorted(undeclared))}")
+        if undeclared := {write.does.value for write in writes if write.does not in self._controller.writes}:
+            raise TypeError(
+                f"controller {self._controller.name} does not say that it writes {', '.join(sorted(undeclared))}"
+            )
 
     def _answered(self, key: RolloutKey, now: datetime) -> dict[Question, Answer]:
         """What is not tried again yet, because it was tried a moment ago."""
@@ -316,9 +326,9 @@ class Rounds(Generic[S]):
         It must see all writes to what it decides about, whichever rollout of whichever controller made them, and all of
         its own.
         """
-        watched = self._part.watched(key).values()
+        watched = self._controller.watched(key).values()
         lacking: list[Cache] = [informer for informer in watched if informer.listed_at < self.listed_since]
-        scopes = dict.fromkeys((self._scope(key), *self._wrote.get(key, ()), *self._part.scopes(key)))
+        scopes = dict.fromkeys((self._scope(key), *self._wrote.get(key, ()), *self._controller.scopes(key)))
         pending = [scope for scope in scopes if self._ledger.pending(scope)]
         for scope in pending:
             lacking += self._ledger.overdue(scope)
@@ -333,7 +343,7 @@ class Rounds(Generic[S]):
 
     def _scope(self, key: RolloutKey) -> str:
         """Of what its rounds write to nothing that is rolled; keys of several controllers may be the same."""
-        return f"{self._part.name} {key}"
+        return f"{self._controller.name} {key}"
 
     def _caught_up(self, key: RolloutKey) -> None:
         self._behind_since.pop(key, None)
@@ -350,17 +360,17 @@ class Rounds(Generic[S]):
         if now - self._behind_since.setdefault(key, now) > LONG_BEHIND and key not in self._told_behind:
             self._told_behind.add(key)
             kinds = ",".join(dict.fromkeys(cache.selection.resource.plural for cache in lacking))
-            self._log.warning("waiting for the caches", rollout=self._part.title(key), resources=kinds)
+            self._log.warning("waiting for the caches", rollout=self._controller.title(key), resources=kinds)
 
     def _announce(self, key: RolloutKey, seen: S, decision: Decision, now: datetime) -> None:
         before = said = self._said.get(key, _NOTHING)
         if not before.is_of(decision):
-            sayings = self._part.say(seen, decision, now)
+            sayings = self._controller.say(seen, decision, now)
             said = _Said(decision.rule, decision.verdict.reason, decision.tell, decision.asides, sayings)
             self._said[key] = said
         for saying in said.sayings:
             if saying.repeated or saying not in before.sayings:
-                self._record(saying, {"rollout": self._part.title(key), "rule": decision.rule})
+                self._record(saying, {"rollout": self._controller.title(key), "rule": decision.rule})
         for tell in decision.tell:
             if tell.repeated or tell not in before.tells:
                 self._tell(tell)
@@ -370,12 +380,12 @@ class Rounds(Generic[S]):
         if not isinstance(question, Ask):
             self._audit(audited(question, answer, Round(number, str(key), "", "")))
             return
-        said = said_of(question, answer, Round(number, self._part.title(key), "", ""))
+        said = said_of(question, answer, Round(number, self._controller.title(key), "", ""))
         self._record(LogRecord(said.level, said.message, said.keys), {})
 
     def _audit(self, line: Line) -> None:
         """One record per effect: what was done to which object, why, and how it ended."""
-        done = self._part.done[Does(line.does)]
+        done = self._controller.done[Does(line.does)]
         keys = keys_of(line)
         if line.outcome in ("ok", "gone", EXISTS):
             said = LogRecord(done.level, done.message, keys)
@@ -395,6 +405,6 @@ class Rounds(Generic[S]):
         self._caught_up(key)
         self.accounts.forget(key)
         for scope in self._scopes.pop(key, ()):
-            if self._part.applied is not None:
-                self._part.applied.forget(scope)
+            if self._controller.applied is not None:
+                self._controller.applied.forget(scope)
         self._watcher.vanished(key)

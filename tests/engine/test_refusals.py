@@ -100,8 +100,8 @@ def test_a_write_that_the_part_does_not_declare_is_not_sent() -> None:
 
     async def scenario() -> None:
         rounds = rounds_on(server, Reason.COMPLETE)
-        rounds._part = msgspec.structs.replace(rounds._part, writes=frozenset())
-        with pytest.raises(TypeError, match="part test does not say that it writes apply-object"):
+        rounds._controller = msgspec.structs.replace(rounds._controller, writes=frozenset())
+        with pytest.raises(TypeError, match="controller test does not say that it writes apply-object"):
             await rounds.run(KEY)
 
     run(scenario())

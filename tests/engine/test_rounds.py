@@ -260,7 +260,7 @@ def test_a_round_that_asks_nothing_gathers_once() -> None:
                 gathered.append(key)
                 return real(key, answers)
 
-            rounds._part = structs.replace(rounds._part, gather=gather)
+            rounds._controller = structs.replace(rounds._controller, gather=gather)
             await rounds.run(RolloutKey(("test", "one")))
 
             assert gathered == [("test", "one")]

@@ -65,7 +65,7 @@ BACK_OFF = BackOff(2.0, 256.0, jitter=0.5)
 
 
 class _Watched:
-    """The informers of the part, shared by its three kinds of rounds."""
+    """The informers of the contract, shared by its three kinds of rounds."""
 
     def __init__(self, caches: Caches, is_mixed: Callable[[], bool]) -> None:
         def owned(resource: Resource, into: type[N], *, optional: bool = False) -> Informer[N]:
@@ -189,7 +189,7 @@ def environments(
             counted("console"),
         ),
     )
-    return tuple(_part(kind, watched, settings, metrics) for kind in kinds)
+    return tuple(_controller(kind, watched, settings, metrics) for kind in kinds)
 
 
 def _companions(informer: Informer[Any], app: str) -> Callable[..., CompanionSnapshot[Any] | None]:
@@ -203,7 +203,7 @@ def _companions(informer: Informer[Any], app: str) -> Callable[..., CompanionSna
     return gather
 
 
-def _part(kind: _Kind, watched: _Watched, settings: Settings, metrics: EnvironmentMetrics) -> Controller[Any]:
+def _controller(kind: _Kind, watched: _Watched, settings: Settings, metrics: EnvironmentMetrics) -> Controller[Any]:
     applied = Applied()
 
     def scopes(key: RolloutKey) -> tuple[str, ...]:

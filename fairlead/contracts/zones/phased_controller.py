@@ -1,4 +1,4 @@
-"""The part of phased Deployments: those that a gate holds, and what they wait for.
+"""The controller of phased Deployments: those that a gate holds, and what they wait for.
 
 At rest it costs the watch of Deployments; a pod event costs a look at the Deployments that are held in its namespace.
 """

@@ -1,4 +1,4 @@
-"""The ready-time part: every pod in the scope of a disruption budget, whether or not it belongs to a rollout.
+"""The ready-time controller: every pod in the scope of a disruption budget, whether or not it belongs to a rollout.
 
 A pod is woken only when its stamp is due, so that it costs a look at its labels per event where budgets exist and
 nothing where none do.
@@ -31,7 +31,7 @@ Watched = tuple[Informer[Pod], Configured[DisruptionBudget]]
 
 
 def stamping(watched: Mapping[str, Watched], settings: Settings) -> Controller[ReadyTimeSnapshot]:
-    """The part on these informers, by namespace; those of all namespaces are under an empty name."""
+    """The controller on these informers, by namespace; those of all namespaces are under an empty name."""
     pods = _Pods(watched)
     return Controller(
         name=NAME,

@@ -1,4 +1,4 @@
-"""The part of unfinished preparations: every pod with a note, whether or not it belongs to a rollout.
+"""The controller of unfinished preparations: every pod with a note, whether or not it belongs to a rollout.
 
 One is woken when its note changes and looked at again when the note is overdue; without notes it costs a look at an
 annotation per event.
@@ -30,7 +30,7 @@ Watched = Mapping[str, Informer[Pod]]
 
 
 def unfinished(watched: Watched, settings: Settings) -> Controller[PreparationSnapshot]:
-    """The part on these informers, by namespace; that of all namespaces is under an empty name."""
+    """The controller on these informers, by namespace; that of all namespaces is under an empty name."""
     pods = _Pods(watched, settings)
     return Controller(
         name=NAME,
