@@ -35,7 +35,7 @@ def a_block(*, seconds: int | None = 12, exact: bool = False) -> Block:
     return Block("roll", "PodsNotReady", "pod/ingester-zone-b-2", text, "the pod becomes ready", began, exact)
 
 
-OUTCOMES = {"Current": "done", "Waiting": "waiting"}
+OUTCOMES = {"Current": "done", "Waiting": "waiting", "Blocked": "blocked"}
 
 
 def a_rollout(*lanes: Lane, name: str = "ingester", phase: str = "Waiting", blocks: tuple[Block, ...] = ()) -> Explain:
