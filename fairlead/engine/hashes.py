@@ -20,6 +20,8 @@ class Hashed(Struct, frozen=True):
 class Hashes(Struct, frozen=True, kw_only=True):
     kind: str
     group: str
+    about: str
+    """What the hash is, and what it is for."""
     is_one: Callable[[object], bool]
     """Whether a document of a file is such an object, in any version."""
     hashed: Callable[[object], Hashed | str]

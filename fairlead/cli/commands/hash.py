@@ -1,7 +1,4 @@
-"""`fairlead hash -f FILE`: the rollout hash of environments, before they are applied.
-
-With it `forcePromote` can be written into the very manifest that starts the rollout.
-"""
+"""`fairlead hash -f FILE`: the hashes by which contracts know rollouts, before objects are applied."""
 
 from __future__ import annotations
 
@@ -18,19 +15,26 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    known = hashes()
+    kinds = " and ".join(each.kind for each in known)
     parser.add_argument(
         "-f",
         "--filename",
         metavar="FILE",
         action="append",
         required=True,
-        help="YAML or JSON with Materialize objects, in any version; - for standard input; may be repeated",
+        help=f"YAML or JSON with {kinds} objects, in any version; - for standard input; may be repeated",
     )
     add_output(parser, "json")
-    parser.epilog = (
-        "Prints namespace/name and the hash that the operator will write as status.requestedRolloutHash; set "
-        "spec.forcePromote to it to promote that rollout without waiting. Other kinds in the files are passed over."
-    )
+    told = "; of others ".join(each.about for each in known)
+    parser.epilog = f"Prints namespace/name and {told}. Other kinds in the files are passed over."
+
+
+def hashes() -> list[Hashes]:
+    """Of all contracts whose objects have one."""
+    from fairlead.contracts import contracts
+
+    return [contract.hashes.get() for contract in contracts() if contract.hashes is not None]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -50,9 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
 def hashes_in(names: Iterable[str]) -> tuple[list[Hashed], list[str]]:
     """What the files hold, and a sentence for each thing that is wrong with them."""
     from fairlead.cli.object_files import Unreadable, objects_in, shown
-    from fairlead.contracts import contracts
 
-    known: list[Hashes] = [contract.hashes.get() for contract in contracts() if contract.hashes is not None]
+    known = hashes()
     found: list[Hashed] = []
     wrong: list[str] = []
     for name in names:

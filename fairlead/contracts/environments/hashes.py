@@ -55,4 +55,11 @@ def _hashed(tree: object) -> Hashed | str:
     return Hashed(metadata.namespace, metadata.name, rollout_hash(manifest.spec, metadata.annotations or {}))
 
 
-HASHES = Hashes(kind=MATERIALIZES.kind, group=GROUP, is_one=_is_environment, hashed=_hashed)
+HASHES = Hashes(
+    kind=MATERIALIZES.kind,
+    group=GROUP,
+    about="the hash that the operator will write as status.requestedRolloutHash; set spec.forcePromote to it to "
+    "promote that rollout without waiting",
+    is_one=_is_environment,
+    hashed=_hashed,
+)
