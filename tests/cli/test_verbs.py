@@ -38,6 +38,7 @@ class Writable(World):
         super().__init__(*objects)  # type: ignore[arg-type]
         self.refused: dict[str, tuple[int, str, str]] = {}
         self.rehearsed = 0
+        self.fails_when_written = False
         self.written: list[tuple[str, dict[str, object]]] = []
         self.user = "jane@example.test"
         self.events: list[str] = []
@@ -47,6 +48,8 @@ class Writable(World):
             return self._said(200, status={"userInfo": {"username": self.user}})
         if "/events" in request.path:
             return self._event(request)
+        if self.fails_when_written and self.written and request.method == "GET":
+            return self._failed(500, "InternalError", "etcd has no leader")
         if request.method != "PATCH":
             found = await super().send(request)
             return found if found.status != 404 else self._failed(404, "NotFound", "not found")
@@ -77,11 +80,11 @@ def writable() -> Writable:
     return Writable(A, pods_of(A, "new"), B, pods_of(B, "new"))
 
 
-def asked(world: World, capsys: pytest.CaptureFixture[str], verb: str, *words: str) -> Said:
+def asked(world: World, capsys: pytest.CaptureFixture[str], verb: str, *words: str, user: str = "jane") -> Said:
     """Code, output and errors of the command on a cluster that is this world."""
 
     async def work() -> int:
-        cluster = Cluster(Client(world), ("test",), "jane")
+        cluster = Cluster(Client(world), ("test",), user)
         try:
             return await verb_command.carried_out(cluster, verb, parser_of(verb).parse_args(words))
         except verb_command.Stop as stop:
@@ -161,6 +164,27 @@ def test_what_was_written_and_what_was_not_is_said_and_how_to_finish(capsys: pyt
     assert err.startswith('fairlead: user "jane" may not patch statefulsets.apps in namespace "test":')
     assert err.endswith("; written: ingester-zone-a; not written: ingester-zone-b; run the same command again\n")
     assert len(world.events) == 1
+
+
+def test_a_server_that_fails_after_the_first_write_does_not_hide_it(capsys: pytest.CaptureFixture[str]) -> None:
+    world = writable()
+    world.refused["ingester-zone-b"] = 409, "Conflict", "the object has been modified"
+    world.fails_when_written = True
+
+    code, _, err = asked(world, capsys, "pause", "ingester")
+
+    assert code == exits.ERROR
+    assert "etcd has no leader" in err
+    assert err.endswith("; written: ingester-zone-a; not written: ingester-zone-b; run the same command again\n")
+
+
+def test_a_user_whom_nobody_can_name_is_somebody(capsys: pytest.CaptureFixture[str]) -> None:
+    world = writable()
+    world.user = " \n"
+
+    asked(world, capsys, "pause", "ingester", user="")
+
+    assert world.events[0].startswith("somebody paused the group ingester")
 
 
 def test_somebody_who_is_always_faster_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
