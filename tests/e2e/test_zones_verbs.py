@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 import msgspec
 import pytest
 from msgspec import Raw
@@ -17,7 +20,7 @@ from kubeloop.errors import Forbidden, Invalid
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import EVENTS, PODS
 from kubeloop.objects.meta import Ref, Resource
-from kubeloop.request import Request, Response
+from kubeloop.request import Request, Response, Transport
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.programs import finished
@@ -55,6 +58,10 @@ async def pauses(site: Site) -> list[str | None]:
     found = await site.client.list(STATEFULSETS, Raw, namespace=site.namespace)
     trees = sorted(map(msgspec.json.decode, found.items), key=lambda tree: tree["metadata"]["name"])
     return [tree["metadata"].get("annotations", {}).get(PAUSED) for tree in trees]
+
+
+def images(site: Site) -> dict[str, str]:
+    return {name: image_of(pod) for name, pod in site.history.objects(PODS).items()}
 
 
 def uids(site: Site) -> dict[str, str]:
@@ -149,14 +156,17 @@ async def test_going_back_in_mid_rollout_leaves_pods_that_never_moved(site: Site
     play = await begin(site)
     before = uids(site)
     await roll(site, hold=True)
-    await site.until(lambda: play.deletions == ["a-0"])
+    first = f"{PREFIX}a-0"
+    await site.until(lambda: images(site).get(first) == SECOND)
 
     told = await said(site, VERBS, "undo", GROUP)
+    await release(site, first)
 
     assert f"image: {SECOND} -> {FIRST}" in told
+    assert play.deletions == ["a-0"]
     await site.until(lambda: is_complete(site, FIRST))
     moved = {name for name, uid in uids(site).items() if before[name] != uid}
-    assert moved == {f"{PREFIX}a-0"}
+    assert moved == {first}
 
 
 @everywhere(controllers=True)
@@ -232,8 +242,8 @@ async def test_a_zone_that_is_deleted_meanwhile_is_done_without(site: Site) -> N
 class Refusing(Interrupted):
     """Patches of one object are refused, rehearsals or not."""
 
-    def __init__(self, site: Site, name: str, *, rehearsals: bool) -> None:
-        super().__init__(site.ground.transport("admin"), 0, site.history.caught_up)
+    def __init__(self, site: Site, transport: Transport, name: str, *, rehearsals: bool) -> None:
+        super().__init__(transport, 0, site.history.caught_up)
         self._path = f"/{name}"
         self._rehearsals = rehearsals
 
@@ -245,12 +255,22 @@ class Refusing(Interrupted):
         return await super().send(message)
 
 
+@asynccontextmanager
+async def refusing(site: Site, name: str, *, rehearsals: bool) -> AsyncIterator[Client]:
+    transport = site.ground.transport("admin")
+    try:
+        yield Client(Refusing(site, transport, name, rehearsals=rehearsals))
+    finally:
+        await Client(transport).close()
+
+
 @everywhere(controllers=True)
 async def test_what_would_be_refused_of_one_zone_is_written_to_none(site: Site) -> None:
     await three_zones(site)
 
-    with pytest.raises(Invalid, match="not today"):
-        await asked(site, VERBS, "pause", GROUP, Client(Refusing(site, f"{PREFIX}c", rehearsals=True)))
+    async with refusing(site, f"{PREFIX}c", rehearsals=True) as client:
+        with pytest.raises(Invalid, match="not today"):
+            await asked(site, VERBS, "pause", GROUP, client)
 
     assert await pauses(site) == [None] * 3
 
@@ -259,8 +279,9 @@ async def test_what_would_be_refused_of_one_zone_is_written_to_none(site: Site) 
 async def test_what_fails_in_the_middle_says_what_was_written(site: Site) -> None:
     await three_zones(site)
 
-    with pytest.raises(Unfinished, match="not today") as unfinished:
-        await asked(site, VERBS, "pause", GROUP, Client(Refusing(site, f"{PREFIX}b", rehearsals=False)))
+    async with refusing(site, f"{PREFIX}b", rehearsals=False) as client:
+        with pytest.raises(Unfinished, match="not today") as unfinished:
+            await asked(site, VERBS, "pause", GROUP, client)
 
     assert [write.ref.name for write in unfinished.value.written] == [f"{PREFIX}a"]
     assert await pauses(site) == ["true", None, None]
