@@ -32,6 +32,7 @@ STEPS = (
     "fairlead.engine.driver.round:settle",
     "fairlead.engine.controller:Controller.decide",
     "fairlead.engine.driver.round:answer",
+    "fairlead.engine.round_log:RoundLog.announce",
     "fairlead.engine.controller:Controller.say",
     "fairlead.engine.driver.perform:carry_out",
     "kubeloop.ledger:Ledger.in_flight",

@@ -17,18 +17,17 @@ from typing import Generic, TypeVar
 from msgspec import Struct, structs
 from structlog.types import FilteringBoundLogger
 
-from fairlead.core.act import AnyWrite, Does, EventNote
-from fairlead.core.ask import REFUSAL_HOLDS, Answer, Answers, Ask, Bad, Good, Question
-from fairlead.core.audit import Line
-from fairlead.core.decision import Decision, Hold, SideNote
-from fairlead.core.reason import Reason
+from fairlead.core.act import AnyWrite, EventNote
+from fairlead.core.ask import Answer, Answers, Ask, Question
+from fairlead.core.decision import Decision, Hold
 from fairlead.core.replay import DecidedRound
 from fairlead.engine.accounts import Accounts
-from fairlead.engine.controller import Controller, LogRecord, RolloutKey
-from fairlead.engine.driver.effects import audited, keys_of, said_of
-from fairlead.engine.driver.perform import CONFLICT, EXISTS, Effects, Round, WriteRefused, carry_out, digest, scope_of
+from fairlead.engine.controller import Controller, RolloutKey
+from fairlead.engine.driver.perform import Effects, Round, WriteRefused, carry_out, digest, scope_of
 from fairlead.engine.driver.questions import AskContext, asker, bad_of
 from fairlead.engine.driver.round import Asker, Outpaced, settle
+from fairlead.engine.round_log import RoundLog
+from fairlead.engine.tried_writes import TriedWrites
 from kubeloop import clock
 from kubeloop.errors import ApiError
 from kubeloop.ledger import Cache, Ledger
@@ -71,33 +70,6 @@ class Terms(Struct, frozen=True):
     """Seconds."""
 
 
-class _Tried(Struct):
-    """A refusable write that was sent."""
-
-    answer: Answer
-    since: datetime | None = None
-    """From when on it counts as answered; None until a pass was decided with it to its end."""
-
-
-class _Said(Struct, frozen=True):
-    """The last words about a rollout, so that they are logged and told when they change and not each round."""
-
-    rule: str
-    reason: Reason
-    tells: tuple[EventNote, ...]
-    asides: tuple[SideNote, ...]
-    sayings: tuple[LogRecord, ...] = ()
-
-    def is_of(self, decision: Decision) -> bool:
-        return (self.rule, self.reason) == (decision.rule, decision.verdict.reason) and (self.tells, self.asides) == (
-            decision.tell,
-            decision.asides,
-        )
-
-
-_NOTHING = _Said("", Reason.COMPLETE, (), ())
-
-
 class Rounds(Generic[S]):
     """Runs the rounds of one controller."""
 
@@ -117,19 +89,16 @@ class Rounds(Generic[S]):
         """What came of the rounds, for whoever asks."""
         self._controller = controller
         self._ledger = terms.ledger
-        self._log = log
-        self._tell = tell
+        self._said = RoundLog(controller, log, tell)
         self._keep = record
         self._watcher = controller.watcher
         self._outside = outside if controller.records is None else structs.replace(outside, records=controller.records)
         self._effects = Effects(
-            outside.client, terms.ledger, self._audit, tell, terms.write_timeout, controller.applied
+            outside.client, terms.ledger, self._said.audit, tell, terms.write_timeout, controller.applied
         )
-        self._said: dict[RolloutKey, _Said] = {}
         self._wrote: dict[RolloutKey, tuple[str, ...]] = {}
         """Scopes that the last round of a rollout wrote to, until the caches show it; so no scope is left behind."""
-        self._tried: dict[RolloutKey, dict[Question, _Tried]] = {}
-        """Refusable writes of late, and what became of them."""
+        self._tried = TriedWrites(hold=controller.refusals_hold)
         self._scopes: dict[RolloutKey, tuple[str, ...]] = {}
         """What a rollout was last seen to decide about, to forget what was applied to it when it is gone."""
         self._behind_since: dict[RolloutKey, float] = {}
@@ -145,7 +114,7 @@ class Rounds(Generic[S]):
         if (wait := self._must_wait(key)) is not None:
             return wait
         now = clock.now()
-        given = self._answered(key, now)
+        given = self._tried.answers(key, now)
         seen = self._controller.gather(key, Answers(given))
         if seen is None:
             self._forget(key)
@@ -189,7 +158,7 @@ class Rounds(Generic[S]):
                 if not self._controller.refuses(bad):
                     raise refusal.error from refusal
                 given[refusal.write] = bad
-                self._tried.setdefault(key, {})[refusal.write] = _Tried(bad)
+                self._tried.refused(key, refusal.write, bad)
                 if isinstance(refusal.error, ApiError) and refusal.error.retry_after is not None:
                     self._hold(key, refusal.error.retry_after)
                     return 0.0
@@ -199,20 +168,12 @@ class Rounds(Generic[S]):
                     return NotBegun(LOOK_AGAIN)
                 first = seen
             except PassFailed:
-                self._settled(key, now)
+                self._tried.settled(key, now)
                 raise
             else:
-                self._settled(key, now)
+                self._tried.settled(key, now)
                 return again
         raise PassFailed(f"{MOST_REFUSALS} writes were refused in one pass")
-
-    def _settled(self, key: RolloutKey, now: datetime) -> None:
-        """A pass was decided with all refusals, be it that it failed because of them: they hold for a while now."""
-        tried = self._tried.get(key, {})
-        for write, each in list(tried.items()):
-            if isinstance(each.answer, Bad) and not self._controller.refusals_hold:
-                del tried[write]
-            each.since = each.since or now
 
     async def _decided(
         self, key: RolloutKey, first: S, given: Mapping[Question, Answer], now: datetime
@@ -230,7 +191,7 @@ class Rounds(Generic[S]):
             return seen
 
         number = f"{next(self._numbers)}"
-        ask = asker(self._outside, heard=partial(self._heard, key, number))
+        ask = asker(self._outside, heard=partial(self._said.heard, key, number))
         declared = partial(self._ask, ask)
         seen, decision = await settle(
             self._controller.decide,
@@ -254,7 +215,7 @@ class Rounds(Generic[S]):
         sent = await self._write(key, number, seen, decision, writes)
         for write in writes[:sent]:
             if write.refusable:
-                self._tried.setdefault(key, {})[write] = _Tried(Good(), now)
+                self._tried.succeeded(key, write, now)
         if isinstance(verdict, Hold) and verdict.reason.fails:
             raise PassFailed(verdict.reason.word, again)
         if sent == len(writes):
@@ -269,7 +230,7 @@ class Rounds(Generic[S]):
         seen, now = decided.seen, decided.at
         if self._keep is not None:
             self._keep(decided)
-        self._announce(key, seen, decision, now)
+        self._said.announce(key, seen, decision, now)
         if self._controller.explain is not None:
             self.accounts.decided(key, seen, decision, now)
         if self._controller.observe is not None:
@@ -300,14 +261,6 @@ class Rounds(Generic[S]):
             raise TypeError(
                 f"controller {self._controller.name} does not say that it writes {', '.join(sorted(undeclared))}"
             )
-
-    def _answered(self, key: RolloutKey, now: datetime) -> dict[Question, Answer]:
-        """What is not tried again yet, because it was tried a moment ago."""
-        tried = self._tried.pop(key, {})
-        held = {write: each for write, each in tried.items() if each.since is None or now - each.since < REFUSAL_HOLDS}
-        if held:
-            self._tried[key] = held
-        return {write: each.answer for write, each in held.items()}
 
     def _hold(self, key: RolloutKey, seconds: float) -> None:
         self._held[key] = clock.monotonic() + min(seconds, LONGEST_HOLD)
@@ -359,49 +312,11 @@ class Rounds(Generic[S]):
         now = clock.monotonic()
         if now - self._behind_since.setdefault(key, now) > LONG_BEHIND and key not in self._told_behind:
             self._told_behind.add(key)
-            kinds = ",".join(dict.fromkeys(cache.selection.resource.plural for cache in lacking))
-            self._log.warning("waiting for the caches", rollout=self._controller.title(key), resources=kinds)
-
-    def _announce(self, key: RolloutKey, seen: S, decision: Decision, now: datetime) -> None:
-        before = said = self._said.get(key, _NOTHING)
-        if not before.is_of(decision):
-            sayings = self._controller.say(seen, decision, now)
-            said = _Said(decision.rule, decision.verdict.reason, decision.tell, decision.asides, sayings)
-            self._said[key] = said
-        for saying in said.sayings:
-            if saying.repeated or saying not in before.sayings:
-                self._record(saying, {"rollout": self._controller.title(key), "rule": decision.rule})
-        for tell in decision.tell:
-            if tell.repeated or tell not in before.tells:
-                self._tell(tell)
-
-    def _heard(self, key: RolloutKey, number: str, question: Question, answer: Answer) -> None:
-        """One record per effect in the middle of deciding: of a job's write, or outside of the API server."""
-        if not isinstance(question, Ask):
-            self._audit(audited(question, answer, Round(number, str(key), "", "")))
-            return
-        said = said_of(question, answer, Round(number, self._controller.title(key), "", ""))
-        self._record(LogRecord(said.level, said.message, said.keys), {})
-
-    def _audit(self, line: Line) -> None:
-        """One record per effect: what was done to which object, why, and how it ended."""
-        done = self._controller.done[Does(line.does)]
-        keys = keys_of(line)
-        if line.outcome in ("ok", "gone", EXISTS):
-            said = LogRecord(done.level, done.message, keys)
-        elif line.outcome == CONFLICT:
-            said = LogRecord("debug", "somebody else wrote first", keys)
-        else:
-            said = LogRecord("warn", "write failed", keys)
-        self._record(said, {})
-
-    def _record(self, saying: LogRecord, keys: Mapping[str, object]) -> None:
-        method = "warning" if saying.level == "warn" else saying.level
-        getattr(self._log, method)(saying.message, **keys, **saying.keys)
+            self._said.waits_for_caches(key, lacking)
 
     def _forget(self, key: RolloutKey) -> None:
-        self._said.pop(key, None)
-        self._tried.pop(key, None)
+        self._said.forget(key)
+        self._tried.forget(key)
         self._caught_up(key)
         self.accounts.forget(key)
         for scope in self._scopes.pop(key, ()):

@@ -392,7 +392,7 @@ def test_failed_calls_of_rounds_are_errors_in_the_log_with_the_rollout() -> None
         manager = await world.operator()
         (lane, *_) = manager._lanes
         question = Ask(Http("POST", "http://nowhere.svc/prepare"), effect=True)
-        lane.rounds._heard(RolloutKey(("test", "group")), "7", question, Bad("unreachable", "no such host"))
+        lane.rounds._said.heard(RolloutKey(("test", "group")), "7", question, Bad("unreachable", "no such host"))
 
         (record,) = world.log.of("pod call failed")
         assert record["url"] == "http://nowhere.svc/prepare"

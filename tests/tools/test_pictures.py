@@ -76,7 +76,7 @@ def test_every_contract_shows_its_rules() -> None:
 
 
 def test_a_step_that_says_nothing_of_itself_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "STEPS", ("fairlead.engine.rounds:Rounds._announce",))
+    monkeypatch.setattr(pictures, "STEPS", ("fairlead.engine.rounds:Rounds._forget",))
 
-    with pytest.raises(ValueError, match="_announce says nothing of itself"):
+    with pytest.raises(ValueError, match="_forget says nothing of itself"):
         pictures.a_round()

@@ -1,0 +1,98 @@
+"""What the rounds of one controller say: log records and notes when they change, and one record per effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+from structlog.types import FilteringBoundLogger
+
+from fairlead.core.act import Does, EventNote
+from fairlead.core.ask import Answer, Ask, Question
+from fairlead.core.audit import Line
+from fairlead.core.decision import Decision, SideNote
+from fairlead.core.reason import Reason
+from fairlead.engine.controller import Controller, LogRecord, RolloutKey
+from fairlead.engine.driver.effects import audited, keys_of, said_of
+from fairlead.engine.driver.perform import CONFLICT, EXISTS, Round
+from kubeloop.ledger import Cache
+
+S = TypeVar("S")
+
+
+class _Said(Struct, frozen=True):
+    """The last words about a rollout, so that they are logged and told when they change and not each round."""
+
+    rule: str
+    reason: Reason
+    tells: tuple[EventNote, ...]
+    asides: tuple[SideNote, ...]
+    sayings: tuple[LogRecord, ...] = ()
+
+    def is_of(self, decision: Decision) -> bool:
+        return (self.rule, self.reason) == (decision.rule, decision.verdict.reason) and (self.tells, self.asides) == (
+            decision.tell,
+            decision.asides,
+        )
+
+
+_NOTHING = _Said("", Reason.COMPLETE, (), ())
+
+
+class RoundLog(Generic[S]):
+    def __init__(self, controller: Controller[S], log: FilteringBoundLogger, tell: Callable[[EventNote], None]) -> None:
+        self._controller = controller
+        self._log = log
+        self._tell = tell
+        self._said: dict[RolloutKey, _Said] = {}
+
+    def __len__(self) -> int:
+        """Of how many rollouts the last words are remembered."""
+        return len(self._said)
+
+    def announce(self, key: RolloutKey, seen: S, decision: Decision, now: datetime) -> None:
+        """Tells the log and people what is new of a decision."""
+        before = said = self._said.get(key, _NOTHING)
+        if not before.is_of(decision):
+            sayings = self._controller.say(seen, decision, now)
+            said = _Said(decision.rule, decision.verdict.reason, decision.tell, decision.asides, sayings)
+            self._said[key] = said
+        for saying in said.sayings:
+            if saying.repeated or saying not in before.sayings:
+                self._record(saying, {"rollout": self._controller.title(key), "rule": decision.rule})
+        for tell in decision.tell:
+            if tell.repeated or tell not in before.tells:
+                self._tell(tell)
+
+    def heard(self, key: RolloutKey, number: str, question: Question, answer: Answer) -> None:
+        """One record per effect in the middle of deciding: of a job's write, or outside of the API server."""
+        if not isinstance(question, Ask):
+            self.audit(audited(question, answer, Round(number, str(key), "", "")))
+            return
+        said = said_of(question, answer, Round(number, self._controller.title(key), "", ""))
+        self._record(LogRecord(said.level, said.message, said.keys), {})
+
+    def audit(self, line: Line) -> None:
+        """One record per effect: what was done to which object, why, and how it ended."""
+        done = self._controller.done[Does(line.does)]
+        keys = keys_of(line)
+        if line.outcome in ("ok", "gone", EXISTS):
+            said = LogRecord(done.level, done.message, keys)
+        elif line.outcome == CONFLICT:
+            said = LogRecord("debug", "somebody else wrote first", keys)
+        else:
+            said = LogRecord("warn", "write failed", keys)
+        self._record(said, {})
+
+    def waits_for_caches(self, key: RolloutKey, lacking: Iterable[Cache]) -> None:
+        kinds = ",".join(dict.fromkeys(cache.selection.resource.plural for cache in lacking))
+        self._log.warning("waiting for the caches", rollout=self._controller.title(key), resources=kinds)
+
+    def forget(self, key: RolloutKey) -> None:
+        self._said.pop(key, None)
+
+    def _record(self, saying: LogRecord, keys: Mapping[str, object]) -> None:
+        method = "warning" if saying.level == "warn" else saying.level
+        getattr(self._log, method)(saying.message, **keys, **saying.keys)
