@@ -6,7 +6,7 @@ from typing import Any
 
 from fairlead.core.flags import Flag
 from fairlead.core.go_flag_kinds import BOOL, DURATION, FLOAT, INT, LIST, PROMETHEUS, STRING
-from fairlead.engine.serving.unchecked_paths import UNCHECKED_PATHS
+from fairlead.core.unchecked_paths import UNCHECKED_PATHS
 
 LOG_LEVEL = Flag("log.level", STRING, "debug", "The log level: debug, info, warn or error.")
 LOG_FORMAT = Flag("log.format", STRING, "logfmt", "The log format: logfmt or json.")

@@ -11,7 +11,7 @@ import re
 import msgspec
 from msgspec import Struct
 
-from fairlead.engine.serving.unchecked_paths import UNCHECKED_PATHS
+from fairlead.core.unchecked_paths import UNCHECKED_PATHS
 from kubeloop.calls import Call, Reply
 
 HEADER = "X-Cluster"
