@@ -116,6 +116,10 @@ def test_files_that_are_in_the_pod_need_not_be_here() -> None:
     assert main(["manifests", "--part", "environments", "--arg=--license-key-public-key=/keys/a.pem"]) == exits.OK
 
 
+def test_an_option_of_others_that_is_empty_says_nothing() -> None:
+    assert main(["manifests", "--part", "environments", "--zone-tracker", ""]) == exits.OK
+
+
 def test_options_of_environments_are_none_of_zones(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["manifests", "--arg=--region=x"]) == exits.USAGE
     assert "--arg is an option of environments" in capsys.readouterr().err

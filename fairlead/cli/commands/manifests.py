@@ -67,13 +67,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check_place(arguments: argparse.Namespace, known: dict[str, Install[Any]]) -> None:
     """Raises UsageError for an option that is one of other parts alone."""
-    from fairlead.cli.flags.options import is_given
+    from fairlead.cli.flags.options import says_something
     from fairlead.cli.main import UsageError
 
     own = {flag.name for flag in known[arguments.part].flags}
     for other, install in known.items():
         misplaced: Flag[Any] | None = next(
-            (flag for flag in install.flags if flag.name not in own and is_given(arguments, flag)), None
+            (flag for flag in install.flags if flag.name not in own and says_something(arguments, flag)), None
         )
         if misplaced is not None:
             raise UsageError(f"--{misplaced.name} is an option of {other}: leave it out, or use --part {other}")

@@ -26,8 +26,9 @@ def add(parser: argparse._ActionsContainer, flags: Sequence[Flag[Any]]) -> None:
             parser.add_argument(name, metavar=flag.kind.word, action=action, default=None, help=flag.usage)
 
 
-def is_given(arguments: argparse.Namespace, flag: Flag[Any]) -> bool:
-    return _value(arguments, flag) is not None
+def says_something(arguments: argparse.Namespace, flag: Flag[Any]) -> bool:
+    """Whether it is given, and not as an empty text, which is what a variable that is not set leaves."""
+    return bool(_value(arguments, flag))
 
 
 def given(arguments: argparse.Namespace, flags: Sequence[Flag[Any]]) -> Given:
