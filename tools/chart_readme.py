@@ -12,10 +12,10 @@ from pathlib import Path
 import yaml
 from msgspec import Struct
 
-from fairlead.contracts import chart_of
+from fairlead.contracts import chart_of, contracts
 from tools.keeping import keep
 
-PARTS = ("zones", "environments")
+PARTS = tuple(contract.name for contract in contracts() if contract.chart)
 SHOWN = 60
 """Characters of a default that are shown; a longer one is to be looked up."""
 INSTALLS = {

@@ -26,7 +26,7 @@ ABSENT = (Forbidden, NotFound)
 """Answers about a part that the cluster does not have, or does not show."""
 
 
-class Following:
+class LiveScopes:
     """Informers of the namespaces; an empty name stands for all."""
 
     def __init__(self, client: Client, namespaces: Sequence[str]) -> None:

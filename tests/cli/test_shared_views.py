@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from fairlead.cli.documents_of import explain_all
-from fairlead.cli.live_documents import Following
+from fairlead.cli.live_documents import LiveScopes
 from fairlead.contracts import CONTRACTS
 from kubeloop.client import Client
 from kubesim.time import run
@@ -46,9 +46,9 @@ def test_one_informer_serves_all_contracts() -> None:
     world = World(ZONE, pods_of(ZONE, "old"))
 
     async def follow() -> None:
-        following = Following(Client(world), ["test"])
-        async with following.running():
-            await following.next(1)
+        live = LiveScopes(Client(world), ["test"])
+        async with live.running():
+            await live.next(1)
 
     run(follow())
 

@@ -99,14 +99,14 @@ async def within(seconds: float | None, cluster: Cluster, wanted: WatchScope, sc
 async def follow(cluster: Cluster, wanted: WatchScope, screen: Screen) -> End:
     """Shows every change until something ends it."""
     from fairlead.cli.documents_of import Documents, looks
-    from fairlead.cli.live_documents import Following
+    from fairlead.cli.live_documents import LiveScopes
     from fairlead.cli.operator_reports import Reports
     from fairlead.cli.selection import named
     from kubeloop import clock
 
-    following = Following(cluster.client, cluster.namespaces)
-    async with following.running():
-        documents = Documents(cluster.client, following.scopes, Reports(cluster.client, cluster.namespaces), looks())
+    live = LiveScopes(cluster.client, cluster.namespaces)
+    async with live.running():
+        documents = Documents(cluster.client, live.scopes, Reports(cluster.client, cluster.namespaces), looks())
         known = False
         while True:
             seen = await documents.look()
@@ -114,11 +114,11 @@ async def follow(cluster: Cluster, wanted: WatchScope, screen: Screen) -> End:
             if not chosen and not (wanted.forever and wanted.name is None):
                 return End(exits.NOT_FOUND, _gone(wanted) if known else await _unknown(wanted, seen, cluster))
             known = True
-            screen.show(chosen, clock.now(), following.trouble)
+            screen.show(chosen, clock.now(), live.trouble)
             end = ending(chosen, wanted) or (End(exits.OK) if wanted.once else None)
             if end is not None:
                 return end
-            await following.next(TICK)
+            await live.next(TICK)
 
 
 def ending(seen: Sequence[Explain], wanted: WatchScope) -> End | None:
