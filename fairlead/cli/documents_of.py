@@ -25,6 +25,7 @@ from kubeloop.client import Client
 from kubeloop.decoding import decoded
 from kubeloop.errors import Forbidden, KubeError, NotFound
 from kubeloop.objects.meta import Resource
+from kubeloop.request import list_page
 from kubeloop.store import Readable, Store, T
 
 I = TypeVar("I")  # noqa: E741
@@ -122,8 +123,8 @@ class Lists:
         """Reads the roots; and the rest, where there is something to look at."""
         for view in look.roots:
             decoder = Decoder(view.into)
-            what = f"a {view.resource.kind} of the list"
-            self._put(view, [decoded(raw, decoder, what) for raw in self._found[view.resource, view.labels]])
+            doing = list_page(view.resource, self._namespace, view.labels).doing
+            self._put(view, [decoded(raw, decoder, doing) for raw in self._found[view.resource, view.labels]])
         is_wanted = any(self._found[view.resource, view.labels] for view in look.roots)
         for view in look.rest:
             if is_wanted and view.key not in self._listed:
