@@ -14,16 +14,17 @@ from msgspec import Struct
 
 from fairlead.core.act import Does
 from fairlead.core.ask import Answers
-from fairlead.core.decision import Decision
+from fairlead.core.decision import Decide, Decision
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Wake
-from fairlead.engine.decide.job import J, JobSnapshot, Passage, Step, W, journaled, passage
+from fairlead.engine.decide.job import J, JobSnapshot, Passage, W, passage
 from kubeloop.records import Records
 
 
 class Job(Struct, Generic[J, W], frozen=True, kw_only=True):
     name: str
     journal: type[J]
-    step: Step[J, W]
+    decide: Decide[JobSnapshot[J, W]]
+    """One step over its journal: see `journaled`."""
     keys: Callable[[], Iterable[RolloutKey]]
     """What it is done for; each has a journal of its own."""
     world: Callable[[RolloutKey], W | None]
@@ -60,7 +61,7 @@ class Job(Struct, Generic[J, W], frozen=True, kw_only=True):
             rollouts=self.keys,
             gather=gather,
             versions=lambda seen: (seen.record,),
-            decide=journaled(self.step, self.journal),
+            decide=self.decide,
             say=lambda seen, decision, now: self.say(passage(seen, self.journal), decision, now),
             writes=frozenset(self.done),
             done=self.done,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from structlog.types import FilteringBoundLogger
 
+from fairlead.contracts import deciders
 from fairlead.core.act import EventNote
+from fairlead.core.replay import DecidedRound, record_of, replayed
 from fairlead.engine.controller import BackOff, Controller
 from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.lane import Lane
@@ -31,8 +33,19 @@ def rounds_of(
     log: FilteringBoundLogger,
     tell: Callable[[EventNote], None] = lambda _: None,
     caches: Caches | None = None,
+    record: Callable[[DecidedRound], None] | None = None,
 ) -> Lane:
     back_off: BackOff = controller.back_off or BACKGROUND_BACK_OFF
     queue = Queue[Any](first_delay=back_off.first, longest_delay=back_off.longest)
     terms = Terms(Ledger(10.0, (lambda _: ()) if caches is None else caches.covering), 10.0)
-    return Lane(controller, Rounds(controller, AskContext(client), terms, log, tell), queue, log)
+    rounds = Rounds(controller, AskContext(client), terms, log, tell, record=record)
+    return Lane(controller, rounds, queue, log)
+
+
+def decided_again(rounds: Sequence[DecidedRound]) -> None:
+    """Fails where a round, written down and read again, is decided otherwise."""
+    known = deciders()
+    for each in rounds:
+        found = replayed(record_of(each, known[each.controller].seen, "now"), known)
+        assert not found.problem, found
+        assert not found.changes, found

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from fairlead.core.replay import DecidedRound
 from fairlead.engine.decide.migration import is_mixed
 from fairlead.engine.decide.migration_job import MigrationPace
 from fairlead.engine.kinds.migration import Migration, Run
+from fairlead.engine.lane import Lane
 from kubeloop.client import Client
 from kubeloop.errors import NotLeader
 from kubeloop.records import MemoryRecords, Records
 from kubeloop.request import Request, Response
 from kubesim.time import run
-from tests.engine.alone import rounds_of
+from tests.engine.alone import decided_again, rounds_of
 from tests.engine.definition_server import NAME, DefinitionServer, a_definition
 from tests.engine.world import Log
 from tests.kubeloop.scripted import failure
@@ -34,6 +36,7 @@ class World:
         self.leads = True
         self.log = Log()
         self.runs: list[Run] = []
+        self.decided: list[DecidedRound] = []
         self.pace = MigrationPace(page=10, at_once=1)
 
     async def migrate(self, records: Records | None = None) -> None:
@@ -43,10 +46,13 @@ class World:
         migration = Migration(NAME, self._is_mixed, kept, pace=self.pace, heard=self.runs.append)
         client = Client(self.server, gate=self._gate)
         async with asyncio.TaskGroup() as tasks:
-            running = tasks.create_task(rounds_of(migration.controller, client, self.log.logger()).run())
+            running = tasks.create_task(self._rounds(migration, client).run())
             while self.leads and not any(run.finished for run in self.runs[before:]):  # noqa: ASYNC110  virtual time
                 await asyncio.sleep(0.05)
             running.cancel()
+
+    def _rounds(self, migration: Migration, client: Client) -> Lane:
+        return rounds_of(migration.controller, client, self.log.logger(), record=self.decided.append)
 
     def before(self, method: str, name: str, happens: Callable[[], None]) -> None:
         """Before the first such request for that name something else happens."""
@@ -87,7 +93,13 @@ class World:
 
 
 def played(scenario: Callable[[World], Awaitable[None]]) -> None:
-    async def play() -> None:
-        await scenario(World())
+    """All of its rounds are decided alike when they are written down and read again."""
 
-    run(play(), seed=0)
+    async def play() -> World:
+        world = World()
+        await scenario(world)
+        return world
+
+    decided = run(play(), seed=0).decided
+    assert decided
+    decided_again(decided)

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from fairlead.core.act import EventNote
+from fairlead.core.replay import DecidedRound
 from fairlead.engine.certificates.authority import Publication
 from fairlead.engine.certificates.pairs import Pair
 from fairlead.engine.decide.registration import DEFINITIONS, Tree, Webhook
@@ -21,7 +22,7 @@ from kubeloop.objects.meta import Ref
 from kubeloop.request import APPLY, Request, Response
 from kubesim.pki import Authority
 from kubesim.time import run
-from tests.engine.alone import caches_of, rounds_of
+from tests.engine.alone import caches_of, decided_again, rounds_of
 from tests.engine.definition_server import NAME, YES, DefinitionServer, a_definition, a_version
 from tests.engine.world import Log
 from tests.kubeloop.scripted import failure
@@ -42,6 +43,7 @@ class Operator:
         self.leads = True
         self.log = Log()
         self.told: list[tuple[Ref, bool, str]] = []
+        self.decided: list[DecidedRound] = []
         self.publication = Publication(INTERVAL)
         self.publication.offer(FIRST.certificate)
         self._client = Client(server, gate=self._gate)
@@ -83,7 +85,8 @@ class Operator:
     async def _lead(self) -> None:
         await self._leading.wait()
         controller = self.registration.controller
-        await rounds_of(controller, self._client, self.log.logger(), self._tell, self._caches).run()
+        log = self.log.logger()
+        await rounds_of(controller, self._client, log, self._tell, self._caches, self.decided.append).run()
 
     def _tell(self, note: EventNote) -> None:
         self.told.append((note.about, note.warning, note.reason))
@@ -94,10 +97,14 @@ class Operator:
 
 
 def played(scenario: Callable[[Operator], Awaitable[None]], *definitions: Tree) -> None:
-    async def play() -> None:
-        await scenario(Operator(DefinitionServer(), *definitions))
+    """All rounds of repair are decided alike when they are written down and read again."""
 
-    run(play(), seed=0)
+    async def play() -> Operator:
+        operator = Operator(DefinitionServer(), *definitions)
+        await scenario(operator)
+        return operator
+
+    decided_again(run(play(), seed=0).decided)
 
 
 def bundle(server: DefinitionServer) -> bytes:

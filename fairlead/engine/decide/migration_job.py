@@ -19,7 +19,7 @@ from fairlead.core.ask import Ask, Bad, Good, Listing, Need, Read
 from fairlead.core.decision import Decision, Hold, SideNote
 from fairlead.core.reason import Reason
 from fairlead.engine.decide.definitions import definition_in
-from fairlead.engine.decide.job import JobSnapshot, Turn, not_leading
+from fairlead.engine.decide.job import JobSnapshot, Turn, journaled, not_leading
 from fairlead.engine.decide.migration import (
     MOST_TRIES,
     Changed,
@@ -90,20 +90,21 @@ class MigrationJournal(Struct, frozen=True, kw_only=True):
 
 
 class MigrationView(Struct, frozen=True):
-    """What the caches show."""
+    """What is migrated and how, and what the caches show of it."""
 
     definition: str
     """Its name."""
     mixed: bool
     """Whether objects may be stored in another version than the storage version."""
+    pace: MigrationPace = MigrationPace()
 
 
 Snapshot: TypeAlias = JobSnapshot[MigrationJournal, MigrationView]
 Outcome: TypeAlias = Turn[MigrationJournal] | Need
 
 
-def step(pace: MigrationPace, seen: Snapshot, now: datetime) -> Outcome:
-    journal = seen.journal or MigrationJournal()
+def step(seen: Snapshot, now: datetime) -> Outcome:
+    journal, pace = seen.journal or MigrationJournal(), seen.world.pace
     if (plan := journal.plan) is None:
         return _rested(journal, seen, now, pace)
     match journal.phase:
@@ -295,3 +296,6 @@ def _ended(
         until=now + timedelta(seconds=delay),
     )
     return Turn(rested, Decision("end_run", Hold(Reason.MIGRATION_INCOMPLETE, rested.until), asides=notes))
+
+
+decide = journaled(step, MigrationJournal)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from functools import partial
 
 from msgspec import Struct
 
@@ -16,7 +15,7 @@ from fairlead.core.act import Does
 from fairlead.core.decision import Decision
 from fairlead.engine.controller import LogRecord, RolloutKey, Wake
 from fairlead.engine.decide.job import Passage
-from fairlead.engine.decide.migration_job import MigrationJournal, MigrationPace, MigrationView, step
+from fairlead.engine.decide.migration_job import MigrationJournal, MigrationPace, MigrationView, decide
 from fairlead.engine.jobs import Job
 from kubeloop.records import Records
 
@@ -59,9 +58,9 @@ class Migration:
         self.controller = Job(
             name=NAME,
             journal=MigrationJournal,
-            step=partial(step, pace),
+            decide=decide,
             keys=lambda: (self.key,),
-            world=lambda _: MigrationView(definition, is_mixed()),
+            world=lambda _: MigrationView(definition, is_mixed(), pace),
             subscribe=self._wakes.append,
             records=records,
             done=DONE,
