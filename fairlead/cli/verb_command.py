@@ -8,13 +8,13 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fairlead.cli import exits
 from fairlead.cli.flags.common import add_cluster, add_output
-from fairlead.contracts import CONTRACTS, contracts
-from fairlead.core.verb import Instead, Verb, Verbs
+from fairlead.cli.verb_rows import Stop, absent, chosen, rows_of
+from fairlead.contracts import CONTRACTS
+from fairlead.core.verb import Verb
 
 if TYPE_CHECKING:
     from fairlead.cli.connect import Cluster
@@ -22,25 +22,6 @@ if TYPE_CHECKING:
     from fairlead.core.verb import VerbAnswer, VerbPlan, VerbRequest
     from fairlead.engine.verbs import Unfinished
     from kubeloop.objects.meta import Ref
-
-Row = tuple[str, Verbs, Verb | Instead]
-"""The name of a contract, its table, and its row for the verb."""
-
-
-class Stop(Exception):
-    """Nothing is changed: what is said, and the exit code."""
-
-    def __init__(self, text: str, code: int = exits.ERROR) -> None:
-        super().__init__(text)
-        self.text = text
-        self.code = code
-
-
-def rows_of(verb: str) -> Iterator[Row]:
-    for contract in contracts():
-        if contract.verbs is not None:
-            table = contract.verbs.get()
-            yield contract.name, table, table.rows[verb]
 
 
 def add_arguments(parser: argparse.ArgumentParser, verb: str, *, looks: bool = False) -> None:
@@ -86,8 +67,14 @@ async def carried_out(cluster: Cluster, verb: str, arguments: argparse.Namespace
         raise UsageError(f'no part "{part}": there are {", ".join(CONTRACTS)}')
     name = rest if slash else arguments.name
     asked = VerbRequest(cluster.namespaces[0], "" if name == NAMELESS else name, _options(arguments, verb))
-    part, row = await chosen(cluster, verb, asked, part)
-    return await VerbRun(cluster, verb, part, asked, arguments).run(row)
+    found, row = await chosen(cluster, verb, asked, part)
+    known = {option.flag for option in row.options}
+    if foreign := next((flag for flag in asked.options if flag not in known), ""):
+        raise UsageError(f"{foreign} is no option of {found}")
+    try:
+        return await VerbRun(cluster, verb, found, asked, arguments).run(row)
+    except NotThere:
+        raise await absent(cluster, verb, asked, part) from None
 
 
 def _options(arguments: argparse.Namespace, verb: str) -> dict[str, tuple[str, ...]]:
@@ -103,53 +90,8 @@ def _options(arguments: argparse.Namespace, verb: str) -> dict[str, tuple[str, .
     return {flag: values for flag, values in given.items() if values}
 
 
-async def chosen(cluster: Cluster, verb: str, asked: VerbRequest, part: str) -> tuple[str, Verb]:
-    """The contract whose rollout is meant, and its row; raises Stop where there is none."""
-    rows = [row for row in rows_of(verb) if part in ("", row[0])]
-    having = [(name, row) for name, _, row in rows if isinstance(row, Verb)]
-    found = having
-    if len(having) > 1:
-        found = [
-            (name, row) for name, table, row in rows if isinstance(row, Verb) and await _has(cluster, table, asked)
-        ]
-    if len(found) > 1:
-        choices = " or ".join(f"{name}/{asked.name}" for name, _ in found)
-        raise Stop(f"{asked.name} names several rollouts: choose {choices}", exits.USAGE)
-    if found:
-        return found[0]
-    raise await absent(cluster, verb, asked, part)
-
-
-async def absent(cluster: Cluster, verb: str, asked: VerbRequest, part: str) -> Stop:
-    """That no contract with the verb has the rollout; where another has it, what to do instead."""
-    from fairlead.cli.elsewhere import why_not_found
-    from fairlead.cli.views.render import NAMELESS
-    from kubeloop.errors import KubeError
-
-    rows = [row for row in rows_of(verb) if part in ("", row[0])]
-    for _, table, row in rows:
-        if isinstance(row, Instead):
-            try:
-                if await _has(cluster, table, asked):
-                    return Stop(row.sentence.format(name=asked.name or NAMELESS, namespace=asked.namespace))
-            except KubeError:
-                continue  # who may not see them has no rollout of theirs
-    if elsewhere := await why_not_found(cluster.client, asked.name, cluster.namespaces):
-        return Stop(elsewhere, exits.NOT_FOUND)
-    nouns = [table.noun for _, table, row in rows if isinstance(row, Verb)] or [table.noun for _, table, _ in rows]
-    named = f"no {' or '.join(nouns)} named {asked.name or NAMELESS} in namespace {asked.namespace}"
-    return Stop(f"{named}: `fairlead get` lists what there is", exits.NOT_FOUND)
-
-
-async def _has(cluster: Cluster, table: Verbs, asked: VerbRequest) -> bool:
-    from fairlead.engine.verbs import decided
-    from kubeloop import clock
-    from kubeloop.errors import NotFound
-
-    try:
-        return await decided(cluster.client, table.find, asked, clock.now())
-    except NotFound:
-        return False  # the cluster does not have the kind
+class NotThere(Exception):
+    """The contract has no such rollout."""
 
 
 class VerbRun:
@@ -174,7 +116,7 @@ class VerbRun:
         client, now = self._cluster.client, clock.now()
         if self._arguments.dry_run:
             found: VerbAnswer = await decided(client, row.decide, self._asked, now)
-            return await self._rehearsed(found) if isinstance(found, VerbPlan) else await self._told(found)
+            return await self._rehearsed(found) if isinstance(found, VerbPlan) else self._told(found)
         try:
             done = await act(client, row.decide, self._asked, now, self._agreed)
         except Unfinished as unfinished:
@@ -187,9 +129,9 @@ class VerbRun:
                 return exits.OK
             case Declined():
                 raise Stop("nothing was changed: add --yes to write it without being asked")
-        return await self._told(done)
+        return self._told(done)
 
-    async def _told(self, found: VerbAnswer) -> int:
+    def _told(self, found: VerbAnswer) -> int:
         """What needs no writing."""
         from fairlead.cli.commands.get import table
         from fairlead.cli.views.verbs import VerbResult, in_form, table_document
@@ -198,9 +140,12 @@ class VerbRun:
         match found:
             case Nothing(sentence):
                 result = VerbResult(
-                    verb=self._verb, part=self._part, namespace=self._asked.namespace, rollout=self._asked.name
+                    verb=self._verb,
+                    part=self._part,
+                    namespace=self._asked.namespace,
+                    rollout=self._asked.name,
+                    said=sentence,
                 )
-                result.said = sentence
                 self._print(result, sentence)
             case Refused(sentence):
                 raise Stop(sentence)
@@ -209,7 +154,7 @@ class VerbRun:
                 form, width = self._arguments.output, shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
                 print(in_form(document, form) if form else table([dict(row) for row in found.rows], width))
             case _:
-                raise await absent(self._cluster, self._verb, self._asked, "")
+                raise NotThere
         return exits.OK
 
     async def _rehearsed(self, plan: VerbPlan) -> int:

@@ -15,6 +15,7 @@ import yaml
 from fairlead.cli import exits, verb_command
 from fairlead.cli.connect import Cluster
 from fairlead.cli.main import main, parser_of
+from fairlead.cli.verb_rows import Stop
 from fairlead.contracts.zones.kinds import PAUSED
 from fairlead.core.progress_deadline import PROGRESS_DEADLINE
 from fairlead.core.verb import VERBS
@@ -87,7 +88,7 @@ def asked(world: World, capsys: pytest.CaptureFixture[str], verb: str, *words: s
         cluster = Cluster(Client(world), ("test",), user)
         try:
             return await verb_command.carried_out(cluster, verb, parser_of(verb).parse_args(words))
-        except verb_command.Stop as stop:
+        except Stop as stop:
             print(f"fairlead: {stop.text}", file=sys.stderr)
             return stop.code
 

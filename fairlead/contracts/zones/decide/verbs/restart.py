@@ -33,7 +33,7 @@ def restart(request: VerbRequest, answers: Answers, _: datetime) -> VerbAnswer |
     zones = _chosen(group, request.options.get(ZONE.flag, ()))
     if isinstance(zones, Refused):
         return zones
-    if trouble := next(filter(None, map(_trouble, zones)), ""):
+    if trouble := next(filter(None, map(_trouble, group.zones)), ""):
         return Refused(trouble)
     pods = pods_of(group, answers)
     marked = [pod for zone in zones for pod in pods[zone.name] if _is_meant(pod)]

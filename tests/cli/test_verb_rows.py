@@ -1,0 +1,106 @@
+"""Which contract is asked where several have the verb."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from msgspec import Struct
+
+from fairlead.cli import exits, verb_rows
+from fairlead.cli.connect import Cluster
+from fairlead.cli.verb_rows import Stop, chosen
+from fairlead.core.ask import Answers, Need
+from fairlead.core.verb import VERBS, Instead, Nothing, Verb, VerbAnswer, VerbRequest, Verbs
+from kubeloop.client import Client
+from kubeloop.errors import Forbidden, NotFound
+from tests.cli.worlds import World
+
+
+class Table(Struct, frozen=True):
+    table: Verbs
+
+    def get(self) -> Verbs:
+        return self.table
+
+
+class Some(Struct, frozen=True):
+    """As much of a contract as is looked at."""
+
+    name: str
+    verbs: Table | None
+
+
+def nothing(*_: object) -> VerbAnswer:
+    return Nothing("")
+
+
+def a_contract(name: str, *names: str, has: bool = True, error: Exception | None = None) -> Some:
+    """Its rollouts have these names."""
+
+    def find(request: VerbRequest, _: Answers, __: object) -> bool | Need:
+        if error is not None:
+            raise error
+        return request.name in names
+
+    row: Verb | Instead = Verb(nothing, "") if has else Instead(f"{name}: do something else with {{name}}")
+    return Some(name, Table(Verbs(name, find, dict.fromkeys(VERBS, row))))
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, known: Sequence[Some], name: str, part: str = "") -> str:
+    """The contract that is asked to pause this."""
+    monkeypatch.setattr(verb_rows, "contracts", lambda: known)
+
+    async def work() -> str:
+        found, _ = await chosen(Cluster(Client(World()), ("test",)), "pause", VerbRequest("test", name), part)
+        return found
+
+    return asyncio.run(work())
+
+
+def test_the_contract_that_has_the_rollout_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = [a_contract("plans", "x"), a_contract("sets", "y"), Some("bare", None)]
+
+    assert asked(monkeypatch, known, "x") == "plans"
+    assert asked(monkeypatch, known, "y") == "sets"
+
+
+def test_the_same_name_in_two_contracts_is_a_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = [a_contract("plans", "x"), a_contract("sets", "x")]
+
+    with pytest.raises(Stop, match="x names several rollouts: choose plans/x or sets/x") as stop:
+        asked(monkeypatch, known, "x")
+
+    assert stop.value.code == exits.USAGE
+    assert asked(monkeypatch, known, "x", "sets") == "sets"
+
+
+@pytest.mark.parametrize("error", [Forbidden(403, "Forbidden", "no"), NotFound(404)])
+def test_who_may_not_see_one_contract_may_ask_another(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    known = [a_contract("plans", error=error), a_contract("sets", "x")]
+
+    assert asked(monkeypatch, known, "x") == "sets"
+
+
+def test_a_right_that_is_missing_is_told_where_nobody_has_the_rollout(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = Forbidden(403, "Forbidden", "no")
+
+    with pytest.raises(Forbidden):
+        asked(monkeypatch, [a_contract("plans", error=error), a_contract("sets")], "x")
+
+
+def test_a_contract_without_the_verb_says_what_to_do_instead(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = [a_contract("plans"), a_contract("sets"), a_contract("zones", "x", has=False)]
+
+    with pytest.raises(Stop, match="zones: do something else with x"):
+        asked(monkeypatch, known, "x")
+
+
+def test_where_nobody_has_it_all_that_could_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = [a_contract("plan"), a_contract("set"), a_contract("zone", has=False)]
+
+    with pytest.raises(Stop, match="no plan or set named x in namespace test: `fairlead get` lists") as stop:
+        asked(monkeypatch, known, "x")
+
+    assert stop.value.code == exits.NOT_FOUND
