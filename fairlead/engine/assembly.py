@@ -116,6 +116,7 @@ def put_together(
         headers=headers,
         mistaken=lambda error: log.error("asking failed by a mistake of the operator", exc_info=error),
     )
+    recording = _recording(options, log)
     manager = Manager(
         parts,
         outside,
@@ -124,11 +125,11 @@ def put_together(
         recorder=recorder,
         pace=Pace(options.interval),
         election=election,
-        webhooks=_webhooks(parts, outside, limited, recorder, log),
+        webhooks=_webhooks(parts, outside, limited, recorder, log, recording),
         rejoins=options.rejoins,
         leads=_leads(parts, metrics),
         leader_tasks=sweeps(options, home, client, log),
-        recording=_recording(options, log),
+        recording=recording,
     )
     return manager, lambda: _preflight(unlimited, parts, options, log)
 
@@ -174,9 +175,11 @@ def _webhooks(
     client: Callable[[], Client],
     recorder: Recorder,
     log: FilteringBoundLogger,
+    recording: RoundRecorder | None,
 ) -> Webhooks:
     """Whatever is shared with rounds is shared without their gate: reviews are answered by every replica."""
-    bench = AdmissionContext(Afterwards(log), log, partial(tell, recorder))
+    record = recording.record if recording is not None else None
+    bench = AdmissionContext(Afterwards(log), log, partial(tell, recorder), record=record)
     endpoints = tuple(endpoint for part in parts for endpoint in part.endpoints)
     return Webhooks(endpoints, structs.replace(outside, gate=None), client, bench)
 

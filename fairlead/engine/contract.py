@@ -61,7 +61,7 @@ class Contract(Struct, frozen=True, kw_only=True):
     """The namespace of what belongs to its operator when all namespaces are served, as its settings say; empty: the one
     that the operator runs in."""
     deciders: Room[Mapping[str, Decider]] | None = None
-    """By controller: what decides its rounds, and from what; None: its rounds are not recorded."""
+    """By controller and by the first path of a webhook: what decides, and from what; None: nothing is recorded."""
     lease: str = ""
     """Held by whoever acts for it, under any name; empty: the contract has none."""
     rejoins: bool = False
@@ -113,6 +113,6 @@ class Contract(Struct, frozen=True, kw_only=True):
 
 
 def deciders_of(contracts: Iterable[Contract]) -> Mapping[str, Decider]:
-    """By controller: what decides its rounds, and from what."""
+    """By controller and by the first path of a webhook: what decides, and from what."""
     rooms = [each.deciders for each in contracts if each.deciders is not None]
     return {controller: decider for room in rooms for controller, decider in room.get().items()}

@@ -1,4 +1,4 @@
-"""Every round of an end-to-end run is written down and decided again: the decision must be the same."""
+"""Every round and every review of an end-to-end run is written down and decided again, and must be decided alike."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from fairlead import __version__
 from fairlead.contracts import deciders
 from fairlead.core.replay import DecidedRound, Replayed, record_of, replayed
-from fairlead.engine import manager
+from fairlead.engine import assembly, manager
 from fairlead.engine.rounds import Rounds
+from fairlead.engine.webhooks.admission import AdmissionContext
 
 
 class Judge:
@@ -36,7 +38,11 @@ def every_round_is_decided_again(monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     def judged(*given: Any, record: object, **named: Any) -> Rounds[Any]:
         return Rounds(*given, record=judge.record, **named)
 
+    def admitted(*given: Any, **named: Any) -> AdmissionContext:
+        return structs.replace(AdmissionContext(*given, **named), record=judge.record)
+
     monkeypatch.setattr(manager, "Rounds", judged)
+    monkeypatch.setattr(assembly, "AdmissionContext", admitted)
 
     yield
 

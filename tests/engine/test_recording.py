@@ -8,18 +8,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 
+import msgspec
 import pytest
 
 from fairlead.contracts import deciders
+from fairlead.contracts.zones.settings import Settings
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
 from fairlead.core.replay import DecidedRound, replayed
 from fairlead.engine import recording
 from fairlead.engine.recording import Bounds, Ring, RoundRecorder, files_in
+from fairlead.engine.webhooks.admission import Admission
+from kubeloop.calls import Call
 from tests.builders import a_zone, seen
 from tests.engine.test_parts import every_part
 from tests.engine.world import Log, World, play
+from tests.operator_parts import zones
 
+JSON = (("Content-Type", "application/json"),)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HELD = Decision("roll", Hold(Reason.PAUSED))
 
@@ -150,7 +156,45 @@ def test_an_operator_that_cannot_keep_rounds_rolls_out(tmp_path: Path) -> None:
     play(scenario)
 
 
-def test_every_controller_is_decided_again_by_what_decides_it() -> None:
-    found = {each.name: each.decide for each in every_part()}
+def test_every_controller_and_webhook_is_decided_again_by_what_decides_it() -> None:
+    async def scenario(world: World) -> None:
+        manager = await world.operator(parts=(zones(Settings(phased_deployments=True)),))
+        for admission in manager.webhooks.routes.values():
+            assert isinstance(admission, Admission)
+            found[admission._endpoint.paths[0]] = admission._endpoint.judge
+
+    found: dict[str, object] = {each.name: each.decide for each in every_part()}
+    play(scenario)
 
     assert found.items() >= {name: each.decide for name, each in deciders().items()}.items()
+    assert {name for name in found if name.startswith("/")} <= deciders().keys()
+
+
+def test_reviews_are_kept_and_judged_again_alike(tmp_path: Path) -> None:
+    """The pod is in no budget, and is evicted."""
+    review = {
+        "uid": "review-1",
+        "kind": {"group": "policy", "version": "v1", "kind": "Eviction"},
+        "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "subResource": "eviction",
+        "name": "zone-a-0",
+        "namespace": "test",
+        "operation": "CREATE",
+        "object": {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "zone-a-0"}},
+    }
+    body = msgspec.json.encode({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": review})
+
+    async def scenario(world: World) -> None:
+        await world.zone("zone-a", "one")
+        async with world.operating(record=str(tmp_path)) as manager:
+            call = Call(method="POST", url="/pods/eviction", headers=JSON, body=body)
+            reply = await manager.webhooks.handler(call)
+        assert reply.status == 200
+
+    play(scenario)
+    rounds = [replayed(line, deciders()) for line in kept(tmp_path)]
+
+    (judged,) = [each for each in rounds if each.controller == "/admission/pod-eviction"]
+    assert (judged.key, judged.round, judged.then.verdict) == ("test/zone-a-0", "review-1", "Allow")
+    assert judged.now == judged.then
+    assert judged.changes == ()

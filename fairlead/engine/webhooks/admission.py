@@ -20,6 +20,7 @@ from structlog.types import FilteringBoundLogger
 from fairlead.core.act import EventNote
 from fairlead.core.ask import Answer, Answers, Need, Question
 from fairlead.core.decision import Admit, Judge
+from fairlead.core.replay import DecidedRound
 from fairlead.engine.controller import USUAL_TELLING, Telling
 from fairlead.engine.driver.effects import said_of
 from fairlead.engine.driver.perform import Round
@@ -82,6 +83,8 @@ class AdmissionContext(Struct, frozen=True):
     log: FilteringBoundLogger
     tell: Callable[[EventNote, Telling], None]
     turns: Turns = field(default_factory=Turns)
+    record: Callable[[DecidedRound], None] | None = None
+    """Keeps what was judged, by the path of the webhook and the UID of the review."""
 
 
 class NoReview(Exception):
@@ -132,13 +135,17 @@ class Admission(Generic[S]):
         first = endpoint.gather(review, Answers())
         try:
             async with self._bench.turns.of(endpoint.contested(first), until):
-                _, verdict = await settle(
-                    endpoint.judge, lambda answers: endpoint.gather(review, answers), clock.now(), ask, until=until
+                now = clock.now()
+                seen, verdict = await settle(
+                    endpoint.judge, lambda answers: endpoint.gather(review, answers), now, ask, until=until
                 )
         except (Outpaced, TooLong):
             return endpoint.outpaced(first)
         if not isinstance(verdict, Admit):
             raise TypeError("a review ended with a question, which only a look may")
+        if self._bench.record is not None:
+            key = f"{review.namespace}/{review.name}"
+            self._bench.record(DecidedRound(endpoint.paths[0], key, review.uid, now, seen, verdict))
         return verdict
 
     def _conclude(self, review: Review, verdict: Admit, log: FilteringBoundLogger) -> None:
