@@ -16,6 +16,7 @@ from fairlead.contracts.zones.settings import Settings
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
 from fairlead.core.replay import DecidedRound, replayed
+from fairlead.core.written import codec
 from fairlead.engine import recording
 from fairlead.engine.recording import Bounds, Ring, RoundRecorder, files_in
 from fairlead.engine.webhooks.admission import Admission
@@ -168,6 +169,12 @@ def test_every_controller_and_webhook_is_decided_again_by_what_decides_it() -> N
 
     assert found.items() >= {name: each.decide for name, each in deciders().items()}.items()
     assert {name for name in found if name.startswith("/")} <= deciders().keys()
+
+
+@pytest.mark.parametrize("name", deciders())
+def test_every_snapshot_can_be_written_down(name: str) -> None:
+    """A Snapshot is facts only: no function, no store, nothing that two processes cannot both have."""
+    assert codec(deciders()[name].seen)
 
 
 def test_reviews_are_kept_and_judged_again_alike(tmp_path: Path) -> None:
