@@ -1,11 +1,14 @@
 """Kubernetes Events for people who watch: told without waiting, written when there is time, never in the way.
 
-What repeats within ten minutes is one Event with a count, written again at most every SPACING seconds. Different texts
-for the same reason about the same object that come closer together than that are gathered into one Event. Things of
-which there are many, such as deleted pods, are gathered for longer: first for a moment, so that a batch is one Event,
-then by the minute. What was gathered about an object is told before anything else about it, so that Events read in the
-order of what happened, and when the process ends in order. What cannot be written is dropped and counted; nothing that
-happens here stops or fails the caller.
+What repeats within ten minutes is one Event with a count, written again after SPACING seconds at the soonest, and the
+longer it goes on the more rarely, up to LONGEST_SPACING. When it is over the count is right after that time, or sooner:
+when the object has other news, and when the process ends in order.
+
+Different texts for the same reason about the same object that come closer together than SPACING are gathered into one
+Event. Things of which there are many, such as deleted pods, are gathered for longer: first for a moment, so that a
+batch is one Event, then by the minute. What was gathered about an object is told before anything else about it, so that
+Events read in the order of what happened, and when the process ends in order. What cannot be written is dropped and
+counted; nothing that happens here stops or fails the caller.
 
 A process that is killed takes with it what it had gathered, of a minute at most; its log has every single effect.
 """
@@ -34,6 +37,9 @@ CORE_EVENTS = Resource("", "v1", "events", "Event")
 SERIES_SECONDS = 600.0
 """A repetition after a longer silence is a new Event."""
 SPACING = 10.0
+LONGEST_SPACING = 300.0
+"""Seconds between two writes of one Event that repeats, doubling from SPACING; less than SERIES_SECONDS, so that the
+last count of a series is written before the next series begins."""
 MOMENT = 0.5
 """Seconds that the first of several things waits for the others of its batch."""
 GATHERING_SECONDS = 60.0
@@ -83,6 +89,10 @@ class _Series(Struct):
     first: datetime
     last: datetime
     told_at: float
+    due: float
+    """Loop time before which its count is not written again, unless the object has other news."""
+    spacing: float = SPACING
+    """Seconds from its next write to the one after that."""
     count: int = 1
     written: int = 0
     of_all: bool = False
@@ -180,22 +190,37 @@ class Recorder:
         if series is None or moment - series.told_at >= SERIES_SECONDS:
             self.dropped += series is not None and series.count > series.written
             name = _name_for_all(key, occurrence) if occurrence else self._name(about, now)
-            series = _Series(name, now, now, moment, of_all=bool(occurrence))
+            series = _Series(name, now, now, moment, due=moment, of_all=bool(occurrence))
+            self._catch_up(about)
         else:
             series.count += 1
             series.last, series.told_at = now, moment
         self._series[key] = series
-        self._queue.add(key)
+        self._queue.add_after(key, series.due - moment)
         self._make_room(moment)
+
+    def _catch_up(self, about: Ref) -> None:
+        """Other news of an object may mean that what was counted about it is over."""
+        for key, series in self._series.items():
+            if key.about == about and series.count > series.written:
+                series.due = clock.monotonic()
+                self._queue.add(key)
 
     async def run(self) -> None:
         """Writes what was told until cancelled."""
         while True:
             key = await self._queue.get()
             try:
-                await self._written(key)
+                if (wait := self._due_in(key)) > 0:  # it was told again while it was being written
+                    self._queue.add_after(key, wait)
+                else:
+                    await self._written(key)
             finally:
                 self._queue.done(key)
+
+    def _due_in(self, key: _Key) -> float:
+        series = self._series.get(key)
+        return 0.0 if series is None else series.due - clock.monotonic()
 
     async def _written(self, key: _Key) -> None:
         async with self._writing:
@@ -208,6 +233,8 @@ class Recorder:
             except KubeError:
                 self.dropped += 1
             series.written = count
+            series.due = clock.monotonic() + series.spacing
+            series.spacing = min(2 * series.spacing, LONGEST_SPACING)
 
     def _make_room(self, moment: float) -> None:
         while self._series:

@@ -90,26 +90,6 @@ def test_an_event_about_an_object_without_a_namespace_goes_to_default() -> None:
     play(scenario)
 
 
-def test_repetitions_are_counted_on_one_event_with_few_writes() -> None:
-    async def scenario() -> None:
-        api = Scripted()
-        async with recording(api) as recorder:
-            for _ in range(1000):
-                recorder.tell(pod_ref("web-0"), False, "Waiting", "not ready")
-                await asyncio.sleep(0.1)
-            last = clock.now()
-            await asyncio.sleep(SPACING)
-
-            (event,) = events(api)
-            assert event["series"]["count"] == 1000
-            assert event["series"]["lastObservedTime"] < last.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-            assert len(api.asked("POST")) == 1
-            assert len(api.asked("PATCH")) <= 100 / SPACING + 1
-            assert recorder.dropped == 0
-
-    play(scenario)
-
-
 @pytest.mark.parametrize("silence", [599, 601])
 def test_a_repetition_after_ten_minutes_of_silence_is_a_new_event(silence: float) -> None:
     async def scenario() -> None:
