@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
@@ -96,9 +97,8 @@ class Live:
                 found = (self.pods if ref.resource == PODS else self.zones).get(ref.name)
                 return Bad("absent", "not found", 404) if found is None else Good(msgspec.json.encode(found))
             case Listing(resource, _, labels):
-                wanted = dict(each.split("=", 1) for each in labels.split(",") if each)
                 things = self.pods.values() if resource == PODS else self.zones.values()
-                found_all = [each for each in things if wanted.items() <= each.metadata.labels.items()]
+                found_all = [each for each in things if is_selected(labels, each.metadata.labels)]
                 return Good(msgspec.json.encode({"items": found_all}))
             case ReadRecord(record):
                 return Good(*self.records.get(record, (b"", "")))
@@ -161,3 +161,12 @@ def an_eviction(pod: str, **given: object) -> Review:
         object=Raw(msgspec.json.encode(body)),
     )
     return structs.replace(review, **given)
+
+
+def is_selected(selector: str, labels: Mapping[str, str]) -> bool:
+    """As the API server understands it, of the forms `key=value` and `key in (value,…)`."""
+    among = re.findall(r"(\S+) in \(([^)]*)\)", selector)
+    equal = [each.split("=", 1) for each in re.sub(r"\S+ in \([^)]*\)", "", selector).split(",") if each]
+    return all(labels.get(key) in values.split(",") for key, values in among) and all(
+        labels.get(key) == value for key, value in equal
+    )

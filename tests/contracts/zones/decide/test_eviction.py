@@ -419,7 +419,22 @@ def test_with_a_cache_that_shows_the_zones_all_is_read_in_one_stage() -> None:
     assert isinstance(verdict, Admit)
     assert verdict.allowed
     assert [len(need.stages) for need in (reads, swap)] == [1, 1]
-    assert len(reads.stages[0]) == 7  # pod, StatefulSet, zones, pods of three zones, record
+    assert len(reads.stages[0]) == 4  # pod, zones, the pods of all zones, record
+
+
+def test_the_own_zone_is_read_alone_where_the_list_does_not_show_it() -> None:
+    """Where the list does, that is what is decided upon, and one request less."""
+    reads = []
+    for has_labels in (False, True):
+        live = three_zones()
+        zone = live.zones["ingester-zone-a"]
+        if not has_labels:
+            live.zones["ingester-zone-a"] = structs.replace(zone, metadata=structs.replace(zone.metadata, labels={}))
+
+        assert live.evict(A0, a_guard()).allowed
+        reads.append([ask.to.ref.name for ask in live.asked if isinstance(ask, Ask) and isinstance(ask.to, Read)])
+
+    assert reads == [[A0, "ingester-zone-a"], [A0]]
 
 
 def test_what_the_cache_shows_wrongly_is_asked_for_later() -> None:

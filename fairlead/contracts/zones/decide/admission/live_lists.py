@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 from msgspec import Struct
@@ -15,6 +16,9 @@ from kubeloop.objects.core import PODS, Pod
 from kubeloop.objects.meta import LabelSelector, LabelSelectorRequirement
 
 T = TypeVar("T")
+
+MOST_IN_A_LIST = 20
+"""Zones whose pods one list asks for: the query is part of an address, whose length servers bound."""
 
 
 class _StatefulSets(Struct, frozen=True):
@@ -31,11 +35,32 @@ def pods_question(zone: StatefulSet) -> Ask:
     By the template's `name` where every pod of the zone must have it. Elsewhere (H-9) by the selector, which all of
     them match: a `name` that the template just got is on no pod yet.
     """
-    name, selector = zone.spec.template.metadata.labels.get(NAME_LABEL), zone.spec.selector
-    labels = selector_text(selector)
-    if name is not None and (not labels or selector.match_labels.get(NAME_LABEL) == name):
-        labels = f"{NAME_LABEL}={name}"
+    name = _name_of_all(zone)
+    labels = selector_text(zone.spec.selector) if name is None else f"{NAME_LABEL}={name}"
     return Ask(Listing(PODS, zone.metadata.namespace, labels))
+
+
+def pods_questions(zones: Sequence[StatefulSet]) -> dict[str, Ask]:
+    """What to ask for the pods of each of these zones of one namespace, by its UID.
+
+    Zones whose pods all have the template's `name` share a list: whatever is selected, a live list costs the API
+    server a look at every pod of the namespace.
+    """
+    names = {zone.metadata.uid: name for zone in zones if (name := _name_of_all(zone)) is not None}
+    alone = {zone.metadata.uid: pods_question(zone) for zone in zones}
+    if not 1 < len(names) <= MOST_IN_A_LIST:
+        return alone
+    labels = f"{NAME_LABEL} in ({','.join(sorted(set(names.values())))})"
+    shared = Ask(Listing(PODS, zones[0].metadata.namespace, labels))
+    return {uid: shared if uid in names else ask for uid, ask in alone.items()}
+
+
+def _name_of_all(zone: StatefulSet) -> str | None:
+    """The `name` that every pod of the zone must have; None where a pod may lack it."""
+    name, selector = zone.spec.template.metadata.labels.get(NAME_LABEL), zone.spec.selector
+    if name is None or (selector_text(selector) and selector.match_labels.get(NAME_LABEL) != name):
+        return None
+    return name
 
 
 def zones_in(answer: Answer) -> tuple[StatefulSet, ...] | None:

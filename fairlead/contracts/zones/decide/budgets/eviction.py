@@ -12,7 +12,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from fairlead.contracts.zones.decide.admission.live_lists import pods_question, zones_in
+from fairlead.contracts.zones.decide.admission.live_lists import pods_questions, zones_in
 from fairlead.contracts.zones.decide.admission.review_reading import decoded
 from fairlead.contracts.zones.decide.budgets import eviction_record
 from fairlead.contracts.zones.decide.budgets.disruption import (
@@ -128,9 +128,14 @@ def _likely(seen: EvictionSnapshot) -> tuple[Ask, ...]:
     if pod is None or owner is None or len(scope) != 1:
         return ()
     zones = [zone for zone in seen.zones if scope[0].selects(zone.metadata.labels) or zone.metadata.name == owner.name]
-    lists = (pods_question(zone) for zone in zones)
-    read = Ask(Read(Ref(STATEFULSETS, pod.metadata.namespace, owner.name)))
-    return tuple(dict.fromkeys((read, zones_question(scope[0]), *lists, record_question(scope[0]))))
+    lists = pods_questions(zones).values()
+    listed = any(zone.metadata.uid == owner.uid and scope[0].selects(zone.metadata.labels) for zone in zones)
+    read = () if listed else (_own_zone(pod, owner),)
+    return tuple(dict.fromkeys((*read, zones_question(scope[0]), *lists, record_question(scope[0]))))
+
+
+def _own_zone(pod: Pod, owner: OwnerReference) -> Ask:
+    return Ask(Read(Ref(STATEFULSETS, pod.metadata.namespace, owner.name)))
 
 
 def _owner(pod: Pod) -> OwnerReference | None:
@@ -146,13 +151,15 @@ def _in_scope(seen: EvictionSnapshot, pod: Pod, guard: DisruptionBudget, now: da
     owner = _owner(pod)
     if owner is None:
         return _deny("sts-no-found", 500, f"pod {pod.metadata.name} is not controlled by a StatefulSet")
-    asked, record = Ask(Read(Ref(STATEFULSETS, pod.metadata.namespace, owner.name))), record_question(guard)
-    if unread := seen.answers.lacking((asked, record)):
+    asked, record = _own_zone(pod, owner), record_question(guard)
+    zone = _listed_zone(seen, owner, guard)
+    if unread := seen.answers.lacking((record,) if zone is not None else (asked, record)):
         return Need(unread)
-    answer = seen.answers[asked]
-    zone = decoded(answer.value, StatefulSet) if isinstance(answer, Good) else None
-    if zone is None or zone.metadata.uid != owner.uid:
-        return _deny("sts-no-found", 500, f"StatefulSet {owner.name} could not be read: {_why(answer)}")
+    if zone is None:
+        answer = seen.answers[asked]
+        zone = decoded(answer.value, StatefulSet) if isinstance(answer, Good) else None
+        if zone is None or zone.metadata.uid != owner.uid:
+            return _deny("sts-no-found", 500, f"StatefulSet {owner.name} could not be read: {_why(answer)}")
     recalled = seen.answers[record]
     if isinstance(recalled, Bad):
         return _unrecorded(recalled)
@@ -165,6 +172,13 @@ def _in_scope(seen: EvictionSnapshot, pod: Pod, guard: DisruptionBudget, now: da
     if why := denial(pod, zone, limit, scene):
         return _deny("denied", 429, why)
     return _recorded(seen, pod, scene, recalled.version)
+
+
+def _listed_zone(seen: EvictionSnapshot, owner: OwnerReference, guard: DisruptionBudget) -> StatefulSet | None:
+    """The pod's zone where the live list of zones has it: reading it alone as well would tell nothing new."""
+    answer = seen.answers.known.get(zones_question(guard))
+    zones = None if answer is None else zones_in(answer)
+    return next((zone for zone in zones or () if zone.metadata.uid == owner.uid), None)
 
 
 def _lanes(
@@ -182,11 +196,12 @@ def _lanes(
         text = f"the name of pod {pod.metadata.name} has no partition by {guard.regex}"
         return _deny("partition-not-identified", 400, text)
     zones = with_own(zones, zone)
-    if unread := seen.answers.lacking(tuple(pods_question(each) for each in zones)):
+    lists = pods_questions(zones)
+    if unread := seen.answers.lacking(tuple(dict.fromkeys(lists.values()))):
         return Need(unread)
     lanes = []
     for each in zones:
-        lane = lane_of(each, seen.answers[pods_question(each)])
+        lane = lane_of(each, seen.answers[lists[each.metadata.uid]])
         if lane is None:
             text = f"the pods of {each.metadata.name} could not be listed"
             return _deny("err: sts-pod-status-not-determined", 500, text)

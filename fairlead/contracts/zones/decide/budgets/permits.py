@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from fairlead.contracts.zones.decide.admission.live_lists import pods_question, zones_in
+from fairlead.contracts.zones.decide.admission.live_lists import pods_questions, zones_in
 from fairlead.contracts.zones.decide.budgets import eviction_record
 from fairlead.contracts.zones.decide.budgets.disruption import (
     LEAST_ZONES,
@@ -122,8 +122,9 @@ def scene_of(guard: DisruptionBudget, own: StatefulSet, group: Group, now: datet
     The pods of the group's own zones are asked for together with the list of zones, which rarely names others.
     """
     answers = group.seen.answers
-    likely = tuple(pods_question(z.statefulset) for z in group.zones if guard.selects(z.statefulset.metadata.labels))
-    lists: tuple[Question, ...] = tuple(dict.fromkeys((zones_question(guard), *likely, pods_question(own))))
+    likely = tuple(z.statefulset for z in group.zones if guard.selects(z.statefulset.metadata.labels))
+    of_pods = pods_questions(with_own(likely, own)).values()
+    lists: tuple[Question, ...] = tuple(dict.fromkeys((zones_question(guard), *of_pods)))
     if unread := answers.lacking((record_question(guard),), lists):
         return Need(unread)
     recalled, zones = answers[record_question(guard)], zones_in(answers[zones_question(guard)])
@@ -133,9 +134,10 @@ def scene_of(guard: DisruptionBudget, own: StatefulSet, group: Group, now: datet
         found = f"fewer than {LEAST_ZONES} StatefulSets with the labels of disruption budget {guard.name} were found"
         return f"{found}; give all its zones these labels, or delete it"
     zones = with_own(zones, own)
-    if unread := answers.lacking(tuple(pods_question(each) for each in zones)):
+    asked = pods_questions(zones)
+    if unread := answers.lacking(tuple(dict.fromkeys(asked.values()))):
         return Need(unread)
-    lanes = tuple(lane for each in zones if (lane := lane_of(each, answers[pods_question(each)])) is not None)
+    lanes = tuple(lane for each in zones if (lane := lane_of(each, answers[asked[each.metadata.uid]])) is not None)
     if len(lanes) < len(zones):
         return f"the pods of every zone of disruption budget {guard.name} could not be listed"
     return BudgetView(guard, lanes, eviction_record.read(recalled.value), now)
