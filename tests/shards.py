@@ -52,7 +52,10 @@ USUAL = {False: 0.04, True: 2.0}
 """Seconds of a test."""
 SECONDS: dict[tuple[str, bool], float] = {
     ("tests/chaos/environments/test_crash_at_every_effect.py", False): 70.0,
-    ("tests/chaos/environments/test_examples.py", False): 25.0,
+    ("tests/chaos/environments/test_conversion_in_trouble.py", False): 10.0,
+    ("tests/chaos/environments/test_edits_while_migrating.py", False): 7.0,
+    ("tests/chaos/environments/test_examples.py", False): 40.0,
+    ("tests/chaos/environments/test_failing_calls.py", False): 18.0,
     ("tests/chaos/environments/test_machine.py", False): 36.0,
     ("tests/chaos/environments/test_migration.py", False): 20.0,
     ("tests/chaos/environments/test_mutations.py", False): 20.0,
