@@ -28,6 +28,11 @@ def test_by_default_no_webhooks_are_served_and_no_request_is_checked() -> None:
     assert made.lease == "fairlead-operator"
 
 
+def test_rounds_are_kept_only_where_a_folder_is_named() -> None:
+    assert options().record == ""
+    assert options("--record", "/var/rounds").record == "/var/rounds"
+
+
 def test_phased_deployments_are_off_and_need_webhooks_to_be_on() -> None:
     assert not zone_settings(options("--webhooks")).phased_deployments
     assert zone_settings(options("--webhooks", "--phased-deployments")).phased_deployments
