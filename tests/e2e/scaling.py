@@ -108,8 +108,11 @@ async def looked(play: Play, zone: Zone) -> None:
 
 
 async def tried_again(play: Play, zone: Zone) -> None:
-    """Has the operator try once more what the cluster has refused, as soon as it does that."""
-    due = clock.monotonic() + REFUSAL_HOLDS.total_seconds()
+    """Has the operator try once more what the cluster has refused, as soon as it does that.
+
+    A refusal holds from the pass that was decided with it, which may come a moment after the refused write.
+    """
+    due = clock.monotonic() + REFUSAL_HOLDS.total_seconds() + 1.0
     await play.site.until(lambda: clock.monotonic() > due, every=REFUSAL_HOLDS.total_seconds() / 10)
     await looked(play, zone)
 
