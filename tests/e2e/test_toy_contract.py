@@ -34,8 +34,12 @@ class Operator:
             parts=(PartOptions(contract("toy"), None),),
             lease="fairlead",
         )
-        manager = await assemble(options, self._site.namespace, transport, self.metrics, self.log.logger())
-        await manager.run()
+        try:
+            manager = await assemble(options, self._site.namespace, transport, self.metrics, self.log.logger())
+            await manager.run()
+        finally:
+            if (close := getattr(transport, "close", None)) is not None:
+                await close()
 
 
 async def defined(site: Site) -> None:
