@@ -50,10 +50,9 @@ class Repairs(Struct, frozen=True):
     authority: bytes = b""
     """The bundle that was last written or found in order."""
 
-    @property
-    def earliest(self) -> datetime | None:
-        """When the next one may be; None: at any time."""
-        if self.last is None or not self.count:
+    def earliest(self, now: datetime) -> datetime | None:
+        """When the next one may be; None: at any time, as after a clock that was set back."""
+        if self.last is None or not self.count or now < self.last:
             return None
         seconds = min(FIRST_REPAIR_SECONDS * 2.0 ** min(self.count, 20), LONGEST_REPAIR_SECONDS)
         return self.last + timedelta(seconds=seconds)
@@ -120,7 +119,7 @@ def repair(seen: DefinitionSnapshot, now: datetime) -> Decision | Need:
     if seen.is_in_order(cached):
         return _in_order(seen)
     is_own = (authority_of(seen.to_apply(cached)) or b"") != seen.repairs.authority
-    earliest = None if is_own else seen.repairs.earliest
+    earliest = None if is_own else seen.repairs.earliest(now)
     if earliest is not None and now < earliest:
         return Decision("space_repairs", Hold(Reason.REPAIR_SPACING, earliest))
     if is_own:

@@ -112,18 +112,29 @@ def step(seen: Snapshot, now: datetime) -> Outcome:
             return _rested(journal, seen, now, pace)
         case Phase.REWRITE:
             return _rewritten(journal, plan, seen, now, pace)
-        case Phase.REWRITE_AGAIN if journal.heard_by_all is not None and now < journal.heard_by_all:
-            return Turn(journal, Decision("settle", Hold(Reason.STORAGE_SETTLING, journal.heard_by_all)))
         case Phase.REWRITE_AGAIN:
-            return _rewritten(journal, plan, seen, now, pace)
+            return _settled(journal, now, pace) or _rewritten(journal, plan, seen, now, pace)
         case Phase.FORGET:
             return _forgotten(journal, plan, seen, now, pace)
 
 
+def _settled(journal: MigrationJournal, now: datetime, pace: MigrationPace) -> Outcome | None:
+    """None when every API server has heard of the storage version; a clock that was set back does not delay it."""
+    heard = min(journal.heard_by_all or now, now + timedelta(seconds=pace.settling))
+    if now >= heard:
+        return None
+    return Turn(structs.replace(journal, heard_by_all=heard), Decision("settle", Hold(Reason.STORAGE_SETTLING, heard)))
+
+
+def _is_due(journal: MigrationJournal, now: datetime, pace: MigrationPace) -> bool:
+    """Whether it has rested for long enough; who rests for longer than ever is told has a clock that was set back."""
+    longest = timedelta(seconds=pace.longest_delay) if journal.problem else LOOKS
+    return journal.until is None or not now < journal.until <= now + longest
+
+
 def _rested(journal: MigrationJournal, seen: Snapshot, now: datetime, pace: MigrationPace) -> Outcome:
     """Begins a run when it is time, or when the definition shows that there is something to do."""
-    is_due = journal.until is None or now >= journal.until or (seen.world.mixed and not journal.problem)
-    if not is_due:
+    if not _is_due(journal, now, pace) and (journal.problem or not seen.world.mixed):
         reason = Reason.MIGRATION_INCOMPLETE if journal.problem else Reason.COMPLETE
         return Turn(journal, Decision("rest", Hold(reason, journal.until)))
     begun = MigrationJournal(runs_failed=journal.runs_failed)

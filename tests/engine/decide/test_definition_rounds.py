@@ -193,6 +193,12 @@ def test_repairs_come_more_and_more_slowly(count: int, seconds: int) -> None:
     assert write_of(repair(seen, due)).does is Does.REPAIR_DEFINITION
 
 
+def test_a_clock_that_was_set_back_does_not_delay_a_repair() -> None:
+    seen = seen_with(OVERWRITTEN, OVERWRITTEN, repairs=Repairs(9, NOW, BUNDLE))
+
+    assert write_of(repair(seen, NOW - timedelta(days=1))).does is Does.REPAIR_DEFINITION
+
+
 def test_another_bundle_is_our_own_wish_and_waits_for_nothing() -> None:
     fought = Repairs(9, NOW, b"the one before")
     seen = structs.replace(seen_with(live(), live(), repairs=fought), enough=frozenset())
