@@ -14,6 +14,7 @@ from fairlead.contracts.zones.decide.rollout.roll import Wait
 from fairlead.contracts.zones.decide.rollout.starting import Start
 from fairlead.contracts.zones.decide.rollout.zone_order import zone_order_of
 from fairlead.contracts.zones.decide.stuck import advice_for, deadlock, troubles_of
+from fairlead.contracts.zones.kinds import GROUP_LABEL
 from fairlead.contracts.zones.words import REASONS
 from fairlead.core.ask import Bad
 from fairlead.core.decision import Hold
@@ -212,7 +213,10 @@ def spent(zone: Zone, group: Group) -> Waiting:
 def paused(zone: Zone) -> Waiting:
     count = len(zone.outdated)
     detail = f"{count} outdated pod{'s' * (count != 1)}" if count else "its revision is not recorded as current"
-    return about(zone, Reason.PAUSED, detail=detail)
+    metadata = zone.statefulset.metadata
+    name = metadata.labels.get(GROUP_LABEL) or '""'
+    command = f"let the group go on: fairlead resume {name} -n {metadata.namespace}"
+    return structs.replace(about(zone, Reason.PAUSED, detail=detail), advice=(command,))
 
 
 def unread(zone: Zone, group: Group, reason: Reason) -> Waiting:

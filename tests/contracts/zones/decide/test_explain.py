@@ -230,6 +230,8 @@ def test_a_paused_zone_says_what_is_left_in_it() -> None:
     assert "3 outdated pods" in shown.blocked_by[0].text
     assert "not recorded" in shown.blocked_by[1].text
     assert (shown.stands.phase, phases(shown), shown.next) == ("Paused", ["Paused", "Paused"], ())
+    assert shown.outcome == "held"
+    assert shown.blocked_by[0].advice == ("let the group go on: fairlead resume ingester -n test",)
 
 
 def test_a_rollback_shows_the_abandoned_revision_as_where_it_comes_from() -> None:

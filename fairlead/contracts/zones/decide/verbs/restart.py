@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from fairlead.contracts.zones.decide.groups import ON_DELETE
 from fairlead.contracts.zones.decide.verbs.targets import Target, TargetGroup, group_named, pods_of, pods_question
 from fairlead.contracts.zones.kinds import ROTATE
 from fairlead.contracts.zones.verb_options import ZONE
@@ -20,8 +21,6 @@ from fairlead.core.verb import (
 )
 from kubeloop.objects.core import PODS, Pod
 from kubeloop.objects.meta import Ref
-
-ON_DELETE = "OnDelete"
 
 
 def restart(request: VerbRequest, answers: Answers, _: datetime) -> VerbAnswer | Need:
