@@ -20,6 +20,7 @@ from fairlead.core.ask import REFUSAL_HOLDS
 from fairlead.core.times import format_rfc3339
 from kubeloop import clock
 from kubeloop.errors import NotFound
+from kubeloop.ledger import SETTLE
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import delete
@@ -110,9 +111,9 @@ async def looked(play: Play, zone: Zone) -> None:
 async def tried_again(play: Play, zone: Zone) -> None:
     """Has the operator try once more what the cluster has refused, as soon as it does that.
 
-    A refusal holds from the pass that was decided with it, which may come a moment after the refused write.
+    A refusal holds from the pass that was decided with it: a write that the server failed at is waited for first.
     """
-    due = clock.monotonic() + REFUSAL_HOLDS.total_seconds() + 1.0
+    due = clock.monotonic() + SETTLE + REFUSAL_HOLDS.total_seconds() + 1.0
     await play.site.until(lambda: clock.monotonic() > due, every=REFUSAL_HOLDS.total_seconds() / 10)
     await looked(play, zone)
 
