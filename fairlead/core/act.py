@@ -60,11 +60,16 @@ class PatchKind(Enum):
 
 
 class EventNote(Struct, frozen=True):
-    """An Event for people, told once what it speaks of has happened."""
+    """An Event for people, told once what it speaks of has happened; the contract may let it go elsewhere as well.
+
+    That of a write is told once, when the write has succeeded. That of a decision is told when it is new, and again by
+    the next process; elsewhere it goes when all writes of the decision have succeeded.
+    """
 
     about: Ref
     warning: bool
     reason: str
+    """Empty: it is no Event, and only goes elsewhere."""
     text: str
     repeated: bool = False
     """Whether every pass that comes to it tells it, and not only the first of several: an Event counts how often."""
@@ -78,6 +83,8 @@ class EventNote(Struct, frozen=True):
     """What was done, or failed; empty: the reason says it."""
     related: Ref | None = None
     """Another object that it is about."""
+    facts: tuple[tuple[str, str], ...] = ()
+    """By name: what is told elsewhere and has no place in an Event, such as how severe it is."""
 
 
 class Write(Struct, frozen=True, kw_only=True):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +19,12 @@ from fairlead.engine.contract import deciders_of
 from fairlead.engine.driver.answer_cache import AnswerCache
 from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.driver.sessions import Sessions
-from fairlead.engine.event_notes import tell
+from fairlead.engine.event_notes import Notes
 from fairlead.engine.leases import elections, place_of, records, sweeps
 from fairlead.engine.manager import Manager, Pace
 from fairlead.engine.measured_calls import measured
 from fairlead.engine.metrics import Metrics
+from fairlead.engine.notices import Notices
 from fairlead.engine.options import OperatorOptions
 from fairlead.engine.part import Part, PartContext
 from fairlead.engine.recording import RoundRecorder
@@ -104,7 +104,7 @@ def put_together(
     recorder = Recorder(client.uncounted(), options.process, options.identity)
     metrics.show_dropped_events(lambda: recorder.dropped)
     caches = _caches(client, log)
-    parts = _parts(options, PartContext(caches, client, options.namespaces, options.interval, metrics, log, recorder))
+    parts = _parts(options, PartContext(caches, client, options.namespaces, options.interval, metrics, log))
     counts = tuple(part.counts for part in parts if part.counts is not None)
     outside = AskContext(
         client,
@@ -117,15 +117,16 @@ def put_together(
         mistaken=lambda error: log.error("asking failed by a mistake of the operator", exc_info=error),
     )
     recording = _recording(options, log)
+    notes = Notes(recorder, Notices(outside, log))
     manager = Manager(
         parts,
         outside,
         caches,
         log=log,
-        recorder=recorder,
+        notes=notes,
         pace=Pace(options.interval),
         election=election,
-        webhooks=_webhooks(parts, outside, limited, recorder, log, recording),
+        webhooks=_webhooks(parts, outside, limited, notes, log, recording),
         rejoins=options.rejoins,
         leads=_leads(parts, metrics),
         leader_tasks=sweeps(options, home, client, log),
@@ -173,13 +174,13 @@ def _webhooks(
     parts: tuple[Part, ...],
     outside: AskContext,
     client: Callable[[], Client],
-    recorder: Recorder,
+    notes: Notes,
     log: FilteringBoundLogger,
     recording: RoundRecorder | None,
 ) -> Webhooks:
     """Whatever is shared with rounds is shared without their gate: reviews are answered by every replica."""
     record = recording.record if recording is not None else None
-    bench = AdmissionContext(Afterwards(log), log, partial(tell, recorder), record=record)
+    bench = AdmissionContext(Afterwards(log), log, notes.tell, record=record)
     endpoints = tuple(endpoint for part in parts for endpoint in part.endpoints)
     return Webhooks(endpoints, structs.replace(outside, gate=None), client, bench)
 

@@ -7,19 +7,19 @@ its controllers is in its Part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 from math import inf
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
 from fairlead.core.act import AnyWrite, Does, EventNote
-from fairlead.core.ask import Answers, Bad
+from fairlead.core.ask import Answer, Answers, Bad
 from fairlead.core.decision import Decide, Decision
 from fairlead.core.explain import Explain
 from fairlead.engine.driver.applied import Applied
-from fairlead.engine.driver.round import MOST_AT_ONCE
+from fairlead.engine.driver.round import MOST_AT_ONCE, Asker
 from kubeloop.informer import Informer
 from kubeloop.objects.meta import Resource
 from kubeloop.records import Records
@@ -90,6 +90,10 @@ class LogRecord(Struct, frozen=True):
     """Said in every round that it holds for, and not only when it begins to."""
 
 
+Sink: TypeAlias = Callable[[EventNote, Asker], Awaitable[Answer | None]]
+"""Brings a note elsewhere, by asking; answers what became of it, None where the note is not for it."""
+
+
 class Telling(Struct, frozen=True):
     """How a contract tells what its decisions have for people."""
 
@@ -98,8 +102,8 @@ class Telling(Struct, frozen=True):
     joined: bool = True
     """Whether notes of the same reason about the same object are one Event when they come close together; else each has
     its own, in its own words."""
-    also: Callable[[EventNote], None] | None = None
-    """Hears every note beside its Event, for what goes elsewhere; it returns at once."""
+    sink: Sink | None = None
+    """Where its notes go besides their Events."""
 
 
 USUAL_TELLING = Telling()

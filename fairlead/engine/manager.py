@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -16,7 +17,7 @@ from structlog.types import FilteringBoundLogger
 from fairlead.core.explain import OperatorReport
 from fairlead.engine.controller import BackOff, Controller, RolloutKey
 from fairlead.engine.driver.questions import AskContext
-from fairlead.engine.event_notes import teller
+from fairlead.engine.event_notes import Notes
 from fairlead.engine.explain_endpoint import Told, reported, silent
 from fairlead.engine.lane import Lane
 from fairlead.engine.part import Part, Task
@@ -29,7 +30,6 @@ from kubeloop.caches import Caches
 from kubeloop.election import LostLease
 from kubeloop.elections import Leadership
 from kubeloop.errors import NotLeader
-from kubeloop.events import Recorder
 from kubeloop.ledger import Ledger
 from kubeloop.queue import Queue
 
@@ -77,7 +77,7 @@ class Manager:
         caches: Caches,
         *,
         log: FilteringBoundLogger,
-        recorder: Recorder,
+        notes: Notes,
         webhooks: Webhooks,
         pace: Pace,
         election: Leadership | None = None,
@@ -106,7 +106,7 @@ class Manager:
         controllers = (each for part in parts for each in part.controllers)
         self._controllers = tuple(sorted(controllers, key=lambda each: each.background))
         self._log = log
-        self._recorder = recorder
+        self._notes = notes
         self._recording = recording
         self._election = election
         self._rejoins = rejoins
@@ -122,7 +122,13 @@ class Manager:
     def _lane(self, controller: Controller[Any], outside: AskContext, pace: Pace, terms: Terms) -> Lane:
         record = self._recording.record if self._recording is not None else None
         rounds: Rounds[Any] = Rounds(
-            controller, outside, terms, self._log, teller(self._recorder, controller.telling), record=record
+            controller,
+            outside,
+            terms,
+            self._log,
+            partial(self._notes.tell_event, controller.telling),
+            notice=partial(self._notes.give_notice, controller.telling),
+            record=record,
         )
         back_off = BACKGROUND_BACK_OFF if controller.background else None
         queue = pace.queue(controller.back_off or back_off)
@@ -138,7 +144,7 @@ class Manager:
         async with asyncio.TaskGroup() as tasks:
             background = [tasks.create_task(self._caches.run())]
             background += [tasks.create_task(_run(each)) for part in self._parts for each in part.replica_tasks]
-            background.append(tasks.create_task(self._recorder.run()))
+            background.append(tasks.create_task(self._notes.run()))
             background.append(tasks.create_task(self._fill()))
             try:
                 if not any(part.before_leading for part in self._parts):
@@ -206,7 +212,7 @@ class Manager:
             await self._prepare()
             self.leading.set()
             await self._work()
-            await self._recorder.flush()  # while the Lease is still held
+            await self._notes.flush()  # while the Lease is still held
         finally:
             self.leading.clear()
             self._leads(False)

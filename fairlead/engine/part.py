@@ -18,7 +18,6 @@ from fairlead.engine.serving.https_server import HttpsServer
 from fairlead.engine.webhooks.admission import Endpoint
 from kubeloop.caches import Caches
 from kubeloop.client import Client
-from kubeloop.events import Recorder
 
 Task: TypeAlias = Callable[[], Awaitable[None]]
 
@@ -36,7 +35,6 @@ class PartContext(Struct, frozen=True):
     """Least seconds between two rounds of a rollout; None: as facts allow."""
     metrics: Metrics
     log: FilteringBoundLogger
-    recorder: Recorder
 
 
 class Part(Struct, frozen=True, kw_only=True):

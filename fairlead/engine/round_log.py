@@ -42,11 +42,21 @@ _NOTHING = _Said("", Reason.COMPLETE, (), ())
 
 
 class RoundLog(Generic[S]):
-    def __init__(self, controller: Controller[S], log: FilteringBoundLogger, tell: Callable[[EventNote], None]) -> None:
+    def __init__(
+        self,
+        controller: Controller[S],
+        log: FilteringBoundLogger,
+        tell: Callable[[EventNote], None],
+        notice: Callable[[EventNote], None],
+    ) -> None:
+        """`tell` makes an Event of a note, `notice` brings it elsewhere; neither waits."""
         self._controller = controller
         self._log = log
         self._tell = tell
+        self._notice = notice
         self._said: dict[RolloutKey, _Said] = {}
+        self._noticed: dict[RolloutKey, tuple[EventNote, ...]] = {}
+        """What the last decision told whose writes all succeeded."""
 
     def __len__(self) -> int:
         """Of how many rollouts the last words are remembered."""
@@ -65,6 +75,19 @@ class RoundLog(Generic[S]):
         for tell in decision.tell:
             if tell.repeated or tell not in before.tells:
                 self._tell(tell)
+
+    def give_notice(self, key: RolloutKey, decision: Decision) -> None:
+        """Brings elsewhere what is new of a decision whose writes have all succeeded."""
+        before = self._noticed.get(key, ())
+        self._noticed[key] = decision.tell
+        for note in decision.tell:
+            if note.repeated or note not in before:
+                self._notice(note)
+
+    def happened(self, note: EventNote) -> None:
+        """Tells what a write has done."""
+        self._tell(note)
+        self._notice(note)
 
     def heard(self, key: RolloutKey, number: str, question: Question, answer: Answer) -> None:
         """One record per effect in the middle of deciding: of a job's write, or outside of the API server."""
@@ -92,6 +115,7 @@ class RoundLog(Generic[S]):
 
     def forget(self, key: RolloutKey) -> None:
         self._said.pop(key, None)
+        self._noticed.pop(key, None)
 
     def _record(self, saying: LogRecord, keys: Mapping[str, object]) -> None:
         method = "warning" if saying.level == "warn" else saying.level

@@ -81,20 +81,22 @@ class Rounds(Generic[S]):
         log: FilteringBoundLogger,
         tell: Callable[[EventNote], None],
         *,
+        notice: Callable[[EventNote], None] = lambda _: None,
         record: Callable[[DecidedRound], None] | None = None,
     ) -> None:
+        """`tell` makes an Event of a note, `notice` brings it elsewhere; neither waits."""
         self.listed_since = -inf
         """Loop time; a round reads only caches whose last list began then or later."""
         self.accounts: Accounts[S] = Accounts()
         """What came of the rounds, for whoever asks."""
         self._controller = controller
         self._ledger = terms.ledger
-        self._said = RoundLog(controller, log, tell)
+        self._said = RoundLog(controller, log, tell, notice)
         self._keep = record
         self._watcher = controller.watcher
         self._outside = outside if controller.records is None else structs.replace(outside, records=controller.records)
         self._effects = Effects(
-            outside.client, terms.ledger, self._said.audit, tell, terms.write_timeout, controller.applied
+            outside.client, terms.ledger, self._said.audit, self._said.happened, terms.write_timeout, controller.applied
         )
         self._wrote: dict[RolloutKey, tuple[str, ...]] = {}
         """Scopes that the last round of a rollout wrote to, until the caches show it; so no scope is left behind."""
@@ -213,6 +215,8 @@ class Rounds(Generic[S]):
         again = None if verdict.again is None else max(0.0, (verdict.again - now).total_seconds())
         writes = decision.reports if isinstance(verdict, Hold) else (*verdict.writes, *decision.reports)
         sent = await self._write(key, number, seen, decision, writes)
+        if sent == len(writes):
+            self._said.give_notice(key, decision)
         for write in writes[:sent]:
             if write.refusable:
                 self._tried.succeeded(key, write, now)

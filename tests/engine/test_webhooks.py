@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.core.act import Does, Patch, PatchKind
+from fairlead.core.act import Does, EventNote, Patch, PatchKind
 from fairlead.core.ask import Answer, Ask, Bad, Good, Http, ReadRecord, SwapRecord
-from fairlead.engine.controller import RolloutKey
+from fairlead.engine.controller import RolloutKey, Telling
 from fairlead.engine.driver.questions import AskContext, asker
 from fairlead.engine.manager import Manager
 from fairlead.engine.measured_calls import measured
@@ -147,15 +147,16 @@ def test_a_component_that_has_used_up_its_share_leaves_the_others_theirs() -> No
 def test_events_do_not_count_against_the_limit() -> None:
     async def scenario(world: World) -> None:
         manager = await world.operator(qps=1 / 3600, burst=1)
-        recording = asyncio.create_task(manager._recorder.run())
+        recording = asyncio.create_task(manager._notes.run())
         for number in range(5):
-            manager._recorder.tell(Ref(STATEFULSETS, "test", f"zone-{number}"), False, "PodTerminated", "deleted one")
+            about = Ref(STATEFULSETS, "test", f"zone-{number}")
+            manager._notes.tell(Telling(), EventNote(about, False, "PodTerminated", "deleted one"))
         await asyncio.sleep(1)
         recording.cancel()
 
         told = [sent for sent in world.requests if sent.method == "POST" and sent.path.endswith("/events")]
         assert len(told) == 5
-        assert manager._recorder.dropped == 0
+        assert world.metrics.registry.get_sample_value("fairlead_events_dropped_total") == 0
 
     play(scenario)
 

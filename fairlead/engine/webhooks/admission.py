@@ -81,7 +81,7 @@ class AdmissionContext(Struct, frozen=True):
 
     afterwards: Afterwards
     log: FilteringBoundLogger
-    tell: Callable[[EventNote, Telling], None]
+    tell: Callable[[Telling, EventNote], None]
     turns: Turns = field(default_factory=Turns)
     record: Callable[[DecidedRound], None] | None = None
     """Keeps what was judged, by the path of the webhook and the UID of the review."""
@@ -155,7 +155,7 @@ class Admission(Generic[S]):
         _record(log, verdict.level, "admission allowed" if verdict.allowed else "admission denied", keys)
         self._endpoint.heard(verdict)
         for note in verdict.tell:
-            self._bench.tell(note, self._endpoint.telling)
+            self._bench.tell(self._endpoint.telling, note)
         if verdict.afterwards:
             self._bench.afterwards.begin(self._carry_out(verdict.afterwards, review, log))
 

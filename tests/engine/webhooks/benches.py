@@ -77,7 +77,7 @@ class Court:
         self.told: list[EventNote] = []
         self.heard: list[Admit] = []
         self.afterwards = Afterwards(self.log.logger())
-        bench = AdmissionContext(self.afterwards, self.log.logger(), lambda note, _: self.told.append(note))
+        bench = AdmissionContext(self.afterwards, self.log.logger(), lambda _, note: self.told.append(note))
         self.turns = bench.turns
         endpoint = Endpoint(
             "test",
