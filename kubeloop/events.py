@@ -18,22 +18,34 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from datetime import datetime
-from hashlib import blake2b
 
 import msgspec
 from msgspec import Struct
 
-from kubeloop import clock, request
+from kubeloop import clock
 from kubeloop.client import Client
-from kubeloop.election import micro_time
 from kubeloop.errors import AlreadyExists, Forbidden, KubeError, NotFound
+from kubeloop.event_objects import (
+    CORE_EVENTS,
+    USUAL_FORM,
+    EventForm,
+    EventKey,
+    Repetition,
+    Reporter,
+    as_creation,
+    as_patch,
+    event_name,
+    name_for_all,
+    namespace_of,
+    shortened,
+    word,
+)
 from kubeloop.gathered_events import Gathered, Thing
 from kubeloop.objects.core import EVENTS
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.queue import Queue
-from kubeloop.request import MERGE_PATCH, Request
+from kubeloop.request import Request
 
-CORE_EVENTS = Resource("", "v1", "events", "Event")
 SERIES_SECONDS = 600.0
 """A repetition after a longer silence is a new Event."""
 SPACING = 10.0
@@ -45,34 +57,8 @@ MOMENT = 0.5
 GATHERING_SECONDS = 60.0
 """For how long things of which there are many are gathered after one of them was told."""
 MOST_REMEMBERED = 1000
-LONGEST_NOTE, LONGEST_REASON, LONGEST_NAME = 1024, 128, 253
 TIMEOUT = 5.0
 FLUSH_SECONDS = 3.0
-
-
-class EventForm(Struct, frozen=True):
-    """What an Event says beside its reason and its text, and whether it may be joined with others."""
-
-    component: str = ""
-    """Who tells it; empty: who the Recorder was made for."""
-    action: str = ""
-    """What was done, or failed; empty: the reason says it."""
-    related: Ref | None = None
-    """Another object that it is about."""
-    joined: bool = True
-    """Whether different texts for the same reason about the same object become one Event when they come close together;
-    else each has its own, and only the same again is counted."""
-
-
-USUAL_FORM = EventForm()
-
-
-class _Key(Struct, frozen=True):
-    about: Ref
-    warning: bool
-    reason: str
-    note: str
-    form: EventForm = USUAL_FORM
 
 
 class _Topic(Struct, frozen=True):
@@ -98,6 +84,10 @@ class _Series(Struct):
     of_all: bool = False
     """Whether its name is the same in every process that tells of it."""
 
+    @property
+    def told(self) -> Repetition:
+        return Repetition(self.first, self.last, self.count)
+
 
 class Recorder:
     """Events of one component of one process."""
@@ -106,15 +96,15 @@ class Recorder:
         self.dropped = 0
         """How many Events, or counts of Events, were given up."""
         self._client = client
-        self._component = component
-        self._instance = instance[:LONGEST_REASON]
-        self._series: dict[_Key, _Series] = {}
+        self._reporter = Reporter(component, instance)
+        self._series: dict[EventKey, _Series] = {}
         """What was told lately, the least recent first; at most MOST_REMEMBERED."""
-        self._queue: Queue[_Key] = Queue(spacing=SPACING)
+        self._queue: Queue[EventKey] = Queue(spacing=SPACING)
         self._gathering: dict[_Topic, Gathered] = {}
         """Topics of which an Event was told lately, and what has come since."""
         self._writing = asyncio.Lock()
-        self._resource = EVENTS
+        self._core_only: set[str] = set()
+        """Namespaces in which only core Events may be written."""
         self._last_stamp = 0
 
     def tell(
@@ -132,7 +122,7 @@ class Recorder:
         `thing` is given where it is one of many of which the same is said. An `occurrence` has an Event of its own, and
         one that another process has written, such as this one before it was restarted, is left as it is.
         """
-        topic = _Topic(about, warning, reason[:LONGEST_REASON], form)
+        topic = _Topic(about, warning, word(reason), form)
         if occurrence or not form.joined:
             self._tell_earlier(about)
             self._tell(topic, text, occurrence)
@@ -189,12 +179,12 @@ class Recorder:
         series = self._series.pop(key, None)
         if series is None or moment - series.told_at >= SERIES_SECONDS:
             self.dropped += series is not None and series.count > series.written
-            name = _name_for_all(key, occurrence) if occurrence else self._name(about, now)
+            name = name_for_all(key, occurrence) if occurrence else self._name(about, now)
             series = _Series(name, now, now, moment, due=moment, of_all=bool(occurrence))
             self._catch_up(about)
         else:
             series.count += 1
-            series.last, series.told_at = now, moment
+            series.last, series.told_at = max(series.last, now), moment  # the clock may have been set back
         self._series[key] = series
         self._queue.add_after(key, series.due - moment)
         self._make_room(moment)
@@ -218,11 +208,11 @@ class Recorder:
             finally:
                 self._queue.done(key)
 
-    def _due_in(self, key: _Key) -> float:
+    def _due_in(self, key: EventKey) -> float:
         series = self._series.get(key)
         return 0.0 if series is None else series.due - clock.monotonic()
 
-    async def _written(self, key: _Key) -> None:
+    async def _written(self, key: EventKey) -> None:
         async with self._writing:
             series = self._series.get(key)
             if series is None or series.count == series.written:
@@ -245,30 +235,35 @@ class Recorder:
             del self._series[key]
             self.dropped += oldest.count > oldest.written
 
-    async def _write(self, key: _Key, series: _Series) -> None:
+    async def _write(self, key: EventKey, series: _Series) -> None:
+        namespace = namespace_of(key.about)
+        if namespace in self._core_only:
+            await self._write_as(CORE_EVENTS, key, series)
+            return
         try:
-            await self._write_as(self._resource, key, series)
+            await self._write_as(EVENTS, key, series)
         except Forbidden:
             # Roles written for older releases allow core Events only; a namespace that is going allows neither.
-            if self._resource == CORE_EVENTS:
-                raise
             await self._write_as(CORE_EVENTS, key, series)
-            self._resource = CORE_EVENTS
+            self._core_only.add(namespace)
 
-    async def _write_as(self, resource: Resource, key: _Key, series: _Series) -> None:
+    async def _write_as(self, resource: Resource, key: EventKey, series: _Series) -> None:
         if series.written:
             try:
-                await self._send(self._as_patch(resource, key, series))
+                await self._send(as_patch(resource, series.name, key, series.told))
             except NotFound:  # Events live for an hour
-                await self._send(self._as_creation(resource, key, series))
+                await self._create(resource, key, series)
         else:
             try:
-                await self._send(self._as_creation(resource, key, series))
+                await self._create(resource, key, series)
             except AlreadyExists:  # another component has told of the object at the same moment
                 if series.of_all:
                     return
                 series.name = self._name(key.about, series.first)
-                await self._send(self._as_creation(resource, key, series))
+                await self._create(resource, key, series)
+
+    async def _create(self, resource: Resource, key: EventKey, series: _Series) -> None:
+        await self._send(as_creation(resource, series.name, key, series.told, self._reporter))
 
     async def _send(self, message: Request) -> None:
         await self._client.call(msgspec.structs.replace(message, timeout=TIMEOUT))
@@ -276,90 +271,8 @@ class Recorder:
     def _name(self, about: Ref, now: datetime) -> str:
         """Unique in this process, also when the clock stands still."""
         self._last_stamp = max(int(now.timestamp() * 1_000_000) * 1000, self._last_stamp + 1)
-        return _named(about, f"{self._last_stamp:x}")
-
-    def _as_patch(self, resource: Resource, key: _Key, series: _Series) -> Request:
-        ref = Ref(resource, _namespace(key.about), series.name)
-        return request.patch(ref, MERGE_PATCH, msgspec.json.encode(_repetition(resource, series)))
-
-    def _as_creation(self, resource: Resource, key: _Key, series: _Series) -> Request:
-        namespace, form = _namespace(key.about), key.form
-        component, action = form.component or self._component, form.action[:LONGEST_REASON]
-        body: dict[str, object] = {
-            "apiVersion": resource.api_version,
-            "kind": resource.kind,
-            "metadata": {"name": series.name, "namespace": namespace},
-            "type": "Warning" if key.warning else "Normal",
-            "reason": key.reason,
-            "reportingInstance": self._instance,
-            **({"related": _reference(form.related)} if form.related is not None else {}),
-        }
-        regarding = _reference(key.about)
-        if resource == CORE_EVENTS:
-            body |= {
-                "involvedObject": regarding,
-                "message": key.note,
-                "source": {"component": component},
-                "reportingComponent": component,
-                **({"action": action} if action else {}),
-                "firstTimestamp": _seconds(series.first),
-                **_repetition(resource, series),
-            }
-        else:
-            body |= {
-                "regarding": regarding,
-                "note": key.note,
-                "action": action or key.reason,
-                "reportingController": component,
-                "eventTime": micro_time(series.first),
-                **(_repetition(resource, series) if series.count > 1 else {}),
-            }
-        return request.create(resource, namespace, msgspec.json.encode(body))
+        return event_name(about, f"{self._last_stamp:x}")
 
 
-def _key(topic: _Topic, text: str) -> _Key:
-    return _Key(topic.about, topic.warning, topic.reason, _shortened(text), topic.form)
-
-
-def _reference(ref: Ref) -> dict[str, str]:
-    fields = {
-        "apiVersion": ref.resource.api_version,
-        "kind": ref.resource.kind,
-        "name": ref.name,
-        "namespace": ref.namespace,
-        "uid": ref.uid,
-    }
-    return {field: value for field, value in fields.items() if value}
-
-
-def _name_for_all(key: _Key, occurrence: str) -> str:
-    """The same wherever and whenever the same is told."""
-    content = f"{key.about.uid}\n{key.reason}\n{key.note}\n{occurrence}"
-    return _named(key.about, blake2b(content.encode(errors="replace"), digest_size=8).hexdigest())
-
-
-def _named(about: Ref, stamp: str) -> str:
-    return f"{about.name[: LONGEST_NAME - len(stamp) - 1].rstrip('.-')}.{stamp}"
-
-
-def _repetition(resource: Resource, series: _Series) -> dict[str, object]:
-    """How often so far, and when last."""
-    if resource == CORE_EVENTS:
-        return {"count": series.count, "lastTimestamp": _seconds(series.last)}
-    return {"series": {"count": series.count, "lastObservedTime": micro_time(series.last)}}
-
-
-def _namespace(about: Ref) -> str:
-    return about.namespace or "default"
-
-
-def _seconds(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _shortened(text: str) -> str:
-    """At most LONGEST_NOTE bytes, which is what the server counts."""
-    data = text.encode(errors="replace")
-    if len(data) <= LONGEST_NOTE:
-        return data.decode()
-    return data[: LONGEST_NOTE - len("…".encode())].decode(errors="ignore") + "…"
+def _key(topic: _Topic, text: str) -> EventKey:
+    return EventKey(topic.about, topic.warning, topic.reason, shortened(text), topic.form)

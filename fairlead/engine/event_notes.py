@@ -7,7 +7,8 @@ import asyncio
 from fairlead.core.act import EventNote
 from fairlead.engine.controller import Telling
 from fairlead.engine.notices import Notices
-from kubeloop.events import EventForm, Recorder
+from kubeloop.event_objects import EventForm
+from kubeloop.events import Recorder
 from kubeloop.gathered_events import Thing
 
 

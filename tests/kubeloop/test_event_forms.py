@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from kubeloop.events import SPACING, EventForm
+from kubeloop.event_objects import EventForm
+from kubeloop.events import SPACING
 from kubeloop.gathered_events import Thing
 from kubeloop.request import Request, Response
 from tests.kubeloop.scripted import Scripted, failure, pod_ref
