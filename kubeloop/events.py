@@ -16,6 +16,7 @@ A process that is killed takes with it what it had gathered, of a minute at most
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 
@@ -24,7 +25,7 @@ from msgspec import Struct
 
 from kubeloop import clock
 from kubeloop.client import Client
-from kubeloop.errors import AlreadyExists, Forbidden, KubeError, NotFound
+from kubeloop.errors import AlreadyExists, ApiError, Forbidden, Invalid, KubeError, NotFound
 from kubeloop.event_objects import (
     CORE_EVENTS,
     USUAL_FORM,
@@ -92,7 +93,10 @@ class _Series(Struct):
 class Recorder:
     """Events of one component of one process."""
 
-    def __init__(self, client: Client, component: str, instance: str) -> None:
+    def __init__(
+        self, client: Client, component: str, instance: str, *, refused: Callable[[ApiError], None] = lambda _: None
+    ) -> None:
+        """`refused` is told when the server begins to refuse what it is sent, for want of a right or for what it is."""
         self.dropped = 0
         """How many Events, or counts of Events, were given up."""
         self._client = client
@@ -103,6 +107,9 @@ class Recorder:
         self._gathering: dict[_Topic, Gathered] = {}
         """Topics of which an Event was told lately, and what has come since."""
         self._writing = asyncio.Lock()
+        self._refused = refused
+        self._is_refused = False
+        """Whether the last Event that the server judged was refused."""
         self._core_only: set[str] = set()
         """Namespaces in which only core Events may be written."""
         self._last_stamp = 0
@@ -220,11 +227,20 @@ class Recorder:
             count = series.count
             try:
                 await self._write(key, series)
-            except KubeError:
+                self._is_refused = False
+            except KubeError as error:
                 self.dropped += 1
+                self._tell_refusal(error)
             series.written = count
             series.due = clock.monotonic() + series.spacing
             series.spacing = min(2 * series.spacing, LONGEST_SPACING)
+
+    def _tell_refusal(self, error: KubeError) -> None:
+        """Once; that a server fails at this moment is told by whoever needs it more."""
+        if isinstance(error, Forbidden | Invalid):
+            if not self._is_refused:
+                self._refused(error)
+            self._is_refused = True
 
     def _make_room(self, moment: float) -> None:
         while self._series:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ from kubeloop import request
 from kubeloop.caches import Caches
 from kubeloop.calls import Caller
 from kubeloop.client import Client
-from kubeloop.errors import Forbidden, NotFound
+from kubeloop.errors import ApiError, Forbidden, NotFound
 from kubeloop.events import Recorder
 from kubeloop.objects.core import NAMESPACES
 from kubeloop.objects.meta import Ref
@@ -101,7 +102,7 @@ def put_together(
     unlimited = Client(transport, user_agent=agent_of(options), headers=headers, observe=metrics.observe_call)
     election = elections(options, home, unlimited, log)
     client = limited(election.gate if election is not None else None)
-    recorder = Recorder(client.uncounted(), options.process, options.identity)
+    recorder = Recorder(client.uncounted(), options.process, options.identity, refused=partial(_refused, log))
     metrics.show_dropped_events(lambda: recorder.dropped)
     caches = _caches(client, log)
     parts = _parts(options, PartContext(caches, client, options.namespaces, options.interval, metrics, log))
@@ -133,6 +134,12 @@ def put_together(
         recording=recording,
     )
     return manager, lambda: _preflight(unlimited, parts, options, log)
+
+
+def _refused(log: FilteringBoundLogger, error: ApiError) -> None:
+    lacks_right = isinstance(error, Forbidden) and "being terminated" not in str(error)
+    right = "allow create and patch of events, in events.k8s.io or core; " if lacks_right else ""
+    log.warning("an Event was refused", error=str(error), help=f"{right}nothing waits for Events")
 
 
 def _caches(client: Client, log: FilteringBoundLogger) -> Caches:

@@ -254,5 +254,7 @@ def test_events_that_cannot_be_written_are_counted() -> None:
             await asyncio.sleep(60)
 
             assert (dropped() or 0) > 0
+            (said,) = world.log.of("an Event was refused")
+            assert said["help"].startswith("allow create and patch of events, in events.k8s.io or core; ")
 
     play(scenario)

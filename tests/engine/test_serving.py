@@ -82,6 +82,21 @@ def test_requests_are_measured_by_route() -> None:
     assert "python_info" not in text
 
 
+def test_events_that_were_dropped_are_served() -> None:
+    metrics = Metrics()
+    metrics.show_dropped_events(lambda: 3)
+
+    async def scenario() -> str:
+        async with (
+            probes(0, metrics, lambda: None, LOG) as port,
+            aiohttp.ClientSession() as session,
+            session.get(f"http://127.0.0.1:{port}/metrics") as answer,
+        ):
+            return await answer.text()
+
+    assert "fairlead_events_dropped_total 3.0" in asyncio.run(scenario()).splitlines()
+
+
 def test_a_busy_port_is_said_in_one_sentence() -> None:
     async def scenario() -> None:
         async with probes(0, Metrics(), lambda: None, LOG) as port, probes(port, Metrics(), lambda: None, LOG):

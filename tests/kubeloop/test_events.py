@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from kubeloop import clock
-from kubeloop.errors import NotLeader, TransportError
+from kubeloop.errors import ApiError, NotLeader, TransportError
 from kubeloop.events import MOST_REMEMBERED, SPACING, Recorder
 from kubeloop.gathered_events import MOST_GATHERED
 from kubeloop.objects.core import PODS
@@ -269,6 +269,24 @@ def test_what_cannot_be_written_is_counted_and_the_next_is_tried(code: int) -> N
             recorder.tell(pod_ref("web-1"), False, "Waiting", "not ready")
             await asyncio.sleep(1)
             assert [event["regarding"]["name"] for event in events(api)] == ["web-1"]
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(("code", "told"), [(0, 0), (403, 2), (422, 2), (500, 0)])
+def test_that_events_are_refused_is_told_once_and_again_after_one_that_was_not(code: int, told: int) -> None:
+    async def scenario() -> None:
+        api = Scripted()
+        refusals: list[ApiError] = []
+        recorder = Recorder(api.client(), "fairlead.dev/zones", "pod-1", refused=refusals.append)
+        for fault in (refuse(code), None, refuse(code)):
+            api.fault = fault
+            for number in range(3):
+                recorder.tell(pod_ref(f"web-{number}"), False, "Waiting", "not ready")
+            await recorder.flush()
+
+        assert len(refusals) == told
+        assert recorder.dropped == 6
 
     play(scenario)
 
