@@ -6,10 +6,6 @@ from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 
-from msgspec import Struct
-from structlog.types import FilteringBoundLogger
-
-from fairlead.engine.assembly import agent_of, headers_of
 from fairlead.engine.certificates.ca_injection import Injector, policies
 from fairlead.engine.certificates.pairs import CertificateRequest
 from fairlead.engine.certificates.secured import Secured
@@ -17,36 +13,15 @@ from fairlead.engine.certificates.served import CertificateFiles, FromFiles, Sel
 from fairlead.engine.certificates.stored_secret import StoredCertificate
 from fairlead.engine.decide.ca_injection import TrustLabels, TrustScope
 from fairlead.engine.leases import labels_of, place_of
-from fairlead.engine.metrics import Metrics
-from fairlead.engine.options import OperatorOptions, WebhookOptions
+from fairlead.engine.options import WebhookOptions
+from fairlead.engine.process_context import ProcessContext
 from fairlead.engine.serving.https_server import HttpsServer
 from fairlead.engine.traces import Trace, traced_handler
 from fairlead.engine.watch_troubles import Troubles
 from fairlead.engine.webhooks.handlers import Webhooks
 from kubeloop.caches import Caches
-from kubeloop.client import Client
 from kubeloop.objects.core import SECRETS
 from kubeloop.objects.meta import Ref
-from kubeloop.request import Transport
-
-
-class ProcessContext(Struct, frozen=True):
-    """What a process stands on."""
-
-    options: OperatorOptions
-    home: str
-    """The namespace for what belongs to the operator when all namespaces are served."""
-    transport: Transport
-    metrics: Metrics
-    log: FilteringBoundLogger
-
-    @property
-    def client(self) -> Client:
-        """For every replica: without leadership and without a share of the limit."""
-        headers = headers_of(self.options, self.home)
-        return Client(
-            self.transport, user_agent=agent_of(self.options), headers=headers, observe=self.metrics.observe_call
-        )
 
 
 def admission_server(given: WebhookOptions, webhooks: Webhooks, trace: Trace, ground: ProcessContext) -> HttpsServer:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import nullcontext
 from pathlib import Path
 
-from fairlead.engine.admission_server import ProcessContext
 from fairlead.engine.certificates.in_memory import InMemory
 from fairlead.engine.certificates.secured import Secured
 from fairlead.engine.certificates.served import CertificateFiles, Certificates, FromFiles
 from fairlead.engine.options import MetricsOptions
+from fairlead.engine.process_context import ProcessContext
 from fairlead.engine.serving.access_review import Reviewed
 from fairlead.engine.serving.https_server import HttpsServer
 from fairlead.engine.serving.probes import showing

@@ -18,15 +18,14 @@ from structlog.types import FilteringBoundLogger
 
 from fairlead import __version__
 from fairlead.core.explain import OperatorReport
-from fairlead.engine.admission_server import ProcessContext, admission_server
 from fairlead.engine.assembly import START_TIMEOUT, assemble, put_together
 from fairlead.engine.explain_endpoint import PATH as EXPLAIN
 from fairlead.engine.explain_endpoint import handling, silent
 from fairlead.engine.logs import configure
 from fairlead.engine.manager import Manager
 from fairlead.engine.metrics import Metrics
-from fairlead.engine.metrics_server import metrics_server
 from fairlead.engine.options import OperatorOptions
+from fairlead.engine.process_context import ProcessContext
 from fairlead.engine.serving.https_server import (
     STOP_TIMEOUT,
     Ending,
@@ -126,12 +125,18 @@ def _servers(manager: Manager, ground: ProcessContext) -> tuple[HttpsServer, ...
     """What the API server meets here: admission, and what parts serve beside it."""
     if ground.options.webhooks is None:
         return manager.servers
+    from fairlead.engine.admission_server import admission_server  # noqa: PLC0415  (certificates take 8 MB)
+
     return (admission_server(ground.options.webhooks, manager.webhooks, manager.trace, ground), *manager.servers)
 
 
 def _metrics_servers(ground: ProcessContext) -> tuple[HttpsServer, ...]:
     given = ground.options.secure_metrics
-    return () if given is None else (metrics_server(given, ground),)
+    if given is None:
+        return ()
+    from fairlead.engine.metrics_server import metrics_server  # noqa: PLC0415  (likewise)
+
+    return (metrics_server(given, ground),)
 
 
 async def _rounds(manager: Manager, preflight: Preflight, stop: asyncio.Event) -> None:

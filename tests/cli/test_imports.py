@@ -67,6 +67,15 @@ def test_an_operator_imports_nothing_that_draws_on_terminals(words: tuple[str, .
     assert imported & {"rich", "pygments", "kubesim"} == set()
 
 
+def test_an_operator_without_servers_loads_no_certificates() -> None:
+    """8 MB that only HTTPS needs."""
+    loads = (
+        "import fairlead.engine.process, fairlead.contracts.zones.part, sys; assert 'cryptography' not in sys.modules"
+    )
+
+    assert subprocess.run([sys.executable, "-c", loads], timeout=120, check=False).returncode == 0
+
+
 def test_logs_leave_rich_to_those_who_draw() -> None:
     draws = "import fairlead.engine.logs, sys; assert 'rich' not in sys.modules; import rich.console"
 

@@ -18,7 +18,7 @@ from msgspec import structs
 
 from fairlead.engine.certificates.secured import Secured
 from fairlead.engine.certificates.served import CertificateFiles, Credentials
-from fairlead.engine.certificates.stored_secret import CertificateTrouble
+from fairlead.engine.certificates.trouble import CertificateTrouble
 from fairlead.engine.options import OperatorOptions, WebhookOptions
 from fairlead.engine.process import _process, config_of
 from fairlead.engine.serving.https_server import Ending

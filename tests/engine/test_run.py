@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from fairlead.contracts.environments.settings import ConversionOptions, Settings
-from fairlead.engine.admission_server import ProcessContext
 from fairlead.engine.options import OperatorOptions
 from fairlead.engine.process import START_TIMEOUT, run
+from fairlead.engine.process_context import ProcessContext
 from fairlead.engine.serving.server import Terms
 from kubeloop.objects.admissionregistration import VALIDATING, WebhookConfiguration
 from kubesim.pki import Authority

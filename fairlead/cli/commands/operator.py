@@ -228,7 +228,7 @@ def operate(options: OperatorOptions, elsewhere: str = "") -> int:
     """
     import fairlead.engine.logs  # noqa: F401  (first: it imports structlog with less)
     from fairlead.cli.failures import first_of, sentence
-    from fairlead.engine.certificates.stored_secret import CertificateTrouble
+    from fairlead.engine.certificates.trouble import CertificateTrouble
     from fairlead.engine.process import run
     from fairlead.engine.serving.probes import PortBusy
     from kubeloop.errors import ConfigError, KubeError

@@ -19,7 +19,7 @@ from structlog.types import FilteringBoundLogger
 from fairlead.engine.certificates import pairs
 from fairlead.engine.certificates.pairs import Pair
 from fairlead.engine.certificates.served import CertificateFiles, Credentials
-from fairlead.engine.certificates.stored_secret import CertificateTrouble
+from fairlead.engine.certificates.trouble import CertificateTrouble
 from fairlead.engine.decide.certificate import has_ended
 from fairlead.engine.decide.trust import Trust, covers, is_enough, may_follow
 from kubeloop import clock

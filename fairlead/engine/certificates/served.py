@@ -21,7 +21,8 @@ from structlog.types import FilteringBoundLogger
 from fairlead.engine.certificates import pairs
 from fairlead.engine.certificates.ca_injection import Injector
 from fairlead.engine.certificates.pairs import Pair
-from fairlead.engine.certificates.stored_secret import CertificateTrouble, StoredCertificate
+from fairlead.engine.certificates.stored_secret import StoredCertificate
+from fairlead.engine.certificates.trouble import CertificateTrouble
 from fairlead.engine.decide.certificate import (
     Facts,
     Serve,

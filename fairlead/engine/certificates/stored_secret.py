@@ -16,6 +16,7 @@ from structlog.types import FilteringBoundLogger
 
 from fairlead.engine.certificates import pairs
 from fairlead.engine.certificates.pairs import CertificateRequest, Pair
+from fairlead.engine.certificates.trouble import CertificateTrouble
 from fairlead.engine.decide.certificate import Broken, Facts, Make, Use, fate_of, successor_of
 from kubeloop import clock, request
 from kubeloop.client import Client
@@ -26,10 +27,6 @@ from kubeloop.objects.meta import Ref
 from kubeloop.sealed import Unshown
 
 Maker = Callable[[CertificateRequest, datetime], Pair]
-
-
-class CertificateTrouble(Exception):
-    """There is no certificate to serve; the text says what to do."""
 
 
 _FIELDS = msgspec.json.Decoder(dict[str, Raw])

@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec import Struct
 from structlog.types import FilteringBoundLogger
 
-from fairlead.engine.certificates.secured import Secured
-from fairlead.engine.certificates.served import Credentials
 from fairlead.engine.serving.cluster_label import ClusterLabel
 from fairlead.engine.serving.routes import Routes
 from fairlead.engine.serving.server import Measures, Terms, serving
 from fairlead.engine.webhooks.afterwards import Afterwards
 from kubeloop.calls import Handler
+
+if TYPE_CHECKING:
+    from fairlead.engine.certificates.secured import Secured  # a process without servers need not load certificates
+    from fairlead.engine.certificates.served import Credentials
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from fairlead.engine.certificates import pairs
 from fairlead.engine.certificates.authority import AuthorityFiles, FromAuthority, Publication
 from fairlead.engine.certificates.pairs import Pair
 from fairlead.engine.certificates.served import Credentials
-from fairlead.engine.certificates.stored_secret import CertificateTrouble
+from fairlead.engine.certificates.trouble import CertificateTrouble
 from fairlead.engine.conversion.health import alive, healthy
 from fairlead.engine.conversion.review import ConversionRule, Rules, Tree
 from kubeloop import clock

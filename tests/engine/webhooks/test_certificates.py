@@ -13,7 +13,7 @@ import pytest
 from fairlead.engine.certificates import pairs
 from fairlead.engine.certificates.pairs import CertificateRequest, Pair
 from fairlead.engine.certificates.served import CertificateFiles, Credentials, FromFiles, SelfSigned
-from fairlead.engine.certificates.stored_secret import CertificateTrouble
+from fairlead.engine.certificates.trouble import CertificateTrouble
 from kubeloop import clock, request
 from kubeloop.client import Client
 from kubeloop.request import Request

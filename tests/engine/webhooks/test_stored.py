@@ -13,7 +13,8 @@ from cryptography import x509
 
 from fairlead.contracts.zones.kinds import OWN_LABELS
 from fairlead.engine.certificates.pairs import CertificateRequest, Pair
-from fairlead.engine.certificates.stored_secret import CertificateTrouble, StoredCertificate
+from fairlead.engine.certificates.stored_secret import StoredCertificate
+from fairlead.engine.certificates.trouble import CertificateTrouble
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.request import Request, Response, Transport
