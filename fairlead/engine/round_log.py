@@ -10,7 +10,7 @@ from msgspec import Struct
 from structlog.types import FilteringBoundLogger
 
 from fairlead.core.act import Does, EventNote
-from fairlead.core.ask import Answer, Ask, Question
+from fairlead.core.ask import Answer, Ask, Good, Question
 from fairlead.core.audit import Line
 from fairlead.core.decision import Decision, SideNote
 from fairlead.core.reason import Reason
@@ -93,6 +93,8 @@ class RoundLog(Generic[S]):
         """One record per effect in the middle of deciding: of a job's write, or outside of the API server."""
         if not isinstance(question, Ask):
             self.audit(audited(question, answer, Round(number, str(key), "", "")))
+            if question.tell is not None and isinstance(answer, Good):
+                self.happened(question.tell)
             return
         said = said_of(question, answer, Round(number, self._controller.title(key), "", ""))
         self._record(LogRecord(said.level, said.message, said.keys), {})
