@@ -25,7 +25,17 @@ from msgspec import Struct
 
 from kubeloop import clock
 from kubeloop.client import Client
-from kubeloop.errors import AlreadyExists, ApiError, Forbidden, Invalid, KubeError, NotFound
+from kubeloop.errors import (
+    AlreadyExists,
+    ApiError,
+    Forbidden,
+    Invalid,
+    KubeError,
+    NotFound,
+    ServerError,
+    Throttled,
+    TransportError,
+)
 from kubeloop.event_objects import (
     CORE_EVENTS,
     USUAL_FORM,
@@ -228,12 +238,21 @@ class Recorder:
             try:
                 await self._write(key, series)
                 self._is_refused = False
+                series.written = count
             except KubeError as error:
-                self.dropped += 1
                 self._tell_refusal(error)
-            series.written = count
+                if not self._is_tried_again(series, error):
+                    self.dropped += 1
+                    series.written = count
             series.due = clock.monotonic() + series.spacing
             series.spacing = min(2 * series.spacing, LONGEST_SPACING)
+            if series.count > series.written:
+                self._queue.add_after(key, series.due - clock.monotonic())
+
+    def _is_tried_again(self, series: _Series, error: KubeError) -> bool:
+        """A count is, while its series lasts; an Event is not, since the server may have it and would have it twice."""
+        is_passing = isinstance(error, TransportError | ServerError | Throttled)
+        return bool(series.written) and is_passing and clock.monotonic() - series.told_at < SERIES_SECONDS
 
     def _tell_refusal(self, error: KubeError) -> None:
         """Once; that a server fails at this moment is told by whoever needs it more."""

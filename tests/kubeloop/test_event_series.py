@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from itertools import pairwise
 
 from kubeloop import clock
 from kubeloop.events import LONGEST_SPACING, SPACING, Recorder
 from kubeloop.request import Request, Response
-from tests.kubeloop.scripted import Scripted, pod_ref
+from tests.kubeloop.scripted import Scripted, failure, pod_ref
 from tests.kubeloop.test_events import events, play, recording
 
 ZONE = pod_ref("zone-a")
@@ -125,5 +126,51 @@ def test_one_that_is_told_while_it_is_written_keeps_its_distance() -> None:
             await repeat(recorder, 3000, 0.2)
 
             assert len(api.asked("PATCH")) <= 6, "after 10, 30, 70, 150, 310 and 610 seconds"
+
+    play(scenario)
+
+
+def test_a_count_that_a_server_fails_at_is_right_when_the_server_is_well_again() -> None:
+    """Also when nobody tells it again, and also when the answer that was lost was a success."""
+
+    async def scenario(lost: str) -> None:
+        api = Scripted()
+
+        async def fail(_request: Request, when: str) -> Response | None:
+            return failure(503) if when == lost else None
+
+        async with recording(api) as recorder:
+            await repeat(recorder, 2, SPACING)
+            api.fault = fail
+            await repeat(recorder, 5, SPACING)
+            await asyncio.sleep(60)
+            api.fault = None
+            await asyncio.sleep(LONGEST_SPACING)
+
+            (event,) = events(api)
+            assert event["series"]["count"] == 7
+            assert recorder.dropped == 0
+
+    for lost in ("before", "after"):
+        play(partial(scenario, lost))
+
+
+def test_a_count_is_not_tried_for_ever() -> None:
+    async def scenario() -> None:
+        api = Scripted()
+
+        async def fail(_request: Request, _when: str) -> Response | None:
+            return failure(503)
+
+        async with recording(api) as recorder:
+            await repeat(recorder, 2, 1)
+            await asyncio.sleep(SPACING)
+            api.fault = fail
+            await repeat(recorder, 1, 7200)
+            tried = len(api.requests)
+            await asyncio.sleep(7200)
+
+            assert recorder.dropped == 1
+            assert len(api.requests) == tried < 12
 
     play(scenario)
