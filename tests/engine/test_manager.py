@@ -11,8 +11,13 @@ from msgspec import structs
 
 from fairlead.contracts import contract
 from fairlead.contracts.zones.settings import Settings
+from fairlead.core.act import EventNote
+from fairlead.engine.controller import Telling
 from fairlead.engine.options import PartOptions
-from kubeloop.objects.core import EVENTS
+from kubeloop import request
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import CONFIGMAPS, EVENTS, NAMESPACES
+from kubeloop.objects.meta import Ref
 from kubeloop.request import Request, Response
 from kubesim.faults import Fault
 from tests.engine.world import World, play
@@ -256,5 +261,23 @@ def test_events_that_cannot_be_written_are_counted() -> None:
             assert (dropped() or 0) > 0
             (said,) = world.log.of("an Event was refused")
             assert said["help"].startswith("allow create and patch of events, in events.k8s.io or core; ")
+
+    play(scenario)
+
+
+def test_a_namespace_that_is_going_is_no_lack_of_a_right() -> None:
+    async def scenario(world: World) -> None:
+        pin = {"metadata": {"name": "pin", "namespace": "test", "finalizers": ["example.com/pin"]}}
+        await world.create(CONFIGMAPS, "test", {"apiVersion": "v1", "kind": "ConfigMap", **pin})
+        manager = await world.operator()
+        await world.client.call(request.delete(Ref(NAMESPACES, "", "test")))
+        await asyncio.sleep(1)
+
+        manager._notes.tell(Telling(), EventNote(Ref(STATEFULSETS, "test", "zone-a"), True, "Odd", "told too late"))
+        await manager._notes.flush()
+
+        (said,) = world.log.of("an Event was refused")
+        assert "being terminated" in said["error"]
+        assert said["help"] == "nothing waits for Events"
 
     play(scenario)
