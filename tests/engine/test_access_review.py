@@ -126,6 +126,22 @@ def test_while_the_api_server_fails_only_who_was_let_in_lately_is_answered() -> 
     played(scenario)
 
 
+def test_who_was_let_in_lately_waits_for_nobody_whose_review_hangs() -> None:
+    async def scenario(door: Door) -> None:
+        assert await door.status("Bearer admin") == 200
+        door.fault = Fault("timeout")
+        hanging = [asyncio.create_task(door.status(f"Bearer {number}")) for number in range(2 * AT_ONCE)]
+        await asyncio.sleep(0.1)
+
+        async with asyncio.timeout(0.1):
+            assert await door.status("Bearer admin") == 200
+
+        for each in hanging:
+            each.cancel()
+
+    played(scenario)
+
+
 class Proxy:
     """Answers everything itself, and calls it a success."""
 

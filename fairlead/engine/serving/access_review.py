@@ -96,9 +96,10 @@ class Reviewed:
 
     async def _refusal(self, token: str, verb: str, path: str) -> Reply | None:
         key = hashlib.sha256(token.encode()).digest(), verb, path
+        if (known := self._known(key)) is not None:
+            return known.refusal
         async with self._turns:
-            known = self._verdicts.get(key)
-            if known is not None and clock.monotonic() < known.until:
+            if (known := self._known(key)) is not None:  # another request was faster
                 return known.refusal
             refusal = await self._asked(token, verb, path)
         self._said = ""
@@ -108,6 +109,11 @@ class Reviewed:
         if len(self._verdicts) > MOST_VERDICTS:
             del self._verdicts[next(iter(self._verdicts))]
         return refusal
+
+    def _known(self, key: tuple[bytes, str, str]) -> _Verdict | None:
+        """The verdict that still serves, if there is one."""
+        known = self._verdicts.get(key)
+        return known if known is not None and clock.monotonic() < known.until else None
 
     async def _asked(self, token: str, verb: str, path: str) -> Reply | None:
         known = await self._review(TOKEN_REVIEWS, {"token": token}, _TokenReview)
