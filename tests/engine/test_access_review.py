@@ -192,6 +192,19 @@ def test_tokens_that_somebody_makes_up_cost_neither_memory_nor_the_whole_api_ser
     played(scenario)
 
 
+def test_tokens_that_somebody_makes_up_push_out_nobody_who_was_let_in() -> None:
+    async def scenario(door: Door) -> None:
+        assert await door.status("Bearer admin") == 200
+        for number in range(MOST_VERDICTS + 1):
+            assert await door.status(f"Bearer {number}") == 401
+        door.asked.clear()
+
+        assert await door.status("Bearer admin") == 200
+        assert door.asked == []
+
+    played(scenario)
+
+
 def test_no_token_is_kept() -> None:
     async def scenario(door: Door) -> None:
         await door.status("Bearer admin")

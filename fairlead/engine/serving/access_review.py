@@ -107,8 +107,13 @@ class Reviewed:
         self._verdicts.pop(key, None)
         self._verdicts[key] = _Verdict(refusal, clock.monotonic() + seconds)
         if len(self._verdicts) > MOST_VERDICTS:
-            del self._verdicts[next(iter(self._verdicts))]
+            del self._verdicts[self._least_missed()]
         return refusal
+
+    def _least_missed(self) -> tuple[bytes, str, str]:
+        """The oldest refusal, as anybody can make up tokens, or else the oldest verdict."""
+        refused = (key for key, verdict in self._verdicts.items() if verdict.refusal is not None)
+        return next(refused, next(iter(self._verdicts)))
 
     def _known(self, key: tuple[bytes, str, str]) -> _Verdict | None:
         """The verdict that still serves, if there is one."""
