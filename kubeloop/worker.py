@@ -12,7 +12,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import cast
 
@@ -88,6 +88,8 @@ class _Crew:
         self.worker: Callable[[], Coroutine[None, None, None]]
         self.aside = 0
         self._group = group
+        self._context = copy_context()
+        """What workers begin with; that of one who steps aside belongs to its work, such as a span of a trace."""
         self._idle: dict[asyncio.Task[None], None] = {}
         """Those that wait for a key."""
         self._returning: deque[asyncio.Future[None]] = deque()
@@ -97,7 +99,8 @@ class _Crew:
 
     def leave(self) -> None:
         self.aside += 1
-        self._group.create_task(self.worker(), name="worker for one that is aside")
+        name = "worker for one that is aside"
+        self._group.create_task(self.worker(), name=name, context=self._context.copy())
 
     async def come_back(self) -> None:
         """Takes the place of a worker that waits for a key, or else of the first that is done with one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 
 import pytest
 
@@ -330,6 +331,33 @@ def test_only_so_many_are_aside_at_once() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+
+    play(scenario)
+
+
+def test_who_works_in_the_place_of_another_inherits_nothing_of_its_work() -> None:
+    """Such as the span of a trace, of which all that follows would be a part."""
+    span = ContextVar("span", default="")
+
+    async def scenario() -> None:
+        async def reconcile(key: str) -> None:
+            found[key] = span.get()
+            token = span.set(key)
+            if key == "dead":
+                async with stepping_aside():
+                    await asyncio.sleep(10)
+            span.reset(token)
+
+        scene, found = Scene(), dict[str, str]()
+        task = asyncio.create_task(work(scene.queue, reconcile, workers=1, failed=scene.failed))
+        for key in ("dead", "a", "b"):
+            scene.queue.add(key)
+        await asyncio.sleep(5)
+        scene.queue.close()
+        await task
+
+        assert found == {"dead": "", "a": "", "b": ""}
+        assert scene.failures == []
 
     play(scenario)
 
