@@ -8,8 +8,10 @@ cannot be written to is told once and never stops a round.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import stat
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from queue import Full, Queue
 from threading import Thread
@@ -49,7 +51,7 @@ class Ring:
         self._bounds = bounds
         self._current: Path | None = None
 
-    def add(self, lines: list[bytes]) -> None:
+    def add(self, lines: Iterable[bytes]) -> None:
         """All of them, in order; one that is larger than the whole ring is left out."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for line in lines:
@@ -59,19 +61,33 @@ class Ring:
 
     def _append(self, line: bytes) -> None:
         current = self._current
-        if current is None or (current.exists() and current.stat().st_size + len(line) > self._bounds.file_bytes):
-            files = files_in(self._folder)
-            number = int(files[-1].stem.removeprefix("rounds-")) + 1 if files else 1
-            current = self._current = self._folder / f"rounds-{number:08}.jsonl"
-        # Snapshots show more than everybody may read in the cluster.
-        with os.fdopen(os.open(current, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as file:
-            file.write(line)
+        size = None if current is None else _size(current)
+        if current is None or size is None or size + len(line) > self._bounds.file_bytes:
+            self._drop_oldest(coming=len(line))
+            current = self._current = self._new_file()
+        file = os.open(current, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
+        try:
+            _append_whole(file, line)
+        finally:
+            os.close(file)
 
-    def _drop_oldest(self) -> None:
+    def _new_file(self) -> Path:
+        """After the last one. What another process has made, or laid there to be written through, is not used."""
         files = files_in(self._folder)
-        sizes = {each: each.stat().st_size for each in files}
-        total = sum(sizes.values())
-        while len(files) > self._bounds.files or (len(files) > 1 and total > self._bounds.ring_bytes):
+        for number in count(_number(files[-1]) + 1 if files else 1):
+            made = self._folder / f"rounds-{number:08}.jsonl"
+            with suppress(FileExistsError):
+                # Snapshots show more than everybody may read in the cluster.
+                os.close(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+                return made
+        raise AssertionError("counting does not end")
+
+    def _drop_oldest(self, coming: int = 0) -> None:
+        """Until the rest is within the bounds, together with so many bytes that come, in a file of their own."""
+        files = files_in(self._folder)
+        sizes = {each: _size(each) or 0 for each in files}
+        total, most = sum(sizes.values()) + coming, self._bounds.files - bool(coming)
+        while len(files) > most or (len(files) > (not coming) and total > self._bounds.ring_bytes):
             oldest = files.pop(0)
             total -= sizes[oldest]
             oldest.unlink(missing_ok=True)
@@ -80,7 +96,30 @@ class Ring:
 def files_in(folder: Path) -> list[Path]:
     """The files of a ring, the oldest first."""
     named = (each for each in folder.glob(PATTERN) if each.stem.removeprefix("rounds-").isdecimal())
-    return sorted(named, key=lambda each: int(each.stem.removeprefix("rounds-")))
+    return sorted((each for each in named if _size(each) is not None), key=_number)
+
+
+def _number(file: Path) -> int:
+    return int(file.stem.removeprefix("rounds-"))
+
+
+def _size(file: Path) -> int | None:
+    """None where there is no such file, or something else of its name: another process may have removed it."""
+    with suppress(FileNotFoundError):
+        found = file.lstat()
+        return found.st_size if stat.S_ISREG(found.st_mode) else None
+    return None
+
+
+def _append_whole(file: int, line: bytes) -> None:
+    """All of it or nothing: half a line would spoil the next one."""
+    size, left = os.fstat(file).st_size, memoryview(line)
+    try:
+        while left:
+            left = left[os.write(file, left) :]
+    except OSError:
+        os.ftruncate(file, size)
+        raise
 
 
 class RoundRecorder:
@@ -135,7 +174,7 @@ class RoundRecorder:
 
     def _write(self, batch: list[DecidedRound]) -> None:
         try:
-            self._ring.add([self._line(each) for each in batch])
+            self._ring.add(self._line(each) for each in batch)
             self._has_failed = False
         except OSError as error:
             if not self._has_failed:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import stat
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
@@ -86,6 +89,59 @@ def test_nobody_else_may_read_what_is_kept(tmp_path: Path) -> None:
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
+def test_what_others_have_laid_into_the_folder_is_left_alone_and_in_nobodys_way(tmp_path: Path) -> None:
+    target, ring = tmp_path / "target", Ring(tmp_path, Bounds(file_bytes=10, ring_bytes=1000, files=3))
+    (tmp_path / "rounds-00000001.jsonl").symlink_to(target)
+    (tmp_path / "rounds-00000002.jsonl").mkdir()
+
+    for number in range(9):
+        ring.add([b"line-%d" % number])
+    written = [each for each in files_in(tmp_path) if each.is_file()]
+    written[-1].unlink()
+    written[-1].symlink_to(target)
+    ring.add([b"line-9"])
+
+    assert [each.read_bytes() for each in files_in(tmp_path) if each.is_file()] == [
+        b"line-6\n",
+        b"line-7\n",
+        b"line-9\n",
+    ]
+    assert not target.exists(), "a link is not written through"
+
+
+def test_a_ring_stays_within_its_bounds_however_large_the_rounds_that_come_together(tmp_path: Path) -> None:
+    largest = 0
+
+    def lines() -> Iterator[bytes]:
+        nonlocal largest
+        for number in range(30):
+            largest = max(largest, sum(each.stat().st_size for each in files_in(tmp_path)))
+            yield b"%030d" % number
+
+    Ring(tmp_path, Bounds(file_bytes=40, ring_bytes=100, files=100)).add(lines())
+
+    assert largest <= 100
+    assert kept(tmp_path)[-1] == b"%030d" % 29
+
+
+def test_a_line_that_fitted_only_in_part_spoils_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ring, write = Ring(tmp_path), os.write
+    ring.add([b"before"])
+
+    def full(file: int, data: bytes) -> int:
+        if len(data) < 4:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(file, bytes(data[:3]))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", full)
+        with pytest.raises(OSError, match="No space"):
+            ring.add([b"lost"])
+    ring.add([b"after"])
+
+    assert kept(tmp_path) == [b"before", b"after"]
+
+
 def test_folder_that_cannot_be_written_to_is_told_once(tmp_path: Path) -> None:
     """A file is in the way of the folder, as for root no folder is unwritable."""
     log, folder = Log(), tmp_path / "records"
@@ -106,7 +162,7 @@ def test_a_round_does_not_wait_for_a_slow_disk(tmp_path: Path, monkeypatch: pyte
     log, goes_on = Log(), Event()
     add = Ring.add
 
-    def slow(ring: Ring, lines: list[bytes]) -> None:
+    def slow(ring: Ring, lines: Iterable[bytes]) -> None:
         goes_on.wait()
         add(ring, lines)
 
