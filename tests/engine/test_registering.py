@@ -13,13 +13,14 @@ from fairlead.core.act import EventNote
 from fairlead.core.replay import DecidedRound
 from fairlead.engine.certificates.authority import Publication
 from fairlead.engine.certificates.pairs import Pair
+from fairlead.engine.controller import RolloutKey
 from fairlead.engine.decide.registration import DEFINITIONS, Tree, Webhook
 from fairlead.engine.kinds.registration import Registration, RegistrationFailed
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import NotLeader
 from kubeloop.objects.meta import Ref
-from kubeloop.request import APPLY, Request, Response
+from kubeloop.request import APPLY, Request, Response, place_of
 from kubesim.pki import Authority
 from kubesim.time import run
 from tests.engine.alone import caches_of, decided_again, rounds_of
@@ -340,6 +341,33 @@ def test_a_follower_that_becomes_the_leader_repairs_what_it_saw() -> None:
             operator.leads = True
             await asyncio.sleep(11)
             assert strategy(operator.server) == "Webhook"
+
+    played(scenario)
+
+
+def test_who_may_not_watch_definitions_does_not_wait_for_them_and_repairs_when_it_may() -> None:
+    def no_lists(request: Request) -> Response | None:
+        return None if place_of(request.path).name else failure(403, "Forbidden", "no")
+
+    async def scenario(operator: Operator) -> None:
+        await operator.registration.register()
+        operator.server.refuse = no_lists
+        controller, log = operator.registration.controller, operator.log.logger()
+        lane = rounds_of(controller, operator._client, log, operator._tell, operator._caches)
+        tasks = [asyncio.create_task(operator._caches.run())]
+        await asyncio.sleep(1)
+        lane.rounds.listed_since = clock.monotonic()
+        tasks.append(asyncio.create_task(lane.run()))
+        await asyncio.sleep(120)
+        assert not operator.log.of("waiting for the caches")
+        assert lane.queue.due(RolloutKey(("", NAME))) is None
+
+        operator.server.write(NONE)
+        operator.server.refuse = lambda _: None
+        await asyncio.sleep(60)
+        assert strategy(operator.server) == "Webhook"
+        for task in tasks:
+            task.cancel()
 
     played(scenario)
 

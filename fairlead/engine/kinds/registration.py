@@ -8,7 +8,7 @@ before the caches and before the rounds, and it ends: in a minute or two they ar
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -40,7 +40,7 @@ from kubeloop.client import Client
 from kubeloop.errors import Forbidden, Garbled, KubeError, NotLeader
 from kubeloop.informer import Change, Informer
 from kubeloop.ledger import Ledger
-from kubeloop.objects.meta import Meta
+from kubeloop.objects.meta import Meta, Resource
 
 FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0
 DEFINITION_TIMEOUT_SECONDS = 30.0
@@ -114,7 +114,7 @@ class Registration:
         self.controller = structs.replace(
             self._controller(repair, self._gather_cached),
             subscribe=self._subscribe,
-            watched=lambda key: {DEFINITIONS: self._informers[key.name]},
+            watched=self._watched,
             optional=tuple(self._informers.values()),
             failure="definition not repaired",
             back_off=BackOff(1.0, 60.0),
@@ -189,6 +189,11 @@ class Registration:
             refuses=lambda bad: bad.kind == "conflict",
             background=True,
         )
+
+    def _watched(self, key: RolloutKey) -> Mapping[Resource, Informer[Any]]:
+        """Nothing where it may not be watched: nobody waits for what does not come."""
+        informer = self._informers[key.name]
+        return {} if informer.is_absent else {DEFINITIONS: informer}
 
     def _gather(self, key: RolloutKey, answers: Answers) -> DefinitionSnapshot:
         return self._snapshot(key.name, None, answers)
