@@ -74,7 +74,7 @@ async def act(
         if agreed is None:
             if not agree(plan):
                 return Declined(plan)
-            agreed = plan
+            agreed, asked = plan, structs.replace(asked, options={**asked.options, **plan.pinned})
         elif others := _not_agreed(plan, agreed):
             raise Unfinished(agreed, tuple(written), f"{others} was changed by somebody else meanwhile")
         before = len(written)

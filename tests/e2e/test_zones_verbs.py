@@ -224,6 +224,22 @@ async def test_nothing_is_written_that_was_not_shown(site: Site) -> None:
     assert image_of_zone(await read(site, "c")) == SECOND
 
 
+@everywhere(controllers=True)
+async def test_an_edit_that_touches_no_template_does_not_stop_going_back_half_way(site: Site) -> None:
+    """Zone a is back already when zone b turns out to have changed: for a while their templates differ."""
+    await three_zones(site)
+    await roll(site)
+    await site.until(lambda: all(is_recorded(site, letter) for letter in ZONES))
+    label = {"metadata": {"labels": {"seen": "yes"}}}
+
+    async with interrupted(site, 2, lambda: change(site, STATEFULSETS, f"{PREFIX}b", label)) as (client, _):
+        done = await asked(site, VERBS, "undo", GROUP, client)
+
+    assert isinstance(done, Acted)
+    assert [write.ref.name for write in done.written] == [f"{PREFIX}{letter}" for letter in ZONES]
+    assert [image_of_zone(await read(site, letter)) for letter in ZONES] == [FIRST] * 3
+
+
 def image_of_zone(tree: Tree) -> str:
     return image_of(tree["spec"]["template"])
 

@@ -132,6 +132,7 @@ def _plan(group: TargetGroup, target: GroupRevision) -> VerbPlan | Nothing:
         did=f"took the templates of the group {group.shown} back to revision {target.number}",
         event="RolloutUndone",
         before=f"The pod templates of {group.shown} go back to revision {target.label}:\n{changes}",
+        pinned={TO_REVISION.flag: (_name(target),)},
         unfinished=f"finish it with `fairlead undo {group.place} {TO_REVISION.flag} {_name(target)}`",
         warnings=warnings,
     )
