@@ -21,11 +21,11 @@ def test_a_field_that_is_null_is_one_that_is_not_there() -> None:
     assert said({"a": None, "b": 1}, {"b": 1}) == []
 
 
-def test_entries_with_names_are_told_apart_by_them_whatever_their_order() -> None:
+def test_entries_with_names_are_told_apart_by_them_and_their_order_is_one_difference() -> None:
     before = {"containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "1"}]}
     after = {"containers": [{"name": "b", "image": "2"}, {"name": "a", "image": "1"}]}
 
-    assert said(before, after) == ["containers[b].image: 1 -> 2"]
+    assert said(before, after) == ["containers[b].image: 1 -> 2", "containers: a, b -> b, a"]
 
 
 def test_entries_without_names_are_told_apart_by_their_place() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from itertools import combinations
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ from msgspec import Struct
 
 from fairlead.contracts.zones.decide.verbs.targets import Target, TargetGroup, without_nulls
 from fairlead.core.ask import Answers, Ask, Good, Listing
-from fairlead.core.differences import leaves
+from fairlead.core.differences import leaves, orders, reordered
 from fairlead.core.verb import Tree
 from kubeloop.objects.meta import Meta, Resource
 
@@ -106,8 +107,11 @@ def _template(data: object) -> Tree | None:
 
 
 def present(zone: Target, revisions: tuple[Revision, ...]) -> Revision | None:
-    """The revision of its template as it is; None while the StatefulSet controller has not recorded it."""
-    return next((each for each in reversed(revisions) if each.template == zone.template), None)
+    """The revision of its template as it is; None while the StatefulSet controller has not recorded it.
+
+    One that the zone had before gets a new number, the highest, when the controller has seen that it is back.
+    """
+    return revisions[-1] if revisions and revisions[-1].template == zone.template else None
 
 
 def together(revisions: Mapping[str, tuple[Revision, ...]]) -> tuple[GroupRevision, ...]:
@@ -122,14 +126,17 @@ def together(revisions: Mapping[str, tuple[Revision, ...]]) -> tuple[GroupRevisi
 
 
 def _changing(revisions: tuple[Revision, ...]) -> set[str]:
-    """Paths at which not all templates of the zone are the same."""
-    trees = [dict(leaves(each.template)) for each in revisions if each.template is not None]
+    """Paths at which not all templates of the zone are the same, in content or in the order of entries with names."""
+    templates = [each.template for each in revisions if each.template is not None]
+    trees = [dict(leaves(each)) for each in templates]
     paths = {path for tree in trees for path in tree}
-    return {path for path in paths if any(tree.get(path) != trees[0].get(path) for tree in trees)}
+    changed = {path for path in paths if any(tree.get(path) != trees[0].get(path) for tree in trees)}
+    pairs = combinations([dict(orders(each)) for each in templates], 2)
+    return changed | {path for pair in pairs for path in reordered(*pair)}
 
 
 def _signature(zone: str, template: Tree, changing: set[str]) -> Signature:
-    found = dict(leaves(template))
+    found: dict[str, object] = {**dict(leaves(template)), **dict(orders(template))}
     return frozenset((path, _neutral(found[path], zone)) for path in changing if path in found)
 
 

@@ -95,6 +95,7 @@ def test_what_was_begun_is_finished_by_a_name_that_stays() -> None:
     plan = plan_of(three_zones())
 
     assert plan.unfinished == f"finish it with `fairlead undo ingester -n test --to-revision {named('a')}-r1`"
+    assert plan.pinned == {"--to-revision": (f"{named('a')}-r1",)}
 
 
 def test_the_templates_that_are_there_already_need_nothing() -> None:
@@ -133,6 +134,38 @@ def test_a_template_that_is_not_recorded_yet_is_waited_for() -> None:
     scene.zones["b"]["spec"]["template"] = a_template("b", "image:9")
 
     assert "not recorded the newest template of ingester-zone-b yet: try again" in sentence(scene)
+
+
+def test_a_template_that_was_put_back_and_is_not_recorded_yet_is_waited_for() -> None:
+    """Its revision is an old one until the StatefulSet controller has given it a new number."""
+    scene = three_zones()
+    for letter in "abc":
+        scene.zones[letter]["spec"]["template"] = a_template(letter, "image:1")
+
+    assert "not recorded the newest template of ingester-zone-a, ingester-zone-b, ingester-zone-c yet" in sentence(
+        scene
+    )
+
+
+def reordered() -> Scene:
+    """Zones whose variables changed places, and nothing else."""
+    scene = Scene()
+    variables = [{"name": "HOST", "value": "a"}, {"name": "URL", "value": "http://$(HOST)"}]
+    for letter in "ab":
+        scene.zone(letter, a_template(letter, env=variables))
+        scene.revision(letter, 1, a_template(letter, env=variables[::-1]))
+        scene.revision(letter, 2, a_template(letter, env=variables))
+    return scene
+
+
+def test_entries_that_changed_places_go_back_too() -> None:
+    plan = plan_of(reordered())
+
+    for write in plan.writes:
+        (container,) = write.patch["spec"]["template"]["spec"]["containers"]
+        assert [each["name"] for each in container["env"]] == ["URL", "HOST"]
+        assert write.shown == ("spec.containers[main].env: HOST, URL -> URL, HOST",)
+    assert len(plan.writes) == 2
 
 
 @pytest.mark.parametrize("data", [None, {}, "text", []])
