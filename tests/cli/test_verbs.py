@@ -217,6 +217,8 @@ def test_who_may_not_write_events_is_told_that_none_was(capsys: pytest.CaptureFi
         ("pause", ["environments/ingester"], 3, "no environment named ingester in namespace test: `fairlead get`"),
         ("pause", ["ingester-zone-a"], 1, "ingester-zone-a is a zone of the group ingester: name the group"),
         ("abort", ["ingester"], 1, "a rollout of zones is taken back with `fairlead undo ingester -n test`"),
+        ("abort", [""], 3, 'no environment named "" in namespace test'),
+        ("promote", ["environments/"], 3, 'no environment named "" in namespace test'),
         ("promote", ["ingester-zone-a"], 1, "zones follow one another by themselves"),
         ("retry", ["ingester"], 1, "a rollout of zones goes on by itself when what is in its way is gone"),
         ("retry", ["else"], 3, "no group of zones or environment named else in namespace test"),

@@ -63,6 +63,8 @@ def abort(request: VerbRequest, answers: Answers, _: datetime) -> VerbAnswer | N
 
 
 def _environment(request: VerbRequest, answers: Answers) -> Materialize | Absent | Need:
+    if not request.name:
+        return Absent()  # a group of zones may have no name; read without one, the server would list
     question = Ask(Read(Ref(MATERIALIZES, request.namespace, request.name)))
     if todo := answers.lacking((question,)):
         return Need(todo)
