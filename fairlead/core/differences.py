@@ -87,7 +87,9 @@ def _names(entries: list[object]) -> list[str] | None:
 
 
 def shown(value: object) -> str:
-    text = " ".join(str(value).split()) if value != "" else '""'
+    """On one line and short; what a terminal would obey is a question mark, so that nothing shown can be hidden."""
+    words = " ".join(str(value).split()) if value != "" else '""'
+    text = "".join(each if each.isprintable() else "?" for each in words)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
 
 
