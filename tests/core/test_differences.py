@@ -51,7 +51,9 @@ def test_containers_come_first() -> None:
     assert said(before, after) == ["containers[a].image: 1 -> 2", "affinity: 1 -> 2"]
 
 
-@pytest.mark.parametrize(("value", "text"), [("", '""'), ("a\nb", "a b"), ("a\x1b[2Kb", "a?[2Kb"), (0, "0"), ({}, "{}")])
+@pytest.mark.parametrize(
+    ("value", "text"), [("", '""'), ("a\nb", "a b"), ("a\x1b[2Kb", "a?[2Kb"), (0, "0"), ({}, "{}")]
+)
 def test_values_are_shown_on_one_line(value: object, text: str) -> None:
     assert shown(value) == text
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
 import msgspec
@@ -117,12 +117,27 @@ def present(zone: Target, revisions: tuple[Revision, ...]) -> Revision | None:
 def together(revisions: Mapping[str, tuple[Revision, ...]]) -> tuple[GroupRevision, ...]:
     """The revisions of the group, the newest first; what is stored and is no template is left out."""
     changing = {path for each in revisions.values() for path in _changing(each)}
+    changed = [
+        (zone, revision, _values(revision.template, changing))
+        for zone, each in revisions.items()
+        for revision in each
+        if revision.template is not None
+    ]
+    shared = _shared(changed)
     found: dict[Signature, dict[str, Revision]] = {}
-    for zone, each in revisions.items():
-        for revision in each:
-            if revision.template is not None:
-                found.setdefault(_signature(zone, revision.template, changing), {})[zone] = revision
+    for zone, revision, values in changed:
+        signature = frozenset(pair if pair in shared else (pair[0], _neutral(pair[1], zone)) for pair in values)
+        found.setdefault(signature, {})[zone] = revision
     return tuple(sorted(map(GroupRevision, found.values()), key=lambda each: -each.number))
+
+
+def _shared(changed: Iterable[tuple[str, Revision, Signature]]) -> Signature:
+    """What several zones have alike: it tells none from another, even where it holds the name of one, as images do."""
+    having: dict[tuple[str, str], set[str]] = {}
+    for zone, _, values in changed:
+        for pair in values:
+            having.setdefault(pair, set()).add(zone)
+    return frozenset(pair for pair, zones in having.items() if len(zones) > 1)
 
 
 def _changing(revisions: tuple[Revision, ...]) -> set[str]:
@@ -135,13 +150,14 @@ def _changing(revisions: tuple[Revision, ...]) -> set[str]:
     return changed | {path for pair in pairs for path in reordered(*pair)}
 
 
-def _signature(zone: str, template: Tree, changing: set[str]) -> Signature:
-    found: dict[str, object] = {**dict(leaves(template)), **dict(orders(template))}
-    return frozenset((path, _neutral(found[path], zone)) for path in changing if path in found)
+def _values(template: Tree, changing: set[str]) -> Signature:
+    return frozenset(
+        (path, repr(value)) for path, value in chain(leaves(template), orders(template)) if path in changing
+    )
 
 
-def _neutral(value: object, zone: str) -> str:
+def _neutral(value: str, zone: str) -> str:
     """The value without what names the zone."""
-    text = repr(value).replace(zone, "{name}")
+    text = value.replace(zone, "{name}")
     suffix = _ZONE.search(zone)
     return text if suffix is None else re.sub(rf"\b{re.escape(suffix[0])}\b", "{zone}", text)

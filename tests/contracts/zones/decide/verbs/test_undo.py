@@ -91,6 +91,15 @@ def test_going_back_is_finished_where_only_some_zones_went() -> None:
         assert [write.ref.name for write in plan.writes] == [named("b"), named("c")]
 
 
+def test_a_zone_whose_name_is_in_the_image_has_the_template_of_the_others() -> None:
+    """What all zones have alike tells no zone from another."""
+    scene = three_zones("registry/db:1", "registry/db:2")
+    for letter, name in zip("abc", ("db", "db-2", "db-3"), strict=True):
+        scene.zones[letter]["metadata"]["name"] = name
+
+    assert [write.ref.name for write in plan_of(scene).writes] == ["db", "db-2", "db-3"]
+
+
 def test_what_was_begun_is_finished_by_a_name_that_stays() -> None:
     plan = plan_of(three_zones())
 
