@@ -132,6 +132,8 @@ def replayed(line: bytes, deciders: Mapping[str, Decider]) -> Replayed:
         now = decider.decide(seen, recorded.at)
     except Shut as error:
         return msgspec.structs.replace(about, problem=str(error))
+    except Exception as error:
+        raise Unwritten(f"this release fails to decide it: {type(error).__name__}: {error}") from error
     changes = () if now == then else differences(then, now)
     return msgspec.structs.replace(about, now=outline(now), changes=changes)
 

@@ -54,7 +54,9 @@ def read(text: bytes | Raw, of: type[T]) -> T:
     """The value that was written; raises Unwritten."""
     try:
         return cast("T", codec(cast("Any", of)).read(msgspec.json.decode(text)))
-    except (*UNREADABLE, KeyError, TypeError, AttributeError) as error:
+    except Unwritten:
+        raise
+    except (*UNREADABLE, KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise Unwritten(f"no {_name(of)}: {error}") from error
 
 
@@ -164,8 +166,10 @@ def _of_union(arguments: tuple[Any, ...]) -> _Codec:
     codecs = {_name(each): _of_struct(each, _name(each)) for each in others}
 
     def from_tree(tree: dict[str, Any] | None) -> Any:
-        if tree is None:
+        if tree is None and len(others) < len(arguments):
             return None
+        if not isinstance(tree, dict):
+            raise Unwritten(f"{tree!r:.50} is none of {', '.join(codecs)}")
         found = codecs.get(tree.get(TAG, ""))
         if found is None:
             raise Unwritten(f"this release knows no {tree.get(TAG, '')!r} among {', '.join(codecs)}")

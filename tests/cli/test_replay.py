@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import msgspec
@@ -100,6 +101,43 @@ def test_a_cut_line_and_one_of_another_release_are_named_and_the_others_decided(
     assert f"line 3 of {path}: this release has no controller 'telepathy'" in said.err
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("decision", None, "None is none of Decision, Admit, Need, StartOver"),
+        ("decision", "x", "'x' is none of Decision, Admit, Need, StartOver"),
+        ("seen", {**json.loads(line())["seen"], "pods": None}, "no Snapshot: "),
+    ],
+)
+def test_a_round_that_somebody_changed_says_where_it_is_wrong(
+    tmp_path: Path, capsys: Captured, field: str, value: object, said: str
+) -> None:
+    changed = json.dumps({**json.loads(line()), field: value}).encode()
+
+    assert main(["replay", a_file(tmp_path, changed)]) == exits.ERROR
+
+    assert capsys.readouterr().err.startswith(f"fairlead: line 1 of {tmp_path}/rounds-00000001.jsonl: {said}")
+
+
+def test_a_round_that_this_release_fails_to_decide_is_an_error_and_the_others_are_decided(
+    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fairlead.contracts.zones.deciders.DECIDERS", asking(fails=True))
+
+    assert main(["replay", a_file(tmp_path, line())]) == exits.ERROR
+
+    assert "this release fails to decide it: OverflowError: too many" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("names", [["-"], ["-", "-"]])
+def test_rounds_come_from_standard_input(names: list[str], capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(line() + b"\n")))
+
+    assert main(["replay", *names]) == exits.OK
+
+    assert capsys.readouterr().out == "1 rounds, 0 decided otherwise\n"
+
+
 @pytest.mark.parametrize("name", ["missing.jsonl", "empty"])
 def test_a_file_that_is_missing_or_holds_nothing_is_one_sentence(tmp_path: Path, capsys: Captured, name: str) -> None:
     (tmp_path / "empty").mkdir()
@@ -119,5 +157,10 @@ def test_a_round_that_needs_an_answer_now_differs(
     assert "  now   need\n" in capsys.readouterr().out
 
 
-def asking() -> dict[str, object]:
-    return {"zones": structs.replace(deciders()["zones"], decide=lambda _seen, _now: Need(()))}
+def asking(*, fails: bool = False) -> dict[str, object]:
+    def decide(_seen: object, _now: datetime) -> Need:
+        if fails:
+            raise OverflowError("too many")
+        return Need(())
+
+    return {"zones": structs.replace(deciders()["zones"], decide=decide)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
             except Unwritten as error:
                 wrong.append(f"{place}: {error}")
     except OSError as error:
-        print(f"fairlead: {error.filename} cannot be read: {error.strerror}", file=sys.stderr)
+        print(f"fairlead: {error.filename or 'standard input'} cannot be read: {error.strerror}", file=sys.stderr)
         return exits.ERROR
     shown = [each for each in rounds if not arguments.rule or each.is_by(arguments.rule)]
     if arguments.output == "json":
@@ -71,7 +72,7 @@ def _lines(names: list[str]) -> Iterator[tuple[str, bytes]]:
     for name in names:
         path = Path(name)
         for file in files_in(path) if path.is_dir() else [path]:
-            with sys.stdin.buffer if name == "-" else file.open("rb") as lines:
+            with nullcontext(sys.stdin.buffer) if name == "-" else file.open("rb") as lines:
                 for number, line in enumerate(lines, 1):
                     if line.strip():
                         yield f"line {number} of {file}", line
