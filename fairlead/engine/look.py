@@ -120,12 +120,9 @@ async def decided(
         return seen
 
     try:
-        seen, outcome = await settle(decide, present, now, ask)
+        return await settle(decide, present, now, ask)
     except _GoneError:
         return None
-    if not isinstance(outcome, Decision):
-        raise TypeError("a look ended with a question")
-    return seen, outcome
 
 
 class _GoneError(Exception):

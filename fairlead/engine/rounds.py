@@ -204,8 +204,6 @@ class Rounds(Generic[S]):
             at_once=self._controller.at_once,
             aside=stepping_aside,
         )
-        if not isinstance(decision, Decision):
-            raise TypeError(f"a round of {key} ended with a question, which only a look may")
         self._observed(DecidedRound(self._controller.name, str(key), number, now, seen, decision), key, decision)
         return await self._acted(key, seen, decision, now, number)
 

@@ -48,15 +48,13 @@ async def settle(
     now: datetime,
     ask: Asker,
     *,
-    look: bool = False,
     given: Mapping[Question, Answer] | None = None,
     until: float | None = None,
     at_once: int = MOST_AT_ONCE,
     aside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
-) -> tuple[S, O | Need]:
+) -> tuple[S, O]:
     """What was seen last, and the answer made of it; `given` is answered from the start.
 
-    Only with `look` a Need is returned: it holds a question with an effect, which a preview shows instead of asking.
     A decision that others outpace is made anew: until the loop's time `until`, or else MOST_ATTEMPTS times.
     `at_once` is how many questions of a stage are under way at a time; `aside` is entered while somebody outside of the
     cluster is asked, so that whoever runs this can go on with something else.
@@ -67,7 +65,7 @@ async def settle(
             return await answer(need, ask, at_once=at_once)
 
     for attempt in count(1):
-        settled = await _attempt(decide, gather, now, answered, look, dict(given or {}))
+        settled = await _attempt(decide, gather, now, answered, dict(given or {}))
         if settled is not None:
             return settled
         if attempt >= MOST_ATTEMPTS if until is None else clock.monotonic() >= until:
@@ -82,16 +80,15 @@ async def _attempt(
     gather: Callable[[Answers], S],
     now: datetime,
     answered: Callable[[Need], Awaitable[dict[Question, Answer]]],
-    look: bool,
     known: dict[Question, Answer],
-) -> tuple[S, O | Need] | None:
+) -> tuple[S, O] | None:
     """None when the decision wants to begin anew."""
     for _ in range(MOST_DECISIONS):
         seen = gather(Answers(dict(known)))
         outcome = decide(seen, now)
         if isinstance(outcome, StartOver):
             return None
-        if not isinstance(outcome, Need) or (look and outcome.has_effect):
+        if not isinstance(outcome, Need):
             return seen, outcome
         known |= await answered(outcome)
     raise NeverSettles(f"{decide.__module__} asked {MOST_DECISIONS} times without deciding")

@@ -141,8 +141,6 @@ class Admission(Generic[S]):
                 )
         except (Outpaced, TooLong):
             return endpoint.outpaced(first)
-        if not isinstance(verdict, Admit):
-            raise TypeError("a review ended with a question, which only a look may")
         if self._bench.record is not None:
             key = f"{review.namespace}/{review.name}"
             self._bench.record(DecidedRound(endpoint.paths[0], key, review.uid, now, seen, verdict))

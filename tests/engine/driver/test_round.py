@@ -167,22 +167,6 @@ def test_at_most_a_bounded_number_of_questions_is_out_at_once() -> None:
     assert fewer.most_at_once == 3
 
 
-def test_a_look_returns_a_question_with_an_effect_instead_of_asking_it() -> None:
-    harmless, harmful = question("read"), question("post", effect=True)
-    asked = Asked()
-
-    def decide(seen: Seen, now: datetime) -> Outcome:
-        for stage in ((harmless,), (harmful,)):
-            if lacking := seen.answers.lacking(stage):
-                return Need(lacking)
-        return DONE
-
-    _, outcome = run(settle(decide, Seen, NOW, asked, look=True))
-
-    assert outcome == Need(((harmful,),))
-    assert asked.log == ["ask read", "got read"]
-
-
 def test_a_decision_that_ignores_its_answers_is_reported_as_our_mistake() -> None:
     asked = Asked()
 
