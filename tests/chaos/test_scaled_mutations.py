@@ -31,7 +31,7 @@ from fairlead.contracts.zones.decide.scaling.scale_target import Findings, Want,
 from fairlead.core.act import Delete, Does, Patch
 from fairlead.core.ask import Ask, Good, Need, StartOver
 from fairlead.core.decision import Admit
-from fairlead.engine.driver import questions
+from fairlead.engine.driver import outside_calls
 from kubeloop import request as requests
 from kubeloop.objects.apps import StatefulSet
 from kubeloop.objects.core import PODS
@@ -97,7 +97,7 @@ def every_repetition_is_new(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_reply_is_good(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(questions, "_of", lambda _, reply: Good(reply.body))
+    patch.setattr(outside_calls, "_of", lambda _call, _sent, reply: Good(reply.body))
 
 
 def nothing_undone(patch: pytest.MonkeyPatch) -> None:

@@ -84,7 +84,9 @@ def built(target: str = image.TARGETS[0]) -> Image:
     name = f"localhost/fairlead-test-{target}:{_key()}"
     with locked(_storage() / "lock"):
         if not _is_there(name):
-            if len(base_image.run("buildah", "images", "--quiet").split()) > MOST_IMAGES:
+            # Removing images takes their containers along, which another test or another run may be in.
+            in_use = base_image.run("buildah", "containers", "--quiet").split()
+            if not in_use and len(base_image.run("buildah", "images", "--quiet").split()) > MOST_IMAGES:
                 base_image.run("buildah", "rmi", "--all", "--force")
             image.build(name, base=image.DEBIAN, target=target, say=lambda _line: None)
     inspected = json.loads(base_image.run("buildah", "inspect", "--type", "image", name))
@@ -135,7 +137,7 @@ def _key() -> str:
     """Of everything that the image is made of."""
     parts = ["Containerfile", ".containerignore", "pyproject.toml", "README.md", "LICENSE"]
     files = [ROOT / part for part in parts]
-    for folder in ("image", "fairlead"):
+    for folder in ("image", "kubeloop", "kubesim", "fairlead"):
         files += [path for path in sorted((ROOT / folder).rglob("*")) if path.is_file() and path.suffix != ".pyc"]
     digest = hashlib.blake2b(base_image.key().encode(), digest_size=8)
     for path in files:

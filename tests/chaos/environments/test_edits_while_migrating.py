@@ -153,7 +153,7 @@ def test_the_first_round_stores_what_was_completed() -> None:
 def test_without_a_first_round_that_stores_it_rounds_rest_on_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(identity, "RULES", tuple(rule for rule in identity.RULES if rule.name != "stored"))
+    monkeypatch.setattr(identity, "RULES", tuple(rule for rule in identity.RULES if rule.name != "store_hashes"))
 
     with pytest.raises(Broken, match=r"^S9 broken"):
         edited_after_the_first_round()

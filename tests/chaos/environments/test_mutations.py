@@ -38,11 +38,11 @@ from fairlead.engine.driver import perform
 from kubeloop import request
 from kubeloop.election import Election
 from kubeloop.objects.apps import StatefulSet
-from kubeloop.request import MERGE_PATCH, Request
+from kubeloop.request import MERGE_PATCH, Request, place_of
 from kubesim.faults import Fault
 from kubesim.pods.behaviour import HOLD
 from tests.chaos.environments.facts import IMAGES, IMMEDIATELY, MANUALLY
-from tests.chaos.environments.steps import FLAGS, MEANS, OtherFlags
+from tests.chaos.environments.steps import FLAGS, OtherFlags
 from tests.chaos.environments.world import EnvironmentSetting, EnvironmentWorld
 from tests.chaos.judge import Broken
 from tests.chaos.world import Scenario, World, play
@@ -69,9 +69,9 @@ def told_to_lead_before_it_is_recorded(patch: pytest.MonkeyPatch) -> None:
         assert found is not None
         question = leader_by_spec(stand, found.metadata.uid).promote
         todo = stand.seen.answers.lacking((question,))
-        return Need(todo) if todo else rollout.committed(stand, now)
+        return Need(todo) if todo else rollout.commit_promotion(stand, now)
 
-    replaced(patch, "committed", committed)
+    replaced(patch, "commit_promotion", committed)
 
 
 def nobody_asked_who_leads(patch: pytest.MonkeyPatch) -> None:
@@ -164,7 +164,7 @@ def any_version_of_the_object_is_written(patch: pytest.MonkeyPatch) -> None:
 
 
 def twins_are_not_looked_for(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(identity, "RULES", tuple(rule for rule in identity.RULES if rule.name != "unique"))
+    patch.setattr(identity, "RULES", tuple(rule for rule in identity.RULES if rule.name != "refuse_twin"))
 
 
 def any_ready_pod_will_do(patch: pytest.MonkeyPatch) -> None:
@@ -187,7 +187,7 @@ def every_image_may_follow(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_stays_under_a_downtime(patch: pytest.MonkeyPatch) -> None:
-    replaced(patch, "vacated", lambda *_: None)
+    replaced(patch, "vacate_active", lambda *_: None)
 
 
 def broken_pods_are_waited_for(patch: pytest.MonkeyPatch) -> None:
@@ -302,13 +302,18 @@ async def a_broken_template_is_replaced(world: EnvironmentWorld) -> None:
     await world.finish(300)
 
 
+def reads_the_backend(sent: Request) -> bool:
+    """Only rounds of environments do."""
+    return sent.verb == "get" and place_of(sent.path).plural == "secrets"
+
+
 async def the_leader_stands_still(world: EnvironmentWorld) -> None:
     """It stops in the middle of a round, and goes on in the moment in which another one leads."""
     await world.until(lambda: world.leader() is not None, 60)
     first = world.leader()
     assert first is not None
     assert first.process is not None
-    first.process.wire.plan.fail(MEANS["read"], 1, Fault("delay", 2.0))
+    first.process.wire.plan.fail(reads_the_backend, 1, Fault("delay", 2.0))
     await world.edit({"podLabels": {"team": "a"}})
     await asyncio.sleep(1)
     first.stop()

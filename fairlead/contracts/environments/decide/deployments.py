@@ -85,11 +85,11 @@ class Companion(Struct, frozen=True, kw_only=True):
         return None if child is None else child.metadata
 
 
-def leaving(seen: Companion, now: datetime) -> Verdict | None:
+def release_companion(seen: Companion, now: datetime) -> Verdict | None:
     return None if seen.own.metadata.deletion_timestamp is None else Hold(Reason.ENVIRONMENT_LEAVING)
 
 
-def begun(seen: Companion, now: datetime) -> Verdict | None:
+def begin_status(seen: Companion, now: datetime) -> Verdict | None:
     """It has a resource id: the one it is given, else one of its own."""
     if seen.own.status is not None:
         return None
@@ -97,7 +97,7 @@ def begun(seen: Companion, now: datetime) -> Verdict | None:
     return Move(Reason.IDENTIFYING, (_status_write(seen, CompanionStatus(resource_id=chosen)),))
 
 
-def renamed(seen: Companion, now: datetime) -> Verdict | None:
+def rename_objects(seen: Companion, now: datetime) -> Verdict | None:
     """Given another resource id, it gives up what it has under the one before: afterwards nobody would find it."""
     status, given = seen.own.status, seen.own.spec.resource_id
     if status is None or not given or given == status.resource_id:
@@ -112,14 +112,14 @@ def renamed(seen: Companion, now: datetime) -> Verdict | None:
     return Move(Reason.IDENTIFYING, (_status_write(seen, CompanionStatus(resource_id=given)),))
 
 
-def buildable(seen: Companion, now: datetime) -> Verdict | None:
+def check_buildable(seen: Companion, now: datetime) -> Verdict | None:
     if seen.trouble:
         return Hold(Reason.SPEC_INVALID, details=((str(seen.ref), seen.trouble),))
     unserved = [each for each in seen.objects if each.resource == CERTIFICATES and not seen.seen.has_certificates]
     return kind_missing(unserved[0].ref) if unserved else None
 
 
-def reselected(seen: Companion, now: datetime) -> Verdict | None:
+def change_selector(seen: Companion, now: datetime) -> Verdict | None:
     """A Deployment that is there selects its pods as it should; None also where there is none."""
     found, wanted = seen.seen.deployment, seen.objects[-1]
     if found is None:
@@ -149,14 +149,14 @@ def relabelled(seen: Companion, found: Deployment, ref: Ref, now: datetime) -> V
     """All its pods have the labels of the right selector; until then it tells how it is, like any other."""
     if has_rolled_out(found):
         return _deleted(seen, ref, "Orphan")
-    said = reported(seen, now)
+    said = report_status(seen, now)
     if isinstance(said, Move):
         return said
     detail = "its pods are being replaced by ones with the labels of that selector"
     return Hold(Reason.SELECTOR_CHANGING, soon(seen.uid, now), ((str(ref), detail),))
 
 
-def applied(seen: Companion, now: datetime) -> Verdict | None:
+def apply_objects(seen: Companion, now: datetime) -> Verdict | None:
     outdated = lacking(seen.objects, Does.APPLY_OBJECT, seen.facts)
     if outdated.refusals:
         return refusal_of(outdated)
@@ -165,7 +165,7 @@ def applied(seen: Companion, now: datetime) -> Verdict | None:
     return undone(outdated, now)
 
 
-def reported(seen: Companion, now: datetime) -> Verdict | Need:
+def report_status(seen: Companion, now: datetime) -> Verdict | Need:
     """Whether the Deployment is available, written when that changes and not before the Deployment says it."""
     found, status = seen.seen.deployment, seen.own.status
     if status is None:
@@ -209,13 +209,13 @@ def unfinished(seen: Companion, found: Deployment, now: datetime, *, available: 
 
 
 RULES: tuple[Rule[Companion], ...] = (
-    Rule("leaving", leaving),
-    Rule("begun", begun),
-    Rule("renamed", renamed),
-    Rule("buildable", buildable),
-    Rule("reselected", reselected),
-    Rule("applied", applied),
-    Rule("reported", reported),
+    Rule("release_companion", release_companion),
+    Rule("begin_status", begin_status),
+    Rule("rename_objects", rename_objects),
+    Rule("check_buildable", check_buildable),
+    Rule("change_selector", change_selector),
+    Rule("apply_objects", apply_objects),
+    Rule("report_status", report_status),
 )
 
 

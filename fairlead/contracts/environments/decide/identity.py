@@ -36,7 +36,7 @@ _ID_CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 _GENERATION = re.compile(r"\+?[0-9]{1,18}", re.ASCII)
 
 
-def leaving(seen: Snapshot, now: datetime) -> Verdict | None:
+def release_object(seen: Snapshot, now: datetime) -> Verdict | None:
     """Section 3.2 step 1: an object that is deleted is let go at once; its children go with it."""
     metadata = seen.environment.metadata
     if metadata.deletion_timestamp is None:
@@ -47,7 +47,7 @@ def leaving(seen: Snapshot, now: datetime) -> Verdict | None:
     return Move(Reason.IDENTIFYING, (_patched(seen, {"finalizers": kept}, None, Does.REMOVE_FINALIZER),))
 
 
-def claimed(seen: Snapshot, now: datetime) -> Verdict | None:
+def claim_object(seen: Snapshot, now: datetime) -> Verdict | None:
     """Section 3.2 step 1: it carries our finalizer."""
     finalizers = seen.environment.metadata.finalizers
     if FINALIZER in finalizers:
@@ -57,7 +57,7 @@ def claimed(seen: Snapshot, now: datetime) -> Verdict | None:
     )
 
 
-def begun(seen: Snapshot, now: datetime) -> Verdict | None:
+def begin_status(seen: Snapshot, now: datetime) -> Verdict | None:
     """Section 3.2 step 2: it has a status; the generation to go on from may be told by an annotation."""
     environment = seen.environment
     if environment.status is not None:
@@ -78,7 +78,7 @@ def begun(seen: Snapshot, now: datetime) -> Verdict | None:
     return Move(Reason.IDENTIFYING, (written(environment, status),))
 
 
-def stored(seen: Snapshot, now: datetime) -> Verdict | None:
+def store_hashes(seen: Snapshot, now: datetime) -> Verdict | None:
     """What conversion has worked out is stored before anything else: an edit through v1alpha1 would replace it.
 
     A write that says the same changes nothing but the version that the object is stored in. Where it is refused the
@@ -94,13 +94,13 @@ def stored(seen: Snapshot, now: datetime) -> Verdict | None:
     return Move(Reason.IDENTIFYING, (write,))
 
 
-def readable(seen: Snapshot, now: datetime) -> Verdict | None:
+def check_spec(seen: Snapshot, now: datetime) -> Verdict | None:
     """What the schema lets pass can be read; an object stored before the schema was may not be."""
     trouble = spec_trouble(seen)
     return _failed(seen, Reason.SPEC_INVALID, trouble) if trouble else None
 
 
-def identified(seen: Snapshot, now: datetime) -> Verdict | Need | None:
+def identify(seen: Snapshot, now: datetime) -> Verdict | Need | None:
     """Section 3.2 steps 3 and 4, and the license's half of section 3.2 step 5."""
     licence = license_of(seen)
     if isinstance(licence, Hold):
@@ -121,7 +121,7 @@ def looked_at_soon(seen: Snapshot, failure: Hold, now: datetime) -> Hold:
     return structs.replace(failure, again=soon(seen.environment.metadata.uid, now))
 
 
-def unique(seen: Snapshot, now: datetime) -> Verdict | None:
+def refuse_twin(seen: Snapshot, now: datetime) -> Verdict | None:
     """Section 3.2 step 5: two environments with one id would write over each other's data; neither is touched."""
     others = [each.metadata for each in seen.twins if each.metadata.uid != seen.environment.metadata.uid]
     if not others:
@@ -131,15 +131,15 @@ def unique(seen: Snapshot, now: datetime) -> Verdict | None:
 
 
 RULES: tuple[Rule[Snapshot], ...] = (
-    Rule("leaving", leaving),
-    Rule("claimed", claimed),
-    Rule("begun", begun),
-    Rule("stored", stored),
-    Rule("readable", readable),
-    Rule("identified", identified),
-    Rule("unique", unique),
+    Rule("release_object", release_object),
+    Rule("claim_object", claim_object),
+    Rule("begin_status", begin_status),
+    Rule("store_hashes", store_hashes),
+    Rule("check_spec", check_spec),
+    Rule("identify", identify),
+    Rule("refuse_twin", refuse_twin),
 )
-PROVING = ("identified", "unique")
+PROVING = ("identify", "refuse_twin")
 """Rules that a promotion under way does not wait for."""
 
 

@@ -56,7 +56,7 @@ def needs_update(seen: Snapshot) -> bool:
     return rollout_hash(resource.spec, resource.metadata.annotations) != status.last_completed_rollout_hash
 
 
-def refused(stand: Standing, now: datetime) -> Verdict | None:
+def refuse_upgrade(stand: Standing, now: datetime) -> Verdict | None:
     """An image that may not follow the running one: nothing is touched, and this is said once."""
     running = stand.status.last_completed_rollout_environmentd_image_ref
     sentence = refused_upgrade(running, stand.spec.environmentd_image_ref) if running and has_run(stand) else ""
@@ -77,7 +77,7 @@ def has_run(stand: Standing) -> bool:
     return first_one is not None and first_one.status.ready_replicas > 0
 
 
-def cancelled(stand: Standing, now: datetime) -> Verdict | Need | None:
+def stay_cancelled(stand: Standing, now: datetime) -> Verdict | Need | None:
     """A rollout that took too long is not begun again before something else is wanted."""
     if stand.requested != stand.hash or stand.reason != ROLLOUT_TIMEOUT:
         return None
@@ -91,7 +91,7 @@ def cancelled(stand: Standing, now: datetime) -> Verdict | Need | None:
     return Hold(Reason.ROLLOUT_TIMED_OUT, again, ((str(stand.ref), f"it was given up after {stand.timeout_text}"),))
 
 
-def started(stand: Standing, now: datetime) -> Verdict | None:
+def start_rollout(stand: Standing, now: datetime) -> Verdict | None:
     """R is what is wanted, in the stored status; what waits or has failed for it already goes on as it is."""
     if stand.requested == stand.hash and stand.reason in (READY_TO_PROMOTE, FAILED_DEPLOY):
         return None
@@ -103,7 +103,7 @@ def started(stand: Standing, now: datetime) -> Verdict | None:
     return None if write is None else Move(Reason.APPLYING, (write,))
 
 
-def expired(stand: Standing, now: datetime) -> Verdict | Need | None:
+def time_out(stand: Standing, now: datetime) -> Verdict | Need | None:
     """B1: a rollout that is on its way for too long is given up: N goes, and A serves on."""
     if stand.expires is None or now < stand.expires:
         return None
@@ -114,7 +114,7 @@ def expired(stand: Standing, now: datetime) -> Verdict | Need | None:
     return None if write is None else Move(Reason.ROLLOUT_TIMED_OUT, (write,))
 
 
-def vacated(stand: Standing, now: datetime) -> Verdict | Need | None:
+def vacate_active(stand: Standing, now: datetime) -> Verdict | Need | None:
     """With the strategy that accepts a downtime, A is gone before anything of N is there."""
     if stand.spec.rollout_strategy != IMMEDIATELY or stand.active < 1:
         return None
@@ -122,7 +122,7 @@ def vacated(stand: Standing, now: datetime) -> Verdict | Need | None:
     return unless_refused(stand, gone, now) if isinstance(gone, Hold | Move) else gone
 
 
-def applied(stand: Standing, now: datetime) -> Verdict | None:
+def apply_generation(stand: Standing, now: datetime) -> Verdict | None:
     """N's objects are those of the spec (section 3.4 point 5); what cannot be patched into shape is replaced."""
     going = leaving(stand, stand.target, now)
     if going is not None:
@@ -207,7 +207,7 @@ def unless_refused(stand: Standing, verdict: Verdict, now: datetime) -> Verdict:
     return verdict
 
 
-def caught_up(stand: Standing, now: datetime) -> Verdict | Need | None:
+def await_readiness(stand: Standing, now: datetime) -> Verdict | Need | None:
     """N runs and could take over."""
     found = readiness(stand)
     match told_of(stand, found, now) if isinstance(found, NotReady) else found:
@@ -225,7 +225,7 @@ def caught_up(stand: Standing, now: datetime) -> Verdict | Need | None:
     return None
 
 
-def parked(stand: Standing, now: datetime) -> Verdict | None:
+def await_approval(stand: Standing, now: datetime) -> Verdict | None:
     """A person promotes, or lets the time run out."""
     if stand.spec.rollout_strategy != MANUALLY or stand.is_forced:
         return None
@@ -238,7 +238,7 @@ def parked(stand: Standing, now: datetime) -> Verdict | None:
     return Hold(Reason.AWAITING_PROMOTION, again, ((str(stand.ref), approve),))
 
 
-def committed(stand: Standing, now: datetime) -> Verdict:
+def commit_promotion(stand: Standing, now: datetime) -> Verdict:
     """The point of no return, recorded; only a pass that sees the record tells environmentd to lead."""
     write = record(stand, statuses.promoting(stand), now)
     if write is None:
@@ -259,13 +259,13 @@ def first(moment: datetime, other: datetime | None) -> datetime:
 
 
 RULES: tuple[Rule[Standing], ...] = (
-    Rule("refused", refused),
-    Rule("cancelled", cancelled),
-    Rule("started", started),
-    Rule("expired", expired),
-    Rule("vacated", vacated),
-    Rule("applied", applied),
-    Rule("caught_up", caught_up),
-    Rule("parked", parked),
-    Rule("committed", committed),
+    Rule("refuse_upgrade", refuse_upgrade),
+    Rule("stay_cancelled", stay_cancelled),
+    Rule("start_rollout", start_rollout),
+    Rule("time_out", time_out),
+    Rule("vacate_active", vacate_active),
+    Rule("apply_generation", apply_generation),
+    Rule("await_readiness", await_readiness),
+    Rule("await_approval", await_approval),
+    Rule("commit_promotion", commit_promotion),
 )

@@ -58,7 +58,7 @@ def test_a_rollout_shows_both_generations_and_what_it_waits_for() -> None:
     assert document.stands.lanes[1].from_revision == f"v26.0.0 {before[:12]}"
     assert document.stands.lanes[1].to_revision == f"v26.1.0 {world.hash[:12]}"
     (block,) = document.blocked_by
-    assert (block.rule, block.reason) == ("caught_up", "LeaderInitializing")
+    assert (block.rule, block.reason) == ("await_readiness", "LeaderInitializing")
     assert block.object == f"service/mz{world.id}-environmentd-2"
     assert block.clears == Reason.LEADER_INITIALIZING.clears
     assert document.next == ("promote generation 2 when it is ready",)

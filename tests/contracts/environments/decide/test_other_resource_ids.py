@@ -80,7 +80,7 @@ def test_one_that_is_given_none_or_the_same_keeps_what_it_has() -> None:
     same = structs.replace(GIVEN, spec=structs.replace(SPEC, resource_id="abc"))
 
     for balancer in (same, structs.replace(GIVEN, spec=SPEC)):
-        assert of(balancer, deployment=a_deployment()).rule == "reported"
+        assert of(balancer, deployment=a_deployment()).rule == "report_status"
 
 
 def test_a_console_does_the_same() -> None:

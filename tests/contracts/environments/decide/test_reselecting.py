@@ -28,7 +28,7 @@ def outdated(**fields: object) -> Deployment:
 
 def bridged(found: Deployment) -> Apply:
     decision = of(IDENTIFIED, applied={}, deployment=found)
-    assert decision.rule == "reselected"
+    assert decision.rule == "change_selector"
     assert isinstance(decision.verdict, Move)
     (write,) = decision.verdict.writes
     assert isinstance(write, Apply)

@@ -23,7 +23,7 @@ def old(world: World) -> Snapshot:
 def store_of(seen: Snapshot) -> Replace:
     decision = decide(seen, NOW)
     assert isinstance(decision, Decision)
-    assert decision.rule == "stored"
+    assert decision.rule == "store_hashes"
     assert isinstance(decision.verdict, Move)
     (write,) = decision.verdict.writes
     assert isinstance(write, Replace)
@@ -73,4 +73,4 @@ def test_an_environment_without_a_status_gets_its_first_one() -> None:
     decision = decide(old(world), NOW)
 
     assert isinstance(decision, Decision)
-    assert decision.rule == "begun"
+    assert decision.rule == "begin_status"
