@@ -38,16 +38,16 @@ from fairlead.engine.driver import perform
 from kubeloop import request
 from kubeloop.election import Election
 from kubeloop.objects.apps import StatefulSet
-from kubeloop.request import MERGE_PATCH, Request, place_of
+from kubeloop.request import MERGE_PATCH, Request
 from kubesim.faults import Fault
 from kubesim.pods.behaviour import HOLD
 from tests.chaos.environments.facts import IMAGES, IMMEDIATELY, MANUALLY
-from tests.chaos.environments.steps import FLAGS, OtherFlags
+from tests.chaos.environments.steps import FLAGS, MEANS, OtherFlags
 from tests.chaos.environments.world import EnvironmentSetting, EnvironmentWorld
 from tests.chaos.judge import Broken
 from tests.chaos.world import Scenario, World, play
 
-SEEDS = 20
+SEEDS = 60
 
 Take = Callable[[pytest.MonkeyPatch], None]
 Story = Callable[[EnvironmentWorld], Awaitable[None]]
@@ -302,18 +302,13 @@ async def a_broken_template_is_replaced(world: EnvironmentWorld) -> None:
     await world.finish(300)
 
 
-def reads_the_backend(sent: Request) -> bool:
-    """Only rounds of environments do."""
-    return sent.verb == "get" and place_of(sent.path).plural == "secrets"
-
-
 async def the_leader_stands_still(world: EnvironmentWorld) -> None:
-    """It stops in the middle of a round, and goes on in the moment in which another one leads."""
+    """It stops between two writes of a round, and goes on in the moment in which another one leads."""
     await world.until(lambda: world.leader() is not None, 60)
     first = world.leader()
     assert first is not None
     assert first.process is not None
-    first.process.wire.plan.fail(reads_the_backend, 1, Fault("delay", 2.0))
+    first.process.wire.plan.fail(MEANS["read"], 1, Fault("delay", 2.0))
     await world.edit({"podLabels": {"team": "a"}})
     await asyncio.sleep(1)
     first.stop()
