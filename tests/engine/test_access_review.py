@@ -12,6 +12,7 @@ from fairlead.engine.serving.access_review import (
     LET_SECONDS,
     MOST_VERDICTS,
     REFUSED_SECONDS,
+    TIMEOUT,
     Reviewed,
     bearer_of,
 )
@@ -65,6 +66,7 @@ def played(scenario: Callable[[Door], Awaitable[None]]) -> None:
         (("Basic eDp5",), ""),
         (("Bearer",), ""),
         (("Bearer x", "Bearer y"), ""),
+        (("Bearer \udcff\u00e9",), ""),
     ],
 )
 def test_a_request_has_one_bearer_token_or_none(headers: tuple[str, ...], token: str) -> None:
@@ -142,6 +144,18 @@ def test_who_was_let_in_lately_waits_for_nobody_whose_review_hangs() -> None:
     played(scenario)
 
 
+def test_nobody_waits_longer_than_a_request_may_take_however_many_reviews_hang() -> None:
+    async def scenario(door: Door) -> None:
+        door.fault = Fault("timeout")
+        async with asyncio.timeout(TIMEOUT + 0.1):
+            answers = await asyncio.gather(*(door.status(f"Bearer {number}") for number in range(3 * AT_ONCE)))
+
+        assert set(answers) == {500}
+        assert len(door.log.of("requests cannot be reviewed")) >= 1
+
+    played(scenario)
+
+
 class Proxy:
     """Answers everything itself, and calls it a success."""
 
@@ -177,7 +191,7 @@ def test_tokens_that_somebody_makes_up_cost_neither_memory_nor_the_whole_api_ser
             nonlocal under_way, most
             under_way, most = under_way + 1, max(most, under_way + 1)
             try:
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(0.05)
                 return await real(token, verb, path)
             finally:
                 under_way -= 1

@@ -28,7 +28,7 @@ T = TypeVar("T")
 TOKEN_REVIEWS = Resource("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False)
 ACCESS_REVIEWS = Resource("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False)
 TIMEOUT = 10.0
-"""Seconds for one review."""
+"""Seconds for the reviews of a request, the wait for those of others included."""
 LET_SECONDS = 60.0
 REFUSED_SECONDS = 30.0
 """For which a verdict serves."""
@@ -85,10 +85,12 @@ class Reviewed:
         if not token:
             return _unknown("send the token of an account that may read this: Authorization: Bearer TOKEN")
         try:
-            refusal = await self._refusal(token, call.method.lower(), path_of(call))
-        except KubeError as error:
-            if str(error) != self._said:
-                self._said = str(error)
+            async with asyncio.timeout(TIMEOUT):
+                refusal = await self._refusal(token, call.method.lower(), path_of(call))
+        except (KubeError, TimeoutError) as error:
+            said = str(error) or self._said or f"no review within {TIMEOUT:g} seconds"
+            if said != self._said:
+                self._said = said
                 help_ = "grant create of tokenreviews and subjectaccessreviews, and see that the API server answers"
                 self._log.warning("requests cannot be reviewed", error=self._said, help=help_)
             return text(500, "the API server cannot be asked about the token now; try again later")
@@ -139,11 +141,11 @@ class Reviewed:
 
 
 def bearer_of(call: Call) -> str:
-    """The token of a request; empty where there is none, or more than one."""
+    """The token of a request; empty where there is none, more than one, or what cannot be one."""
     match call.header("Authorization"):
         case [only]:
             scheme, _, token = only.strip().partition(" ")
-            return token.strip() if scheme.lower() == "bearer" else ""
+            return token.strip() if scheme.lower() == "bearer" and token.isascii() else ""
     return ""
 
 
