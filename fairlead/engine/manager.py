@@ -158,7 +158,7 @@ class Manager:
                 for task in background:
                     task.cancel()
                 if self._recording is not None:
-                    self._recording.close()
+                    await self._recording.closed()
 
     async def _fill(self) -> None:
         for controller in self._controllers:

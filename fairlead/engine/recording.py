@@ -7,6 +7,7 @@ cannot be written to is told once and never stops a round.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
 from collections.abc import Iterable, Mapping
@@ -123,7 +124,7 @@ def _append_whole(file: int, line: bytes) -> None:
 
 
 class RoundRecorder:
-    """Writes rounds down in a thread of its own; `close` when no more come."""
+    """Writes rounds down in a thread of its own; `close` when no more come, or `closed` in a loop that goes on."""
 
     def __init__(
         self,
@@ -146,21 +147,30 @@ class RoundRecorder:
         """Takes the round over; returns at once."""
         if decided.controller not in self._deciders:
             return
-        if self._thread is None:
-            self._thread = Thread(target=self._run, name="recording", daemon=True)
-            self._thread.start()
+        self._begin()
         try:
             self._rounds.put_nowait(decided)
         except Full:
             self._skipped += 1
 
+    async def closed(self) -> None:
+        """Returns as `close` does; others go on meanwhile, and what they hand over is written as well."""
+        await asyncio.to_thread(self.close)
+        if not self._rounds.empty():
+            self._begin()
+
     def close(self) -> None:
         """Returns when all that was taken over is written or cannot be, or when the disk takes too long."""
-        thread, self._thread = self._thread, None
-        if thread is not None:
+        if self._thread is not None and self._thread.is_alive():
             with suppress(Full):
                 self._rounds.put(None, timeout=CLOSING_SECONDS)
-            thread.join(CLOSING_SECONDS)
+            self._thread.join(CLOSING_SECONDS)
+
+    def _begin(self) -> None:
+        """One thread at a time: the one before has ended, or goes on."""
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = Thread(target=self._run, name="recording", daemon=True)
+            self._thread.start()
 
     def _run(self) -> None:
         goes_on = True

@@ -179,6 +179,32 @@ def test_a_round_does_not_wait_for_a_slow_disk(tmp_path: Path, monkeypatch: pyte
     assert sum(told["rounds"] for told in skipped) + len(kept(tmp_path)) == recording.WAITING + 500
 
 
+def test_a_process_that_ends_goes_on_answering_while_a_slow_disk_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on, add = Event(), Ring.add
+
+    def slow(ring: Ring, lines: Iterable[bytes]) -> None:
+        goes_on.wait(recording.CLOSING_SECONDS)
+        add(ring, lines)
+
+    async def ending() -> None:
+        recorder = RoundRecorder(tmp_path, deciders(), Log().logger())
+        recorder.record(a_round(1))
+        closing = asyncio.create_task(recorder.closed())
+        await asyncio.sleep(0)
+        assert not closing.done()
+        recorder.record(a_round(2))
+        goes_on.set()
+        await closing
+        await recorder.closed()
+
+    monkeypatch.setattr(Ring, "add", slow)
+    asyncio.run(ending())
+
+    assert [replayed(line, deciders()).round for line in kept(tmp_path)] == ["1", "2"]
+
+
 def test_rounds_of_an_operator_are_kept_with_the_numbers_of_its_audit_lines(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         await world.zone("zone-a", "one")
