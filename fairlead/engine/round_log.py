@@ -16,7 +16,7 @@ from fairlead.core.decision import Decision, SideNote
 from fairlead.core.reason import Reason
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey
 from fairlead.engine.driver.effects import audited, keys_of, said_of
-from fairlead.engine.driver.perform import CONFLICT, EXISTS, Round
+from fairlead.engine.driver.perform import CONFLICT, DRY_RUN, EXISTS, Round
 from kubeloop.ledger import Cache
 
 S = TypeVar("S")
@@ -107,6 +107,8 @@ class RoundLog(Generic[S]):
             said = LogRecord(done.level, done.message, keys)
         elif line.outcome == CONFLICT:
             said = LogRecord("debug", "somebody else wrote first", keys)
+        elif line.outcome == DRY_RUN:
+            said = LogRecord("debug", "write tried, and nothing stored", keys)
         else:
             said = LogRecord("warn", "write failed", keys)
         self._record(said, {})

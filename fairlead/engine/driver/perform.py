@@ -35,7 +35,7 @@ What is left is decided again: a decision cannot say how long its own writes tak
 somebody has paused the rollout. A Move promises that no write is sent without those before it, and not that all are
 sent: after each of them the next round must decide the rest. What must not part is one write.
 """
-EXISTS, CONFLICT = "exists", "conflict"
+EXISTS, CONFLICT, DRY_RUN = "exists", "conflict", "dry run"
 FIRST_PAUSE = 0.05
 """Seconds until a write that the server failed at is sent again, doubling; as long as its facts are fresh."""
 
@@ -184,7 +184,7 @@ async def _send(write: AnyWrite, scope: str, effects: Effects) -> tuple[str, str
         effects.ledger.outrun(scope, ref, _version_of(write))
         return CONFLICT, ""
     if write.dry_run:
-        return "dry run", ""
+        return DRY_RUN, ""
     if isinstance(write, Delete):
         effects.ledger.deleted(scope, ref)
     else:

@@ -102,11 +102,12 @@ def test_an_object_that_another_has_made_is_waited_for_until_it_shows() -> None:
     assert expected(ledger, {PODS: cache}) == ()
 
 
-def test_a_round_that_was_outrun_looks_again_at_once_and_tells_no_failure() -> None:
+def in_a_round(write: AnyWrite, server: Server) -> tuple[float | None, list[tuple[str, str]]]:
+    """When it looks again, and what it says, of a round that wants this write."""
     log = Log()
 
     def decide(_: Answers, now: datetime) -> Decision:
-        return Decision("stamp", Move(Reason.ROLLING, (CONTESTED[0],)))
+        return Decision("stamp", Move(Reason.ROLLING, (write,)))
 
     controller: Controller[Answers] = Controller(
         name="test",
@@ -124,12 +125,21 @@ def test_a_round_that_was_outrun_looks_again_at_once_and_tells_no_failure() -> N
     )
 
     async def scenario() -> float | None:
-        outside = AskContext(Client(Server(OUTRUN)))
-        rounds = Rounds(controller, outside, Terms(Ledger(10.0, lambda _: ()), 10.0), log.logger(), lambda _: None)
+        terms = Terms(Ledger(10.0, lambda _: ()), 10.0)
+        rounds = Rounds(controller, AskContext(Client(server)), terms, log.logger(), lambda _: None)
         return await rounds.run(RolloutKey(("test", "a")))
 
-    assert run(scenario()) == LOOK_AGAIN
-    assert [(level, message) for level, message, _ in log.records] == [("debug", "somebody else wrote first")]
+    return run(scenario()), [(level, message) for level, message, _ in log.records]
+
+
+def test_a_round_that_was_outrun_looks_again_at_once_and_tells_no_failure() -> None:
+    assert in_a_round(CONTESTED[0], Server(OUTRUN)) == (LOOK_AGAIN, [("debug", "somebody else wrote first")])
+
+
+def test_the_log_calls_a_dry_run_neither_done_nor_failed() -> None:
+    _, said = in_a_round(structs.replace(PATCH, dry_run=True), Server())
+
+    assert said == [("debug", "write tried, and nothing stored")]
 
 
 @pytest.mark.parametrize("write", [PATCH, APPLY, CREATION, deletion("a-0")], ids=["patch", "apply", "create", "delete"])
