@@ -127,7 +127,9 @@ class Ledger:
 
     def travels(self, ref: Ref, what: object) -> None:
         """This was sent to the object, bound to no version of it; it may be carried out at any time until it ends."""
-        self._travelling[_place(ref)] = (what, clock.monotonic() + self._settle)
+        now = clock.monotonic()
+        self._travelling = {place: each for place, each in self._travelling.items() if each[1] > now}
+        self._travelling[_place(ref)] = (what, now + self._settle)
 
     def is_clear(self, ref: Ref, what: object) -> bool:
         """Whether nothing else may still arrive at the object and undo this."""

@@ -357,3 +357,17 @@ def test_a_write_waits_for_those_caches_that_select_the_object_and_do_not_show_i
         assert bool(ledger.pending("rollout")) == (any(lacks) or unsure or nobody)
 
     play(scenario)
+
+
+def test_what_has_arrived_or_never_will_is_forgotten_also_where_nobody_writes_again() -> None:
+    async def scenario() -> None:
+        ledger = Ledger(10, lambda _: (), settle=5)
+        for number in range(100):
+            ledger.travels(pod_ref(f"pod-{number}"), b"body")
+            await asyncio.sleep(1)
+
+        assert len(ledger._travelling) <= 6
+        assert not ledger.is_clear(pod_ref("pod-99"), b"other")
+        assert ledger.is_clear(pod_ref("pod-90"), b"other")
+
+    play(scenario)
