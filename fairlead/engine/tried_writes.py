@@ -19,6 +19,10 @@ class _Tried(Struct):
     since: datetime | None = None
     """From when on it counts as answered; None until a pass was decided with it to its end."""
 
+    def holds(self, now: datetime) -> bool:
+        """Whether it counts as answered; a clock that was set back makes it no longer."""
+        return self.since is None or abs(now - self.since) < REFUSAL_HOLDS
+
 
 class TriedWrites:
     """Of the rollouts of one controller; `hold` says whether refusals count beyond the pass that met them."""
@@ -30,7 +34,7 @@ class TriedWrites:
     def answers(self, key: RolloutKey, now: datetime) -> dict[Question, Answer]:
         """What is not tried again yet, because it was tried a moment ago."""
         tried = self._tried.pop(key, {})
-        held = {write: each for write, each in tried.items() if each.since is None or now - each.since < REFUSAL_HOLDS}
+        held = {write: each for write, each in tried.items() if each.holds(now)}
         if held:
             self._tried[key] = held
         return {write: each.answer for write, each in held.items()}

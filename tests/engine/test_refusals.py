@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 import pytest
@@ -93,6 +93,22 @@ def test_a_refused_write_is_tried_again_after_a_while(reason: Reason) -> None:
 
     seconds = REFUSAL_HOLDS.total_seconds()
     assert server.times == [0, seconds, 2 * seconds, 3 * seconds]
+
+
+def test_a_clock_that_was_set_back_keeps_no_write_from_being_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    server, now = Refusing(), clock.now
+
+    async def scenario() -> None:
+        rounds = rounds_on(server, Reason.COMPLETE)
+        await rounds.run(KEY)
+        monkeypatch.setattr(clock, "now", lambda: now() - timedelta(hours=1))
+        for _ in range(40):
+            await asyncio.sleep(1)
+            await rounds.run(KEY)
+
+    run(scenario())
+
+    assert server.times[:4] == [0, 1, 11, 21], "once because of the clock, and then as ever"
 
 
 def test_a_write_that_the_part_does_not_declare_is_not_sent() -> None:
