@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from itertools import count
-from math import inf
+from math import inf, nextafter
 from typing import Generic, TypeVar
 
 from msgspec import Struct, structs
@@ -85,8 +85,8 @@ class Rounds(Generic[S]):
         record: Callable[[DecidedRound], None] | None = None,
     ) -> None:
         """`tell` makes an Event of a note, `notice` brings it elsewhere; neither waits."""
-        self.listed_since = -inf
-        """Loop time; a round reads only caches whose last list began then or later."""
+        self.listed_since = nextafter(-inf, inf)
+        """Loop time; a round reads only caches whose last list began then or later, and none that was never filled."""
         self.accounts: Accounts[S] = Accounts()
         """What came of the rounds, for whoever asks."""
         self._controller = controller

@@ -140,6 +140,22 @@ def test_a_round_waits_for_what_rounds_of_another_controller_wrote_to_its_scopes
     play(scenario)
 
 
+def test_no_round_reads_a_cache_that_was_added_a_moment_ago_before_it_is_filled() -> None:
+    async def scenario(world: World) -> None:
+        scene = await with_two_groups(world)
+        running = asyncio.create_task(scene.caches.run())
+
+        assert isinstance(await scene.set.run(SET), NotBegun)
+        assert scene.seen == []
+
+        await scene.pods.synced.wait()
+        await scene.set.run(SET)
+        assert scene.seen == [{"a": "", "b": ""}]
+        running.cancel()
+
+    play(scenario)
+
+
 def test_when_the_watch_is_silent_the_one_that_waits_asks_for_a_list() -> None:
     async def scenario(world: World) -> None:
         scene = await with_two_groups(world)
