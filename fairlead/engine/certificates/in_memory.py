@@ -9,8 +9,7 @@ from structlog.types import FilteringBoundLogger
 
 from fairlead.engine.certificates import pairs
 from fairlead.engine.certificates.pairs import CertificateRequest, Pair
-from fairlead.engine.certificates.served import Credentials, until
-from fairlead.engine.decide.certificate import renewal_of
+from fairlead.engine.certificates.served import Credentials, renewal
 from kubeloop import clock
 
 LIFETIME = timedelta(days=365)
@@ -33,10 +32,7 @@ class InMemory:
         if credentials is None:
             raise TypeError("certificates run before they have started")
         while True:
-            due = renewal_of(credentials.facts)
-            if due is None:
-                raise TypeError("a certificate is served whose life is not known")
-            await until(due)
+            await renewal(credentials.facts)
             credentials.swap(await self._made())
             self._log.info("certificate renewed", not_after=str(credentials.facts.not_after))
 

@@ -31,7 +31,7 @@ from fairlead.engine.decide.certificate import (
     has_ended,
     is_ours_to_renew,
     is_reminder_due,
-    renewal_of,
+    until_renewal,
 )
 from kubeloop import clock
 from kubeloop.errors import KubeError
@@ -121,9 +121,7 @@ class SelfSigned:
         if not is_ours_to_renew(served):
             await asyncio.sleep(LOOKED_AT)
             return
-        if (due := renewal_of(served)) is None:
-            raise TypeError("a certificate is served whose life is not known")
-        await until(due)
+        await renewal(served)
 
     async def _may_be_served(self, pair: Pair, served: Facts) -> bool:
         """Whether clients trust it; when they do not, some time has passed, unless the one served is about to end."""
@@ -229,6 +227,14 @@ async def _expiry(credentials: Credentials, log: FilteringBoundLogger) -> None:
     log.info(
         "certificate expired", not_after=str(credentials.facts.not_after), help="the process ends to be started anew"
     )
+
+
+async def renewal(served: Facts) -> None:
+    """Returns when it is time to renew the certificate."""
+    while left := until_renewal(served, clock.now()):  # noqa: ASYNC110  (the clock may be set meanwhile)
+        await asyncio.sleep(min(left.total_seconds(), LONGEST_SLEEP))
+    if left is None:
+        raise TypeError("a certificate is served whose life is not known")
 
 
 async def until(moment: datetime) -> None:

@@ -139,6 +139,17 @@ def renewal_of(stored: Facts) -> datetime | None:
     return stored.not_before + timedelta(seconds=lifetime.total_seconds() * RENEW_AFTER)
 
 
+def until_renewal(served: Facts, now: datetime) -> timedelta | None:
+    """How long a certificate is served until it is due to be renewed; None: its life is not known.
+
+    One that is not valid yet was made by a clock that was ahead: others do not accept it, so it is due at once.
+    """
+    due = renewal_of(served)
+    if due is None or served.not_before is None:
+        return None
+    return timedelta() if now < served.not_before else max(due - now, timedelta())
+
+
 def last_call(stored: Facts) -> datetime | None:
     """When a renewed certificate is served whether or not it is trusted, because the one before it is about to end.
 

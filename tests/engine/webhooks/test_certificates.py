@@ -12,7 +12,7 @@ import pytest
 
 from fairlead.engine.certificates import pairs
 from fairlead.engine.certificates.pairs import CertificateRequest, Pair
-from fairlead.engine.certificates.served import CertificateFiles, Credentials, FromFiles, SelfSigned
+from fairlead.engine.certificates.served import LONGEST_SLEEP, CertificateFiles, Credentials, FromFiles, SelfSigned
 from fairlead.engine.certificates.trouble import CertificateTrouble
 from kubeloop import clock, request
 from kubeloop.client import Client
@@ -81,6 +81,36 @@ def test_a_renewed_certificate_is_trusted_everywhere_ten_seconds_before_it_is_se
         assert served.pair != first
         assert between == ([served.pair.authority], [served.pair.authority])
         assert served.pair.authority.endswith(first.authority)
+        task.cancel()
+
+    run(scenario())
+
+
+def test_a_certificate_that_is_not_valid_yet_by_a_clock_that_was_set_back_is_renewed_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was made while the clock was ahead: nobody whose clock is right accepts it for a day."""
+
+    async def scenario() -> None:
+        world, now = World(), clock.now
+        await configure(world, ONE)
+        kept = SelfSigned(world.stored(lifetime=30 * DAY), injector_of(world), world.log.logger(), renews=True)
+        served = await kept.start()
+        first = served.pair
+        task = asyncio.create_task(kept.run())
+        await asyncio.sleep(1)
+        assert served.pair == first
+
+        monkeypatch.setattr(clock, "now", lambda: now() - DAY)
+        await asyncio.sleep(LONGEST_SLEEP + 15)
+        assert served.facts.not_before is not None
+        assert served.facts.not_before <= clock.now()
+        assert await bundles_of(world, ONE) == [served.pair.authority]
+        assert served.pair.authority.endswith(first.authority), "other replicas may show the one before"
+
+        second = served.pair
+        await asyncio.sleep(DAY.total_seconds())
+        assert served.pair == second
         task.cancel()
 
     run(scenario())
