@@ -73,6 +73,8 @@ async def absent(cluster: Cluster, verb: str, asked: VerbRequest, part: str) -> 
     from kubeloop.errors import KubeError
 
     rows = list(rows_of(verb, part))
+    if not rows:
+        return Stop(f"{part} has no verbs: what its rollouts do is changed in their objects, with kubectl")
     for _, table, row in rows:
         if isinstance(row, Instead):
             try:

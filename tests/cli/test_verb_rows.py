@@ -97,6 +97,11 @@ def test_a_contract_without_the_verb_says_what_to_do_instead(monkeypatch: pytest
         asked(monkeypatch, known, "x")
 
 
+def test_a_contract_without_a_table_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Stop, match="bare has no verbs: what its rollouts do is changed in their objects"):
+        asked(monkeypatch, [a_contract("plans", "x"), Some("bare", None)], "x", "bare")
+
+
 def test_where_nobody_has_it_all_that_could_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     known = [a_contract("plan"), a_contract("set"), a_contract("zone", has=False)]
 
