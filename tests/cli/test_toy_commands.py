@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 from pathlib import Path
 
@@ -11,11 +12,12 @@ import yaml
 from fairlead.cli import exits
 from fairlead.cli.commands.get import rows
 from fairlead.cli.commands.operator import add_arguments, options_of
+from fairlead.cli.commands.status import LaneLines, _followed
 from fairlead.cli.commands.watch import End, WatchScope, within
 from fairlead.cli.connect import Cluster
 from fairlead.cli.documents_of import explain_all
 from fairlead.cli.elsewhere import why_not_found
-from fairlead.cli.main import Parser, main
+from fairlead.cli.main import Parser, main, parser_of
 from fairlead.cli.selection import named, none_at_all
 from fairlead.cli.views.explanation import explanation
 from fairlead.cli.views.render import plain
@@ -77,6 +79,26 @@ def test_a_watch_sees_it_change_and_ends_when_it_is_done() -> None:
         assert (notes.phases[0], notes.phases[-1]) == ("Paused", "Complete")
 
     play(scenario)
+
+
+def test_the_status_of_a_name_that_two_contracts_have_is_a_choice() -> None:
+    async def scenario(world: World) -> None:
+        await define(world)
+        await world.zone("zone-a", "one")
+        await box(world, "one", colour="red", paused=True)
+        cluster = Cluster(world.client, ("test",))
+
+        end = await followed(cluster, parser_of("status").parse_args(["one", "--no-wait"]))
+        chosen = await followed(cluster, parser_of("status").parse_args(["zones/one", "--no-wait"]))
+
+        assert end == End(exits.USAGE, "one names several rollouts: choose toy/one or zones/one")
+        assert chosen == End(exits.OK)
+
+    play(scenario)
+
+
+async def followed(cluster: Cluster, arguments: argparse.Namespace) -> End:
+    return await _followed(cluster, arguments, None, LaneLines(quiet=True))
 
 
 def test_it_is_found_in_another_namespace_and_named_where_nothing_is() -> None:

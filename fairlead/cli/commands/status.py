@@ -56,7 +56,7 @@ async def _followed(cluster: Cluster, arguments: argparse.Namespace, seconds: fl
     from fairlead.cli.commands.watch import End, WatchScope, within
     from fairlead.cli.selection import is_complete
 
-    wanted = WatchScope(arguments.name, exit_when_blocked=True, once=arguments.no_wait)
+    wanted = WatchScope(arguments.name, exit_when_blocked=True, once=arguments.no_wait, single=True)
     end = await within(seconds, cluster, wanted, lines)
     if arguments.no_wait and not end.text and lines.last is not None and not is_complete(lines.last):
         return End(exits.BLOCKED)

@@ -29,6 +29,8 @@ class WatchScope:
     exit_when_blocked: bool = False
     once: bool = False
     """Whether one look is enough."""
+    single: bool = False
+    """Whether the name must be that of one rollout."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ async def follow(cluster: Cluster, wanted: WatchScope, screen: Screen) -> End:
     from fairlead.cli.documents_of import Documents, looks
     from fairlead.cli.live_documents import LiveScopes
     from fairlead.cli.operator_reports import Reports
-    from fairlead.cli.selection import named
+    from fairlead.cli.selection import named, several
     from kubeloop import clock
 
     live = LiveScopes(cluster.client, cluster.namespaces)
@@ -114,6 +116,8 @@ async def follow(cluster: Cluster, wanted: WatchScope, screen: Screen) -> End:
             if not chosen and not (wanted.forever and wanted.name is None):
                 return End(exits.NOT_FOUND, _gone(wanted) if known else await _unknown(wanted, seen, cluster))
             known = True
+            if wanted.single and len(chosen) > 1:
+                return End(exits.USAGE, several(chosen, wanted.name or ""))
             screen.show(chosen, clock.now(), live.trouble)
             end = ending(chosen, wanted) or (End(exits.OK) if wanted.once else None)
             if end is not None:
