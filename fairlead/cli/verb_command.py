@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.cli import exits
 from fairlead.cli.flags.common import add_cluster, add_output
+from fairlead.cli.question import says_yes
 from fairlead.cli.verb_rows import Stop, absent, chosen, rows_of
 from fairlead.contracts import CONTRACTS
 from fairlead.core.verb import Verb
@@ -172,10 +173,7 @@ class VerbRun:
             return True
         print(plan.before, file=sys.stderr)
         _warn(plan)
-        if not sys.stdin.isatty():
-            return False
-        print("Go on? [y/N] ", end="", file=sys.stderr, flush=True)
-        return sys.stdin.readline().strip().lower() in ("y", "yes")
+        return says_yes("Go on?", sys.stderr)
 
     async def _event(self, plan: VerbPlan) -> str:
         from fairlead.engine.verbs import event_text, who_asks

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -293,6 +294,28 @@ def test_a_person_is_asked_before_it_is_written(
     assert err.startswith("The pod templates of ingester go back to revision 1:\n  ingester-zone-a\n")
     assert "Go on? [y/N] " in err
     assert bool(world.written) == (code == exits.OK)
+
+
+class Interrupting:
+    """A terminal at which somebody presses Ctrl-C."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def readline(self) -> str:
+        signal.raise_signal(signal.SIGINT)
+        return "the question goes on"
+
+
+def test_ctrl_c_ends_the_question(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    world = Revised(A, pods_of(A, "new"))
+    monkeypatch.setattr(sys, "stdin", Interrupting())
+
+    with pytest.raises(KeyboardInterrupt) as interrupted:
+        asked(world, capsys, "undo", "ingester")
+
+    assert interrupted.traceback[-1].name == "readline"
+    assert world.written == []
 
 
 class Revised(Writable):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fairlead.cli import exits
 from fairlead.cli.commands.crds import add_part
 from fairlead.cli.flags.common import add_cluster, add_output
+from fairlead.cli.question import says_yes
 from fairlead.contracts import contract
 
 if TYPE_CHECKING:
@@ -123,14 +124,7 @@ def _plain(item: Item) -> dict[str, object]:
 
 
 def _agreed(items: Sequence[Item]) -> bool:
-    """Whether a person says yes; without a terminal nobody does."""
-    if not sys.stdin.isatty():
-        return False
-    try:
-        answer = input(f"Remove {_count(items)}? [y/N] ")
-    except EOFError:
-        return False
-    return answer.strip().lower() in ("y", "yes")
+    return says_yes(f"Remove {_count(items)}?", sys.stdout)
 
 
 def _count(items: Sequence[Item]) -> str:
