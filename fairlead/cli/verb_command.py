@@ -107,6 +107,7 @@ class VerbRun:
         self._asked = asked
         self._arguments = arguments
         self._who = ""
+        self._is_warned = False
 
     async def run(self, row: Verb) -> int:
         """The exit code; raises Stop."""
@@ -125,7 +126,8 @@ class VerbRun:
         match done:
             case Acted(plan, written):
                 event = await self._tell(plan, plan.about or tuple(write.ref for write in written))
-                _warn(plan)
+                if not self._is_warned:
+                    _warn(plan)
                 self._print(await self._result(plan, event, done=True), plan.said)
                 return exits.OK
             case Declined():
@@ -173,6 +175,7 @@ class VerbRun:
             return True
         print(plan.before, file=sys.stderr)
         _warn(plan)
+        self._is_warned = True
         return says_yes("Go on?", sys.stderr)
 
     async def _event(self, plan: VerbPlan) -> str:

@@ -296,6 +296,17 @@ def test_a_person_is_asked_before_it_is_written(
     assert bool(world.written) == (code == exits.OK)
 
 
+def test_a_warning_is_said_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    by_helm = a_zone("a", current="new", annotations={"meta.helm.sh/release-name": "mimir"})
+    monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
+
+    for words in ([], ["--yes"]):
+        code, _, err = asked(Revised(by_helm, pods_of(by_helm, "new")), capsys, "undo", "ingester", *words)
+
+        assert code == exits.OK
+        assert err.count("the pod templates are managed by Helm") == 1
+
+
 class Interrupting:
     """A terminal at which somebody presses Ctrl-C."""
 
