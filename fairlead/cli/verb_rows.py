@@ -67,21 +67,27 @@ async def _found(
 
 
 async def absent(cluster: Cluster, verb: str, asked: VerbRequest, part: str) -> Stop:
-    """That no contract with the verb has the rollout; where another has it, what to do instead."""
+    """That no contract with the verb has the rollout; where another has it, what to do instead.
+
+    Raises the error of the cluster where nobody can tell.
+    """
     from fairlead.cli.elsewhere import why_not_found
     from fairlead.cli.views.render import NAMELESS
-    from kubeloop.errors import KubeError
+    from kubeloop.errors import Forbidden
 
     rows = list(rows_of(verb, part))
     if not rows:
         return Stop(f"{part} has no verbs: what its rollouts do is changed in their objects, with kubectl")
+    forbidden = []
     for _, table, row in rows:
         if isinstance(row, Instead):
             try:
                 if await _has(cluster, table, asked):
                     return Stop(row.sentence.format(name=asked.name or NAMELESS, namespace=asked.namespace))
-            except KubeError:
-                continue  # who may not see them has no rollout of theirs
+            except Forbidden as error:
+                forbidden.append(error)  # who may not see them has no rollout of theirs
+    if len(forbidden) == len(rows):
+        raise forbidden[0]
     if elsewhere := await why_not_found(cluster.client, asked.name, cluster.namespaces):
         return Stop(elsewhere, exits.NOT_FOUND)
     nouns = [table.noun for _, table, row in rows if isinstance(row, Verb)] or [table.noun for _, table, _ in rows]

@@ -14,7 +14,7 @@ from fairlead.cli.verb_rows import Stop, chosen
 from fairlead.core.ask import Answers, Need
 from fairlead.core.verb import VERBS, Instead, Nothing, Verb, VerbAnswer, VerbRequest, Verbs
 from kubeloop.client import Client
-from kubeloop.errors import Forbidden, NotFound
+from kubeloop.errors import Forbidden, NotFound, TransportError
 from tests.cli.worlds import World
 
 
@@ -94,6 +94,22 @@ def test_a_contract_without_the_verb_says_what_to_do_instead(monkeypatch: pytest
     known = [a_contract("plans"), a_contract("sets"), a_contract("zones", "x", has=False)]
 
     with pytest.raises(Stop, match="zones: do something else with x"):
+        asked(monkeypatch, known, "x")
+
+
+@pytest.mark.parametrize("error", [Forbidden(403, "Forbidden", "no"), TransportError("no route")])
+def test_where_nobody_can_tell_who_has_it_the_error_is_told(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    known = [a_contract("plans", error=error, has=False), a_contract("sets", error=error, has=False)]
+
+    with pytest.raises(type(error)):
+        asked(monkeypatch, known, "x")
+
+
+def test_who_may_not_see_a_contract_without_the_verb_is_told_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = Forbidden(403, "Forbidden", "no")
+    known = [a_contract("plan"), a_contract("set"), a_contract("zone", error=error, has=False)]
+
+    with pytest.raises(Stop, match="no plan or set named x in namespace test"):
         asked(monkeypatch, known, "x")
 
 
