@@ -129,6 +129,14 @@ def test_a_round_that_this_release_fails_to_decide_is_an_error_and_the_others_ar
     assert "this release fails to decide it: OverflowError: too many" in capsys.readouterr().err
 
 
+def test_a_file_of_somebody_else_is_told_of_in_a_few_lines(tmp_path: Path, capsys: Captured) -> None:
+    assert main(["replay", a_file(tmp_path, *[b"level=info"] * 1000)]) == exits.ERROR
+
+    *first, last = capsys.readouterr().err.splitlines()
+    assert len(first) == 10
+    assert last == "fairlead: 990 more lines cannot be decided again"
+
+
 @pytest.mark.parametrize("names", [["-"], ["-", "-"]])
 def test_rounds_come_from_standard_input(names: list[str], capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(line() + b"\n")))

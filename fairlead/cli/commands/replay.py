@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 LONGEST = 100
 """Characters shown of a value that differs."""
+MOST_SENTENCES = 10
+"""Lines that are told of which are no rounds: a file of somebody else may have a million."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,8 +57,10 @@ def run(arguments: argparse.Namespace) -> int:
         _print_json(shown)
     else:
         _print_text(shown, all_of_them=bool(arguments.rule))
-    for sentence in wrong:
+    for sentence in wrong[:MOST_SENTENCES]:
         print(f"fairlead: {sentence}", file=sys.stderr)
+    if (more := len(wrong) - MOST_SENTENCES) > 0:
+        print(f"fairlead: {more} more lines cannot be decided again", file=sys.stderr)
     if not rounds and not wrong:
         print("fairlead: there are no recorded rounds in it: name a file or folder of --record", file=sys.stderr)
         return exits.ERROR
