@@ -18,7 +18,8 @@ VERBS = Verbs(
     rows={
         "pause": Instead(
             "an environment cannot be paused: a rollout with spec.rolloutStrategy ManuallyPromote waits for"
-            " `fairlead promote {name}`, and one that was not promoted is taken back with `fairlead abort {name}`"
+            " `fairlead promote {name} -n {namespace}`, and one that was not promoted is taken back with"
+            " `fairlead abort {name} -n {namespace}`"
         ),
         "resume": Instead(
             "an environment is never paused: a generation that waits for approval goes on with"

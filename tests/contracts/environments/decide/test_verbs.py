@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 import msgspec
@@ -80,6 +81,7 @@ def test_a_verb_that_environments_lack_says_what_to_do_instead(name: str) -> Non
     said = row.sentence.format(name="m", namespace="demo")
     assert "`" in said
     assert "{" not in said
+    assert said.count("m -n demo") == len(re.findall(r"\bm\b", said)), "a command that is copied needs the namespace"
 
 
 def test_every_verb_has_a_row_and_no_table_lacks_one() -> None:
