@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 
+from fairlead.cli.views.render import NAMELESS
 from fairlead.contracts import contracts
 from fairlead.engine.contract import Root
 from kubeloop.client import Client
@@ -34,7 +35,8 @@ async def missing_namespace(client: Client, namespaces: Sequence[str]) -> str:
 
 async def places_of(client: Client, name: str) -> tuple[str, ...]:
     """The namespaces in which a rollout, or what it is made of, has this name, as far as they may be seen."""
-    wanted = name.rpartition("/")[2]
+    last = name.rpartition("/")[2]
+    wanted = "" if last == NAMELESS else last
     found: set[str] = set()
     for root in (root for contract in contracts() for root in contract.roots):
         with suppress(KubeError):
@@ -56,4 +58,4 @@ async def why_not_found(client: Client, name: str, namespaces: Sequence[str]) ->
     if not (places := [place for place in await places_of(client, name) if place not in namespaces]):
         return ""
     where = f"namespace{'s' * (len(places) > 1)} {', '.join(places)}"
-    return f"{name} is not in namespace {', '.join(namespaces)}, but in {where}: add -n {places[0]}"
+    return f"{name or NAMELESS} is not in namespace {', '.join(namespaces)}, but in {where}: add -n {places[0]}"

@@ -276,6 +276,18 @@ def test_a_verb_in_the_wrong_namespace_says_where_the_rollout_is(
     )
 
 
+@pytest.mark.parametrize("command", ["pause", "explain"])
+def test_the_group_without_a_name_is_found_in_another_namespace_too(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nameless = a_zone("a", current="new", group="")
+    with served(World(nameless, pods_of(nameless, "new")), tmp_path) as server:
+        code = main([command, '""', "-n", "elsewhere", "--kubeconfig", server.kubeconfig])
+
+    assert code == exits.NOT_FOUND
+    assert capsys.readouterr().err == 'fairlead: "" is not in namespace elsewhere, but in namespace test: add -n test\n'
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
