@@ -189,8 +189,8 @@ class VerbRun:
 
         text = await self._event(plan)
         if not await tell(self._cluster.client, plan, subjects, text):
-            place = self._asked.namespace
-            print(f"fairlead: no Event tells of it: you may not create events in namespace {place}", file=sys.stderr)
+            told = f"no Event tells of it: see `kubectl auth can-i create events -n {self._asked.namespace}`"
+            print(f"fairlead: {told}", file=sys.stderr)
         return text
 
     async def _result(self, plan: VerbPlan, event: str, *, done: bool) -> VerbResult:

@@ -208,7 +208,7 @@ def test_who_may_not_write_events_is_told_that_none_was(capsys: pytest.CaptureFi
 
     assert code == exits.OK
     assert out.startswith("ingester is paused")
-    assert err == "fairlead: no Event tells of it: you may not create events in namespace test\n"
+    assert err == "fairlead: no Event tells of it: see `kubectl auth can-i create events -n test`\n"
 
 
 @pytest.mark.parametrize(
