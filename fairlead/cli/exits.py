@@ -13,7 +13,13 @@ MEANINGS: tuple[tuple[int, str], ...] = (
     (OK, "done; for watch and status: every rollout that was watched is complete"),
     (ERROR, "an error: one sentence on standard error says what happened and what would help"),
     (USAGE, "the command line is wrong: unknown command, unknown option or bad value"),
-    (NOT_FOUND, "there is no such rollout or namespace; for watch and status: or nothing to watch, or it is gone"),
+    (
+        NOT_FOUND,
+        (
+            "there is no such rollout or namespace; for watch and status: or nothing to watch, or it is gone; "
+            "for replay: no round was decided by the rule"
+        ),
+    ),
     (
         BLOCKED,
         (

@@ -50,7 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
             except Unwritten as error:
                 wrong.append(f"{place}: {error}")
     except OSError as error:
-        print(f"fairlead: {error.filename or 'standard input'} cannot be read: {error.strerror}", file=sys.stderr)
+        where = error.filename or "standard input"
+        print(f"fairlead: {where} cannot be read ({error.strerror}): correct the path", file=sys.stderr)
         return exits.ERROR
     shown = [each for each in rounds if not arguments.rule or each.is_by(arguments.rule)]
     if arguments.output == "json":
@@ -64,6 +65,10 @@ def run(arguments: argparse.Namespace) -> int:
     if not rounds and not wrong:
         print("fairlead: there are no recorded rounds in it: name a file or folder of --record", file=sys.stderr)
         return exits.ERROR
+    if rounds and not shown:
+        rules = ", ".join(sorted({outline.rule for each in rounds for outline in (each.then, each.now) if outline}))
+        print(f'fairlead: no round was decided by the rule "{arguments.rule}": there are {rules}', file=sys.stderr)
+        return exits.NOT_FOUND
     if any(each.changes for each in shown):
         return exits.BLOCKED
     return exits.ERROR if wrong else exits.OK
@@ -91,7 +96,7 @@ def _print_text(rounds: list[Replayed], *, all_of_them: bool) -> None:
             for change in each.changes:
                 print(f"    {change.path}: {_cut(change.then)} -> {_cut(change.now)}")
     differ, undecided = sum(bool(each.changes) for each in rounds), sum(each.now is None for each in rounds)
-    told = f"{len(rounds)} rounds, {differ} decided otherwise"
+    told = f"{len(rounds)} round{'s' * (len(rounds) != 1)}, {differ} decided otherwise"
     print(told + (f", {undecided} cannot be decided again" if undecided else ""))
 
 
