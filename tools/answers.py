@@ -22,7 +22,7 @@ from fairlead.plane.launch import Plane
 from tests.e2e import answers
 from tests.e2e.clusters import Site, played
 from tests.e2e.history import Tree
-from tests.kubesim import costs, expressions
+from tests.kubesim import expressions
 from tools import keeping
 
 Ask = Callable[[Site], Awaitable[Tree]]
@@ -39,7 +39,6 @@ class Recording(Struct, frozen=True):
 
 RECORDINGS = {
     "admission": Recording(answers.FOLDER / "admission_answers.json", answers.admission),
-    "costs": Recording(costs.PATH, answers.rule_costs),
     "definitions": Recording(answers.FOLDER / "definition_answers.json", answers.definitions),
     "expressions": Recording(expressions.PATH, answers.expression_answers),
     "typed": Recording(answers.FOLDER / "typed_answers.json", answers.policy_statuses, controllers=True),

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from msgspec import Struct
-
 from kubesim.cel.syntax import Call, Expr, Ident, Literal, Loop, MakeList, MakeMap, MakeMessage, Select, dotted
 from kubesim.cel.types import (
     BOOL,
@@ -60,14 +58,6 @@ _OBJECTS = "kubernetes."
 _MADE_OF_TEXT: dict[str, Callable[[str], object]] = {"timestamp": moment, "duration": period, "matches": compiled}
 
 
-class Found(Struct, frozen=True):
-    """What became known of the nodes of an expression, by their identity."""
-
-    types: dict[int, Type] = {}
-    overloads: dict[int, list[Overload]] = {}
-    """Of calls: those that may be meant."""
-
-
 class Checker:
     """Types one expression; `mistakes` are empty where it may be evaluated."""
 
@@ -77,15 +67,9 @@ class Checker:
         self._is_mixed = False
         """The next list may have items of several types, as that of `format` has."""
         self.mistakes: list[Mistake] = []
-        self.found = Found()
 
     def check(self, expression: Expr) -> tuple[Expr, Type]:
         """The expression as it is evaluated, and its type."""
-        made, kind = self._checked(expression)
-        self.found.types[id(made)] = kind
-        return made, kind
-
-    def _checked(self, expression: Expr) -> tuple[Expr, Type]:
         match expression:
             case Literal():
                 return expression, read(type_name(expression.value))
@@ -176,24 +160,14 @@ class Checker:
         if ERROR in kinds:
             return made, ERROR
         self._literals(function, args)
-        chosen: list[Overload] = []
-        kind = self._chosen(expression.at, function, kinds, is_member, chosen)
-        self.found.overloads[id(made)] = chosen
-        return made, kind
+        return made, self._chosen(expression.at, function, kinds, is_member)
 
     def _must_be_bool(self, at: int, kind: Type) -> None:
         if not fits(kind, BOOL, {}):
             self._wrong(at, f"expected type 'bool' but found '{kind.shown}'")
 
-    def _chosen(
-        self,
-        at: int,
-        function: str,
-        kinds: Sequence[Type],
-        is_member: bool = False,
-        chosen: list[Overload] | None = None,
-    ) -> Type:
-        """What a call answers with; DYN where several overloads fit that do not agree. Adds those to `chosen`."""
+    def _chosen(self, at: int, function: str, kinds: Sequence[Type], is_member: bool = False) -> Type:
+        """What a call answers with; DYN where several overloads fit that do not agree."""
         found: list[Type] = []
         for overload in self._functions[function]:
             if overload.is_member != is_member or len(overload.takes) != len(kinds):
@@ -201,8 +175,6 @@ class Checker:
             bound: Bound = {}
             if all(fits(kind, wanted, bound) for kind, wanted in zip(kinds, overload.takes, strict=True)):
                 found.append(filled(overload.returns, bound))
-                if chosen is not None:
-                    chosen.append(overload)
         if not found:
             shown = [kind.shown for kind in kinds]
             signature = f"{shown[0]}.({', '.join(shown[1:])})" if is_member else f"({', '.join(shown)})"

@@ -1,8 +1,8 @@
 """Expressions in CEL: compiled against the types of their variables, then evaluated as often as there are values.
 
 Language and functions are those of the release's API server, told mistakes included. Values are those of JSON, with
-times as `datetime` and `timedelta`. What one costs at most can be told beforehand (`cel.cost`); when it is evaluated,
-one that goes round too often is ended.
+times as `datetime` and `timedelta`. An evaluation that goes round too often is ended; what one may cost is not
+estimated beforehand.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from kubesim.cel.authorizer import AUTHORIZATION
-from kubesim.cel.check import Checker, Found
+from kubesim.cel.check import Checker
 from kubesim.cel.lists import LISTS
 from kubesim.cel.run import COUNT, Step, built
 from kubesim.cel.standard import STANDARD
@@ -34,11 +34,10 @@ class NotCompiled(Exception):
 class Program:
     """A compiled expression; `type` is what it evaluates to, as far as that is known."""
 
-    def __init__(self, source: str, expression: Expr, kind: Type, step: Step, found: Found) -> None:
+    def __init__(self, source: str, expression: Expr, kind: Type, step: Step) -> None:
         self.source = source
         self.expression = expression
         self.type = kind
-        self.found = found
         self._step = step
 
     def evaluate(self, values: Mapping[str, Any]) -> Any:
@@ -61,7 +60,7 @@ def compiled(source: str, variables: Mapping[str, Type]) -> Program:
         raise NotCompiled(_told(source, [Mistake(0, "expression recursion limit exceeded: 250")])) from None
     if checker.mistakes:
         raise NotCompiled(_told(source, checker.mistakes))
-    return Program(source, expression, kind, built(expression, functions), checker.found)
+    return Program(source, expression, kind, built(expression, functions))
 
 
 def _told(source: str, mistakes: Sequence[Mistake]) -> str:

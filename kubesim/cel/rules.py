@@ -13,10 +13,7 @@ from msgspec import UNSET, Struct
 
 from kubesim.bodies.equality import same
 from kubesim.cel import program as cel
-from kubesim.cel.budget import Budget, repeated
-from kubesim.cel.cost import cost_of
 from kubesim.cel.schema import bound, typed
-from kubesim.cel.sizes import Sizes, sizes_of
 from kubesim.cel.syntax import named
 from kubesim.cel.types import BOOL, DYN, STRING, Type, optional_of
 from kubesim.cel.values import NONE, optional
@@ -72,15 +69,12 @@ class SchemaPlace(Struct, frozen=True):
     is_root: bool = False
     uncorrelated: str = ""
     """The list without keys that it lies in, if any."""
-    times: int | None = 1
-    """How many values there may be, where that is bounded."""
 
 
-def broken(schema: Tree, node: Node, place: SchemaPlace, budget: Budget) -> list[Cause]:
+def broken(schema: Tree, node: Node, place: SchemaPlace) -> list[Cause]:
     """Broken rules about the rules of one place."""
     causes: list[Cause] = []
     path = place.path
-    sizes = sizes_of(node, is_root=place.is_root) or Sizes()
     for index, source in enumerate(schema.get(KEY) or []):
         causes += _form(source, schema, f"{path}.{KEY}[{index}]")
     if causes:
@@ -90,27 +84,16 @@ def broken(schema: Tree, node: Node, place: SchemaPlace, budget: Budget) -> list
         try:
             rule = _compiled(source, node, is_root=place.is_root)
         except _Refused as refusal:
-            if refusal.program is not None:
-                causes += _spent(budget, f"{at}.rule", refusal.program, place, sizes)
             causes.append(_about(f"{at}.{refusal.field}", source, str(refusal)))
             if source.get("optionalOldSelf") is not None:
                 causes.append(_needless(source, at))
             continue
-        causes += _spent(budget, f"{at}.rule", rule.program, place, sizes)
-        if rule.message is not None:
-            cost = cost_of(rule.message.expression, rule.message.found, sizes)
-            causes += budget.spend("estimated messageExpression cost", f"{at}.messageExpression", cost)
         if rule.uses_old and place.uncorrelated:
             text = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {place.uncorrelated}"
             causes.append(wrong(f"{at}.rule", source["rule"], text))
         elif not rule.uses_old and source.get("optionalOldSelf") is not None:
             causes.append(_needless(source, at))
     return causes
-
-
-def _spent(budget: Budget, at: str, program: cel.Program, place: SchemaPlace, sizes: Sizes) -> list[Cause]:
-    cost = cost_of(program.expression, program.found, sizes)
-    return budget.spend("estimated rule cost", at, repeated(cost, place.times, sizes))
 
 
 def _needless(source: Tree, at: str) -> Cause:
@@ -175,12 +158,11 @@ def _normal(path: str, schema: Tree) -> str | None:
 
 
 class _Refused(Exception):
-    """`program` is that of the rule, where only its message is refused."""
+    """`field` is the one of the rule that cannot be used."""
 
     def __init__(self, field: str, text: str) -> None:
         super().__init__(text)
         self.field = field
-        self.program: cel.Program | None = None
 
 
 def compiled(schema: Tree, node: Node, *, is_root: bool = False) -> Rules | None:
@@ -204,11 +186,7 @@ def _compiled(source: Tree, node: Node, *, is_root: bool) -> ValidationRule:
     program = _program(source["rule"], variables, "rule", BOOL)
     message = None
     if source.get("messageExpression"):
-        try:
-            message = _program(source["messageExpression"], variables, "messageExpression", STRING)
-        except _Refused as refusal:
-            refusal.program = program
-            raise
+        message = _program(source["messageExpression"], variables, "messageExpression", STRING)
     path = _normal(source.get("fieldPath") or "", dict(node.source)) or ""
     return ValidationRule(source, program, message, "oldSelf" in named(program.expression), is_optional, path)
 

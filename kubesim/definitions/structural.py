@@ -10,7 +10,6 @@ import copy
 from typing import Any
 
 from kubesim.cel import rules as cel_rules
-from kubesim.cel.budget import Budget, times_of
 from kubesim.cel.rules import SchemaPlace
 from kubesim.definitions.conform import Checker
 from kubesim.definitions.patterns import BadPattern, compiled
@@ -63,7 +62,7 @@ def causes_of(schema: Tree, path: str, *, has_status: bool) -> list[Cause]:
     if not any(cause.message.removeprefix("Forbidden: ") in _UNREADABLE for cause in rules):
         causes += sorted(_shape(schema, ROOT, path), key=lambda cause: f"{cause.field}: {cause.message}")
     causes += rules
-    return causes or _defaults(schema, path) + _rules_in_cel(schema, path)
+    return causes or _defaults(schema, path) + _expressions(schema, SchemaPlace(path, is_root=True))
 
 
 def _root(schema: Tree, path: str, has_status: bool) -> list[Cause]:
@@ -322,21 +321,17 @@ def _defaults(schema: Tree, path: str) -> list[Cause]:
 # Rules in CEL
 
 
-def _rules_in_cel(schema: Tree, path: str) -> list[Cause]:
-    """Rules that do not compile, or might take too long."""
-    budget = Budget()
-    return _expressions(schema, SchemaPlace(path, is_root=True), budget) + budget.overdrawn(path)
+def _expressions(schema: Tree, place: SchemaPlace) -> list[Cause]:
+    """Rules of a place and below that do not compile.
 
-
-def _expressions(schema: Tree, place: SchemaPlace, budget: Budget) -> list[Cause]:
-    """The same of one place and below; items of a list that is no map cannot be compared with what was there before."""
+    Items of a list that is no map cannot be compared with what was there before.
+    """
     causes: list[Cause] = []
-    times = times_of(schema, place.times)
     for child, level, at in _children(schema, place.path):
         loose = level == ITEM and schema.get("x-kubernetes-list-type") != "map"
         uncorrelated = place.uncorrelated or (place.path if loose else "")
         is_root = bool(child.get("x-kubernetes-embedded-resource"))
-        causes += _expressions(child, SchemaPlace(at, is_root, uncorrelated, times), budget)
+        causes += _expressions(child, SchemaPlace(at, is_root, uncorrelated))
     if schema.get(cel_rules.KEY):
-        causes += cel_rules.broken(schema, compile_schema(schema), place, budget)
+        causes += cel_rules.broken(schema, compile_schema(schema), place)
     return causes

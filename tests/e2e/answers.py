@@ -20,7 +20,7 @@ from tests.e2e.odd_definitions import DEFINITIONS
 from tests.e2e.policies import BINDINGS, CASE, CONFIG_MAPS, POLICIES, a_binding, a_map, a_policy, a_rule, enforce, told
 from tests.e2e.typed_policies import POLICIES as TYPED_POLICIES
 from tests.e2e.webhooks import MUTATING, VALIDATING, install, serve
-from tests.kubesim import costs, expressions
+from tests.kubesim import expressions
 
 FOLDER = Path(__file__).parent
 _JSON = (("Content-Type", "application/json"),)
@@ -46,16 +46,6 @@ async def definitions(site: Site) -> Tree:
 async def _causes(shop: Shop, path: str, tree: Tree) -> list[list[str]]:
     answer = await shop.send("POST", path, tree, dryRun="All")
     return [list(cause) for cause in refusal(answer)[2]]
-
-
-async def rule_costs(site: Site) -> Tree:
-    """What is said of each rule in a list of so many items."""
-    path, found = path_of(CUSTOM_RESOURCES), costs.recorded()
-    async with an_empty_shop(site) as shop:
-        for rule, (items, _) in list(found.items()):
-            causes = await _causes(shop, path, costs.definition(rule, items))
-            found[rule] = [items, costs.said(message for _, _, message in causes)]
-    return found
 
 
 # Admission

@@ -9,7 +9,6 @@ import pytest
 from kubesim.cel import program as cel
 from kubesim.cel import rules as cel_rules
 from kubesim.cel import schema as cel_schema
-from kubesim.cel.budget import Budget
 from kubesim.cel.rules import SchemaPlace
 from kubesim.cel.types import DYN, Type
 from kubesim.cluster import Cluster
@@ -131,7 +130,7 @@ def test_fields_have_names_that_an_expression_can_say(name: str, escaped: str) -
 def test_a_mistake_in_a_rule_with_an_optional_past_is_pointed_at_in_the_rule() -> None:
     rule = {"rule": "oldSelf.hasValue() && odd(self)", "optionalOldSelf": True}
 
-    cause, _ = cel_rules.broken(TEXT | {cel_rules.KEY: [rule]}, compile_schema(TEXT), SchemaPlace("at"), Budget())
+    cause, _ = cel_rules.broken(TEXT | {cel_rules.KEY: [rule]}, compile_schema(TEXT), SchemaPlace("at"))
 
     assert cause.field == "at.x-kubernetes-validations[0].rule"
     assert cause.message.endswith(
