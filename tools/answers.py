@@ -12,7 +12,7 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -33,15 +33,12 @@ class Recording(Struct, frozen=True):
 
     path: Path
     ask: Ask
-    controllers: bool = False
-    """Whether somebody must act for there to be answers."""
 
 
 RECORDINGS = {
     "admission": Recording(answers.FOLDER / "admission_answers.json", answers.admission),
     "definitions": Recording(answers.FOLDER / "definition_answers.json", answers.definitions),
     "expressions": Recording(expressions.PATH, answers.expression_answers),
-    "typed": Recording(answers.FOLDER / "typed_answers.json", answers.policy_statuses, controllers=True),
 }
 
 
@@ -52,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", choices=[[], *names], help=", ".join(names))
     wanted = parser.parse_args(arguments).names or names
     try:
-        found = {name: answer for acting in (False, True) for name, answer in _found(wanted, controllers=acting)}
+        with Plane(controllers=False) as plane:
+            found = {name: asyncio.run(asked(plane, name)) for name in wanted}
     except Unavailable as problem:
         sys.stderr.write(f"{problem}\n")
         return 1
@@ -60,15 +58,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for line in saved(RECORDINGS[name].path, found[name]):
             sys.stdout.write(f"{line}\n")
     return 0
-
-
-def _found(names: Iterable[str], *, controllers: bool) -> Iterator[tuple[str, Tree]]:
-    """The answers of a control plane with controllers, or of one without, to those that need it so."""
-    wanted = [name for name in names if RECORDINGS[name].controllers is controllers]
-    if wanted:
-        with Plane(controllers=controllers) as plane:
-            for name in wanted:
-                yield name, asyncio.run(asked(plane, name))
 
 
 async def asked(plane: Plane, name: str) -> Tree:

@@ -1,6 +1,6 @@
-"""The status of ValidatingAdmissionPolicies: which generation was looked at, and where its expressions do not fit.
+"""The status of ValidatingAdmissionPolicies: which generation was looked at.
 
-A policy works the same whatever is found; the warnings are for those who wrote it.
+Expressions are not compared with the types of the kinds that a policy names, so no status has warnings about them.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from msgspec import Struct
 from kubeloop.objects.meta import Meta
 from kubeloop.queue import Queue
 from kubeloop.worker import work
-from kubesim.admission.policies import PolicySpec
-from kubesim.admission.policy_types import warnings_of
 from kubesim.controllers.base import ACCOUNTS, Api, failed
 from kubesim.kinds.registry import ADMISSION_POLICIES
 from kubesim.verbs import Verbs
@@ -29,7 +27,6 @@ class _Generated(Meta, frozen=True, rename="camel"):
 
 class _Policy(Struct, frozen=True):
     metadata: _Generated
-    spec: PolicySpec
     status: Tree = {}
 
 
@@ -57,9 +54,5 @@ class PolicyStatusController:
         policy = self._policies.objects.get("", name)
         if policy is None or policy.metadata.generation <= policy.status.get("observedGeneration", 0):
             return
-        warnings = warnings_of(policy.spec, self._api.registry)
-        checked = {
-            "observedGeneration": policy.metadata.generation,
-            "typeChecking": {"expressionWarnings": warnings} if warnings else {},
-        }
+        checked = {"observedGeneration": policy.metadata.generation, "typeChecking": {}}
         self._api.put_status(ADMISSION_POLICIES, policy.metadata, {**policy.status, **checked})

@@ -14,11 +14,10 @@ from kubesim.errors import quoted
 from tests.e2e.admission_cases import HOOKS
 from tests.e2e.bad_admission import CONFIGURATIONS
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site
-from tests.e2e.definitions import MERGE, Shop, an_empty_shop, refusal
+from tests.e2e.definitions import Shop, an_empty_shop, refusal
 from tests.e2e.history import Tree
 from tests.e2e.odd_definitions import DEFINITIONS
 from tests.e2e.policies import BINDINGS, CASE, CONFIG_MAPS, POLICIES, a_binding, a_map, a_policy, a_rule, enforce, told
-from tests.e2e.typed_policies import POLICIES as TYPED_POLICIES
 from tests.e2e.webhooks import MUTATING, VALIDATING, install, serve
 from tests.kubesim import expressions
 
@@ -106,30 +105,6 @@ def _masked(text: str) -> str:
     for pattern, word in _HIDDEN:
         text = pattern.sub(word, text)
     return text
-
-
-async def policy_statuses(site: Site) -> Tree:
-    """The status of each policy when it has been looked at, at first and after a change; needs controllers."""
-    found: Tree = {}
-    async with an_empty_shop(site) as shop:
-        for number, (name, tree) in enumerate(TYPED_POLICIES.items()):
-            metadata = {"name": f"typed-{number}"}
-            made = await shop.send("POST", path_of(POLICIES), tree | {"metadata": metadata})
-            assert made.status == 201, made.body
-            path = path_of(POLICIES, name=metadata["name"])
-            first = await _status(site, shop, path, 1)
-            patch = {"spec": {"validations": [{"expression": "object.kind == 3"}]}}
-            await shop.send("PATCH", path, patch, kind=MERGE)
-            found[name] = [first, await _status(site, shop, path, 2)]
-    return found
-
-
-async def _status(site: Site, shop: Shop, path: str, generation: int) -> Tree:
-    async def seen() -> Tree:
-        status: Tree = json.loads((await shop.send("GET", path)).body).get("status") or {}
-        return status if status.get("observedGeneration") == generation else {}
-
-    return await site.until(seen, every=0.05, within=30)
 
 
 # Expressions

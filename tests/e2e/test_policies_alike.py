@@ -13,7 +13,7 @@ from kubeloop.request import JSON, Request, path_of
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.definitions import MERGE, a_shop, a_widget, an_empty_shop
 from tests.e2e.history import Tree
-from tests.e2e.policies import BINDINGS, CASE, CONFIG_MAPS, a_binding, a_map, a_policy, a_rule, enforce, told
+from tests.e2e.policies import BINDINGS, CASE, CONFIG_MAPS, POLICIES, a_binding, a_map, a_policy, a_rule, enforce, told
 from tests.e2e.policy_cases import CASES
 from tests.e2e.test_admission import a_statefulset
 from tests.e2e.webhooks import VALIDATING, answering, install, rule, serve
@@ -203,3 +203,22 @@ async def test_an_authorizer_asks_about_whoever_makes_the_request(site: Site) ->
         admin = await shop.send("POST", shop.at(resource=CONFIG_MAPS), a_map("one", "rights"))
 
     assert admin.status == 201
+
+
+@everywhere()
+async def test_the_status_of_a_policy_follows_its_generation(site: Site) -> None:
+    path = path_of(POLICIES, name="followed")
+    async with an_empty_shop(site) as shop:
+        await shop.send("POST", path_of(POLICIES), a_policy("followed", "object.metadata.name != ''"))
+
+        async def seen(generation: int) -> Tree:
+            status: Tree = json.loads((await shop.send("GET", path)).body).get("status") or {}
+            return status if status.get("observedGeneration") == generation else {}
+
+        first = await site.until(lambda: seen(1), every=0.05, within=30)
+        patch = {"spec": {"validations": [{"expression": "object.metadata.name != 'a'"}]}}
+        await shop.send("PATCH", path, patch, kind=MERGE)
+        second = await site.until(lambda: seen(2), every=0.05, within=30)
+
+    assert first == {"observedGeneration": 1, "typeChecking": {}}
+    assert second == {"observedGeneration": 2, "typeChecking": {}}
