@@ -20,10 +20,10 @@ from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Meta, OwnerReference, Ref, Resource
 from kubeloop.request import MERGE_PATCH, create, delete, patch
 from kubesim import time as virtual
-from kubesim.access.rights import insider, master
+from kubesim.auth.rbac import insider, master
 from kubesim.cluster import Cluster
 from kubesim.kubelet import Kubelet
-from kubesim.versions import Author, Event
+from kubesim.store.versions import Author, Event
 
 STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
 NAMESPACE = "default"

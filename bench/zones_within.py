@@ -22,10 +22,10 @@ from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import MERGE_PATCH, create, patch
 from kubesim import time as virtual
-from kubesim.access.rights import insider, master
+from kubesim.auth.rbac import insider, master
 from kubesim.cluster import Cluster
 from kubesim.kubelet import Kubelet
-from kubesim.versions import Author, Event
+from kubesim.store.versions import Author, Event
 
 NAMESPACE = "default"
 ZONES = "abc"

@@ -8,19 +8,19 @@ from collections.abc import Sequence
 from kubeloop.calls import Caller
 from kubeloop.objects.meta import Resource
 from kubeloop.request import Transport
-from kubesim.access.rights import ADMIN, User, user_of
-from kubesim.definitions.life import Definitions
-from kubesim.expiry import Expiry
+from kubesim.api.verbs import Verbs
+from kubesim.auth.rbac import ADMIN, User, user_of
+from kubesim.controllers.crds import Definitions
+from kubesim.controllers.event_expiry import Expiry
 from kubesim.kinds.bootstrap import drawn_uid, furnish
 from kubesim.kinds.registry import NAMESPACES, Registry
 from kubesim.network import Network
-from kubesim.record import History
 from kubesim.requests.handling import Handler
-from kubesim.store import Store
+from kubesim.store.record import History
+from kubesim.store.store import Store
+from kubesim.store.versions import Author, Tree, timestamp
 from kubesim.time import START, Draws
 from kubesim.transport import LocalTransport
-from kubesim.verbs import Verbs
-from kubesim.versions import Author, Tree, timestamp
 
 FIRST_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 SYSTEM = "system:apiserver"
@@ -82,7 +82,6 @@ class Cluster:
         """Runs the controllers until cancelled."""
         # Imported here: controllers are built on the verbs and need not be there to serve requests.
         from kubesim.controllers.aggregation import AggregationController  # noqa: PLC0415
-        from kubesim.controllers.chosen import Chosen  # noqa: PLC0415
         from kubesim.controllers.claims import ClaimController  # noqa: PLC0415
         from kubesim.controllers.daemonset import DaemonSetController  # noqa: PLC0415
         from kubesim.controllers.deployment import DeploymentController  # noqa: PLC0415
@@ -93,6 +92,7 @@ class Cluster:
         from kubesim.controllers.namespaces import NamespaceController  # noqa: PLC0415
         from kubesim.controllers.policies import PolicyStatusController  # noqa: PLC0415
         from kubesim.controllers.replicaset import ReplicaSetController  # noqa: PLC0415
+        from kubesim.controllers.selected_pods import Chosen  # noqa: PLC0415
         from kubesim.controllers.service_accounts import (  # noqa: PLC0415
             RootCertificatePublisher,
             ServiceAccountController,

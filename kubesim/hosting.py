@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from kubeloop.client import Client
 from kubeloop.http_caller import HttpCaller
-from kubesim.access.rights import insider
+from kubesim.auth.rbac import insider
 from kubesim.cluster import Cluster
 from kubesim.kubelet import Kubelet
 from kubesim.kubelet.pods import SCHEDULER

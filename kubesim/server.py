@@ -16,17 +16,17 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from kubeloop.request import Request, Response
-from kubesim.access.rights import ANONYMOUS, AUTHENTICATED, User, user_of
+from kubesim.api.clerk import header_lines, with_warnings
+from kubesim.auth.rbac import ANONYMOUS, AUTHENTICATED, User, user_of
 from kubesim.bodies.decoding import LARGEST
 from kubesim.cluster import Cluster
+from kubesim.controllers.kubernetes_service import advertise
+from kubesim.discovery import groups as discovery
 from kubesim.errors import StatusError, internal_error, unauthorized
-from kubesim.kinds.own_service import advertise
-from kubesim.pods.logs import Follow
-from kubesim.published import discovery
 from kubesim.requests import sending
 from kubesim.requests.handling import JSON, PLAIN, Handler, refusal
+from kubesim.requests.pod_logs import Follow
 from kubesim.requests.watching import Watch
-from kubesim.writes.clerk import header_lines, with_warnings
 
 _log = logging.getLogger(__name__)
 ADMIN_TOKENS = {"admin": "admin"}

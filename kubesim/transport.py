@@ -12,13 +12,13 @@ from contextlib import aclosing, asynccontextmanager
 
 from kubeloop.errors import TransportError
 from kubeloop.request import Request, Response
-from kubesim.access.rights import User
+from kubesim.api.clerk import with_warnings
+from kubesim.auth.rbac import User
 from kubesim.errors import StatusError
-from kubesim.pods.logs import Follow
 from kubesim.requests.handling import JSON, PLAIN, Handler, refusal
+from kubesim.requests.pod_logs import Follow
 from kubesim.requests.watching import Watch
 from kubesim.time import Draws
-from kubesim.writes.clerk import with_warnings
 
 
 class LocalStream:

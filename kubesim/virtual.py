@@ -16,11 +16,11 @@ from kubeloop import clock, request
 from kubeloop.client import Client
 from kubeloop.errors import NotFound
 from kubeloop.objects.meta import Ref, Resource
-from kubesim.access.rights import insider
+from kubesim.auth.rbac import insider
 from kubesim.cluster import FIRST_NAMESPACES, Cluster
 from kubesim.kubelet import Kubelet
+from kubesim.store.versions import Tree
 from kubesim.time import run
-from kubesim.versions import Tree
 
 T = TypeVar("T")
 

@@ -22,11 +22,11 @@ from fairlead.plane.programs import SERVICE_ADDRESS
 from kubeloop.client import Client
 from kubeloop.http_transport import HttpTransport
 from kubeloop.request import Request, Transport
-from kubesim.access.rights import AUTHENTICATED
+from kubesim.auth.rbac import AUTHENTICATED
 from kubesim.cluster import Cluster
-from kubesim.kinds.addresses import RANGE
 from kubesim.pki import Authority
 from kubesim.server import serve
+from kubesim.strategies.service_addresses import RANGE
 
 USER = "suite"
 GROUPS = (AUTHENTICATED, "the-group")

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from kubesim.access.rights import Access, user_of
 from kubesim.admission.matching import Matching
 from kubesim.admission.policies_asked import Policies
 from kubesim.admission.reviewing import Asker
-from kubesim.definitions.converting import Convert
+from kubesim.auth.rbac import Access, user_of
 from kubesim.errors import internal
+from kubesim.kinds.converting import Convert
 from kubesim.kinds.registry import Registry
-from kubesim.store import Store
-from kubesim.versions import Tree
+from kubesim.store.store import Store
+from kubesim.store.versions import Tree
 from kubesim.writes.asking import DELETING, VALIDATING, Question, Write, at_once, unreviewed
 
 SERVER = "system:apiserver"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubeloop.objects.meta import LabelSelector
-from kubesim.admission.webhooks import WebhookRule
 from kubesim.errors import not_found
 from kubesim.kinds.registry import NAMESPACES, Kind, Registry
-from kubesim.store import Store
-from kubesim.versions import Tree
+from kubesim.rules.webhook_configurations import WebhookRule
+from kubesim.store.store import Store
+from kubesim.store.versions import Tree
 from kubesim.writes.asking import Question
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from kubesim.errors import StatusError, internal_error, quoted
-from kubesim.versions import Tree
-from kubesim.writes import patch
+from kubesim.patches import patch
+from kubesim.store.versions import Tree
 
 _READING = "error decoding patch: "
 

@@ -15,12 +15,12 @@ import msgspec
 from msgspec import Struct
 
 from kubeloop.objects.meta import LabelSelector
-from kubesim.admission.conditions import Unmatched, matches, variables
-from kubesim.admission.webhooks import Condition, WebhookRule
 from kubesim.cel import program as cel
 from kubesim.cel.types import Field, Type
 from kubesim.errors import StatusError, qualified, quoted
-from kubesim.versions import Version
+from kubesim.rules.match_conditions import Unmatched, matches, variables
+from kubesim.rules.webhook_configurations import Condition, WebhookRule
+from kubesim.store.versions import Version
 from kubesim.writes.asking import Question
 
 _LONGEST_MESSAGE = 5 * 1024

@@ -7,17 +7,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kubesim.access.rights import Access
 from kubesim.admission.matching import Matching, is_labelled
 from kubesim.admission.policies import Binding, Denial, MatchResources, ParamRef, Policy, binding_of, refusal
 from kubesim.admission.reviewing import Asker, View, request_of
 from kubesim.admission.values import namespace_seen, values_of
-from kubesim.definitions.converting import Answers, answered, shown
+from kubesim.auth.rbac import Access
 from kubesim.errors import StatusError
 from kubesim.kinds import views
+from kubesim.kinds.converting import Answers, answered, shown
 from kubesim.kinds.registry import ADMISSION, ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, NAMESPACES, Kind, Registry
-from kubesim.store import Store
-from kubesim.versions import Tree, Version
+from kubesim.store.store import Store
+from kubesim.store.versions import Tree, Version
 from kubesim.writes.asking import Question
 
 UNJUDGED = (

@@ -15,9 +15,8 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from kubeloop.calls import Caller
-from kubesim.access.rights import Access
 from kubesim.admission import patches as webhook_patches
-from kubesim.admission.conditions import Unmatched, matches
+from kubesim.admission.conversion_reviews import Converter
 from kubesim.admission.matching import Matching, is_labelled
 from kubesim.admission.patches import Undecodable
 from kubesim.admission.policies_asked import UNJUDGED, Policies
@@ -33,13 +32,14 @@ from kubesim.admission.reviewing import (
     unregistered,
 )
 from kubesim.admission.values import values_of
-from kubesim.admission.webhooks import Hook, hooks_of
-from kubesim.definitions.conversion_reviews import Converter
+from kubesim.auth.rbac import Access
 from kubesim.errors import StatusError, forbidden, internal, internal_error, quoted, timeout
 from kubesim.kinds import views
 from kubesim.kinds.registry import ADMISSION, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Kind, Registry
-from kubesim.store import Store
-from kubesim.versions import Tree, Version
+from kubesim.rules.match_conditions import Unmatched, matches
+from kubesim.rules.webhook_configurations import Hook, hooks_of
+from kubesim.store.store import Store
+from kubesim.store.versions import Tree, Version
 from kubesim.writes.asking import DELETING, MUTATING, VALIDATING, Question, Write, driven
 
 REQUEST_SECONDS = 34.0

@@ -9,7 +9,7 @@ import msgspec
 from kubeloop.calls import Call, NoReply, Reply, TooLate
 from kubesim.bodies import go_json, yaml_text
 from kubesim.errors import quoted
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 
 _NOT_TOLD = "unknown"
 _OWN_WORDS = (403, 406, 415)

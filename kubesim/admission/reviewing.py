@@ -12,10 +12,10 @@ from msgspec import Struct
 from kubeloop.calls import Call, Caller, NoReply, Reply
 from kubeloop.objects.meta import Resource
 from kubesim.admission.replies import Unreadable, content, succeeded, unanswered, why
-from kubesim.admission.webhooks import VERSIONS, Hook
 from kubesim.errors import StatusError, bad_request, quoted
 from kubesim.kinds.registry import Kind
-from kubesim.versions import Tree
+from kubesim.rules.webhook_configurations import VERSIONS, Hook
+from kubesim.store.versions import Tree
 from kubesim.writes.asking import Question
 
 JSON_PATCH = "JSONPatch"

@@ -6,9 +6,9 @@ from typing import Any
 
 from msgspec.structs import astuple
 
-from kubesim.access.rights import Access, Attributes, User, user_of
+from kubesim.auth.rbac import Access, Attributes, User, user_of
 from kubesim.cel.authorizer import Asked, Authorizer, ResourceCheck
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 from kubesim.writes.asking import Question
 
 _SPACE_FIELDS = (

@@ -27,9 +27,9 @@ from kubesim.errors import (
     too_large,
     unknown_format,
 )
+from kubesim.store.versions import Tree
 from kubesim.typed.faults import Undecodable
 from kubesim.typed.types import is_typed, metadata_problem, type_of
-from kubesim.versions import Tree
 
 LARGEST = 3 * 1024 * 1024
 JSON = "application/json"

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 
 MARK = b"k8s\x00"
 _TABLE = files("kubesim").joinpath("data/wire.json")

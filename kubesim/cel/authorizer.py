@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from kubesim.cel.types import Library, Type
 from kubesim.cel.values import Failed, Opaque
-from kubesim.rules.values import label, subdomain
+from kubesim.schema.values import label, subdomain
 
 _PACKAGE = "kubernetes.authorization"
 AUTHORIZER, RESOURCE_CHECK = Type(f"{_PACKAGE}.Authorizer"), Type(f"{_PACKAGE}.ResourceCheck")

@@ -28,7 +28,7 @@ from kubesim.cel.types import (
 )
 from kubesim.cel.values import Failed, TypeName, moment, period, type_name
 from kubesim.cel.words import Mistake
-from kubesim.definitions.patterns import BadPattern, compiled
+from kubesim.schema.patterns import BadPattern, compiled
 
 _TYPE_NAMES = (
     "bool",

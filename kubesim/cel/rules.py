@@ -17,10 +17,10 @@ from kubesim.cel.schema import bound, typed
 from kubesim.cel.syntax import named
 from kubesim.cel.types import BOOL, DYN, STRING, Type, optional_of
 from kubesim.cel.values import NONE, optional
-from kubesim.definitions.conform import by_key, key_of
-from kubesim.definitions.schema import Node
 from kubesim.errors import Cause, not_allowed, required, shown, unsupported, wrong
-from kubesim.versions import Tree
+from kubesim.schema.conformance import by_key, key_of
+from kubesim.schema.structural import Node
+from kubesim.store.versions import Tree
 
 KEY = "x-kubernetes-validations"
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")

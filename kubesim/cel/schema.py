@@ -16,7 +16,7 @@ from typing import Any
 
 from kubesim.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, Field, Type, list_of, map_of
 from kubesim.cel.values import Broken, Failed, date, moment, period
-from kubesim.definitions.schema import Node
+from kubesim.schema.structural import Node
 
 Convert = Callable[[Any], Any]
 _RESERVED = re.compile(

@@ -33,7 +33,7 @@ from kubesim.cel.values import (
     type_name,
     unsigned,
 )
-from kubesim.definitions.patterns import BadPattern, compiled
+from kubesim.schema.patterns import BadPattern, compiled
 
 _NUMERIC = ("int", "uint", "double")
 _ORDERED = (*_NUMERIC, "string", "bytes", "bool", "timestamp", "duration")

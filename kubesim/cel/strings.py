@@ -25,9 +25,9 @@ from kubesim.cel.values import (
     period_text,
     type_name,
 )
-from kubesim.definitions.formats import fits_format
-from kubesim.definitions.patterns import BadPattern, Pattern, compiled
-from kubesim.rules.values import label, label_value, qualified, subdomain
+from kubesim.schema.formats import fits_format
+from kubesim.schema.patterns import BadPattern, Pattern, compiled
+from kubesim.schema.values import label, label_value, qualified, subdomain
 
 # Strings
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from kubesim.cel.types import Library
 from kubesim.cel.values import Failed, Opaque
 from kubesim.errors import quoted
-from kubesim.rules.values import quantity
+from kubesim.schema.values import quantity
 
 _QUANTITY = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+|[numkMGTPE]|[KMGTPE]i)?")
 _QUANTITY_TEXT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"

@@ -15,12 +15,12 @@ from msgspec import Struct
 from kubeloop.objects.meta import LabelSelector, Meta
 from kubeloop.queue import Queue
 from kubeloop.worker import work
-from kubesim.access.roles import PolicyRule
+from kubesim.api.verbs import Verbs
 from kubesim.controllers.base import ACCOUNTS, Api, failed
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import CLUSTER_ROLES
-from kubesim.verbs import Verbs
-from kubesim.versions import Tree
+from kubesim.rules.roles import PolicyRule
+from kubesim.store.versions import Tree
 
 WORKERS = 5
 FIRST_RETRY, LONGEST_RETRY = 0.005, 1000.0

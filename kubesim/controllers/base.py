@@ -20,11 +20,11 @@ from kubeloop import clock
 from kubeloop.objects.meta import Meta, OwnerReference, Resource
 from kubeloop.request import MERGE_PATCH
 from kubeloop.store import Index, P, Store
-from kubesim.controllers.correlating import Correlator, Told
+from kubesim.api.verbs import Verbs
+from kubesim.controllers.event_correlation import Correlator, Told
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import CORE_EVENTS
-from kubesim.verbs import Verbs
-from kubesim.versions import Event, Head, Tree, Version, timestamp
+from kubesim.store.versions import Event, Head, Tree, Version, timestamp
 
 ACCOUNTS = "system:serviceaccount:kube-system:"
 """Controllers write under their service accounts."""

@@ -14,6 +14,7 @@ from msgspec import Struct
 from kubeloop.objects.meta import Meta, Resource
 from kubeloop.queue import Queue
 from kubeloop.worker import work
+from kubesim.api.verbs import Verbs
 from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
 from kubesim.controllers.storage import (
     BETA_PROVISIONER,
@@ -31,8 +32,7 @@ from kubesim.controllers.storage import (
 )
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import CLAIMS, PODS, STORAGE_CLASSES, VOLUMES
-from kubesim.verbs import Verbs
-from kubesim.versions import Tree, timestamp
+from kubesim.store.versions import Tree, timestamp
 
 OURS = "fairlead.dev/sim"
 WORKERS = 5

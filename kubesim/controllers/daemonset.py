@@ -21,19 +21,19 @@ from kubeloop import clock
 from kubeloop.objects.core import PODS
 from kubeloop.queue import Queue
 from kubeloop.worker import work
+from kubesim.api.verbs import Verbs
+from kubesim.controllers.adoption import OWNER, adopt, check_alive, orphans_of, owner_or_orphan, release, selects
 from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
 from kubesim.controllers.daemonset_history import DaemonHistory
 from kubesim.controllers.daemonset_plan import DaemonSetView, Plan, duty, manage, roll, status_of
 from kubesim.controllers.daemonset_pods import DaemonSet, Pod, new_pod, wishes_of
-from kubesim.controllers.owning import OWNER, adopt, check_alive, orphans_of, owner_or_orphan, release, selects
 from kubesim.controllers.pod_control import create_pod, delete_pod
 from kubesim.controllers.replicas import owner_reference
 from kubesim.controllers.revisions import CONTROLLER_REVISIONS, Revision
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import DAEMON_SETS, NODES
 from kubesim.pods.scheduling import Node
-from kubesim.verbs import Verbs
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 
 Key = tuple[str, str]
 

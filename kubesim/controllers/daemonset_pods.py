@@ -12,7 +12,7 @@ from kubesim.controllers.pods import PodMeta
 from kubesim.controllers.replicas import owner_reference
 from kubesim.kinds.registry import DAEMON_SETS
 from kubesim.pods.scheduling import NODE_NAME_FIELD, Wishes
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 
 GENERATION_ANNOTATION = "deprecated.daemonset.template.generation"
 GENERATION_LABEL = "pod-template-generation"

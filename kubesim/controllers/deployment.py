@@ -18,15 +18,15 @@ from kubeloop.objects.apps import DEPLOYMENTS, REPLICASETS
 from kubeloop.objects.core import PODS
 from kubeloop.queue import Queue
 from kubeloop.worker import work
+from kubesim.api.verbs import Verbs
+from kubesim.controllers.adoption import OWNER, adopt, check_alive, orphans_of, owner_or_orphan, release, selects
 from kubesim.controllers.base import ACCOUNTS, Api, Recorder, failed
 from kubesim.controllers.deployment_plan import Deployment
 from kubesim.controllers.deployment_turn import Turn
-from kubesim.controllers.owning import OWNER, adopt, check_alive, orphans_of, owner_or_orphan, release, selects
 from kubesim.controllers.pod_control import is_of_ending_namespace
 from kubesim.controllers.pods import Pod
 from kubesim.controllers.replicas import ReplicaSet, owner_reference
 from kubesim.errors import StatusError
-from kubesim.verbs import Verbs
 
 Key = tuple[str, str]
 

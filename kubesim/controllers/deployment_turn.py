@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from kubeloop import clock
 from kubeloop.objects.apps import DEPLOYMENTS, REPLICASETS
 from kubesim.controllers import deployment_status as says
+from kubesim.controllers.adoption import check_alive
 from kubesim.controllers.base import Api, Recorder, Stale, View
 from kubesim.controllers.deployment_plan import (
     REVISION,
@@ -39,12 +40,11 @@ from kubesim.controllers.deployment_plan import (
     unhealthy,
     without_hash,
 )
-from kubesim.controllers.owning import check_alive
 from kubesim.controllers.pod_control import is_of_ending_namespace
 from kubesim.controllers.pods import Pod
 from kubesim.controllers.replicas import ReplicaSet, as_tree
 from kubesim.errors import StatusError
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 
 
 class Turn:

@@ -22,6 +22,7 @@ from kubeloop.objects.core import Pod as NarrowPod
 from kubeloop.objects.meta import Condition, LabelSelector, Meta, Resource
 from kubeloop.queue import Queue
 from kubeloop.worker import work
+from kubesim.api.verbs import Verbs
 from kubesim.controllers.base import ACCOUNTS, Api, Recorder, View, failed
 from kubesim.controllers.disruption_counts import (
     DELETION_TIMEOUT,
@@ -34,9 +35,8 @@ from kubesim.controllers.disruption_counts import (
 from kubesim.controllers.pods import PodMeta
 from kubesim.kinds.registry import DISRUPTION_BUDGETS
 from kubesim.pods.budgets import is_noted, note_allowance, note_failure
-from kubesim.verbs import Verbs
-from kubesim.versions import Author, Event, Tree
-from kubesim.writes.subresources import set_condition
+from kubesim.store.versions import Author, Event, Tree
+from kubesim.strategies.subresources import set_condition
 
 Key = tuple[str, str]
 

@@ -20,7 +20,7 @@ from kubesim.controllers.base import Api, View
 from kubesim.controllers.statefulset_pods import is_ready
 from kubesim.errors import StatusError, qualified
 from kubesim.kinds.registry import REPLICATION_CONTROLLERS
-from kubesim.writes import subresources
+from kubesim.strategies import subresources
 
 DELETION_TIMEOUT = timedelta(minutes=2)
 """How long a disrupted pod may take to be seen to go."""

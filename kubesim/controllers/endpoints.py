@@ -13,8 +13,11 @@ from msgspec.structs import replace
 from kubeloop.objects.meta import Meta
 from kubeloop.queue import Queue
 from kubeloop.worker import work
+from kubesim.api.verbs import Verbs
 from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
-from kubesim.controllers.chosen import (
+from kubesim.controllers.endpointslice_plan import Target
+from kubesim.controllers.pod_control import is_of_ending_namespace
+from kubesim.controllers.selected_pods import (
     CHANGED_AT,
     FIRST_RETRY,
     HEADLESS,
@@ -28,12 +31,9 @@ from kubesim.controllers.chosen import (
     Service,
     place_among,
 )
-from kubesim.controllers.endpointslice_plan import Target
-from kubesim.controllers.pod_control import is_of_ending_namespace
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import ENDPOINTS
-from kubesim.verbs import Verbs
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 
 WORKERS = 5
 MOST_ADDRESSES = 1000

@@ -13,7 +13,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from kubeloop.objects.meta import Meta
-from kubesim.controllers.chosen import HEADLESS, ZONE, Node, Pod, Service, place_among
+from kubesim.controllers.selected_pods import HEADLESS, ZONE, Node, Pod, Service, place_among
 
 LARGEST = 100
 """Endpoints of one slice."""

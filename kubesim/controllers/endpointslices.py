@@ -12,18 +12,8 @@ from msgspec import to_builtins
 from kubeloop.queue import Queue
 from kubeloop.store import Named
 from kubeloop.worker import work
+from kubesim.api.verbs import Verbs
 from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
-from kubesim.controllers.chosen import (
-    CHANGED_AT,
-    LONGEST_RETRY,
-    Attempts,
-    Chosen,
-    Key,
-    Moments,
-    Pod,
-    Remembered,
-    Service,
-)
 from kubesim.controllers.endpointslice_plan import (
     MANAGED_BY,
     MANAGER,
@@ -39,10 +29,20 @@ from kubesim.controllers.endpointslice_plan import (
 )
 from kubesim.controllers.pod_control import is_of_ending_namespace
 from kubesim.controllers.replicas import owner_reference
+from kubesim.controllers.selected_pods import (
+    CHANGED_AT,
+    LONGEST_RETRY,
+    Attempts,
+    Chosen,
+    Key,
+    Moments,
+    Pod,
+    Remembered,
+    Service,
+)
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import ENDPOINT_SLICES, SERVICES
-from kubesim.verbs import Verbs
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 
 WORKERS = 5
 FIRST_RETRY = 1.0

@@ -17,12 +17,12 @@ from msgspec import Struct
 from kubeloop.objects.meta import Meta, Resource
 from kubeloop.queue import Queue
 from kubeloop.worker import work
+from kubesim.api.verbs import Verbs
+from kubesim.controllers.adoption import change_owners, release
 from kubesim.controllers.base import ACCOUNTS, Api, Recorder, Stale, View, failed
-from kubesim.controllers.owning import change_owners, release
 from kubesim.errors import StatusError, quoted
 from kubesim.kinds.registry import CORE_EVENTS, Kind
-from kubesim.verbs import Verbs
-from kubesim.versions import Head, Tree, Version
+from kubesim.store.versions import Head, Tree, Version
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"

@@ -8,8 +8,8 @@ import msgspec
 
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import Pod
+from kubesim.controllers.adoption import OWNER, adopt, check_alive, orphans_of, selects
 from kubesim.controllers.base import Api, View
-from kubesim.controllers.owning import OWNER, adopt, check_alive, orphans_of, selects
 from kubesim.controllers.revisions import (
     CONTROLLER_REVISIONS,
     HASH_LABEL,
@@ -26,7 +26,7 @@ from kubesim.controllers.revisions import (
 )
 from kubesim.controllers.statefulset_pods import Set, revision_of
 from kubesim.errors import StatusError
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 
 
 class Chosen(msgspec.Struct, frozen=True):

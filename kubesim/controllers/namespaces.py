@@ -18,11 +18,11 @@ from kubeloop import clock
 from kubeloop.objects.meta import Meta
 from kubeloop.queue import Queue
 from kubeloop.worker import work
+from kubesim.api.verbs import Verbs
 from kubesim.controllers.base import ACCOUNTS, Api, Stale, failed
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import NAMESPACES, PODS, Kind
-from kubesim.verbs import Verbs
-from kubesim.versions import Tree, Version, timestamp
+from kubesim.store.versions import Tree, Version, timestamp
 
 FINALIZER = "kubernetes"
 WORKERS = 10

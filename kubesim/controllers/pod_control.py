@@ -9,7 +9,7 @@ from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Meta
 from kubesim.controllers.base import Api, Expectations
 from kubesim.errors import StatusError
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 
 _GONE = 404
 

@@ -12,10 +12,10 @@ from msgspec import Struct
 from kubeloop.objects.meta import Meta
 from kubeloop.queue import Queue
 from kubeloop.worker import work
+from kubesim.api.verbs import Verbs
 from kubesim.controllers.base import ACCOUNTS, Api, failed
 from kubesim.kinds.registry import ADMISSION_POLICIES
-from kubesim.verbs import Verbs
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 
 WORKERS = 5
 FIRST_RETRY, LONGEST_RETRY = 0.005, 1000.0

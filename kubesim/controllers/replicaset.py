@@ -18,15 +18,15 @@ from kubeloop.objects.apps import REPLICASETS
 from kubeloop.objects.core import PODS
 from kubeloop.queue import Queue
 from kubeloop.worker import work
+from kubesim.api.verbs import Verbs
+from kubesim.controllers.adoption import OWNER, adopt, check_alive, orphans_of, owner_or_orphan, release, selects
 from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
-from kubesim.controllers.owning import OWNER, adopt, check_alive, orphans_of, owner_or_orphan, release, selects
 from kubesim.controllers.pod_control import create_pod, delete_pod
 from kubesim.controllers.pods import Pod
 from kubesim.controllers.replicas import ReplicaSet, SetStatus, as_tree, doomed, new_pod, owner_reference, status_of
 from kubesim.controllers.statefulset_pods import available_at
 from kubesim.errors import StatusError
-from kubesim.verbs import Verbs
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 
 Key = tuple[str, str]
 

@@ -13,11 +13,11 @@ from msgspec import Struct
 from kubeloop.objects.meta import Meta
 from kubeloop.queue import Queue
 from kubeloop.worker import work
+from kubesim.api.verbs import Verbs
 from kubesim.controllers.base import ACCOUNTS, Api, failed
 from kubesim.controllers.pod_control import is_of_ending_namespace
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS
-from kubesim.verbs import Verbs
 
 ACCOUNT = "default"
 CERTIFICATES = "kube-root-ca.crt"

@@ -19,9 +19,10 @@ from kubeloop.objects.core import Pod as NarrowPod
 from kubeloop.objects.meta import Meta
 from kubeloop.queue import Queue
 from kubeloop.worker import work
+from kubesim.api.verbs import Verbs
+from kubesim.controllers.adoption import OWNER, adopt, check_alive, orphans_of, owner_or_orphan, release, selects
 from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
 from kubesim.controllers.history import Chosen, History
-from kubesim.controllers.owning import OWNER, adopt, check_alive, orphans_of, owner_or_orphan, release, selects
 from kubesim.controllers.pods import Pod
 from kubesim.controllers.revisions import CONTROLLER_REVISIONS, Revision
 from kubesim.controllers.statefulset_claims import ClaimsMissing, PodClaims
@@ -50,8 +51,7 @@ from kubesim.controllers.statefulset_pods import (
     volumes,
 )
 from kubesim.errors import StatusError
-from kubesim.verbs import Verbs
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 
 Key = tuple[str, str]
 

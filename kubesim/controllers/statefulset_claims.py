@@ -18,7 +18,7 @@ from kubesim.controllers.statefulset_pods import DELETE, Set, claim_name, ordina
 from kubesim.controllers.storage import Claim
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import CLAIMS
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 
 CONFLICT = "has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for"
 

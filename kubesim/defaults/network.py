@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubesim.defaults.values import absent, child, has, items, unset
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 
 _AFFINITY_SECONDS = 10800
 OUTWARD = ("NodePort", "LoadBalancer")

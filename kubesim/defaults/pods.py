@@ -11,8 +11,8 @@ from decimal import ROUND_CEILING, Decimal
 from functools import lru_cache
 
 from kubesim.defaults.values import absent, child, has, items, unset
-from kubesim.rules.values import quantity
-from kubesim.versions import Tree
+from kubesim.schema.values import quantity
+from kubesim.store.versions import Tree
 
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _PROBE_NUMBERS = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 
 
 def unset(tree: Tree, key: str, value: object) -> None:

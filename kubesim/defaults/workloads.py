@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubesim.defaults.pods import claim_spec, template
 from kubesim.defaults.values import absent, child, has, items, unset
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 
 _MOST = 2**31 - 1
 TEMPLATES = "deprecated.daemonset.template.generation"

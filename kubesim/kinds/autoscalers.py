@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 
 _PREFIX = "autoscaling.alpha.kubernetes.io"
 _METRICS, _BEHAVIOR = f"{_PREFIX}/metrics", f"{_PREFIX}/behavior"

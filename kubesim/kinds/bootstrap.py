@@ -15,9 +15,9 @@ from msgspec import Struct
 
 from kubeloop.objects.meta import Resource
 from kubesim.kinds.registry import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, PRIORITY_CLASSES, ROLE_BINDINGS, ROLES
-from kubesim.store import Store
+from kubesim.store.store import Store
+from kubesim.store.versions import Author, Head, Tree
 from kubesim.time import Draws
-from kubesim.versions import Author, Head, Tree
 
 _RESOURCES = {
     resource.kind: resource

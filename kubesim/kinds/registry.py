@@ -12,9 +12,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubeloop.objects.meta import Resource
-from kubesim.definitions.custom import Custom
+from kubesim.crds.custom import Custom
 from kubesim.errors import no_such_resource
-from kubesim.versions import Tree
+from kubesim.rules.roles import RBAC
+from kubesim.store.versions import Tree
 
 
 class Kind(Struct, frozen=True):
@@ -102,7 +103,6 @@ VALIDATING_WEBHOOKS = Resource(
 MUTATING_WEBHOOKS = Resource(
     ADMISSION, "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", namespaced=False
 )
-RBAC = "rbac.authorization.k8s.io"
 ROLES = Resource(RBAC, "v1", "roles", "Role")
 ROLE_BINDINGS = Resource(RBAC, "v1", "rolebindings", "RoleBinding")
 CLUSTER_ROLES = Resource(RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False)

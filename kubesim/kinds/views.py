@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import msgspec
 
-from kubesim.definitions.converting import Answers, answered, converted, copied, shown
 from kubesim.kinds import autoscalers
+from kubesim.kinds.converting import Answers, answered, converted, copied, shown
 from kubesim.kinds.registry import AUTOSCALERS_V1, EVENTS, Kind
-from kubesim.versions import Event, Tree, Version
+from kubesim.store.versions import Event, Tree, Version
 
 # Name in events.k8s.io/v1, name in core/v1.
 _NAMES = (

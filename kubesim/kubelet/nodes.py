@@ -12,8 +12,8 @@ from kubeloop.client import Client
 from kubeloop.errors import AlreadyExists, ServerError, Throttled, TransportError
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import MERGE_PATCH, create, patch
+from kubesim.discovery.groups import RELEASE
 from kubesim.pods.scheduling import Node
-from kubesim.published.discovery import RELEASE
 
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 ZONE_LABEL = "topology.kubernetes.io/zone"

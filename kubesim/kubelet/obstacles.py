@@ -19,7 +19,7 @@ from kubeloop.objects.core import CONFIGMAPS, SECRETS
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import get
 from kubesim.pods.scheduling import UNSCHEDULABLE, Node, Taint, Wishes
-from kubesim.rules.values import quantity
+from kubesim.schema.values import quantity
 
 CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 NO_PROVISIONER = (

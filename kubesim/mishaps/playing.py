@@ -23,13 +23,13 @@ from kubeloop.calls import Call, NoReply, Reply
 from kubeloop.errors import KubeError, TransportError
 from kubeloop.objects.meta import Resource
 from kubeloop.request import Request, Response, Stream, Transport
-from kubesim.access.rights import User, master
+from kubesim.auth.rbac import User, master
 from kubesim.cluster import Cluster
 from kubesim.fault_lines import Calls, Plan
 from kubesim.faults import Faulty
 from kubesim.mishaps.lines import Crash, Script, read
+from kubesim.store.versions import Author, Event
 from kubesim.time import VirtualLoop
-from kubesim.versions import Author, Event
 
 T = TypeVar("T")
 

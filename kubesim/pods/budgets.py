@@ -5,7 +5,7 @@ The controller writes it with the counts it has worked out; an eviction writes i
 
 from __future__ import annotations
 
-from kubesim.versions import Tree, timestamp
+from kubesim.store.versions import Tree, timestamp
 
 CONDITION = "DisruptionAllowed"
 SUFFICIENT, INSUFFICIENT, SYNC_FAILED = "SufficientPods", "InsufficientPods", "SyncFailed"

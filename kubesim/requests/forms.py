@@ -9,12 +9,12 @@ import msgspec
 import yaml
 
 from kubeloop.request import Response
+from kubesim.discovery.negotiation import PARTIAL, PARTIAL_LIST, TABLE, YAML, Form, cannot_show
 from kubesim.errors import internal
 from kubesim.kinds import views
 from kubesim.kinds.registry import Kind
-from kubesim.requests.negotiation import PARTIAL, PARTIAL_LIST, TABLE, YAML, Form, cannot_show
-from kubesim.tables.table import included, partial, table
-from kubesim.versions import Tree
+from kubesim.requests.tables import included, partial, table
+from kubesim.store.versions import Tree
 
 _decoder: msgspec.json.Decoder[Tree] = msgspec.json.Decoder(Tree)
 

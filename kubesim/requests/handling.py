@@ -12,24 +12,24 @@ import msgspec
 
 from kubeloop.calls import Caller
 from kubeloop.request import Request, Response
-from kubesim.access.impersonation import Impersonation
-from kubesim.access.reviews import AccessReviews
-from kubesim.access.rights import Access, User, attributes_of
-from kubesim.access.tokens import Tokens
 from kubesim.admission.questions import Admission
+from kubesim.api.clerk import Clerk
+from kubesim.api.pod_shortcuts import Shortcuts
+from kubesim.api.verbs import Verbs
+from kubesim.auth.impersonation import Impersonation
+from kubesim.auth.rbac import Access, User, attributes_of
+from kubesim.auth.tokens import Tokens
+from kubesim.discovery.negotiation import OFFERED, STREAMED, Form, accepted, object_form, refusal_media, watch_form
 from kubesim.errors import StatusError
-from kubesim.pods import logs
-from kubesim.pods.proxying import proxied
-from kubesim.pods.shortcuts import Shortcuts
-from kubesim.published.publishing import Publishing
+from kubesim.requests import pod_logs
+from kubesim.requests.access_reviews import AccessReviews
+from kubesim.requests.discovery import Publishing
 from kubesim.requests.forms import Dress, rewritten
-from kubesim.requests.negotiation import OFFERED, STREAMED, Form, accepted, object_form, refusal_media, watch_form
 from kubesim.requests.paths import Target, Unserved, find, is_broken, permit
+from kubesim.requests.pod_proxy import proxied
 from kubesim.requests.reading import Reading, check_deadline, flag_of, modern, options_of, query_of
 from kubesim.requests.watching import Watch
 from kubesim.requests.writing import Writing
-from kubesim.verbs import Verbs
-from kubesim.writes.clerk import Clerk
 
 JSON = {"content-type": "application/json"}
 PLAIN = {"content-type": "text/plain; charset=utf-8"}
@@ -86,7 +86,7 @@ class Handler:
         form = watch_form(accepted(request), is_custom=target.kind.custom is not None)
         return self._reading.watch(target, options, form, self.lag)
 
-    def follow(self, request: Request, user: User) -> logs.Follow | None:
+    def follow(self, request: Request, user: User) -> pod_logs.Follow | None:
         """The log that a request wants to follow, None when it asks for something else; raises StatusError."""
         if request.method != "GET" or not request.path.endswith("/log"):
             return None
@@ -94,16 +94,16 @@ class Handler:
         if target is None or target.subresource != "log" or not flag_of(options, "follow"):
             return None
         self._allowed(request, user)
-        return logs.Follow(self.verbs, target.namespace, target.name, logs.options_of(options, target.name))
+        return pod_logs.Follow(self.verbs, target.namespace, target.name, pod_logs.options_of(options, target.name))
 
     def _said(self, target: Target, request: Request) -> Response:
         """What a container has said; nobody can be connected with one."""
         query = options_of(request)
-        options = logs.options_of(query, target.name) if target.subresource == "log" else logs.Options()
+        options = pod_logs.options_of(query, target.name) if target.subresource == "log" else pod_logs.Options()
         pod = self.verbs.current(target.kind, target.namespace, target.name).tree()
-        if target.subresource in logs.CONNECTIONS:
-            raise logs.refuse_connection(pod, target.subresource)
-        text = logs.read(pod, options)
+        if target.subresource in pod_logs.CONNECTIONS:
+            raise pod_logs.refuse_connection(pod, target.subresource)
+        text = pod_logs.read(pod, options)
         return Response(204, b"", {}) if text is None else Response(200, text, {"content-type": "text/plain"})
 
     def _target(self, request: Request) -> Target | None:
@@ -125,7 +125,7 @@ class Handler:
         permit(target, request.method)
         if target.subresource == "proxy":
             return await proxied(self.verbs, self._pods, target, request)
-        if target.subresource == "log" or target.subresource in logs.CONNECTIONS:
+        if target.subresource == "log" or target.subresource in pod_logs.CONNECTIONS:
             return self._said(target, request)
         form = _form(target, request)
         clerk.warnings += target.kind.warnings

@@ -9,18 +9,18 @@ import msgspec
 
 from kubeloop.request import Request, Response
 from kubesim.admission.questions import Admission
-from kubesim.definitions.converting import answered, shown
+from kubesim.api.verbs import Verbs
+from kubesim.discovery.negotiation import Form
 from kubesim.errors import bad_request, quoted, too_large_version
 from kubesim.kinds import views
+from kubesim.kinds.converting import answered, shown
 from kubesim.kinds.registry import NAMESPACES, Kind
+from kubesim.reads.listing import Query, number
 from kubesim.requests.forms import Dress
-from kubesim.requests.listing import Query, number
-from kubesim.requests.negotiation import Form
 from kubesim.requests.paths import Target
 from kubesim.requests.watching import Watch, Wish
-from kubesim.verbs import Verbs
-from kubesim.versions import Tree
-from kubesim.writes import subresources
+from kubesim.store.versions import Tree
+from kubesim.strategies import subresources
 
 JSON = {"content-type": "application/json"}
 _LARGEST = 2**63

@@ -9,16 +9,16 @@ import msgspec
 from msgspec import Struct
 
 from kubeloop import clock
-from kubesim.definitions.converting import Answers
 from kubesim.errors import StatusError, expired, too_large_version
 from kubesim.kinds import views
+from kubesim.kinds.converting import Answers
 from kubesim.kinds.registry import Kind
+from kubesim.reads.listing import Query, begins_with_state, watch
 from kubesim.requests.forms import Dress
-from kubesim.requests.listing import Query, begins_with_state, watch
-from kubesim.store import Store
-from kubesim.tables.table import INITIAL_EVENTS_END
-from kubesim.versions import Event, Tree
-from kubesim.watchers import Watcher
+from kubesim.requests.tables import INITIAL_EVENTS_END
+from kubesim.store.store import Store
+from kubesim.store.versions import Event, Tree
+from kubesim.store.watchers import Watcher
 
 LINES_AT_ONCE = 32
 """A long backlog is read in steps, as from a socket."""

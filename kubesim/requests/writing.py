@@ -11,32 +11,35 @@ import msgspec
 
 from kubeloop.objects.meta import Resource
 from kubeloop.request import Request
-from kubesim.access.escalation import Escalation
-from kubesim.access.reviews import AccessReviews
-from kubesim.access.rights import Access, attributes_of
-from kubesim.apply.managers import Manager, complain, configuration_of, is_apply, manager_of
+from kubesim.api.binding import BINDING, bind
+from kubesim.api.clerk import Clerk
+from kubesim.api.eviction import EVICTION, evict
+from kubesim.api.pod_shortcuts import Shortcuts
+from kubesim.api.verbs import Verbs
+from kubesim.auth.rbac import Access, attributes_of
 from kubesim.bodies import decoding as bodies
 from kubesim.bodies.decoding import Expected
-from kubesim.bodies.fields import Examine, examiner
-from kubesim.definitions import numbers
 from kubesim.errors import StatusError, bad_request, invalid_options, not_found, uid_precondition, unsupported
-from kubesim.kinds.registry import JOBS, PODS, RBAC, Kind
-from kubesim.pods import requests as pod_requests
-from kubesim.pods.shortcuts import Shortcuts
+from kubesim.kinds.registry import JOBS, PODS, Kind
+from kubesim.patches.managers import Manager, complain, configuration_of, is_apply, manager_of
+from kubesim.patches.patch import STRATEGIC_PATCH, accepted, kind_of
+from kubesim.requests.access_reviews import AccessReviews
+from kubesim.requests.escalation import Escalation
 from kubesim.requests.paths import Target
+from kubesim.rules.roles import RBAC
+from kubesim.schema import numbers
+from kubesim.store.versions import Tree, Version
+from kubesim.strategies import subresources
 from kubesim.typed.types import Typed
-from kubesim.verbs import Verbs
-from kubesim.versions import Tree, Version
-from kubesim.writes import deletion, subresources
+from kubesim.writes import deletion
 from kubesim.writes.asking import Write
-from kubesim.writes.clerk import Clerk
+from kubesim.writes.field_validation import Examine, examiner
 from kubesim.writes.parts import same_name
-from kubesim.writes.patch import STRATEGIC_PATCH, accepted, kind_of
 
 _OPTIONS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
 _POSTED = {
-    "binding": pod_requests.BINDING,
-    "eviction": pod_requests.EVICTION,
+    "binding": BINDING,
+    "eviction": EVICTION,
     "token": Resource("authentication.k8s.io", "v1", "tokenrequests", "TokenRequest"),
 }
 _PODS_STAY = (
@@ -103,7 +106,7 @@ class Writing:
         tree = examine(bodies.object_in(request, Expected(_POSTED[target.subresource])))
         if target.subresource == "token":
             return self._access_reviews.token_request(*place, tree, _manager(request, clerk))
-        post = pod_requests.bind if target.subresource == "binding" else pod_requests.evict
+        post = bind if target.subresource == "binding" else evict
         return await clerk.carried_out(post(writes, *place, tree, **wish))
 
     async def change(self, target: Target, request: Request, clerk: Clerk) -> tuple[bool, Tree]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kubesim.definitions.formats import is_known
 from kubesim.errors import quoted
 from kubesim.rules.metadata import STANDARD_FINALIZERS
-from kubesim.rules.values import qualified, quantity
-from kubesim.versions import Tree
+from kubesim.schema.formats import is_known
+from kubesim.schema.values import qualified, quantity
+from kubesim.store.versions import Tree
 
 _HINTS = "service.kubernetes.io/topology-aware-hints"
 _INGRESS_CLASS = "kubernetes.io/ingress.class"

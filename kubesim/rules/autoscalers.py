@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubesim.access import roles
 from kubesim.errors import Cause, not_allowed, required, unsupported, wrong
-from kubesim.rules.values import needed, not_negative, quantity
-from kubesim.versions import Tree
+from kubesim.rules import roles
+from kubesim.schema.values import needed, not_negative, quantity
+from kubesim.store.versions import Tree
 
 _METRICS = ("ContainerResource", "External", "Object", "Pods", "Resource")
 # In the order in which the server looks at them.

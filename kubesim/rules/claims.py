@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kubesim.errors import Cause, not_allowed, required, unsupported, wrong
 from kubesim.rules.labels import annotated, labels, selector
-from kubesim.rules.values import IMMUTABLE, chosen, each, label, quantity, subdomain
-from kubesim.versions import Tree
+from kubesim.schema.values import IMMUTABLE, chosen, each, label, quantity, subdomain
+from kubesim.store.versions import Tree
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES = ("Block", "Filesystem")

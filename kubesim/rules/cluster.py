@@ -8,8 +8,18 @@ from kubesim.bodies.equality import identical
 from kubesim.errors import Cause, not_allowed, required, wrong
 from kubesim.rules.resources import amount, is_standard, resource_name
 from kubesim.rules.scheduling import EFFECTS
-from kubesim.rules.values import IMMUTABLE, NEGATIVE, duplicate, each, label_value, network, one_of, qualified, quantity
-from kubesim.versions import Tree
+from kubesim.schema.values import (
+    IMMUTABLE,
+    NEGATIVE,
+    duplicate,
+    each,
+    label_value,
+    network,
+    one_of,
+    qualified,
+    quantity,
+)
+from kubesim.store.versions import Tree
 
 HIGHEST_PRIORITY = 1_000_000_000
 SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}

@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from kubesim.errors import Cause, not_allowed, required, unsupported, wrong
 from kubesim.rules.resources import requirements
-from kubesim.rules.values import (
+from kubesim.rules.variables import variable_entry, variable_sources
+from kubesim.schema.values import (
     as_struct,
     below,
     chosen,
@@ -27,8 +28,7 @@ from kubesim.rules.values import (
     port_number,
     too_many,
 )
-from kubesim.rules.variables import variable_entry, variable_sources
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 _MESSAGES = ("File", "FallbackToLogsOnError")

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from kubesim.errors import Cause, required, wrong
 from kubesim.rules import metadata as rules_metadata
-from kubesim.rules.values import IMMUTABLE, each, qualified
-from kubesim.versions import Tree
+from kubesim.schema.values import IMMUTABLE, each, qualified
+from kubesim.store.versions import Tree
 
 _LENGTHS = (("reportingInstance", 128), ("action", 128), ("reason", 128))
 _LONGEST_MESSAGE = 1024

@@ -9,8 +9,8 @@ from kubesim.errors import Cause, required, unsupported, wrong
 from kubesim.rules.labels import in_order, is_sound, selector, selector_in_order, selects
 from kubesim.rules.pods import template
 from kubesim.rules.schedules import is_zone, unreadable
-from kubesim.rules.values import IMMUTABLE, fixed, label, no_value, not_negative, one_of, qualified, too_many
-from kubesim.versions import Tree
+from kubesim.schema.values import IMMUTABLE, fixed, label, no_value, not_negative, one_of, qualified, too_many
+from kubesim.store.versions import Tree
 
 _MODES = ("NonIndexed", "Indexed")
 _NUMBERS = (

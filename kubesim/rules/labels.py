@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubesim.errors import Cause, not_allowed, required, wrong
-from kubesim.rules.values import each, label_value, qualified, too_long
-from kubesim.versions import Tree
+from kubesim.schema.values import each, label_value, qualified, too_long
+from kubesim.store.versions import Tree
 
 _MOST_ANNOTATIONS = 256 * 1024
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubesim.access import roles
 from kubesim.errors import Cause, not_allowed, required, wrong
+from kubesim.rules import roles
 from kubesim.rules.labels import annotated, labels
-from kubesim.rules.values import IMMUTABLE, Check, label, qualified, subdomain
-from kubesim.versions import Tree
+from kubesim.schema.values import IMMUTABLE, Check, label, qualified, subdomain
+from kubesim.store.versions import Tree
 
 LOOSE = ("Event", "PodDisruptionBudget")
 """Kinds whose names are checked no further than that they fit into a path, and that after everything else."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 
-from kubesim.access import roles
 from kubesim.errors import Cause, not_allowed, required, unsupported, wrong
+from kubesim.rules import roles
 from kubesim.rules.containers import PROTOCOLS
 from kubesim.rules.labels import selector
 from kubesim.rules.services import endpoint, family_of
-from kubesim.rules.values import (
+from kubesim.schema.values import (
     IMMUTABLE,
     address,
     duplicate,
@@ -28,7 +28,7 @@ from kubesim.rules.values import (
     too_many,
     wildcard,
 )
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 
 _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
 _ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubesim.errors import quoted
-from kubesim.rules.values import label, label_value, quantity
-from kubesim.versions import Tree
+from kubesim.schema.values import label, label_value, quantity
+from kubesim.store.versions import Tree
 
 _TEMPLATES = {
     "CronJob": ("spec", "jobTemplate", "spec", "template"),

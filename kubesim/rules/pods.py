@@ -11,9 +11,20 @@ from kubesim.rules import scheduling
 from kubesim.rules.containers import Surroundings, containers, init_containers, seccomp
 from kubesim.rules.labels import annotated, labels
 from kubesim.rules.resources import pod_level
-from kubesim.rules.values import IMMUTABLE, address, chosen, each, identity, label, one_of, qualified, subdomain, within
 from kubesim.rules.volumes import TOKENS, volumes
-from kubesim.versions import Tree
+from kubesim.schema.values import (
+    IMMUTABLE,
+    address,
+    chosen,
+    each,
+    identity,
+    label,
+    one_of,
+    qualified,
+    subdomain,
+    within,
+)
+from kubesim.store.versions import Tree
 
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _MOST_SERVERS = 3

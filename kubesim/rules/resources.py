@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kubesim.defaults.pods import together
 from kubesim.errors import Cause, not_allowed, required, unsupported, wrong
-from kubesim.rules.values import NEGATIVE, duplicate, each, label, not_there, qualified, quantity
-from kubesim.versions import Tree
+from kubesim.schema.values import NEGATIVE, duplicate, each, label, not_there, qualified, quantity
+from kubesim.store.versions import Tree
 
 _FOR_CONTAINERS = ("cpu", "memory", "ephemeral-storage")
 _STANDARD = (

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kubesim.errors import Cause, not_allowed, required, unsupported, wrong
 from kubesim.rules.labels import requirement, selector
-from kubesim.rules.values import chosen, duplicate, each, label, label_value, positive, qualified, subdomain
-from kubesim.versions import Tree
+from kubesim.schema.values import chosen, duplicate, each, label, label_value, positive, qualified, subdomain
+from kubesim.store.versions import Tree
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -9,7 +9,7 @@ from kubesim.defaults.network import is_outward
 from kubesim.errors import Cause, not_allowed, required, unsupported, wrong
 from kubesim.rules.containers import PROTOCOLS
 from kubesim.rules.labels import labels
-from kubesim.rules.values import (
+from kubesim.schema.values import (
     address,
     chosen,
     duplicate,
@@ -23,7 +23,7 @@ from kubesim.rules.values import (
     qualified,
     subdomain,
 )
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 
 HEADLESS = "None"
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kubesim.errors import Cause, bad_request, not_allowed, required, wrong
 from kubesim.rules.labels import selector
-from kubesim.rules.values import (
+from kubesim.schema.values import (
     as_struct,
     chosen,
     condition_reason,
@@ -21,7 +21,7 @@ from kubesim.rules.values import (
     share,
     too_long,
 )
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 
 _MOST_BYTES = 1024 * 1024
 _LONGEST_REASON = 1024

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubesim.errors import Cause, required, unsupported, wrong
-from kubesim.rules.values import config_key, each, label, needed, no_steps_back, qualified, subdomain, variable
-from kubesim.versions import Tree
+from kubesim.schema.values import config_key, each, label, needed, no_steps_back, qualified, subdomain, variable
+from kubesim.store.versions import Tree
 
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 _SOURCES_TEXT = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"

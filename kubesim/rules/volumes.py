@@ -8,9 +8,9 @@ import msgspec
 
 from kubesim.errors import Cause, not_allowed, required, unsupported, wrong
 from kubesim.rules.claims import claim_spec, template_metadata
-from kubesim.rules.values import duplicate, label, needed, no_steps_back, quantity, unreserved
 from kubesim.rules.variables import container_resource, pod_field
-from kubesim.versions import Tree
+from kubesim.schema.values import duplicate, label, needed, no_steps_back, quantity, unreserved
+from kubesim.store.versions import Tree
 
 _MOST_MODE = 0o777
 _MODE_TEXT = "must be a number between 0 and 0777 (octal), both inclusive"

@@ -8,8 +8,8 @@ from kubesim.errors import Cause, not_allowed, required, unsupported, wrong
 from kubesim.rules.claims import claim_spec
 from kubesim.rules.labels import in_order, is_sound, selector, selector_in_order, selects
 from kubesim.rules.pods import template, template_marks
-from kubesim.rules.values import IMMUTABLE, amount, as_struct, each, label, not_negative, part_of_all, share
-from kubesim.versions import Tree
+from kubesim.schema.values import IMMUTABLE, amount, as_struct, each, label, not_negative, part_of_all, share
+from kubesim.store.versions import Tree
 
 _MISMATCH = "`selector` does not match template `labels`"
 _STATEFUL_SET_MUTABLE = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kubesim.store.versions import Tree
 from kubesim.tables.printing import (
     NAME,
     NONE,
@@ -23,7 +24,6 @@ from kubesim.tables.printing import (
     since,
     text,
 )
-from kubesim.versions import Tree
 
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLE = "kubernetes.io/role"

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kubesim.store.versions import Tree
 from kubesim.tables.jsonpath import compiled
 from kubesim.tables.printing import NAME, UNKNOWN, Cells, Column, Printer, moment_of, name_of, since
-from kubesim.versions import Tree
 
 AGE: Tree = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 _WHOLE = 1e21

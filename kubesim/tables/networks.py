@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kubesim.store.versions import Tree
 from kubesim.tables.printing import (
     NONE,
     UNKNOWN,
@@ -20,7 +21,6 @@ from kubesim.tables.printing import (
     selector,
     text,
 )
-from kubesim.versions import Tree
 
 _MOST = 3
 _DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from kubesim.store.versions import Tree
 from kubesim.tables.printing import (
     NONE,
     Cells,
@@ -26,7 +27,6 @@ from kubesim.tables.printing import (
     since,
     text,
 )
-from kubesim.versions import Tree
 
 _LOST = "NodeLost"
 _GATED = "SchedulingGated"

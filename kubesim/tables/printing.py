@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from kubeloop import clock
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 
 NONE = "<none>"
 UNSET = "<unset>"

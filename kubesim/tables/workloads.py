@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubeloop import clock
+from kubesim.store.versions import Tree
 from kubesim.tables.printing import (
     NAME,
     NONE,
@@ -29,7 +30,6 @@ from kubesim.tables.printing import (
     since,
     text,
 )
-from kubesim.versions import Tree
 
 _COUNTS = ("spec", "replicas"), ("status", "replicas"), ("status", "readyReplicas")
 _DAEMON_COUNTS = (

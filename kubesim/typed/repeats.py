@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
+from kubesim.store.versions import Tree
 from kubesim.typed.faults import Again, Faults, Path, Repeating
-from kubesim.versions import Tree
 
 _KEY = b'":'
 _SPACED = (b" :", b"\t:", b"\n:", b"\r:")

@@ -17,10 +17,10 @@ from typing import Any
 
 import msgspec
 
+from kubesim.store.versions import Tree
 from kubesim.typed.faults import BOUNDARY, Again, Faults, Path, Spot, Undecodable, Words, words_of
 from kubesim.typed.gates import DROPPED, TOLD_EMPTY
 from kubesim.typed.values import BYTES, OWN, QUANTITY_IN_MILLIS, Shape, Walk, scalar
-from kubesim.versions import Tree
 
 _SCALARS = ("bool", "float64", "int", "int32", "int64", "string")
 _RESOURCES = "core.v1.ResourceList"

@@ -13,10 +13,10 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from kubeloop.objects.meta import Resource
-from kubesim.definitions.converting import Answers, Convert
 from kubesim.errors import StatusError, internal
+from kubesim.kinds.converting import Answers, Convert
 from kubesim.kinds.registry import Kind
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 from kubesim.writes.parts import ObjectPart
 
 MUTATING = "mutating"

@@ -10,7 +10,7 @@ from kubeloop import clock
 from kubeloop.objects.meta import Resource
 from kubesim.errors import Cause, StatusError, conflict, invalid_options, precondition, unsupported, wrong
 from kubesim.kinds.registry import DEFINITIONS, NAMESPACES, Kind
-from kubesim.versions import Tree, Version
+from kubesim.store.versions import Tree, Version
 
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"

@@ -10,16 +10,15 @@ import copy
 import msgspec
 
 from kubeloop.objects.meta import Resource
-from kubesim.defaults import filling as defaults
-from kubesim.definitions import schema
-from kubesim.definitions.converting import copied
 from kubesim.errors import bad_request, internal, internal_error
 from kubesim.kinds import views
+from kubesim.kinds.converting import copied
 from kubesim.kinds.registry import Kind
+from kubesim.schema import structural
+from kubesim.store.versions import Head, Tree
+from kubesim.strategies import defaulting, subresources
 from kubesim.typed.faults import Undecodable
 from kubesim.typed.types import Typed, type_of
-from kubesim.versions import Head, Tree
-from kubesim.writes import subresources
 
 _OMITTED_WHEN_EMPTY = ("labels", "annotations", "finalizers", "ownerReferences")
 
@@ -63,7 +62,7 @@ class ObjectPart:
     def complete(self, sent: Tree) -> Tree:
         """What the server makes of a tree when it decodes what somebody has answered."""
         new = taken(self.kind, self.namespace, _answered(self.kind, self.shown, sent))
-        defaults.fill(new)
+        defaulting.fill(new)
         return self.seen(new)
 
 
@@ -72,7 +71,7 @@ class NewPart(ObjectPart):
 
     def complete(self, sent: Tree) -> Tree:
         new = taken(self.kind, self.namespace, _answered(self.kind, self.shown, sent))
-        defaults.fill(new)
+        defaulting.fill(new)
         status = copy.deepcopy(new.get("status"))
         subresources.admit(new)
         new.pop("status", None)
@@ -128,7 +127,7 @@ def taken(kind: Kind, namespace: str, tree: Tree, *, applied: Tree | None = None
 
 
 def _decoded(kind: Kind, tree: Tree, *, applied: Tree | None) -> Tree:
-    """A copy that is what the server would read: of a custom resource without unknown fields, with defaults."""
+    """A copy that is what the server would read: of a custom resource without unknown fields, with defaulting."""
     said = {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind}
     if kind.is_kept:
         said |= {key: tree[key] for key in said if tree.get(key)}
@@ -138,7 +137,7 @@ def _decoded(kind: Kind, tree: Tree, *, applied: Tree | None) -> Tree:
         if new.get("metadata") is None:
             new["metadata"] = {}
         if applied is not None:
-            schema.fill(new, kind.custom.root)
+            structural.fill(new, kind.custom.root)
         else:
             kind.custom.take_in(new)
         return new

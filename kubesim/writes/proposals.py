@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kubesim.apply import applying, tracking
-from kubesim.apply.managers import Manager
-from kubesim.apply.tracking import Entries, Subject
 from kubesim.bodies.equality import identical
-from kubesim.defaults import filling as defaults
-from kubesim.definitions.converting import Converting, copied
+from kubesim.kinds.converting import Converting, copied
+from kubesim.patches import applying, managed_fields
+from kubesim.patches.managed_fields import Entries, Subject
+from kubesim.patches.managers import Manager
+from kubesim.store.versions import Tree, Version
+from kubesim.strategies import defaulting
 from kubesim.typed.types import Typed, inside
-from kubesim.versions import Tree, Version
 from kubesim.writes.parts import ObjectPart
 
 Change = Callable[[Version, Tree], Tree]
@@ -23,7 +23,7 @@ def first_entries(part: ObjectPart, sent: Tree, new: Tree, manager: Manager, *, 
     subject = Subject(part.kind)
     if applied:
         return (yield from applying.applied_new(manager, subject, sent))
-    return (yield from tracking.created(manager, subject, _decoded(part, sent, new), _said(part, sent)))
+    return (yield from managed_fields.created(manager, subject, _decoded(part, sent, new), _said(part, sent)))
 
 
 def proposed(
@@ -35,17 +35,17 @@ def proposed(
         assert manager is not None  # noqa: S101  nobody applies without a name
         applying.check(subject, change)
         sent, entries = yield from applying.apply(manager, subject, before, seen, change)
-        if part.kind.custom is not None and identical(sent, tracking.bare(seen)):
+        if part.kind.custom is not None and identical(sent, managed_fields.bare(seen)):
             return sent, copied(before), entries  # nothing is decoded, so no default is filled in
         return sent, part.accepted(before, sent, applied=change), entries
     sent = change(old, seen)
-    new, entries = part.accepted(before, sent), tracking.entries_of(before)
+    new, entries = part.accepted(before, sent), managed_fields.entries_of(before)
     said = _said(part, sent)
     is_owned = bool(entries or said)
     if manager is None or not is_owned:
         return sent, new, entries
     decoded = part.complete(sent) if part.subresource == "scale" else _decoded(part, sent, new)
-    return sent, new, (yield from tracking.changed(manager, subject, before, (seen, decoded), said))
+    return sent, new, (yield from managed_fields.changed(manager, subject, before, (seen, decoded), said))
 
 
 def _said(part: ObjectPart, sent: Tree) -> object:
@@ -60,7 +60,7 @@ def _decoded(part: ObjectPart, sent: Tree, new: Tree) -> Tree:
     A list that was sent empty is not yet the same as one that was not sent.
     """
     tree = copied(new)
-    defaults.fill(tree)
+    defaulting.fill(tree)
     tree = part.seen(tree)
     for words in sent.empty if isinstance(sent, Typed) else ():
         parent, last = inside(tree, words), words[-1]

@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from kubeloop import clock
 from kubeloop.objects.meta import Resource
-from kubesim.definitions.converting import kept, shown, twin
 from kubesim.errors import CHANGED, conflict, forbidden, not_found
+from kubesim.kinds.converting import kept, shown, twin
 from kubesim.kinds.registry import NAMESPACES, PRIORITY_CLASSES, Kind, Registry
 from kubesim.rules.cluster import SYSTEM_CLASSES
-from kubesim.store import Store, Table
-from kubesim.versions import Author, Tree, Version
+from kubesim.store.store import Store, Table
+from kubesim.store.versions import Author, Tree, Version
 from kubesim.writes import deletion
 from kubesim.writes.asking import DELETING, Answer, Asked, Question, Write, about
 from kubesim.writes.parts import ObjectPart

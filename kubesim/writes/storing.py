@@ -17,14 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubeloop.objects.meta import Resource
-from kubesim.apply import applying, tracking
-from kubesim.apply.managers import Manager
-from kubesim.apply.tracking import Entries, Subject
-from kubesim.bodies import wordings
 from kubesim.bodies.equality import identical
-from kubesim.defaults import filling as defaults
-from kubesim.definitions import numbers
-from kubesim.definitions.converting import Converting, kept, shown
 from kubesim.errors import (
     CHANGED,
     Cause,
@@ -40,17 +33,23 @@ from kubesim.errors import (
     uid_precondition,
     version_required,
 )
+from kubesim.kinds.converting import Converting, kept, shown
 from kubesim.kinds.registry import NAMESPACES, NODES, Kind, Registry
-from kubesim.rules import advice, pod_warnings, validate
-from kubesim.store import Store, Table
+from kubesim.patches import applying, managed_fields, patch
+from kubesim.patches.managed_fields import Entries, Subject
+from kubesim.patches.managers import Manager
+from kubesim.rules import advice, pod_warnings
+from kubesim.schema import numbers
+from kubesim.store.store import Store, Table
+from kubesim.store.versions import Author, Tree, Version, timestamp
+from kubesim.strategies import defaulting, subresources, validation
 from kubesim.typed.types import Typed, type_of
-from kubesim.versions import Author, Tree, Version, timestamp
-from kubesim.writes import blanks, deletion, patch, subresources
+from kubesim.writes import deletion, stored_form, wordings
 from kubesim.writes.asking import MUTATING, VALIDATING, Question, Questions, Write, about, reviewed
-from kubesim.writes.blanks import Blanks
 from kubesim.writes.parts import NewPart, ObjectPart, part_of, same_name, taken
 from kubesim.writes.proposals import Change, first_entries, proposed
 from kubesim.writes.removals import Removals
+from kubesim.writes.stored_form import Blanks
 
 ROUNDS = 100
 """How often a write starts again. The server goes on until the request's time is over, which in virtual time may stand
@@ -120,17 +119,17 @@ class Writes:
         entries: Entries = []
         if manager is not None:
             entries = yield from first_entries(part, tree, new, manager, applied=applied)
-        tracking.own(new, entries)
+        managed_fields.own(new, entries)
         offered = part.seen(new)
         question = replace(about(part, MUTATING, "CREATE", dry_run), object=offered)
         answer = yield from reviewed(question)
         if answer is not None and answer is not offered:
             new = taken(kind, namespace, answer)
-            tracking.own(new, tracking.admitted(manager, entries, answer))
+            managed_fields.own(new, managed_fields.admitted(manager, entries, answer))
         yield from self._named(part, new, question, manager)
         if dry_run:
             return part.seen(new)
-        blank = blanks.are_stored(kind, "", tree, applied=applied)
+        blank = stored_form.are_stored(kind, "", tree, applied=applied)
         return part.seen((yield from self._born(kind, tree, new, Author(user, "create"), blank=blank)))
 
     def _born(self, kind: Kind, sent: Tree, new: Tree, author: Author, *, blank: bool) -> Converting[Tree]:
@@ -173,10 +172,10 @@ class Writes:
             new.pop("status", None)
             if kind.custom is None and not kind.is_kept:
                 new["status"] = type_of(kind.storage.api_version, kind.storage.kind).blank()["status"]
-        defaults.fill(new)
+        defaulting.fill(new)
         subresources.admit(new)
         subresources.allocate(new, self.store, dry_run=dry_run)
-        _check(kind, new, validate.on_create(new, kind.custom, group=kind.resource.group))
+        _check(kind, new, validation.on_create(new, kind.custom, group=kind.resource.group))
         if kind.custom is not None:
             numbers.settle(new)
 
@@ -323,20 +322,20 @@ class Writes:
             old = self.current(part.kind, part.namespace, part.name)
             before = yield from shown(part.kind, old)
             sent, new, entries = yield from proposed(part, old, before, change, manager)
-            tracking.own(new, entries)
+            managed_fields.own(new, entries)
             offered = part.offered(sent, new)
             question = replace(about(part, MUTATING, "UPDATE", dry_run), object=offered, old=part.seen(before))
             answer = yield from reviewed(question)
             if answer is not None and answer is not offered:
                 new = part.accepted(before, answer)
                 if part.subresource != "scale":
-                    entries = tracking.admitted(manager, entries, answer)
+                    entries = managed_fields.admitted(manager, entries, answer)
             after = self._prepared(part.kind, old, before, new, author)
             wordings.check(part.kind, old, sent, after, is_request=manager is not None)
-            tracking.own(after, entries)
-            blank = blanks.are_stored(part.kind, part.subresource, sent, applied=isinstance(change, dict))
+            managed_fields.own(after, entries)
+            blank = stored_form.are_stored(part.kind, part.subresource, sent, applied=isinstance(change, dict))
             if not blank:
-                tracking.settled(before, after)
+                managed_fields.settled(before, after)
             if manager is not None and part.kind.custom is not None:
                 manager.warnings.extend(advice.on_custom(before, after))
             elif manager is not None and part.subresource != "status":
@@ -361,7 +360,7 @@ class Writes:
         after = subresources.limited(kind, before, new, author.subresource)
         self._keep_system_fields(kind, before, after, author.subresource)
         group = kind.resource.group
-        _check(kind, after, validate.on_update(before, after, author.subresource, kind.custom, group=group))
+        _check(kind, after, validation.on_update(before, after, author.subresource, kind.custom, group=group))
         if kind.custom is not None:
             numbers.settle(after)
         return after
@@ -403,7 +402,7 @@ class Writes:
             if "deletionGracePeriodSeconds" in known:
                 metadata.setdefault("deletionGracePeriodSeconds", known["deletionGracePeriodSeconds"])
         if subresource != "status":
-            defaults.fill(after)
+            defaulting.fill(after)
             subresources.carry_over(before, after, self.store)
             if kind.has_generation and subresources.counts(kind, before, after):
                 metadata["generation"] = known["generation"] + 1

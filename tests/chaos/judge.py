@@ -32,8 +32,8 @@ from kubeloop import clock
 from kubeloop.objects.apps import StatefulSet
 from kubeloop.objects.core import Pod
 from kubeloop.request import Request, place_of
-from kubesim.record import Entry
-from kubesim.versions import Tree
+from kubesim.store.record import Entry
+from kubesim.store.versions import Tree
 from tests import invariants
 from tests.chaos.doing import doing, is_review
 from tests.chaos.seen import Fact, Key, State, View, Zone, fact_of, group_of, wanted

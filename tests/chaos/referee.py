@@ -16,8 +16,8 @@ from typing import Protocol
 from fairlead.contracts.zones.kinds import DELAY, DELAY_URL, GROUP_LABEL, NO_DOWNSCALE, PREPARE_DOWNSCALE
 from kubeloop.durations import parse_go
 from kubesim.admission.questions import REQUEST_SECONDS
-from kubesim.record import Entry
-from kubesim.versions import Tree
+from kubesim.store.record import Entry
+from kubesim.store.versions import Tree
 from tests import invariants
 from tests.chaos import door
 from tests.chaos.door import Door, Reviewed

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from kubeloop.objects.apps import StatefulSet
 from kubeloop.objects.core import Pod
-from kubesim.record import Entry
+from kubesim.store.record import Entry
 from tests import invariants
 
 Key: TypeAlias = tuple[str, str]

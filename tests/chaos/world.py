@@ -23,13 +23,13 @@ from kubeloop.errors import KubeError
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import PODS
 from kubeloop.request import MERGE_PATCH
-from kubesim.access.rights import insider, master
+from kubesim.auth.rbac import insider, master
 from kubesim.cluster import Cluster
 from kubesim.errors import StatusError
 from kubesim.kubelet import Kubelet
 from kubesim.pods.behaviour import CRASH_AFTER, HANG_TERMINATING, HOLD, IMAGE_PULL, PENDING
-from kubesim.record import Entry
-from kubesim.versions import Tree
+from kubesim.store.record import Entry
+from kubesim.store.versions import Tree
 from tests import invariants
 from tests.chaos.doing import in_passes
 from tests.chaos.judge import Broken, Judge

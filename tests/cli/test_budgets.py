@@ -6,7 +6,7 @@ import asyncio
 
 from fairlead.cli.documents_of import explain_all
 from kubeloop.client import Client
-from kubesim.access.rights import master
+from kubesim.auth.rbac import master
 from tests.contracts.zones.test_disruption_budgets import budget, define, zones
 from tests.engine.world import World, play
 

@@ -21,7 +21,7 @@ from kubeloop.calls import Call, Handler, Reply
 from kubeloop.client import Client
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref, Resource
-from kubesim.access.rights import User, master
+from kubesim.auth.rbac import User, master
 from tests.contracts.zones.test_ignored_annotations import Prometheus, check, define, rolled, zones
 from tests.engine.world import World, play
 

@@ -7,7 +7,7 @@ import asyncio
 from fairlead.cli.documents_of import explain_all
 from fairlead.core.explain import Explain
 from kubeloop.client import Client
-from kubesim.access.rights import master
+from kubesim.auth.rbac import master
 from tests.contracts.zones.test_ignored_annotations import Prometheus, annotate, check, define, rolled, zones
 from tests.engine.world import World, play
 

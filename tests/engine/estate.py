@@ -22,13 +22,13 @@ from kubeloop.client import Client
 from kubeloop.objects.core import SECRETS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import MERGE_PATCH, Request, Transport
-from kubesim.access.rights import master
+from kubesim.auth.rbac import master
 from kubesim.cluster import FIRST_NAMESPACES, Cluster
 from kubesim.faults import Fault, Faulty
 from kubesim.kubelet import Kubelet
 from kubesim.kubelet.programs import Programs
+from kubesim.store.versions import Tree
 from kubesim.time import run
-from kubesim.versions import Tree
 from tests.engine.world import Log
 from tests.licenses import a_license_key
 from tests.operator_parts import converting, environments

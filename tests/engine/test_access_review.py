@@ -19,7 +19,7 @@ from fairlead.engine.serving.access_review import (
 from kubeloop.calls import Call, Reply
 from kubeloop.client import Client
 from kubeloop.request import Request, Response, Transport
-from kubesim.access.rights import master
+from kubesim.auth.rbac import master
 from kubesim.cluster import Cluster
 from kubesim.faults import Fault, Faulty
 from kubesim.time import run

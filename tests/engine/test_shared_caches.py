@@ -18,7 +18,7 @@ from kubeloop import clock, request
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import MERGE_PATCH, Request, Response, Stream, Transport
-from kubesim.access.rights import master
+from kubesim.auth.rbac import master
 from tests.engine.estate import SPACE, Estate, play
 from tests.engine.world import a_statefulset
 from tests.operator_parts import zones

@@ -22,12 +22,12 @@ from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import Request, Transport
-from kubesim.access.rights import insider, master
+from kubesim.auth.rbac import insider, master
 from kubesim.cluster import FIRST_NAMESPACES, Cluster
 from kubesim.faults import Fault, Faulty
 from kubesim.kubelet import Kubelet
+from kubesim.store.versions import Tree
 from kubesim.time import run
-from kubesim.versions import Tree
 from tests.operator_parts import zones
 
 STEPS = 200_000

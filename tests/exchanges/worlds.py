@@ -17,7 +17,7 @@ from yarl import URL
 
 from kubeloop.calls import Call
 from kubeloop.request import Request
-from kubesim.access.rights import AUTHENTICATED, User
+from kubesim.auth.rbac import AUTHENTICATED, User
 from kubesim.cluster import Cluster
 from tests.e2e.webhooks import authority, server_context
 from tests.exchanges import handlers

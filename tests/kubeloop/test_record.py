@@ -15,7 +15,7 @@ from kubeloop.objects.core import LEASES
 from kubeloop.objects.meta import Ref
 from kubeloop.records import FRESH, LARGEST, LeaseRecords, MemoryRecords, Outdated, Recorded, Records, TooLarge
 from kubeloop.request import Request
-from kubesim.access.rights import master
+from kubesim.auth.rbac import master
 from kubesim.cluster import Cluster
 from kubesim.faults import Fault, Faulty
 from kubesim.time import run

@@ -19,7 +19,7 @@ from kubeloop.objects.core import LEASES
 from kubeloop.record_sweep import LOOK_EVERY, QUIET, Sweep
 from kubeloop.records import FRESH, KEY, VALUE, LeaseRecords, Outdated, Recorded
 from kubeloop.request import Request, Response
-from kubesim.access.rights import master
+from kubesim.auth.rbac import master
 from kubesim.cluster import Cluster
 from kubesim.faults import Fault, Faulty
 from kubesim.time import run

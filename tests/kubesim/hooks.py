@@ -12,8 +12,8 @@ from typing import Any
 from kubeloop.calls import Call, Handler, Reply
 from kubeloop.request import MERGE_PATCH, Request, Response
 from kubesim.cluster import Cluster
+from kubesim.store.versions import Tree
 from kubesim.time import run
-from kubesim.versions import Tree
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"

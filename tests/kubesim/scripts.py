@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from kubesim.api.verbs import Verbs
 from kubesim.cluster import Cluster
 from kubesim.errors import StatusError
+from kubesim.patches.patch import MERGE_PATCH
 from kubesim.time import run
-from kubesim.verbs import Verbs
-from kubesim.writes.patch import MERGE_PATCH
 from tests.kubesim.trees import Tree
 
 

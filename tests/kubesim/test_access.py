@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from kubeloop.request import JSON, Request
-from kubesim.access.rights import Access, Attributes, User, allows, attributes_of, master, user_of
-from kubesim.access.roles import PolicyRule
+from kubesim.auth.rbac import Access, Attributes, User, allows, attributes_of, master, user_of
 from kubesim.cluster import Cluster
 from kubesim.kinds.registry import (
     CLUSTER_ROLE_BINDINGS,
@@ -21,6 +20,7 @@ from kubesim.kinds.registry import (
     ROLES,
     SERVICE_ACCOUNTS,
 )
+from kubesim.rules.roles import PolicyRule
 from kubesim.time import run
 from tests.kubesim.trees import Tree, a_binding, a_map, a_role, a_rule, a_user, may_all
 

@@ -9,12 +9,12 @@ import pytest
 from kubeloop import clock
 from kubeloop.calls import Call, Reply
 from kubesim.admission.reviewing import Asker, Invocation, ask
-from kubesim.admission.webhooks import ClientConfig, Hook
 from kubesim.cluster import Cluster
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import CONFIG_MAPS
+from kubesim.rules.webhook_configurations import ClientConfig, Hook
+from kubesim.store.versions import Tree
 from kubesim.time import run
-from kubesim.versions import Tree
 from kubesim.writes.asking import VALIDATING, about
 from kubesim.writes.parts import ObjectPart
 from tests.kubesim.hooks import (

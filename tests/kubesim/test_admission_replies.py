@@ -12,7 +12,7 @@ import pytest
 from kubeloop import clock
 from kubeloop.calls import Call, Reply
 from kubesim.cluster import Cluster
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 from tests.kubesim.hooks import (
     CONFIGURATIONS,
     HOST,

@@ -9,7 +9,7 @@ import pytest
 
 from kubeloop.request import JSON_PATCH, Response
 from kubesim.kinds.registry import CONFIG_MAPS, DEPLOYMENTS, ROLE_BINDINGS, ROLES
-from kubesim.versions import Event
+from kubesim.store.versions import Event
 from tests.kubesim.desk import MAP, Desk, Tree, a_deployment, a_map, decoded, owners_in, played
 from tests.kubesim.trees import a_binding, a_role, a_rule, a_user
 

@@ -10,7 +10,7 @@ import pytest
 from kubesim.cluster import Cluster
 from kubesim.kinds.autoscalers import inward, outward
 from kubesim.kinds.registry import AUTOSCALERS, AUTOSCALERS_V1
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 from tests.kubesim.scripts import on_a_cluster
 
 PREFIX = "autoscaling.alpha.kubernetes.io"

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from kubeloop.request import JSON, MERGE_PATCH, Request
-from kubesim.access.rights import insider
+from kubesim.auth.rbac import insider
 from kubesim.cluster import Cluster
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import LIMIT_RANGES, NAMESPACES, PODS, SERVICE_ACCOUNTS

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kubeloop.request import Request
-from kubesim.access.rights import user_of
+from kubesim.auth.rbac import user_of
 from kubesim.cluster import Cluster
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, PODS, PRIORITY_CLASSES, ROLE_BINDINGS, ROLES

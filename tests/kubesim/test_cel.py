@@ -12,9 +12,9 @@ from kubesim.cel import schema as cel_schema
 from kubesim.cel.rules import SchemaPlace
 from kubesim.cel.types import DYN, Type
 from kubesim.cluster import Cluster
-from kubesim.definitions.schema import Node, compile_schema
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import DEFINITIONS
+from kubesim.schema.structural import Node, compile_schema
 from kubesim.time import run
 from tests.kubesim.test_crd import a_definition, a_version, an_object, causes_of, refused
 from tests.kubesim.trees import Tree

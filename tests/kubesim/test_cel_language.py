@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kubesim.admission.conditions import variables
 from kubesim.cel import program as cel
+from kubesim.rules.match_conditions import variables
 from tests.kubesim import expressions
 
 _ANSWERS = expressions.recorded()

@@ -16,16 +16,16 @@ from kubeloop import clock
 from kubeloop.calls import Call, Reply
 from kubeloop.objects.meta import Resource
 from kubeloop.request import MERGE_PATCH, Request, Response, path_of
-from kubesim.admission.webhooks import ClientConfig, Service
+from kubesim.admission.conversion_reviews import Converter
 from kubesim.cluster import Cluster
-from kubesim.definitions.conversion import Conversion, Webhook
-from kubesim.definitions.conversion_reviews import Converter
-from kubesim.definitions.converting import Convert, converted
-from kubesim.definitions.rules import is_true
-from kubesim.definitions.schema import Node
+from kubesim.crds.conversion import Conversion, Webhook
+from kubesim.crds.rules import is_true
 from kubesim.errors import StatusError, internal
+from kubesim.kinds.converting import Convert, converted
 from kubesim.kinds.registry import CONFIG_MAPS, DEFINITIONS, NAMESPACES
-from kubesim.store import Store
+from kubesim.rules.webhook_configurations import ClientConfig, Service
+from kubesim.schema.structural import Node
+from kubesim.store.store import Store
 from kubesim.time import run
 from kubesim.writes.asking import Write, driven, unreviewed
 from tests.kubeloop.called import a_caller, authority, server_context, serving

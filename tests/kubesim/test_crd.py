@@ -12,13 +12,13 @@ import pytest
 
 from kubeloop.objects.meta import Resource
 from kubeloop.request import Request, Response, path_of
+from kubesim.api.verbs import Verbs
 from kubesim.cluster import Cluster
 from kubesim.controllers.service_accounts import CERTIFICATES
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import CONFIG_MAPS, DEFINITIONS
+from kubesim.patches.patch import MERGE_PATCH
 from kubesim.time import run
-from kubesim.verbs import Verbs
-from kubesim.writes.patch import MERGE_PATCH
 from tests.kubesim.trees import Tree, a_map
 
 GROUP = "shop.example.com"

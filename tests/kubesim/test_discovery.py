@@ -12,8 +12,8 @@ import pytest
 from kubeloop.request import JSON, Request, Response, path_of
 from kubesim.cluster import Cluster
 from kubesim.kinds.registry import DEFINITIONS
+from kubesim.store.versions import Tree
 from kubesim.time import run
-from kubesim.versions import Tree
 
 GROUPED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 Read = Callable[..., Awaitable[Response]]

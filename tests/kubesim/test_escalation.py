@@ -9,7 +9,8 @@ import pytest
 
 from kubeloop.request import JSON, MERGE_PATCH, Request
 from kubesim.cluster import Cluster
-from kubesim.kinds.registry import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, RBAC
+from kubesim.kinds.registry import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES
+from kubesim.rules.roles import RBAC
 from kubesim.time import run
 from tests.kubesim.trees import Tree, a_rule, a_user
 

@@ -10,8 +10,8 @@ import pytest
 from kubeloop.request import MERGE_PATCH, Request, Response
 from kubesim.cluster import Cluster
 from kubesim.kinds.registry import DISRUPTION_BUDGETS, PODS
+from kubesim.store.versions import Author, Tree
 from kubesim.time import run
-from kubesim.versions import Author, Tree
 
 PLACE = "/api/v1/namespaces/default/pods"
 REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."

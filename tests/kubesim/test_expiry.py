@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 
 from kubeloop.request import MERGE_PATCH
 from kubesim.cluster import Cluster
-from kubesim.expiry import SECONDS, SHARED
+from kubesim.controllers.event_expiry import SECONDS, SHARED
 from kubesim.kinds.registry import CONFIG_MAPS, CORE_EVENTS, EVENTS
+from kubesim.store.versions import Tree
 from kubesim.time import run
-from kubesim.versions import Tree
 from tests.kubesim.trees import a_map
 
 

@@ -12,7 +12,7 @@ import pytest
 from kubeloop.request import Request, Response
 from kubesim.cluster import Cluster
 from kubesim.kinds.registry import CONFIG_MAPS, DEFINITIONS, DEPLOYMENTS, PODS
-from kubesim.writes.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
+from kubesim.patches.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from tests.kubesim.hooks import HOST, a_hook, a_rule, answering, configure, decoded, message, on_a_cluster, patching
 from tests.kubesim.trees import Tree, a_map, a_pod
 

@@ -15,13 +15,13 @@ import pytest
 from kubeloop.client import Client
 from kubeloop.errors import TransportError
 from kubeloop.request import MERGE_PATCH, Request, Response, Stream, Transport, path_of
-from kubesim.access.rights import insider
+from kubesim.auth.rbac import insider
 from kubesim.cluster import Cluster
 from kubesim.kinds.registry import NODES, PODS
 from kubesim.kubelet import Kubelet
 from kubesim.pods import behaviour
+from kubesim.store.versions import Tree
 from kubesim.time import run
-from kubesim.versions import Tree
 from tests.e2e.clusters import RealGround, Site, everywhere
 
 pytestmark = pytest.mark.fidelity

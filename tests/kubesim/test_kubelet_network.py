@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from kubeloop.client import Client
-from kubesim.access.rights import insider
+from kubesim.auth.rbac import insider
 from kubesim.cluster import Cluster
 from kubesim.kinds.registry import PODS
 from kubesim.kubelet import Kubelet

@@ -17,8 +17,8 @@ from kubesim.cluster import Cluster
 from kubesim.kinds.registry import NODES, PODS
 from kubesim.kubelet import Kubelet
 from kubesim.kubelet.pods import SCHEDULER
+from kubesim.store.versions import Tree
 from kubesim.time import run
-from kubesim.versions import Tree
 
 TOLERANT = [{"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"}]
 

@@ -11,8 +11,8 @@ import pytest
 from kubeloop.request import Request, Response
 from kubesim.cluster import Cluster
 from kubesim.kinds.registry import CONFIG_MAPS, NAMESPACES
-from kubesim.requests.listing import Query, select
-from kubesim.versions import Tree
+from kubesim.reads.listing import Query, select
+from kubesim.store.versions import Tree
 from tests.kubesim.scripts import on_a_cluster, refused
 from tests.kubesim.trees import a_map
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kubeloop.request import APPLY, JSON, MERGE_PATCH, Request
-from kubesim.apply.managers import complain, configuration_of, manager_of
 from kubesim.errors import StatusError
+from kubesim.patches.managers import complain, configuration_of, manager_of
 
 
 def a_request(method: str = "POST", kind: str = JSON, agent: str = "", **query: str) -> Request:

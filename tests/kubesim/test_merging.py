@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kubesim.apply import comparing, fieldsets, merging, places, typecheck
-from kubesim.apply.fieldsets import Fields
-from kubesim.apply.places import MergePlace
+from kubesim.patches import comparing, field_sets, merging, places, typecheck
+from kubesim.patches.field_sets import Fields
+from kubesim.patches.places import MergePlace
 
 Tree = dict[str, Any]
 NUMBER = {"type": "integer"}
@@ -41,7 +41,7 @@ PLACE: MergePlace = places.custom(
 
 def said(fields: Fields) -> list[str]:
     """Readable and in order."""
-    return sorted(fieldsets.printed(path) for path in fields)
+    return sorted(field_sets.printed(path) for path in fields)
 
 
 def named(*names: str) -> list[Tree]:
@@ -152,11 +152,11 @@ def test_what_merging_makes(live: Tree, config: Tree, merged: Tree) -> None:
     ],
 )
 def test_what_is_left_without_some_fields(tree: Tree, gone: Tree, left: Tree) -> None:
-    assert merging.remove(PLACE, tree, fieldsets.read(gone)) == left
+    assert merging.remove(PLACE, tree, field_sets.read(gone)) == left
 
 
 def test_structs_on_the_way_to_a_field_come_with_it() -> None:
-    fields = fieldsets.read(
+    fields = field_sets.read(
         {"f:struct": {"f:a": {}}, "f:map": {"f:x": {}}, "f:list": {'k:{"name":"a"}': {"f:in": {"f:q": {}}}}}
     )
 
@@ -166,7 +166,7 @@ def test_structs_on_the_way_to_a_field_come_with_it() -> None:
 
 
 def test_who_owned_parts_of_what_is_one_by_now_owns_the_whole() -> None:
-    fields = fieldsets.read(
+    fields = field_sets.read(
         {"f:whole": {"f:k": {}}, "f:plain": {"v:1": {}}, "f:map": {"f:x": {}}, "f:free": {"f:a": {}}}
     )
 

@@ -10,7 +10,7 @@ import pytest
 
 from kubesim.cluster import Cluster
 from kubesim.kinds.registry import DEFINITIONS, KINDS
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 from tests.kubesim.test_discovery import Read, a_definition, document, reading
 
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from kubesim.cluster import Cluster
-from kubesim.published.openapi_v2 import PROTOBUF
+from kubesim.discovery.openapi_v2 import PROTOBUF
 from tests.kubesim.test_discovery import Read, a_definition, document, reading
 from tests.kubesim.test_openapi import references
 

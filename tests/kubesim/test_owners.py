@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kubesim.apply import owners
-from kubesim.apply.fieldsets import Unreadable
-from kubesim.apply.owners import APPLY, UPDATE, Owner, Owners, identity
-from kubesim.apply.scale_owners import to_parent, to_scale
+from kubesim.patches import owners
+from kubesim.patches.field_sets import Unreadable
+from kubesim.patches.owners import APPLY, UPDATE, Owner, Owners, identity
+from kubesim.patches.scale_owners import to_parent, to_scale
 
 Tree = dict[str, Any]
 REPLICAS = ("f:spec", "f:replicas")

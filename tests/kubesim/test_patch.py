@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kubesim.errors import StatusError
-from kubesim.writes.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, reader
+from kubesim.patches.patch import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, reader
 
 Tree = dict[str, Any]
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kubesim.definitions.patterns import BadPattern, compiled
+from kubesim.schema.patterns import BadPattern, compiled
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kubesim.apply import places
-from kubesim.apply.places import LIST, MAP, SCALAR, MergePlace
 from kubesim.kinds.registry import KINDS, Kind
+from kubesim.patches import places
+from kubesim.patches.places import LIST, MAP, SCALAR, MergePlace
 
 Tree = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubesim.cluster import Cluster
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 from tests.kubesim.hooks import MAPS, a_map, decoded, message, on_a_cluster, send
 
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"

@@ -13,14 +13,14 @@ from kubeloop.calls import Call, NoReply, Reply
 from kubeloop.client import Client
 from kubeloop.http_caller import HttpCaller
 from kubeloop.request import MERGE_PATCH
-from kubesim.access.rights import insider
+from kubesim.auth.rbac import insider
 from kubesim.cluster import Cluster
 from kubesim.kinds.registry import PODS, SERVICES
 from kubesim.kubelet import Kubelet
 from kubesim.kubelet.programs import Exit, Hosted, Programs
 from kubesim.kubelet.serving import serve
+from kubesim.store.versions import Tree
 from kubesim.time import run
-from kubesim.versions import Tree
 
 NAMESPACE = "default"
 TESTER = "tester"

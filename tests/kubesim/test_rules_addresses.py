@@ -8,8 +8,8 @@ import pytest
 
 from kubesim.cluster import Cluster
 from kubesim.errors import StatusError
-from kubesim.kinds.addresses import PORTS, RANGE
 from kubesim.kinds.registry import SERVICES
+from kubesim.strategies.service_addresses import PORTS, RANGE
 from tests.kubesim.scripts import merge, on_a_cluster, refused
 from tests.kubesim.trees import Tree
 

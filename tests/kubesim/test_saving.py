@@ -11,12 +11,12 @@ import pytest
 
 from kubeloop.objects.meta import Resource
 from kubeloop.request import Request, path_of
-from kubesim.access.rights import ADMIN, user_of
+from kubesim.auth.rbac import ADMIN, user_of
 from kubesim.cluster import Cluster
 from kubesim.kinds.registry import CONFIG_MAPS, DEFINITIONS
 from kubesim.saving import FILE, Unusable, load, read, save
+from kubesim.store.versions import Tree
 from kubesim.time import run
-from kubesim.versions import Tree
 
 WIDGETS = Resource("example.com", "v1", "widgets", "Widget")
 

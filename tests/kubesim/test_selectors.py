@@ -7,9 +7,9 @@ import pytest
 from kubeloop.objects.meta import Resource
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import CONFIG_MAPS, CORE_EVENTS, EVENTS, JOBS, NODES, PODS, REPLICA_SETS, Registry
-from kubesim.requests.selectors import matcher, parse_fields, parse_labels
-from kubesim.store import Store
-from kubesim.versions import Author, Tree, Version
+from kubesim.reads.selectors import matcher, parse_fields, parse_labels
+from kubesim.store.store import Store
+from kubesim.store.versions import Author, Tree, Version
 
 LABELS = {"app": "web", "tier": "front", "rank": "7", "example.org/team": "blue", "empty": ""}
 

@@ -16,7 +16,7 @@ from kubesim.bodies.decoding import LARGEST
 from kubesim.cluster import Cluster
 from kubesim.kinds.registry import CONFIG_MAPS, PODS, SERVICES
 from kubesim.server import ADMIN_TOKENS, Server, serve
-from kubesim.watchers import Watcher
+from kubesim.store.watchers import Watcher
 from tests.kubesim.trees import a_map
 
 ADMIN = next(iter(ADMIN_TOKENS))
@@ -204,7 +204,7 @@ def test_a_watch_is_streamed_line_by_line_while_it_is_open() -> None:
 
 def test_a_watch_whose_client_does_not_read_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """What waits for it is bounded as the history is."""
-    monkeypatch.setattr("kubesim.store.HISTORY_BYTES", 2_000_000)
+    monkeypatch.setattr("kubesim.store.store.HISTORY_BYTES", 2_000_000)
     names = [f"map-{number}" for number in range(40)]
 
     async def script(cluster: Cluster, server: Server, _: aiohttp.ClientSession) -> bytes:

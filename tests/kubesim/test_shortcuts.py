@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from kubeloop.request import JSON, MERGE_PATCH, Request, Response
-from kubesim.access.rights import insider
+from kubesim.auth.rbac import insider
 from kubesim.cluster import Cluster
 from kubesim.kinds.registry import PODS, VALIDATING_WEBHOOKS
+from kubesim.store.versions import Author, Event
 from kubesim.time import run
-from kubesim.versions import Author, Event
 from tests.kubesim.trees import Tree, a_pod
 
 POD = "/api/v1/namespaces/default/pods/web-0"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kubesim.pods import splicing
-from kubesim.pods.splicing import Body, Spec
-from kubesim.versions import Head, Version
+from kubesim.api import pod_splicing
+from kubesim.api.pod_splicing import Body, Spec
+from kubesim.store.versions import Head, Version
 
 START = b'{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"7","name":"a","uid":"1"}'
 SPEC = b',"spec":{"containers":[{"name":"main"}],"terminationGracePeriodSeconds":30}'
@@ -18,7 +18,7 @@ def version(body: bytes | Body) -> Version:
 
 
 def test_a_body_is_put_together_as_it_was() -> None:
-    found = splicing.pieces(version(START + SPEC + STATUS))
+    found = pod_splicing.pieces(version(START + SPEC + STATUS))
 
     assert found is not None
     assert version(found.body).body == START + SPEC + STATUS
@@ -26,7 +26,7 @@ def test_a_body_is_put_together_as_it_was() -> None:
 
 
 def test_a_node_is_added_to_the_spec() -> None:
-    found = splicing.pieces(version(START + SPEC + STATUS))
+    found = pod_splicing.pieces(version(START + SPEC + STATUS))
     assert found is not None
     found.thin["spec"]["nodeName"] = "node-1"
 
@@ -44,11 +44,11 @@ def test_a_node_is_added_to_the_spec() -> None:
     ],
 )
 def test_what_is_put_together_in_another_way_is_left_alone(body: bytes) -> None:
-    assert splicing.pieces(version(body)) is None
+    assert pod_splicing.pieces(version(body)) is None
 
 
 def test_what_others_have_too_does_not_count() -> None:
-    own = splicing.pieces(version(START + SPEC + STATUS))
+    own = pod_splicing.pieces(version(START + SPEC + STATUS))
     assert own is not None
     shared = Body(own.body.metadata, Spec(own.body.spec.before), own.body.status)
 

@@ -7,13 +7,13 @@ import asyncio
 import pytest
 
 from kubeloop import clock
+from kubesim.api.verbs import Verbs
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import CONFIG_MAPS, NAMESPACES
-from kubesim.requests.listing import Query
-from kubesim.store import Store
+from kubesim.reads.listing import Query
+from kubesim.store.store import Store
+from kubesim.store.versions import Event
 from kubesim.time import run
-from kubesim.verbs import Verbs
-from kubesim.versions import Event
 from tests.kubesim.trees import a_map
 
 
@@ -278,7 +278,7 @@ def test_closing_a_watcher_ends_its_iteration() -> None:
 
 def test_a_history_of_large_objects_is_forgotten_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is forgotten is answered with 410, however few events it was."""
-    monkeypatch.setattr("kubesim.store.HISTORY_BYTES", 1500)
+    monkeypatch.setattr("kubesim.store.store.HISTORY_BYTES", 1500)
 
     async def scenario() -> tuple[int, int]:
         verbs = a_cluster()

@@ -13,11 +13,11 @@ from kubeloop import clock
 from kubeloop.request import JSON, Request, Response
 from kubesim.cluster import Cluster
 from kubesim.kinds.registry import CONFIG_MAPS, KINDS, PODS, Registry
+from kubesim.requests.tables import printer_of
+from kubesim.store.versions import Tree
 from kubesim.tables.jsonpath import compiled
 from kubesim.tables.printing import duration, selector, since
-from kubesim.tables.table import printer_of
 from kubesim.time import run
-from kubesim.versions import Tree
 from tests.kubesim.trees import a_map
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"

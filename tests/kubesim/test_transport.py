@@ -13,11 +13,11 @@ from kubeloop import clock, request
 from kubeloop.errors import TransportError
 from kubeloop.objects.meta import Ref
 from kubeloop.request import Request, Response, Transport
-from kubesim.access.rights import MASTERS, master
+from kubesim.auth.rbac import MASTERS, master
 from kubesim.cluster import Cluster
 from kubesim.kinds.registry import CONFIG_MAPS, LEASES, PODS, STATEFUL_SETS
+from kubesim.patches.patch import MERGE_PATCH
 from kubesim.time import run
-from kubesim.writes.patch import MERGE_PATCH
 from tests.kubesim.trees import Tree, a_map, a_pod, a_set
 
 MAPS = "/api/v1/namespaces/default/configmaps"

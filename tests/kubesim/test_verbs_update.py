@@ -7,7 +7,7 @@ import asyncio
 from kubesim.cluster import Cluster
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import CONFIG_MAPS, LEASES, STATEFUL_SETS
-from kubesim.writes.patch import MERGE_PATCH
+from kubesim.patches.patch import MERGE_PATCH
 from tests.kubesim.scripts import kinds_of_events, merge, on_a_cluster, refused
 from tests.kubesim.trees import Tree, a_map, a_set
 

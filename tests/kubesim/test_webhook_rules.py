@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubesim.cluster import Cluster
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 from tests.kubesim.hooks import a_hook, a_rule, configure, decoded, message, on_a_cluster
 
 

@@ -9,12 +9,12 @@ import pytest
 
 from kubeloop import clock
 from kubeloop.request import Request, Response
-from kubesim.access.rights import user_of
+from kubesim.api.clerk import Clerk
+from kubesim.auth.rbac import user_of
 from kubesim.cluster import Cluster
 from kubesim.kinds.registry import CONFIG_MAPS, DISRUPTION_BUDGETS, LEASES
 from kubesim.kinds.registry import PODS as POD_KIND
-from kubesim.versions import Author, Tree
-from kubesim.writes.clerk import Clerk
+from kubesim.store.versions import Author, Tree
 from kubesim.writes.storing import ROUNDS
 from tests.kubesim.hooks import (
     HOST,

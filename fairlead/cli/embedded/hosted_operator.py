@@ -19,7 +19,7 @@ from fairlead.engine.metrics import Metrics
 from fairlead.engine.options import OperatorOptions, PartOptions
 from fairlead.engine.program import identity
 from kubeloop.client import Client
-from kubesim.access.rights import master
+from kubesim.auth.rbac import master
 from kubesim.cluster import Cluster
 from kubesim.network import Network
 

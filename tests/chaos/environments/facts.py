@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 
 NIL = str(uuid.UUID(int=0))
 FORCE_ROLLOUT = "materialize.cloud/force-rollout"

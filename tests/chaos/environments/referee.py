@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from kubeloop.calls import Call, Reply
 from kubeloop.request import Request, place_of
-from kubesim.record import Entry
-from kubesim.versions import Tree
+from kubesim.store.record import Entry
+from kubesim.store.versions import Tree
 from tests.chaos.doing import doing
 from tests.chaos.environments.facts import IMMEDIATELY, MANUALLY, NIL, Fact, fact_of, generated, public
 from tests.chaos.judge import Asked, Judge

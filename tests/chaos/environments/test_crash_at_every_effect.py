@@ -17,7 +17,7 @@ import pytest
 
 from fairlead.contracts.environments.kinds import ENVIRONMENT_CHILDREN, MATERIALIZES
 from kubeloop.objects.apps import STATEFULSETS
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 from tests.chaos.environments.facts import IMMEDIATELY, MANUALLY
 from tests.chaos.environments.world import EnvironmentSetting, EnvironmentWorld
 from tests.chaos.steps import killed_at

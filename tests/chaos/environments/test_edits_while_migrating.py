@@ -12,7 +12,7 @@ from kubeloop import request
 from kubeloop.objects.meta import Ref
 from kubeloop.request import MERGE_PATCH, Request, place_of
 from kubesim.faults import Fault
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 from tests.chaos.environments.facts import IMAGES
 from tests.chaos.environments.test_migration import found, stored_in_the_old_version
 from tests.chaos.environments.world import OLD, EnvironmentSetting, EnvironmentWorld

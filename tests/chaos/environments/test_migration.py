@@ -11,7 +11,7 @@ from fairlead.contracts.environments.install.definitions import materializes
 from fairlead.contracts.environments.kinds import FINALIZER
 from kubeloop import request
 from kubeloop.objects.meta import Ref
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 from tests.chaos.environments.facts import IMAGES, Fact
 from tests.chaos.environments.world import DEFINITION, DEFINITIONS, OLD, EnvironmentSetting, EnvironmentWorld
 from tests.chaos.steps import killed_at

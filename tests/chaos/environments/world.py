@@ -28,13 +28,13 @@ from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import CONFIGMAPS, PODS, SECRETS, SERVICE_ACCOUNTS, SERVICES
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import MERGE_PATCH, Request, Response
-from kubesim.access.rights import insider, master
+from kubesim.auth.rbac import insider, master
 from kubesim.errors import StatusError
 from kubesim.kubelet import Kubelet
 from kubesim.kubelet.programs import Exit, Hosted, Program, Programs
-from kubesim.record import Entry
+from kubesim.store.record import Entry
+from kubesim.store.versions import Tree
 from kubesim.time import Draws
-from kubesim.versions import Tree
 from tests.chaos.doing import doing, in_passes
 from tests.chaos.environments.facts import IMAGES, MANUALLY, Fact, generated
 from tests.chaos.environments.referee import Referee

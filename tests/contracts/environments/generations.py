@@ -13,13 +13,13 @@ from fairlead.contracts.environments.stand_in.rules import PREFIX
 from kubeloop.calls import Call, NoReply, Reply
 from kubeloop.client import Client
 from kubeloop.request import MERGE_PATCH
-from kubesim.access.rights import insider
+from kubesim.auth.rbac import insider
 from kubesim.cluster import Cluster
 from kubesim.kinds.registry import PODS, SERVICES
 from kubesim.kubelet import Kubelet
 from kubesim.kubelet.programs import Programs
+from kubesim.store.versions import Tree
 from kubesim.time import run
-from kubesim.versions import Tree
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ import msgspec
 from fairlead.contracts.environments.kinds import MATERIALIZES
 from kubeloop import request
 from kubeloop.objects.core import EVENTS
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 from tests.engine.estate import SPACE, Estate, play
 
 UNCHECKED = "signatures of license keys are not checked"

@@ -24,7 +24,7 @@ from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import CONFIGMAPS, EVENTS, PODS, SECRETS, SERVICES
 from kubeloop.objects.meta import Ref
 from kubeloop.request import MERGE_PATCH
-from kubesim.access.rights import master
+from kubesim.auth.rbac import master
 from kubesim.cluster import FIRST_NAMESPACES, Cluster
 from kubesim.faults import Faulty
 from kubesim.kubelet import Kubelet

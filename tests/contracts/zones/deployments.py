@@ -13,7 +13,7 @@ from kubeloop import clock, request
 from kubeloop.calls import Handler
 from kubeloop.objects.apps import DEPLOYMENTS
 from kubeloop.objects.meta import Ref, Resource
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 from tests.engine.world import World
 
 LAG = 0.25

@@ -19,7 +19,7 @@ from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.meta import Resource
 from kubeloop.request import Request
 from kubesim.faults import Fault
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 from tests.engine.world import World, a_statefulset, play
 
 CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)

@@ -11,7 +11,7 @@ from kubeloop.objects.meta import Resource
 from kubesim.controllers.claims import OURS
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import CLAIMS, CORE_EVENTS, NODES, STORAGE_CLASSES, VOLUMES
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 from tests.kubesim.controllers.world import NAMESPACE, World, play
 
 SEEDS = range(8)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from kubesim.controllers.correlating import BURST, COMBINED, Correlator, Told
+from kubesim.controllers.event_correlation import BURST, COMBINED, Correlator, Told
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ import pytest
 
 from kubeloop.objects.apps import REVISION_LABEL
 from kubesim.kinds.registry import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 from tests.kubesim.controllers.world import World, play, with_image
 
 

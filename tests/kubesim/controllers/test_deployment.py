@@ -16,7 +16,7 @@ from kubesim.controllers.pods import Pod, PodAnnotations, PodMeta, PodSpec, PodS
 from kubesim.controllers.replicas import doomed
 from kubesim.errors import forbidden
 from kubesim.kinds.registry import PODS
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 from tests.kubesim.controllers.world import NAMESPACE, World, play, with_image
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)

@@ -22,8 +22,8 @@ from kubesim.kinds.registry import (
     REPLICA_SETS,
     STATEFUL_SETS,
 )
+from kubesim.store.versions import Tree
 from kubesim.time import run
-from kubesim.versions import Tree
 from tests.kubesim.controllers.world import LAG, World
 
 TEAMS = Resource("test.example", "v1", "teams", "Team")

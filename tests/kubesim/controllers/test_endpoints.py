@@ -11,8 +11,6 @@ import pytest
 from kubeloop.objects.core import PODS, SERVICES
 from kubeloop.objects.meta import Meta, OwnerReference
 from kubeloop.request import MERGE_PATCH, Request, path_of
-from kubesim.controllers.chosen import Address as PodAddress
-from kubesim.controllers.chosen import Pod, PodStatus, Service, ServiceMeta, ServicePort, ServiceSpec
 from kubesim.controllers.endpoints import Address, Port, Subset, place_of, subsets_of, truncated
 from kubesim.controllers.endpointslice_plan import (
     LARGEST,
@@ -25,6 +23,8 @@ from kubesim.controllers.endpointslice_plan import (
     plan,
     ports_of,
 )
+from kubesim.controllers.selected_pods import Address as PodAddress
+from kubesim.controllers.selected_pods import Pod, PodStatus, Service, ServiceMeta, ServicePort, ServiceSpec
 from kubesim.kinds.registry import CORE_EVENTS, ENDPOINT_SLICES, ENDPOINTS, NODES
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree

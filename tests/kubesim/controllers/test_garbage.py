@@ -7,7 +7,7 @@ import pytest
 from kubesim.controllers.service_accounts import CERTIFICATES
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import CONFIG_MAPS, CORE_EVENTS, NODES, PODS, SECRETS, STATEFUL_SETS
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 from tests.kubesim.controllers.world import NAMESPACE, TESTER, World, a_set_tree, play
 
 SEEDS = range(10)

@@ -11,7 +11,7 @@ from kubeloop.objects.apps import DEPLOYMENTS, REPLICASETS
 from kubeloop.objects.meta import Resource
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, CONFIG_MAPS, PODS, STATEFUL_SETS
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 from tests.kubesim.controllers.world import NAMESPACE, World, play
 from tests.kubesim.scripts import refused
 

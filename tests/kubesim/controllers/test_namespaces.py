@@ -13,8 +13,8 @@ from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import JSON, MERGE_PATCH, Request, patch, path_of
 from kubesim.controllers.namespaces import Left, conditions_of
 from kubesim.kinds.registry import CONFIG_MAPS, DEFINITIONS, NAMESPACES, NODES
+from kubesim.store.versions import Tree
 from kubesim.time import run
-from kubesim.versions import Tree
 from tests.e2e.clusters import Site, everywhere, neighbour
 from tests.kubesim.controllers.world import TESTER, World, play
 from tests.kubesim.trees import a_map, a_pod

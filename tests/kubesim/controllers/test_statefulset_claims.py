@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubesim.kinds.registry import CLAIMS, PODS, STATEFUL_SETS
-from kubesim.versions import Tree
+from kubesim.store.versions import Tree
 from tests.kubesim.controllers.world import World, a_set_tree, play
 
 SPEC = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}

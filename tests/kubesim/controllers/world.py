@@ -13,8 +13,8 @@ from kubeloop.objects.meta import Resource
 from kubeloop.request import MERGE_PATCH
 from kubesim.cluster import Cluster
 from kubesim.kinds.registry import CONTROLLER_REVISIONS, CORE_EVENTS, PODS, STATEFUL_SETS
+from kubesim.store.versions import Author, Event, Tree
 from kubesim.time import run
-from kubesim.versions import Author, Event, Tree
 
 NAMESPACE = "default"
 TESTER = "tester"

@@ -1,0 +1,90 @@
+"""Carries out the writes of one request, and keeps the warnings that its answer shows."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+
+import msgspec
+
+from kubeloop.request import Request, Response
+from kubesim.admission.questions import Admission
+from kubesim.admission.reviewing import Asker
+from kubesim.auth.rbac import User
+from kubesim.store.versions import Tree
+from kubesim.writes.asking import Question, Write, driven
+
+_WARNING = re.compile(r'299 - "(?:[^"\\]|\\.)*"')
+_MOST_CHARACTERS = 4096
+_SHORTENED = 256
+_TEXTS = ("fieldManager", "fieldValidation")
+
+
+class Clerk:
+    """Works on behalf of one user, for one request."""
+
+    def __init__(self, admission: Admission, request: Request, user: User) -> None:
+        self.user = user
+        self.warnings: list[str] = []
+        self.options: Tree = {}
+        """Those of a deletion, wherever they stand in the request."""
+        self._admission = admission
+        self._request = request
+
+    async def carried_out(self, write: Write, *, limited: bool = True) -> Tree:
+        """The result of the write; nothing is awaited while there are no webhooks."""
+        if not self._admission.asks_anybody():
+            return await driven(write, _as_it_is, self._admission.converter)
+        asker = Asker(self.user.info(), _options(self._request, self.options))
+        return await self._admission.carried_out(write, asker, self.warnings, limited=limited)
+
+    def signed(self, answer: Response) -> Response:
+        """The answer with the warnings that came up, each once."""
+        if not self.warnings:
+            return answer
+        return msgspec.structs.replace(answer, headers=with_warnings(answer.headers, self.warnings))
+
+
+def with_warnings(headers: Mapping[str, str], warnings: list[str]) -> Mapping[str, str]:
+    """The headers of an answer that warns."""
+    return {**headers, "warning": ", ".join(_headers(warnings))} if warnings else headers
+
+
+def header_lines(headers: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The headers as HTTP has them: a line for every warning."""
+    lines = [(name, value) for name, value in headers.items() if name != "warning"]
+    return lines + [("warning", found) for found in _WARNING.findall(headers.get("warning", ""))]
+
+
+async def _as_it_is(question: Question) -> Tree | None:
+    return question.object
+
+
+def _headers(warnings: list[str]) -> list[str]:
+    """As header values; what is too long in all is shortened text by text, and cut."""
+    texts = list(dict.fromkeys(text for text in warnings if text and not _has_controls(text)))
+    if sum(len(text) for text in texts) > _MOST_CHARACTERS:
+        shortened, length = [], 0
+        for text in texts:
+            if length >= _MOST_CHARACTERS:
+                break
+            shortened.append(text[:_SHORTENED])
+            length += len(shortened[-1])
+        texts = shortened
+    return ['299 - "' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts]
+
+
+def _has_controls(text: str) -> bool:
+    return any(unicodedata.category(character) == "Cc" for character in text)
+
+
+def _options(request: Request, deletion: Tree) -> Tree:
+    """The options of the request as a review shows them."""
+    if request.method == "DELETE":
+        return deletion | {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
+    query = dict(request.query)
+    options: Tree = {}
+    if query.get("dryRun"):
+        options["dryRun"] = [query["dryRun"]]
+    return options | {key: query[key] for key in _TEXTS if query.get(key)}

@@ -1,0 +1,1 @@
+"""The server's own admission plugins: accounts, priorities, limits, protection of storage."""

@@ -1,0 +1,1 @@
+"""Structural schemas, and what single values must look like."""
