@@ -21,7 +21,7 @@ from kubesim.auth.rbac import ANONYMOUS, AUTHENTICATED, User, user_of
 from kubesim.bodies.decoding import LARGEST
 from kubesim.cluster import Cluster
 from kubesim.controllers.kubernetes_service import advertise
-from kubesim.discovery import groups as discovery
+from kubesim.discovery.groups import HEALTH
 from kubesim.errors import StatusError, internal_error, unauthorized
 from kubesim.requests import sending
 from kubesim.requests.handling import JSON, PLAIN, Handler, refusal
@@ -30,7 +30,7 @@ from kubesim.requests.watching import Watch
 
 _log = logging.getLogger(__name__)
 ADMIN_TOKENS = {"admin": "admin"}
-_PUBLIC = (*discovery.HEALTH, "/version")
+_PUBLIC = (*HEALTH, "/version")
 _SHUTDOWN_SECONDS = 2.0
 _LONGEST_HEAD = 1024 * 1024
 """Bytes of a URL, or of a header."""

@@ -21,6 +21,7 @@ from kubesim.kinds.registry import NAMESPACES, Kind, Registry
 from kubesim.store.versions import Tree
 
 PREFIX = "/openapi/v3"
+INFO = {"title": "Kubernetes", "version": ".".join(RELEASE.removeprefix("v").split(".")[:2])}
 _REFERENCE = "#/components/schemas/"
 _OBJECT_META = "meta.v1.ObjectMeta"
 _DELETE_OPTIONS = "meta.v1.DeleteOptions"
@@ -180,7 +181,7 @@ class _Writer:
             paths |= dict(self._paths(kind))
         return {
             "openapi": "3.0.0",
-            "info": {"title": "Kubernetes", "version": ".".join(RELEASE.removeprefix("v").split(".")[:2])},
+            "info": INFO,
             "paths": paths,
             "components": {"schemas": dict(sorted(self._schemas.items()))},
         }

@@ -5,12 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from kubeloop.request import Request, Response
-from kubesim.discovery import groups as discovery
-from kubesim.discovery import health
-from kubesim.discovery.groups import Document, Documents
+from kubesim.discovery import health, openapi_v2
+from kubesim.discovery.groups import Document, Documents, takes
 from kubesim.discovery.negotiation import GROUPS, JSON, accepted, document_form, route_json
 from kubesim.discovery.openapi import PREFIX, Descriptions
-from kubesim.discovery.openapi_v2 import PATH, Overview
 from kubesim.errors import method_not_allowed, no_such_resource
 from kubesim.kinds.registry import Registry, is_built_in_group
 from kubesim.requests.forms import rewritten
@@ -28,7 +26,6 @@ class Publishing:
     def __init__(self, registry: Registry) -> None:
         self._documents = Documents(registry)
         self._descriptions = Descriptions(registry)
-        self._overview = Overview(self._descriptions)
 
     def answer(self, request: Request) -> Response | None:
         """The answer; None for a path that is about something else."""
@@ -39,8 +36,8 @@ class Publishing:
             return Response(200, said, _PLAIN)
         if path.startswith(PREFIX):
             return self._description(request)
-        if path == PATH:
-            return self._overview.answer(request)
+        if path == openapi_v2.PATH:
+            return openapi_v2.answer(request)
         name = path.strip("/")
         if name in _ALL_GROUPS:
             form = document_form(accepted(request), is_grouped=True)
@@ -50,7 +47,7 @@ class Publishing:
         if document is None:
             self._refuse_version(name)
             return None
-        if not discovery.takes(path, request.method):
+        if not takes(path, request.method):
             raise method_not_allowed()
         return self._plain(request, document)
 

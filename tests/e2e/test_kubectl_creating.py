@@ -95,6 +95,26 @@ async def test_client_side_apply_creates_changes_compares_and_prunes(site: Site,
 
 @both_releases
 @everywhere(on=("served", "real"))
+async def test_unknown_kinds_and_mistakes_in_lists_are_told_as_such(site: Site, release: str, tmp_path: Path) -> None:
+    """OpenAPI v3 knows neither, so kubectl looks into v2 before it goes on."""
+    kubectl = Kubectl(site, release, tmp_path)
+    one = config_map("one", a="1")
+    kubectl.write("unknown.yaml", one | {"apiVersion": "example.com/v1", "kind": "Nonsense"})
+    kubectl.write("list.yaml", {"apiVersion": "v1", "kind": "List", "items": [one]})
+    kubectl.write("bad.yaml", {"apiVersion": "v1", "kind": "List", "items": [one | {"date": {}}]})
+
+    for verb in ("create", "apply"):
+        told = 'no matches for kind "Nonsense" in version "example.com/v1"'
+        await kubectl(f"{verb} -f @unknown.yaml", told, code=1)
+    await kubectl("apply -f @bad.yaml", 'unknown field "date"', code=1)
+    await kubectl.all(
+        ("apply -f @list.yaml", "configmap/one created"),
+        ("apply -f @list.yaml", "configmap/one unchanged"),
+    )
+
+
+@both_releases
+@everywhere(on=("served", "real"))
 async def test_server_side_apply_tells_conflicts_and_takes_over(site: Site, release: str, tmp_path: Path) -> None:
     kubectl = Kubectl(site, release, tmp_path)
     kubectl.write("mine.yaml", config_map("one", a="1"))
