@@ -1,8 +1,8 @@
 """The kubelet's loop: watches pods, binds them, gives them the shape they should have, lets deleted ones go.
 
 A pod costs four requests: a binding, a status when it runs (none if it is ready at once), a status when it is ready,
-and the deletion. Everything is worked out again from what is seen, so it may be stopped and started at any time; what
-it does not find again is when a container started, so times then count from the new start.
+and the deletion. Everything is worked out again from what is seen, so it may be stopped and started at any time: when
+its containers started is in the pod's status, and a pod that is ready when it is first seen stays so.
 
 Pods are put on the kubelet's nodes in turn, as far as node selector, affinity and taints allow; a cordoned node gets
 none. A pod that names a node, as those of DaemonSets do, is put on that.
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import count, cycle, islice
 
 import msgspec
@@ -36,7 +36,7 @@ from kubeloop.store import key_of
 from kubeloop.worker import work
 from kubesim.kubelet.nodes import NODES, ROOM, ZONES, register
 from kubesim.kubelet.obstacles import Obstacle, Obstacles, no_place
-from kubesim.kubelet.pods import Pod, outline_of, shape_of, status_patch
+from kubesim.kubelet.pods import Pod, begun, outline_of, shape_of, status_patch
 from kubesim.kubelet.programs import Hosted, Programs
 from kubesim.kubelet.telling import Telling
 from kubesim.pods.behaviour import Behaviour, Defaults, Run, Shape, Wish, behaviour_of, turned, wanted
@@ -111,7 +111,7 @@ class Kubelet:
         namespace: str = "",
         ready_after: float = 1.0,
         gone_after: float = 0.1,
-        nodes: int = 3,
+        nodes: int | Sequence[str] = 3,
         programs: Programs | None = None,
         network: int = LOOPBACK,
         events: bool = False,
@@ -123,6 +123,8 @@ class Kubelet:
         A `demanding` one runs only pods that have what they need (see `obstacles`), and tells what they lack.
 
         Pods of another `scheduler` are left to it; without a name all pods are this one's.
+
+        `nodes` that are named are there already and are taken over as they are; of a number as many are registered.
         """
         self._client = client
         self._network = network
@@ -135,7 +137,8 @@ class Kubelet:
             programs.exited = self._exited
         self._defaults = Defaults(ready_after, gone_after)
         self._usual = behaviour_of({}, self._defaults)
-        self._nodes = [f"sim-node-{number}" for number in range(nodes)]
+        self._registers = isinstance(nodes, int)
+        self._nodes = [f"sim-node-{number}" for number in range(nodes)] if isinstance(nodes, int) else list(nodes)
         self._next_node = cycle(self._nodes)
         self._next_address = count()
         self._lives: dict[str, Life] = {}
@@ -151,7 +154,7 @@ class Kubelet:
 
     async def run(self) -> None:
         """Until cancelled."""
-        for name, zone in zip(self._nodes, cycle(ZONES)):
+        for name, zone in zip(self._nodes if self._registers else (), cycle(ZONES)):
             await register(self._client, name, zone)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._places.run())
@@ -325,9 +328,10 @@ class Kubelet:
         """One shape; 0 when it was due, and another may be."""
         now = clock.monotonic()
         seen = shape_of(life.pod)
-        if life.run is None or life.run.shape is not seen:
-            started = now if life.run is None else life.run.started
-            life.run = Run(seen, now, started, life.pod.restarts)
+        if life.run is None:
+            life.run = begun(life.pod, seen, behaviour, now)
+        elif life.run.shape is not seen:
+            life.run = Run(seen, now, life.run.started, life.pod.restarts)
         exited = life.exited
         wish = Wish(Shape.CRASHED) if exited else wanted(behaviour, life.run, now)
         if wish.shape is not seen:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from sys import intern
 
 from msgspec import Struct
 
+from kubeloop import clock
 from kubeloop.objects.meta import Meta
-from kubesim.pods.behaviour import Shape
+from kubesim.pods.behaviour import Behaviour, Run, Shape
 from kubesim.pods.scheduling import Affinity
 
 Tree = dict[str, object]
@@ -109,6 +111,26 @@ def shape_of(pod: Pod) -> Shape:
         return Shape.NEW
     ready = any(each.get("type") == "Ready" and each.get("status") == "True" for each in pod.status.conditions)
     return Shape.READY if ready else Shape.RUNNING
+
+
+def begun(pod: Pod, shape: Shape, behaviour: Behaviour, now: float) -> Run:
+    """What the status tells to somebody who sees the pod for the first time; `now` is the loop's time."""
+    wall = clock.now()
+    started = now - _ago(_started_at(pod.status.container_statuses), wall)
+    if shape is Shape.READY:
+        # It became ready by rules that are not known here, and is not taken back.
+        started = min(started, now - behaviour.ready_after)
+    changed = next((each for each in pod.status.conditions if each.get("type") == "Ready"), {})
+    since = now - _ago(str(changed.get("lastTransitionTime") or ""), wall)
+    return Run(shape, max(since, started), started, pod.restarts)
+
+
+def _ago(time: str, wall: datetime) -> float:
+    """Seconds since a time of day; none where there is no such time, or it is yet to come."""
+    try:
+        return max((wall - datetime.fromisoformat(time)).total_seconds(), 0.0)
+    except (TypeError, ValueError):
+        return 0.0
 
 
 def status_patch(pod: Pod, shape: Shape, restarts: int, address: str, now: str) -> Tree:
