@@ -14,6 +14,9 @@ import msgspec
 from msgspec import Struct
 
 from kubeloop.objects.meta import Meta, Resource
+from kubesim.strategies.defaulting import fill
+from kubesim.typed.faults import Undecodable
+from kubesim.typed.types import type_of
 
 CONTROLLER_REVISIONS = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
 
@@ -138,12 +141,31 @@ def in_order(revisions: Iterable[Revision]) -> list[Revision]:
     return sorted(revisions, key=age)
 
 
+@lru_cache(maxsize=1024)
+def rewritten(patch: bytes) -> bytes:
+    """The patch of a StatefulSet that was restored by `patch`: as this release writes it, with its defaults.
+
+    Older releases wrote fields that this one leaves out, `creationTimestamp: null` for one, and knew fewer defaults.
+    """
+    restored = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {}}
+    try:
+        typed, _ = type_of("apps/v1", "StatefulSet").read(restored | {"spec": {"template": template_in(patch)}})
+    except (Undecodable, LookupError, TypeError, ValueError):
+        return patch  # nothing can be restored by it
+    fill(typed)
+    return patch_of(typed["spec"]["template"])
+
+
 def choose(revisions: Sequence[Revision], patch: bytes) -> Reuse | Renumber | Create:
-    """Which revision stands for `patch`; the revisions are in order."""
+    """Which revision stands for `patch`; the revisions are in order.
+
+    The newest is taken also where it is written otherwise and restores the same.
+    """
     number = revisions[-1].revision + 1 if revisions else 1
     equal = [revision for revision in revisions if revision.patch == patch]
     if not equal:
-        return Create(number)
+        is_same = bool(revisions) and rewritten(revisions[-1].patch) == patch
+        return Reuse(revisions[-1]) if is_same else Create(number)
     if revisions[-1].patch == patch:
         return Reuse(revisions[-1])
     return Renumber(equal[-1], number)

@@ -76,6 +76,39 @@ def test_text_is_escaped_as_go_escapes_it() -> None:
     assert written == '{"a":[1,null],"b":"\\u003c\\u0026\\u003e\\u2028\\u2029é\\u0001"}'.encode()
 
 
+def written_otherwise(**spec: object) -> Revision:
+    """The revision of TEMPLATE as an older release wrote it: with a null, other fields first, a default less."""
+    old = {"spec": TEMPLATE["spec"] | spec, "metadata": {"creationTimestamp": None, **TEMPLATE["metadata"]}}
+    del old["spec"]["schedulerName"]
+    data = {"spec": {"template": {"$patch": "replace", **old}}}
+    return Revision(a_revision(4).metadata, 4, msgspec.Raw(msgspec.json.encode(data)))
+
+
+def test_the_latest_revision_is_kept_when_it_restores_the_same_template() -> None:
+    """As the controller of 1.36 compares them."""
+    latest = written_otherwise()
+
+    assert choose([a_revision(3), latest], patch_of(TEMPLATE)) == Reuse(latest)
+
+
+def test_an_older_revision_that_is_written_otherwise_is_not_found() -> None:
+    newest = a_revision(5)
+
+    assert choose([written_otherwise(), newest], patch_of(TEMPLATE)) == Create(6)
+
+
+@pytest.mark.parametrize("odd", [{"restartPolicy": "Never"}, {"containers": "none"}])
+def test_a_latest_revision_that_restores_something_else_is_none(odd: dict[str, object]) -> None:
+    assert choose([written_otherwise(**odd)], patch_of(TEMPLATE)) == Create(5)
+
+
+@pytest.mark.parametrize("data", [b"{}", b'{"spec":{"template":3}}', b'{"spec":null}'])
+def test_a_revision_that_restores_nothing_is_no_mistake(data: bytes) -> None:
+    broken = Revision(a_revision(4).metadata, 4, msgspec.Raw(data))
+
+    assert choose([broken], patch_of(TEMPLATE)) == Create(5)
+
+
 def test_the_template_is_restored_without_the_marks_of_the_patch() -> None:
     assert template_in(patch_of(TEMPLATE)) == TEMPLATE
 
