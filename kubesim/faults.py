@@ -52,6 +52,8 @@ REASONS = {
     504: "Timeout",
 }
 
+JSON = {"content-type": "application/json"}
+
 
 class Faulty:
     """A transport that fails as planned; lines are tried in order, the first that strikes counts.
@@ -243,7 +245,7 @@ class _Told(Struct):
 def _refusal(fault: Fault) -> Stream:
     """A watch that fails; one from too old a version opens and says so in its first event, as the API server's does."""
     if fault.status == 410:
-        return _Told(200, {}, (_error_line(fault),))
+        return _Told(200, JSON, (_error_line(fault),))
     return _Told(fault.status, _headers(fault), (_status(fault),))
 
 
@@ -272,4 +274,4 @@ def _status(fault: Fault) -> bytes:
 
 
 def _headers(fault: Fault) -> dict[str, str]:
-    return {"retry-after": f"{fault.seconds:g}"} if fault.seconds else {}
+    return JSON | ({"retry-after": f"{fault.seconds:g}"} if fault.seconds else {})

@@ -227,6 +227,15 @@ def test_a_status_is_answered_without_the_deed(status: int, error: type[KubeErro
     assert within(f"delete pods: {status}", work) == (error.__name__, "abc")
 
 
+@pytest.mark.parametrize("line", ["get pods: 500", "get pods: 429 2s"])
+def test_a_status_says_that_it_is_json_as_clients_expect(line: str) -> None:
+    async def work(world: World) -> str:
+        answer = await world.faulty.send(requests.get(pod_ref("a")))
+        return answer.headers["content-type"]
+
+    assert within(line, work) == "application/json"
+
+
 def test_a_status_may_ask_to_come_back() -> None:
     async def work(world: World) -> tuple[str, float]:
         start = monotonic()
