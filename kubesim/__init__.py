@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kubesim.cluster import Cluster
     from kubesim.kubelet import Kubelet
+    from kubesim.served import ServedCluster
     from kubesim.time import run
     from kubesim.virtual import VirtualCluster
 
-__all__ = ["Cluster", "Kubelet", "VirtualCluster", "run"]
+__all__ = ["Cluster", "Kubelet", "ServedCluster", "VirtualCluster", "run"]
 
 _HOMES = {
     "Cluster": "kubesim.cluster",
     "Kubelet": "kubesim.kubelet",
+    "ServedCluster": "kubesim.served",
     "VirtualCluster": "kubesim.virtual",
     "run": "kubesim.time",
 }

@@ -9,7 +9,9 @@ import secrets
 import shlex
 import signal
 import sys
-from contextlib import AsyncExitStack
+import threading
+from collections.abc import Callable
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 from kubeloop.http_caller import HttpCaller
@@ -34,12 +36,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--speed", type=speed_of, default=1.0, metavar="N", help=f"times as fast as real time, at most {FASTEST:.0f}"
     )
+    parser.add_argument(
+        "--end-with-stdin", action="store_true", help="end with standard input, too: nothing outlives who started it"
+    )
     given = parser.parse_args(arguments)
     try:
         host = Host(PROGRAM, CONTEXT, (given.kubeconfig_out or _default()).absolute(), given.port)
         seed = secrets.randbits(32) if given.seed is None else given.seed
         with asyncio.Runner(loop_factory=PacedLoop) as runner:
-            runner.run(_up(host, seed, given.speed))
+            runner.run(_up(host, seed, given.speed, end_with_stdin=given.end_with_stdin))
     except Unhostable as problem:
         print(f"kubesim: {problem}", file=sys.stderr)
         return 1
@@ -62,11 +67,14 @@ def _default() -> Path:
     return cache / "kubesim" / "kubeconfig"
 
 
-async def _up(host: Host, seed: int, speed: float) -> None:
+async def _up(host: Host, seed: int, speed: float, *, end_with_stdin: bool) -> None:
     """Until a signal ends it."""
-    ended = asyncio.Event()
+    ended, loop = asyncio.Event(), asyncio.get_running_loop()
     for each in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(each, ended.set)
+        loop.add_signal_handler(each, ended.set)
+    if end_with_stdin:
+        # A thread, because not every kind of input can be waited for by a loop.
+        threading.Thread(target=_read, args=(lambda: loop.call_soon_threadsafe(ended.set),), daemon=True).start()
     caller, network, programs, authority = HttpCaller(), Network(), Programs(answering), Authority()
     network.ask(programs.find)
     cluster = new_cluster(seed, network, caller, authority)
@@ -77,7 +85,6 @@ async def _up(host: Host, seed: int, speed: float) -> None:
             node = node_client(cluster)
             work = (cluster.run(), nodes_of(node, programs).run(), unattended.tell(node))
             started = [tasks.create_task(each) for each in work]
-            loop = asyncio.get_running_loop()
             if isinstance(loop, PacedLoop):
                 loop.run_at(speed)
             print(f"{server.url} is up. In another terminal:", flush=True)
@@ -86,6 +93,14 @@ async def _up(host: Host, seed: int, speed: float) -> None:
             await ended.wait()
             for task in started:
                 task.cancel()
+
+
+def _read(ended: Callable[[], object]) -> None:
+    """Calls when standard input has ended."""
+    with suppress(OSError):  # it was closed from the start
+        while os.read(0, 4096):
+            continue
+    ended()
 
 
 if __name__ == "__main__":

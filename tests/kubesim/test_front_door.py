@@ -42,9 +42,11 @@ def test_importing_it_imports_nothing_else() -> None:
 def test_what_it_promises_is_there_and_nothing_else() -> None:
     from kubesim.cluster import Cluster
     from kubesim.kubelet import Kubelet
+    from kubesim.served import ServedCluster
     from kubesim.time import run
 
-    assert [getattr(kubesim, name) for name in kubesim.__all__] == [Cluster, Kubelet, VirtualCluster, run]
+    expected = [Cluster, Kubelet, ServedCluster, VirtualCluster, run]
+    assert [getattr(kubesim, name) for name in kubesim.__all__] == expected
     assert set(kubesim.__all__) <= set(dir(kubesim))
     with pytest.raises(AttributeError, match="has no attribute 'Clutser'"):
         kubesim.Clutser  # noqa: B018
