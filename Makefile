@@ -57,7 +57,7 @@ soak: setup control-plane prometheus ## long runs: programs by chance, fuzzing a
 		$(BIN)/python -m tests.fuzz --steps 50000 || code=1; $(BIN)/python -m tools.kubectl_suite || code=1; exit $$code
 
 lock: setup ## renew requirements.lock and those of the image from pyproject.toml
-	@$(UV) pip compile -q --universal --generate-hashes --no-header --no-emit-index-url --extra dev --extra traces \
+	@$(UV) pip compile -q --universal --generate-hashes --no-header --no-emit-index-url --extra dev --extra clients --extra traces \
 		--upgrade -o requirements.lock pyproject.toml
 	@$(UV) pip compile -q --universal --generate-hashes --no-header --no-emit-index-url --extra traces \
 		--no-annotate -c requirements.lock --upgrade -o image/requirements.lock pyproject.toml
