@@ -1,4 +1,4 @@
-"""What others use of kubesim: its names, its fixture, its command."""
+"""What others use of kubesim: its names, its cluster in virtual time, its command."""
 
 from __future__ import annotations
 
@@ -136,26 +136,6 @@ def test_the_same_seed_gives_the_same_run() -> None:
 async def _has_ip(world: VirtualCluster) -> bool:
     found = await world.get(PODS, "default", "one")
     return found is not None and "podIP" in found["status"]
-
-
-def test_the_plugin_gives_a_cluster_and_tells_the_seed_of_a_failure(tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text('pytest_plugins = ["kubesim.pytest_plugin"]\n')
-    (tmp_path / "test_it.py").write_text(
-        "import asyncio\n\n"
-        "async def wait(world):\n"
-        "    await asyncio.sleep(43200)\n"
-        "    return world.seed\n\n"
-        "def test_passes(virtual_cluster):\n"
-        "    assert virtual_cluster.play(wait) == 42\n\n"
-        "def test_fails(virtual_cluster):\n"
-        "    assert virtual_cluster.play(wait) == 43\n"
-    )
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--kubesim-seed", "42", str(tmp_path)]
-
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=_environment())
-
-    assert "1 failed, 1 passed" in done.stdout
-    assert done.stdout.count("play it again with --kubesim-seed 42") == 1
 
 
 @contextmanager
