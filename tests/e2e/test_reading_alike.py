@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from kubeloop.request import MERGE_PATCH, Request, Response, Transport, path_of
-from kubesim.kinds.registry import KINDS
+from kubesim.kinds.registry import AUTOSCALERS_V1, KINDS
 from tests.e2e import reading_gadgets, reading_objects, readings
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.definitions import tree_of
@@ -132,7 +132,7 @@ async def test_tables_metadata_and_selectors_are_the_same(site: Site) -> None:
         collections = [
             (path_of(kind.resource, site.namespace), kind)
             for kind in KINDS
-            if kind.resource.namespaced and not kind.answered
+            if kind.resource.namespaced and not kind.answered and kind.resource != AUTOSCALERS_V1
         ]
         objects = [
             path_of(resource, site.namespace if resource.namespaced else "", _placed(tree["metadata"]["name"], pair))
@@ -151,8 +151,7 @@ async def test_tables_metadata_and_selectors_are_the_same(site: Site) -> None:
             *(a_read(path) for path in readings.PATHS),
             *(
                 a_read(f"/apis/autoscaling/{version}/namespaces/{{ns}}/horizontalpodautoscalers/{name}")
-                for version in ("v1", "v2")
-                for name in reading_objects.AUTOSCALERS
+                for version, name in reading_objects.AUTOSCALERS
             ),
             a_read(MAPS, "labelSelector=none", PARTIALS, "DELETE"),
             a_read(MAPS, "labelSelector=none", "", "DELETE"),
