@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 import pytest
@@ -25,7 +26,7 @@ from kubesim.controllers.revisions import (
 )
 
 # As kube-apiserver 1.36 stores it, with its defaults.
-TEMPLATE = {
+TEMPLATE: dict[str, Any] = {
     "metadata": {"labels": {"a": "b"}},
     "spec": {
         "containers": [
