@@ -1,35 +1,92 @@
 """What is wrong with a text that is not JSON, in the words of the Go library that the server reads JSON with.
 
-Bodies are decoded by msgspec; only what it refuses is looked at again here, byte by byte, to find the words.
+Bodies are decoded by msgspec; only what it refuses is looked at again here. Python's own reader finds the place, and
+what Go would have looked for there; mistakes inside of a number are told as if it ended before them.
 """
 
 from __future__ import annotations
 
-_BLANKS = frozenset(b" \t\r\n")
-_END = "unexpected end of JSON input"
-_DEEPEST = 10000
-_HEX = frozenset(b"0123456789abcdefABCDEF")
-_ESCAPES = frozenset(b'bfnrt\\/"')
-_WORDS = {ord("t"): b"true", ord("f"): b"false", ord("n"): b"null"}
-_DIGITS = frozenset(b"0123456789")
-_VALUE = "looking for beginning of value"
-_KEY = "looking for beginning of object key string"
-_QUOTED = {"'": "'\\''", '"': "'\"'", "\n": "'\\n'", "\t": "'\\t'", "\r": "'\\r'", "\\": "'\\\\'"}
+import json
+import re
+from itertools import takewhile
+from typing import NoReturn
+
 _HEAD = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
-_QUOTED |= {"\a": "'\\a'", "\b": "'\\b'", "\f": "'\\f'", "\v": "'\\v'"}
-
-
-class _Wrong(Exception):
-    """The first thing that is wrong."""
+_VALUE, _KEY = "looking for beginning of value", "looking for beginning of object key string"
+_PLACES = {
+    "Expecting value": ("", _VALUE),
+    "Expecting property name": ("", _KEY),
+    "Expecting ':'": ("", "after object key"),
+    "Illegal trailing comma before end of array": (r",\s*", _VALUE),
+    "Illegal trailing comma before end of object": (r",\s*", _KEY),
+    "Extra data": ("", "after top-level value"),
+    "Invalid control": ("", "in string literal"),
+    "Invalid \\escape": (r"\\", "in string escape code"),
+    "Invalid \\uXXXX": ("u[0-9a-fA-F]*", "in \\u hexadecimal character escape"),
+}
+"""By how Python's reader begins to tell a mistake: what stands before the sign that Go minds, and how Go tells it."""
+_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|[^][{}"]+')
+_WORDS = {"t": "true", "f": "false", "n": "null"}
+_SIGNS = {"'": "'\\''", '"': "'\"'", "\\": "'\\\\'", "\a": "'\\a'", "\b": "'\\b'", "\f": "'\\f'", "\v": "'\\v'"}
 
 
 def problem(text: bytes) -> str:
     """The first mistake; empty when the text is JSON."""
+    signs = text.decode("latin-1")
     try:
-        _Scan(text).whole()
-    except _Wrong as wrong:
-        return str(wrong)
+        json.loads(signs, parse_constant=_refuse)
+    except json.JSONDecodeError as mistake:
+        return _told(signs, mistake)
+    except _Constant as constant:
+        return f"invalid character {_quoted(str(constant)[0])} {_VALUE}"
+    except RecursionError:
+        return "invalid character '[' exceeded max depth"
     return ""
+
+
+class _Constant(Exception):
+    """A word that Python takes for a number."""
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise _Constant(constant)
+
+
+def _told(signs: str, mistake: json.JSONDecodeError) -> str:
+    found = [place for begun, place in _PLACES.items() if mistake.msg.startswith(begun)]
+    before, where = found[0] if found else ("", "")
+    rest = re.sub(f"^{before}", "", signs[mistake.pos :])
+    if where == _VALUE and rest[:1] in _WORDS:
+        return _wrong_word(rest, _WORDS[rest[0]])
+    if mistake.msg.startswith("Unterminated") or not rest:
+        return "unexpected end of JSON input"
+    return f"invalid character {_quoted(rest[0])} {where or _unfinished(signs[: mistake.pos])}"
+
+
+def _wrong_word(rest: str, word: str) -> str:
+    """At the end of the text the library goes on with a blank."""
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(rest, word, strict=False)))
+    found = rest[same : same + 1] or " "
+    return f"invalid character {_quoted(found)} in literal {word} (expecting {_quoted(word[same])})"
+
+
+def _unfinished(before: str) -> str:
+    """Where something else than a comma follows a value."""
+    opened: list[str] = []
+    for sign in _TEXT.sub("", before):
+        if sign in "[{":
+            opened.append(sign)
+        else:
+            opened.pop()
+    return "after array element" if opened[-1] == "[" else "after object key:value pair"
+
+
+def _quoted(sign: str) -> str:
+    if sign in _SIGNS:
+        return _SIGNS[sign]
+    if sign.isprintable():
+        return f"'{sign}'"
+    return f"'\\u{ord(sign):04x}'" if sign > "\x7f" else ascii(sign)
 
 
 def not_an_object(value: object) -> str:
@@ -43,154 +100,3 @@ def kind_of(value: object) -> str:
         return "bool"
     kinds: dict[type, str] = {str: "string", list: "array", dict: "object"}
     return kinds.get(type(value), "number")
-
-
-def _quoted(byte: int) -> str:
-    sign = chr(byte)
-    if sign in _QUOTED:
-        return _QUOTED[sign]
-    return f"'{sign}'" if sign.isprintable() else f"'\\x{byte:02x}'" if byte < 0x80 else f"'\\u{byte:04x}'"
-
-
-class _Scan:
-    """Goes through a text once; what is open is kept in a list, because texts may be nested deeper than calls."""
-
-    def __init__(self, text: bytes) -> None:
-        self._text = text
-        self._at = 0
-        self._open: list[str] = []
-
-    def _fail(self, where: str) -> _Wrong:
-        """At the end of the text the library goes on with a blank, which only some places mind."""
-        if self._at < len(self._text):
-            return _Wrong(f"invalid character {_quoted(self._text[self._at])} {where}")
-        if where.startswith(("in literal", "in numeric", "after decimal", "in exponent")):
-            return _Wrong(f"invalid character ' ' {where}")
-        return _Wrong(_END)
-
-    def _next(self) -> int:
-        """The next sign that is no blank; -1 at the end."""
-        while self._at < len(self._text) and self._text[self._at] in _BLANKS:
-            self._at += 1
-        return self._text[self._at] if self._at < len(self._text) else -1
-
-    def _here(self) -> int:
-        return self._text[self._at] if self._at < len(self._text) else -1
-
-    def whole(self) -> None:
-        self._value()
-        while self._open:
-            self._after(self._open[-1])
-        if self._next() != -1:
-            raise self._fail("after top-level value")
-
-    def _value(self) -> None:
-        """Reads a value; of an array or object only its beginning, up to the first value in it."""
-        while True:
-            sign = self._next()
-            if sign == ord("{"):
-                self._enter("object")
-                if self._next() == ord("}"):
-                    self._leave()
-                    return
-                self._key()
-            elif sign == ord("["):
-                self._enter("array")
-                if self._next() == ord("]"):
-                    self._leave()
-                    return
-            else:
-                self._plain(sign)
-                return
-
-    def _enter(self, kind: str) -> None:
-        self._open.append(kind)
-        if len(self._open) > _DEEPEST:
-            raise self._fail("exceeded max depth")
-        self._at += 1
-
-    def _leave(self) -> None:
-        self._at += 1
-        self._open.pop()
-
-    def _after(self, kind: str) -> None:
-        """What follows a value inside an array or object."""
-        sign = self._next()
-        if sign == ord("]" if kind == "array" else "}"):
-            self._leave()
-        elif sign == ord(","):
-            self._at += 1
-            if kind == "object":
-                self._key()
-            self._value()
-        else:
-            raise self._fail("after array element" if kind == "array" else "after object key:value pair")
-
-    def _key(self) -> None:
-        if self._next() != ord('"'):
-            raise self._fail(_KEY)
-        self._string()
-        if self._next() != ord(":"):
-            raise self._fail("after object key")
-        self._at += 1
-
-    def _plain(self, sign: int) -> None:
-        if sign == ord('"'):
-            self._string()
-        elif sign in _WORDS:
-            self._word(_WORDS[sign])
-        elif sign == ord("-") or sign in _DIGITS:
-            self._number()
-        else:
-            raise self._fail(_VALUE)
-
-    def _string(self) -> None:
-        self._at += 1
-        while (sign := self._here()) != ord('"'):
-            if sign < ord(" "):
-                raise self._fail("in string literal")
-            self._at += 1
-            if sign == ord("\\"):
-                self._escape()
-        self._at += 1
-
-    def _escape(self) -> None:
-        sign = self._here()
-        if sign != ord("u"):
-            if sign not in _ESCAPES:
-                raise self._fail("in string escape code")
-            self._at += 1
-            return
-        self._at += 1
-        for _ in range(4):
-            if self._here() not in _HEX:
-                raise self._fail("in \\u hexadecimal character escape")
-            self._at += 1
-
-    def _word(self, word: bytes) -> None:
-        for expected in word:
-            if self._here() != expected:
-                raise self._fail(f"in literal {word.decode()} (expecting {_quoted(expected)})")
-            self._at += 1
-
-    def _number(self) -> None:
-        if self._here() == ord("-"):
-            self._at += 1
-        if self._here() == ord("0"):
-            self._at += 1
-        else:
-            self._digits("in numeric literal")
-        if self._here() == ord("."):
-            self._at += 1
-            self._digits("after decimal point in numeric literal")
-        if self._here() in (ord("e"), ord("E")):
-            self._at += 1
-            if self._here() in (ord("+"), ord("-")):
-                self._at += 1
-            self._digits("in exponent of numeric literal")
-
-    def _digits(self, where: str) -> None:
-        if self._here() not in _DIGITS:
-            raise self._fail(where)
-        while self._here() in _DIGITS:
-            self._at += 1
