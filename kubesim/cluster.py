@@ -59,9 +59,9 @@ class Cluster:
         self._authority = authority
         self._events_expire = events_expire
         self.store = Store(seed)
-        self.verbs = Verbs(self.store, Registry(), lag=controller_lag)
         self.network = Network()
-        self.handler = Handler(self.verbs, caller or self.network.call, pods or self.network.call, lag=lag)
+        self.verbs = Verbs(self.store, Registry(), caller=caller or self.network.call, lag=controller_lag)
+        self.handler = Handler(self.verbs, pods or self.network.call, lag=lag)
         self._latency = latency
         self._transports = 0
         author, created = Author(SYSTEM, "create"), _moment()

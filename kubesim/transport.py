@@ -56,8 +56,8 @@ class LocalTransport:
             raise TransportError(f"{request.method} {request.path}: no answer in {request.timeout} seconds") from None
 
     def is_prompt(self) -> bool:
-        """Whether an answer takes no time: nothing is far, and nobody is asked."""
-        return not self._is_far and not self._handler.admission.asks_anybody()
+        """Whether an answer takes no time: nothing is far, and nobody is asked about anything."""
+        return not self._is_far and self._handler.admission.index.is_empty
 
     async def _answered(self, request: Request) -> Response:
         await self._travel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 from kubeloop.objects.meta import LabelSelector
 from kubesim.errors import not_found
@@ -13,28 +14,47 @@ from kubesim.store.versions import Tree
 from kubesim.writes.asking import Question
 
 
+class Requested(Protocol):
+    """What rules look at of a request."""
+
+    @property
+    def operation(self) -> str: ...
+
+    @property
+    def kind(self) -> Kind: ...
+
+    @property
+    def subresource(self) -> str: ...
+
+    @property
+    def namespace(self) -> str: ...
+
+
 class Matching:
     """Compares questions with rules and selectors."""
 
     def __init__(self, store: Store, registry: Registry) -> None:
-        self._store = store
+        self._spaces = store.table(NAMESPACES).live
         self._registry = registry
 
-    def kind(self, rules: Sequence[WebhookRule], policy: str, question: Question) -> Kind | None:
-        """The kind, or an equivalent one where the policy says so, that a rule names; earlier rules go first."""
-        about = question.operation, question.subresource, question.namespace
-        for rule in rules:
-            if rule.matches(about[0], question.kind.resource, *about[1:]) and rule.names(question.name):
-                return question.kind
+    def kind(self, rules: Sequence[WebhookRule], policy: str, asked: Requested, name: str | None) -> Kind | None:
+        """The kind, or an equivalent one where the policy says so, that a rule names; earlier rules go first.
+
+        Without a name rules count whatever names they are limited to.
+        """
+        rules = rules if name is None else [rule for rule in rules if rule.names(name)]
+        about = asked.operation, asked.subresource, asked.namespace
+        if any(rule.matches(about[0], asked.kind.resource, *about[1:]) for rule in rules):
+            return asked.kind
         # All versions of a resource have its name, so that other kinds need not be looked for in vain.
-        plural = question.kind.resource.plural
-        likely = [rule for rule in rules if rule.mentions(question.operation, plural, question.subresource)]
+        plural = asked.kind.resource.plural
+        likely = [rule for rule in rules if rule.mentions(asked.operation, plural, asked.subresource)]
         if policy != "Equivalent" or not likely:
             return None
-        others = list(self._equivalents(question.kind))
+        others = list(self._equivalents(asked.kind))
         for rule in likely:
             for kind in others:
-                if rule.matches(about[0], kind.resource, *about[1:]) and rule.names(question.name):
+                if rule.matches(about[0], kind.resource, *about[1:]):
                     return kind
         return None
 
@@ -56,9 +76,16 @@ class Matching:
             return selector.matches(changed["metadata"].get("labels") or {})
         return selector.matches(self.namespace(question.namespace)[1])
 
+    def may_be_in_namespace(self, selector: LabelSelector, asked: Requested) -> bool:
+        """Whether some request of this sort is in a namespace with the labels, as far as the namespace tells."""
+        found = self._spaces.get(("", asked.namespace))
+        if found is None or asked.kind.resource.plural == NAMESPACES.plural:
+            return True
+        return is_empty(selector) or selector.matches(found.head.labels)
+
     def namespace(self, name: str) -> tuple[Tree, dict[str, str]]:
         """A namespace and its labels; 404 when it is not there."""
-        found = self._store.table(NAMESPACES).live.get(("", name))
+        found = self._spaces.get(("", name))
         if found is None:
             raise not_found(NAMESPACES, name)
         return found.tree(), found.head.labels

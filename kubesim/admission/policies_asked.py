@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
-from kubesim.admission.matching import Matching, is_labelled
+from kubesim.admission.matching import Matching, Requested, is_labelled
 from kubesim.admission.policies import Binding, Denial, MatchResources, ParamRef, Policy, binding_of, refusal
 from kubesim.admission.reviewing import Asker, View, request_of
 from kubesim.admission.values import namespace_seen, values_of
@@ -27,6 +27,7 @@ UNJUDGED = (
     "ValidatingAdmissionPolicyBinding",
 )
 """Kinds of the group of admission that no policy is about."""
+Bound = tuple[Policy, Sequence[Binding]]
 _NO_PARAMS = "no params found for policy binding with `Deny` parameterNotFoundAction"
 _NO_NAMESPACE = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
 _ODD_NAMESPACE = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
@@ -50,8 +51,28 @@ class Policies:
         self._decoded: dict[int, Binding] = {}
         """Both by revision."""
 
-    def asks_anybody(self) -> bool:
-        return bool(self._bindings and self._policies)
+    def about(self, asked: Requested) -> tuple[Bound, ...]:
+        """The policies, with their bindings, that may be about some request of this sort; the object decides."""
+        if asked.kind.resource.group == ADMISSION and asked.kind.resource.kind in UNJUDGED:
+            return ()
+        found: list[Bound] = []
+        for policy, bindings in self._bound():
+            if not self._may_mean(policy.spec.match_constraints, asked):
+                continue
+            near = tuple(each for each in bindings if self._may_mean(each.spec.match_resources, asked))
+            found += [(policy, near)] if near else []
+        return tuple(found)
+
+    def _may_mean(self, wanted: MatchResources | None, asked: Requested) -> bool:
+        if wanted is None:
+            return True
+        if not self._matching.may_be_in_namespace(wanted.namespace_selector, asked):
+            return False
+        excluded = [rule for rule in wanted.exclude_resource_rules if not rule.resource_names]
+        if self._matching.kind(excluded, wanted.match_policy, asked, None) is not None:
+            return False
+        rules = wanted.resource_rules
+        return not rules or self._matching.kind(rules, wanted.match_policy, asked, None) is not None
 
     def _bound(self) -> Iterator[tuple[Policy, list[Binding]]]:
         bindings: dict[str, list[Binding]] = {}
@@ -77,13 +98,15 @@ class Policies:
             self._compiled[version.revision] = Policy(version)
         return self._compiled[version.revision]
 
-    async def ask(self, question: Question, asker: Asker, warnings: list[str], convert: Answers) -> None:
+    async def ask(
+        self, bound: Iterable[Bound], question: Question, asker: Asker, warnings: list[str], convert: Answers
+    ) -> None:
         """Raises the denial that the request meets, if any; adds what is only warned about to the list.
 
         Nothing but a conversion is waited for.
         """
         refusals: list[StatusError] = []
-        for policy, bindings in self._bound():
+        for policy, bindings in bound:
             kind = self._kind(policy.spec.match_constraints, question)
             if kind is None:
                 continue
@@ -115,18 +138,16 @@ class Policies:
 
     def _kind(self, wanted: MatchResources, question: Question) -> Kind | None:
         """The kind that the policy wants to see; None when the request is none of its business."""
-        changed, asked = question.object, question.kind.resource
-        if asked.group == ADMISSION and asked.kind in UNJUDGED:
-            return None
+        changed, name, policy = question.object, question.name, wanted.match_policy
         if not self._matching.in_namespace(wanted.namespace_selector, question, changed):
             return None
         if not is_labelled(wanted.object_selector, question, changed):
             return None
-        if self._matching.kind(wanted.exclude_resource_rules, wanted.match_policy, question) is not None:
+        if self._matching.kind(wanted.exclude_resource_rules, policy, question, name) is not None:
             return None
         if not wanted.resource_rules:
             return question.kind
-        return self._matching.kind(wanted.resource_rules, wanted.match_policy, question)
+        return self._matching.kind(wanted.resource_rules, policy, question, name)
 
     async def _values(self, kind: Kind, question: Question, asker: Asker, convert: Answers) -> dict[str, Any]:
         own = question.kind

@@ -15,11 +15,13 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from kubeloop.calls import Caller
+from kubeloop.objects.meta import Resource
 from kubesim.admission import patches as webhook_patches
 from kubesim.admission.conversion_reviews import Converter
+from kubesim.admission.index import Concerned, Index, Interest
 from kubesim.admission.matching import Matching, is_labelled
 from kubesim.admission.patches import Undecodable
-from kubesim.admission.policies_asked import UNJUDGED, Policies
+from kubesim.admission.policies_asked import Policies
 from kubesim.admission.reviewing import (
     JSON_PATCH,
     Answer,
@@ -35,17 +37,15 @@ from kubesim.admission.values import values_of
 from kubesim.auth.rbac import Access
 from kubesim.errors import StatusError, forbidden, internal, internal_error, quoted, timeout
 from kubesim.kinds import views
-from kubesim.kinds.registry import ADMISSION, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Kind, Registry
+from kubesim.kinds.registry import Kind, Registry
 from kubesim.rules.match_conditions import Unmatched, matches
-from kubesim.rules.webhook_configurations import Hook, hooks_of
+from kubesim.rules.webhook_configurations import Hook
 from kubesim.store.store import Store
-from kubesim.store.versions import Tree, Version
-from kubesim.writes.asking import DELETING, MUTATING, VALIDATING, Question, Write, driven
+from kubesim.store.versions import Tree
+from kubesim.writes.asking import DELETING, MUTATING, VALIDATING, Question, Write, asking_some, driven
 
 REQUEST_SECONDS = 34.0
 """Time for a whole write, however often it starts again."""
-_EXEMPT = (*UNJUDGED, "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
-"""What no webhook is asked about."""
 
 
 class Admission:
@@ -56,64 +56,59 @@ class Admission:
         self._registry = registry
         self._caller = caller
         self.converter = Converter(store, caller)
-        self._configurations = {
-            MUTATING: store.table(MUTATING_WEBHOOKS).live,
-            VALIDATING: store.table(VALIDATING_WEBHOOKS).live,
-        }
         self._matching = Matching(store, registry)
         self._access = Access(store)
         self._policies = Policies(store, registry, self._access, self._matching)
-        self._hooks: dict[int, tuple[Hook, ...]] = {}
-        """By the revision of their configuration."""
+        self.index = Index(store, registry, self._matching, self._policies)
 
-    def asks_anybody(self) -> bool:
-        """False while there is no configuration at all; writes then need not wait for anything."""
-        return any(self._configurations.values()) or self._policies.asks_anybody()
+    def concerns(self, operation: str, resource: Resource, subresource: str, namespace: str) -> bool:
+        """Whether somebody may have to be asked about such a request, which then takes time."""
+        return self.index.of(operation, self._registry.kind(resource), subresource, namespace) is not None
 
     async def carried_out(self, write: Write, asker: Asker, warnings: list[str], *, limited: bool = True) -> Tree:
-        """The result of the write after all its questions were answered; warnings are added to the list.
+        """The result of the write after its questions were answered by those whom they concern.
 
-        A write that is not `limited` may take longer than a request.
+        Warnings are added to the list. Nothing is waited for where nobody has to be asked. A write that is not
+        `limited` may take longer than a request.
         """
+        write = asking_some(write, self._is_asked)
+        try:
+            asked = next(write)
+        except StopIteration as done:
+            result: Tree = done.value
+            return result
         try:
             async with asyncio.timeout(REQUEST_SECONDS if limited else None):
-                return await driven(write, lambda asked: self._answered(asked, asker, warnings), self.converter)
+                return await driven(write, asked, lambda each: self._answered(each, asker, warnings), self.converter)
         except TimeoutError:
             why = "request did not complete within requested timeout - context deadline exceeded"
             raise timeout(why) from None
 
+    def _is_asked(self, question: Question) -> bool:
+        return self._concerned(question) is not None
+
+    def _concerned(self, question: Question) -> Concerned | None:
+        return self.index.of(question.operation, question.kind, question.subresource, question.namespace)
+
     async def _answered(self, question: Question, asker: Asker, warnings: list[str]) -> Tree | None:
-        resource = question.kind.resource
-        own = resource.kind if resource.group == ADMISSION else ""
+        concerned = self._concerned(question)
+        if concerned is None:
+            return question.object
         is_last = question.phase in (VALIDATING, DELETING)
         session = _Session(self, question, asker, warnings)
-        if question.phase in (MUTATING, DELETING) and own not in _EXEMPT:
-            await session.mutate(self.hooks(MUTATING))
-        if is_last and self._policies.asks_anybody():
-            await self._policies.ask(question, asker, warnings, self.converter)
-        if is_last and own not in _EXEMPT:
-            await session.validate(self.hooks(VALIDATING))
+        if question.phase in (MUTATING, DELETING):
+            await session.mutate(concerned.mutating)
+        if is_last:
+            await self._policies.ask(concerned.policies, question, asker, warnings, self.converter)
+            await session.validate(concerned.validating)
         return session.object
 
-    def hooks(self, phase: str) -> list[tuple[str, Hook]]:
-        """All webhooks of a phase with a key of their own, configurations by name, their entries in order."""
-        found: list[tuple[str, Hook]] = []
-        for (_, name), version in sorted(self._configurations[phase].items(), key=lambda item: item[0]):
-            found += [(f"{name}/{index}", hook) for index, hook in enumerate(self._decoded(version))]
-        return found
-
-    def _decoded(self, configuration: Version) -> tuple[Hook, ...]:
-        known = self._hooks.get(configuration.revision)
-        if known is None:
-            live = {version.revision for table in self._configurations.values() for version in table.values()}
-            self._hooks = {revision: hooks for revision, hooks in self._hooks.items() if revision in live}
-            known = self._hooks[configuration.revision] = hooks_of(configuration)
-        return known
-
-    async def invocation(self, hook: Hook, question: Question, changed: Tree | None, asker: Asker) -> Invocation | None:
+    async def invocation(
+        self, interest: Interest, question: Question, changed: Tree | None, asker: Asker
+    ) -> Invocation | None:
         """How the webhook is to be asked; None when the request is none of its business."""
-        kind = self._matching.kind(hook.rules, hook.match_policy, question)
-        if kind is None or not is_labelled(hook.object_selector, question, changed):
+        hook, kind = interest.hook, interest.kind or question.kind
+        if not is_labelled(hook.object_selector, question, changed):
             return None
         if not self._matching.in_namespace(hook.namespace_selector, question, changed):
             return None
@@ -169,7 +164,7 @@ class _Session:
         self._warnings = warnings
         self._is_complete = False
 
-    async def mutate(self, hooks: Sequence[tuple[str, Hook]]) -> None:
+    async def mutate(self, hooks: Sequence[Interest]) -> None:
         """One round, and another for those that were asked before somebody else's change and care."""
         asked: list[str] = []
         again = await self._round(hooks, asked, None)
@@ -179,15 +174,13 @@ class _Session:
         if is_new and self.object is not None and self.object["metadata"].get("resourceVersion"):
             raise internal("resourceVersion should not be set on objects to be created")
 
-    async def _round(
-        self, hooks: Sequence[tuple[str, Hook]], asked: list[str], only: list[str] | None
-    ) -> list[str] | None:
+    async def _round(self, hooks: Sequence[Interest], asked: list[str], only: list[str] | None) -> list[str] | None:
         """Who is to be asked again; None when nothing was changed."""
         again = only
-        for key, hook in hooks:
-            if only is not None and key not in only:
+        for interest in hooks:
+            if only is not None and interest.key not in only:
                 continue
-            invocation = await self._admission.invocation(hook, self._question, self.object, self._asker)
+            invocation = await self._admission.invocation(interest, self._question, self.object, self._asker)
             if invocation is None:
                 continue
             if await self._mutated_by(invocation):
@@ -195,8 +188,8 @@ class _Session:
                 asked.clear()
                 if only is not None:
                     only = again
-            if hook.reinvocation_policy == "IfNeeded":
-                asked.append(key)
+            if interest.hook.reinvocation_policy == "IfNeeded":
+                asked.append(interest.key)
         return again
 
     async def _mutated_by(self, invocation: Invocation) -> bool:
@@ -236,9 +229,9 @@ class _Session:
         self.object = self._question.complete(await self._admission.converted(kind, own, changed) or {})
         return self.object != before
 
-    async def validate(self, hooks: Sequence[tuple[str, Hook]]) -> None:
+    async def validate(self, hooks: Sequence[Interest]) -> None:
         """Asks all at the same time; of several refusals the first in order counts."""
-        found = [await self._admission.invocation(hook, self._question, self.object, self._asker) for _, hook in hooks]
+        found = [await self._admission.invocation(each, self._question, self.object, self._asker) for each in hooks]
         invocations = [invocation for invocation in found if invocation is not None]
         if not invocations:
             return

@@ -12,6 +12,7 @@ from msgspec import Struct
 from kubeloop.calls import Call, Caller, NoReply, Reply
 from kubeloop.objects.meta import Resource
 from kubesim.admission.replies import Unreadable, content, succeeded, unanswered, why
+from kubesim.auth.rbac import User
 from kubesim.errors import StatusError, bad_request, quoted
 from kubesim.kinds.registry import Kind
 from kubesim.rules.webhook_configurations import VERSIONS, Hook
@@ -36,7 +37,7 @@ class Failed(Exception):
 class Asker(Struct, frozen=True):
     """On whose behalf, and with which options of the request."""
 
-    user: Tree
+    user: User
     options: Tree
 
 
@@ -128,7 +129,7 @@ def request_of(view: View, question: Question, asker: Asker) -> Tree:
         "requestResource": _resource(asked),
         **{key: value for key, value in named.items() if value},
         "operation": question.operation,
-        "userInfo": asker.user,
+        "userInfo": asker.user.info(),
         "dryRun": question.dry_run,
         "options": options | asker.options,
     }

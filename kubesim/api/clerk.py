@@ -1,4 +1,7 @@
-"""Carries out the writes of one request, and keeps the warnings that its answer shows."""
+"""Carries out writes on somebody's behalf, and keeps the warnings that the answer to a request shows.
+
+Requests and the controllers within the process have the same questions answered by the same webhooks and policies.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from kubesim.admission.questions import Admission
 from kubesim.admission.reviewing import Asker
 from kubesim.auth.rbac import User
 from kubesim.store.versions import Tree
-from kubesim.writes.asking import Question, Write, driven
+from kubesim.writes.asking import Write
 
 _WARNING = re.compile(r'299 - "(?:[^"\\]|\\.)*"')
 _MOST_CHARACTERS = 4096
@@ -22,21 +25,18 @@ _TEXTS = ("fieldManager", "fieldValidation")
 
 
 class Clerk:
-    """Works on behalf of one user, for one request."""
+    """Works on behalf of one user, for one request or for a program within the cluster."""
 
-    def __init__(self, admission: Admission, request: Request, user: User) -> None:
+    def __init__(self, admission: Admission, user: User, options: Tree | None = None) -> None:
         self.user = user
         self.warnings: list[str] = []
-        self.options: Tree = {}
-        """Those of a deletion, wherever they stand in the request."""
+        self.options: Tree = options or {}
+        """Those of the request, as reviews show them."""
         self._admission = admission
-        self._request = request
 
     async def carried_out(self, write: Write, *, limited: bool = True) -> Tree:
-        """The result of the write; nothing is awaited while there are no webhooks."""
-        if not self._admission.asks_anybody():
-            return await driven(write, _as_it_is, self._admission.converter)
-        asker = Asker(self.user.info(), _options(self._request, self.options))
+        """The result of the write; nothing is waited for while it concerns nobody."""
+        asker = Asker(self.user, self.options)
         return await self._admission.carried_out(write, asker, self.warnings, limited=limited)
 
     def signed(self, answer: Response) -> Response:
@@ -57,10 +57,6 @@ def header_lines(headers: Mapping[str, str]) -> list[tuple[str, str]]:
     return lines + [("warning", found) for found in _WARNING.findall(headers.get("warning", ""))]
 
 
-async def _as_it_is(question: Question) -> Tree | None:
-    return question.object
-
-
 def _headers(warnings: list[str]) -> list[str]:
     """As header values; what is too long in all is shortened text by text, and cut."""
     texts = list(dict.fromkeys(text for text in warnings if text and not _has_controls(text)))
@@ -79,12 +75,15 @@ def _has_controls(text: str) -> bool:
     return any(unicodedata.category(character) == "Cc" for character in text)
 
 
-def _options(request: Request, deletion: Tree) -> Tree:
-    """The options of the request as a review shows them."""
-    if request.method == "DELETE":
-        return deletion | {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
+def shown_options(request: Request) -> Tree:
+    """The options of a request that creates or changes, as reviews show them."""
+    if not request.query:
+        return {}
     query = dict(request.query)
-    options: Tree = {}
-    if query.get("dryRun"):
-        options["dryRun"] = [query["dryRun"]]
+    options: Tree = {"dryRun": [query["dryRun"]]} if query.get("dryRun") else {}
     return options | {key: query[key] for key in _TEXTS if query.get(key)}
+
+
+def shown_deletion(given: Tree) -> Tree:
+    """The options of a deletion, wherever they stand in its request, as reviews show them."""
+    return given | {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}

@@ -1,8 +1,8 @@
 """Pods that are made in numbers, alike but for their names.
 
 The first of them takes the long way: defaults, admission, rules. What became of it is a pattern for the others, which
-are then put together from its pieces, for as long as nothing changes that admission looks at. While policies judge
-pods, every one of them takes the long way.
+are then put together from its pieces, for as long as nothing changes that admission looks at. While webhooks or
+policies are about new pods of the namespace, every one of them takes the long way.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from collections.abc import Callable, Hashable, Mapping
 import msgspec
 from msgspec import Struct
 
-from kubesim.admission.judging import Judging
+from kubesim.admission.questions import Admission
 from kubesim.api import pod_splicing
+from kubesim.api.clerk import Clerk
+from kubesim.auth.rbac import User
 from kubesim.kinds.registry import LIMIT_RANGES, NAMESPACES, PODS, PRIORITY_CLASSES, SERVICE_ACCOUNTS
 from kubesim.plugins.chain import new_token_volume
 from kubesim.rules.volumes import TOKENS
 from kubesim.schema.values import label
-from kubesim.store.versions import Author, Head, Owner, Tree, Version, timestamp
+from kubesim.store.versions import Author, Head, Key, Owner, Tree, Version, timestamp
 from kubesim.typed.types import Typed
 from kubesim.writes.storing import Writes
 
@@ -46,34 +48,36 @@ class _Pattern(Struct, frozen=True):
 class Births:
     """Makes the pods of controllers; every refusal is a StatusError."""
 
-    def __init__(self, writes: Writes, judging: Judging) -> None:
-        self._judging = judging
+    def __init__(self, writes: Writes, admission: Admission) -> None:
+        self._admission = admission
         self._writes = writes
         self._store = writes.store
         self._table = writes.store.table(PODS)
         self._patterns: dict[Hashable, _Pattern | None] = {}
         """None for pods that are not alike enough."""
 
-    def create(self, alike: Hashable, name: str, labels: Mapping[str, str], make: Callable[[], Tree], user: str) -> int:
+    async def create(
+        self, alike: Hashable, place: Key, labels: Mapping[str, str], make: Callable[[], Tree], user: User
+    ) -> int:
         """Makes a pod and answers with its resource version.
 
         Pods that are called alike differ in their names, their hostnames, which are their names, and these labels.
         """
+        is_reviewed = self._admission.concerns("CREATE", PODS, "", place[0])
         seen = tuple(self._store.table(each).changed for each in _LOOKED_AT)
         pattern = self._patterns.get(alike)
-        is_usable = pattern is not None and pattern.seen == seen and not self._judging.is_needed()
-        if is_usable and pattern is not None and self._is_free(pattern.metadata["namespace"], name):
-            return self._made(pattern, name, labels, Author(user, "create"))
+        is_usable = pattern is not None and pattern.seen == seen and not is_reviewed
+        if is_usable and pattern is not None and self._is_free(*place):
+            return self._made(pattern, place[1], labels, Author(user.name, "create"))
         tree = make()
-        place = tree["metadata"]["namespace"], name
-        self._judging.carried_out(self._writes.create(PODS, place[0], Typed(tree), user=user), user)
-        version = self._table.live[place]
-        if alike not in self._patterns or pattern is not None:
+        write = self._writes.create(PODS, place[0], Typed(tree), user=user.name)
+        made = await Clerk(self._admission, user).carried_out(write)
+        if not is_reviewed and (alike not in self._patterns or pattern is not None):
             self._patterns.pop(alike, None)
-            self._patterns[alike] = _pattern(version, _encode(tree), seen)
+            self._patterns[alike] = _pattern(self._table.live[place], _encode(tree), seen)
             if len(self._patterns) > _MOST:
                 del self._patterns[next(iter(self._patterns))]
-        return version.revision
+        return int(made["metadata"]["resourceVersion"])
 
     def _is_free(self, namespace: str, name: str) -> bool:
         """Whether a pod of this name may be made without a word."""

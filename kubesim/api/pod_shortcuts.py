@@ -30,6 +30,8 @@ _UNTIMED: Tree = {"lastProbeTime": None, "lastTransitionTime": None}
 """Which Go writes of a condition even where there is none."""
 _USUAL = (("user-agent", ""), ("accept", JSON))
 """Headers that change nothing, with the only value that may be; empty for any."""
+_OPERATIONS = {"POST": "CREATE", "PATCH": "UPDATE", "DELETE": "DELETE"}
+"""As admission calls them."""
 _PLACE = ["", "api", "v1", "namespaces"]
 _OBJECT = 7
 """How many parts the path of a pod has; that of a part of it has one more."""
@@ -100,7 +102,7 @@ class Shortcuts:
         parts = request.path.split("/")
         if len(parts) not in (_OBJECT, _OBJECT + 1) or parts[5] != PODS.plural or parts[:4] != _PLACE or request.query:
             return None
-        if not self._is_plain(request.headers) or self._admission.asks_anybody():
+        if not self._is_plain(request.headers):
             return None
         found = self._table.live.get((parts[4], parts[6]))
         if found is None:
@@ -109,6 +111,9 @@ class Shortcuts:
 
     def _written(self, found: Version, part: str, request: Request, user: str) -> Response | None:
         asked = request.method, part, request.content_type
+        operation = _OPERATIONS.get(request.method, "")
+        if self._admission.concerns(operation, PODS, part, found.head.namespace):
+            return None
         if asked == ("PATCH", "status", MERGE_PATCH):
             return self._answered(self._with_status(found, request.body, user))
         if asked == ("POST", "binding", JSON):
@@ -197,7 +202,7 @@ class Shortcuts:
     def delete(self, namespace: str, name: str, options: deletion.Options, user: str) -> bytes | None:
         """What anybody is answered who deletes a pod."""
         found = self._table.live.get((namespace, name))
-        if found is None or self._admission.asks_anybody():
+        if found is None or self._admission.concerns("DELETE", PODS, "", namespace):
             return None
         version = self.deleted(found, options, user)
         return None if version is None else version.body

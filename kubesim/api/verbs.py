@@ -1,31 +1,34 @@
-"""The verbs of the API on decoded trees, for controllers in the same process and for the request handler alike.
+"""The verbs of the API on decoded trees, for the server itself.
 
-A verb is carried out at once and whole: nothing else runs in between, so there is no partial write to see. Policies
-judge it (`judging`), and no webhook is asked. `writes` are the same verbs as they ask for admission and conversion.
+A verb is carried out at once and whole: nothing else runs in between, so there is no partial write to see, and nobody
+is asked, neither policies nor webhooks. `writes` are the same verbs as they ask for admission and conversion; a `Clerk`
+has those questions answered, for requests and for controllers alike.
 Custom resources that a webhook converts are seen and written as they are stored. Trees that go in are copied, trees
-that come out belong to the caller. Who owns which fields is left as it is (`tracking`).
+that come out belong to the caller. Who owns which fields is left as it is (`managed_fields`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from kubeloop.objects.meta import Meta, Resource
-from kubesim.admission.judging import Judging
-from kubesim.api import pod_splicing
+from kubeloop.calls import Caller
+from kubeloop.objects.meta import Resource
+from kubesim.admission.questions import Admission
 from kubesim.api.binding import bind
 from kubesim.api.eviction import evict
 from kubesim.api.pod_creation import Births
 from kubesim.kinds import views
 from kubesim.kinds.converting import shown, unasked
 from kubesim.kinds.registry import Kind, Registry
+from kubesim.network import Network
 from kubesim.reads.listing import Listed, Query, select, watch
 from kubesim.store.store import Store
-from kubesim.store.versions import Author, Tree, Version
+from kubesim.store.versions import Tree, Version
 from kubesim.store.watchers import Watcher
 from kubesim.strategies import subresources
 from kubesim.typed.types import Typed
 from kubesim.writes import deletion
+from kubesim.writes.asking import unreviewed
 from kubesim.writes.stored_form import Blanks
 from kubesim.writes.storing import Writes
 
@@ -34,16 +37,23 @@ class Verbs:
     """Reads and writes; every refusal is a StatusError."""
 
     def __init__(
-        self, store: Store, registry: Registry | None = None, *, lag: tuple[float, float] = (0.0, 0.0)
+        self,
+        store: Store,
+        registry: Registry | None = None,
+        *,
+        caller: Caller | None = None,
+        lag: tuple[float, float] = (0.0, 0.0),
     ) -> None:
+        """`caller` reaches webhooks; without one nobody does."""
         self.store = store
         self.registry = registry or Registry()
         self.lag = lag
         blanks = Blanks()
         self.writes = Writes(store, self.registry, blanks)
-        self._inside = Writes(store, self.registry, blanks, inside=True)
-        self._judging = Judging(store, self.registry)
-        self.births = Births(self._inside, self._judging)
+        self.inside = Writes(store, self.registry, blanks, inside=True)
+        """The same for who works within the cluster."""
+        self.admission = Admission(store, self.registry, caller or Network().call)
+        self.births = Births(self.inside, self.admission)
         self.views: dict[tuple[Resource, type], Any] = {}
         """What the controllers of this cluster see, each by what they read of it."""
 
@@ -92,8 +102,7 @@ class Verbs:
 
     def create(self, resource: Resource, namespace: str, tree: Tree, *, user: str, dry_run: bool = False) -> Tree:
         """Creates the object and returns it as stored."""
-        write = self._inside.create(resource, namespace, Typed(tree), user=user, dry_run=dry_run)
-        return self._judging.carried_out(write, user)
+        return unreviewed(self.inside.create(resource, namespace, Typed(tree), user=user, dry_run=dry_run))
 
     def update(
         self,
@@ -108,18 +117,7 @@ class Verbs:
     ) -> Tree:
         """Replaces the object, or what the subresource shows of it; a resource version in it must be current."""
         place = resource, namespace, name
-        write = self._inside.update(*place, Typed(tree), subresource=subresource, user=user, dry_run=dry_run)
-        return self._judging.carried_out(write, user)
-
-    def put_status(self, resource: Resource, seen: Meta, status: Tree, *, user: str) -> Version | None:
-        """Writes a status that is like the one before over the version that was seen; None where it is not so easy."""
-        table = self.store.table(resource)
-        old = table.live.get((seen.namespace, seen.name))
-        if old is None or (old.head.uid, str(old.revision)) != (seen.uid, seen.resource_version):
-            return None
-        if self._judging.is_needed():
-            return None
-        return pod_splicing.with_status(table, old, status, Author(user, "update", "status"))
+        return unreviewed(self.inside.update(*place, Typed(tree), subresource=subresource, user=user, dry_run=dry_run))
 
     def patch(
         self,
@@ -135,8 +133,7 @@ class Verbs:
     ) -> Tree:
         """Changes the object, or what the subresource shows of it, by a patch of any of the served types."""
         sent = resource, namespace, name, content_type, body
-        write = self._inside.patch(*sent, subresource=subresource, user=user, dry_run=dry_run)
-        return self._judging.carried_out(write, user)
+        return unreviewed(self.inside.patch(*sent, subresource=subresource, user=user, dry_run=dry_run))
 
     def delete(
         self,
@@ -153,13 +150,12 @@ class Verbs:
     ) -> Tree:
         """Deletes the object, or starts to; the answer is the object while something holds it, else as its kind has."""
         options = deletion.Options(uid, resource_version, grace, propagation)
-        write = self._inside.removals.delete(resource, namespace, name, options, user=user, dry_run=dry_run)
-        return self._judging.carried_out(write, user)
+        return unreviewed(self.inside.removals.delete(resource, namespace, name, options, user=user, dry_run=dry_run))
 
     def bind(self, namespace: str, name: str, binding: Tree, *, user: str) -> Tree:
         """Assigns a pod to a node."""
-        return self._judging.carried_out(bind(self.writes, namespace, name, binding, user=user), user)
+        return unreviewed(bind(self.writes, namespace, name, binding, user=user))
 
     def evict(self, namespace: str, name: str, eviction: Tree, *, user: str) -> Tree:
         """Deletes a pod on behalf of somebody who asks first; a disruption budget may refuse."""
-        return self._judging.carried_out(evict(self.writes, namespace, name, eviction, user=user), user)
+        return unreviewed(evict(self.writes, namespace, name, eviction, user=user))

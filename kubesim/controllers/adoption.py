@@ -41,19 +41,19 @@ def check_alive(api: Api, resource: Resource, owner: Meta) -> None:
         raise Stale((owner.namespace, owner.name))
 
 
-def adopt(api: Api, resource: Resource, item: Meta | Head, owner: Tree) -> Tree | None:
+async def adopt(api: Api, resource: Resource, item: Meta | Head, owner: Tree) -> Tree | None:
     """The item as the owner's, or None if it is gone meanwhile."""
-    return change_owners(api, resource, item, lambda references: [*references, owner])
+    return await change_owners(api, resource, item, lambda references: [*references, owner])
 
 
-def release(api: Api, resource: Resource, item: Meta | Head, owners: Collection[str]) -> Tree | None:
+async def release(api: Api, resource: Resource, item: Meta | Head, owners: Collection[str]) -> Tree | None:
     """The item without these owners (UIDs), or None if it is gone meanwhile."""
-    return change_owners(
+    return await change_owners(
         api, resource, item, lambda references: [each for each in references if each["uid"] not in owners]
     )
 
 
-def change_owners(
+async def change_owners(
     api: Api, resource: Resource, item: Meta | Head, change: Callable[[list[Tree]], list[Tree]]
 ) -> Tree | None:
     """The item with changed owner references, or None if it is gone meanwhile; a change in between is a conflict."""
@@ -63,7 +63,7 @@ def change_owners(
             return None
         references = change(live.get("ownerReferences", []))
         guarded = {"uid": item.uid, "resourceVersion": live["resourceVersion"], "ownerReferences": references}
-        return api.merge(resource, item.namespace, item.name, {"metadata": guarded})
+        return await api.merge(resource, item.namespace, item.name, {"metadata": guarded})
     except StatusError as error:
         if error.code == 404:
             return None

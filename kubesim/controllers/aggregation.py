@@ -71,7 +71,7 @@ class AggregationController:
         if rules == (role.rules or ()):
             return
         try:
-            self._api.merge(CLUSTER_ROLES, "", name, {"rules": _trees(rules) or None})
+            await self._api.merge(CLUSTER_ROLES, "", name, {"rules": _trees(rules) or None})
         except StatusError as error:
             if error.code != 404:
                 raise

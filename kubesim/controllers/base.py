@@ -8,7 +8,8 @@ as those of the real kube-controller-manager do: what one of them has seen the o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Mapping
+from collections import deque
+from collections.abc import Callable, Coroutine, Hashable, Mapping
 from contextlib import suppress
 from functools import cache, lru_cache
 from typing import Generic
@@ -20,11 +21,17 @@ from kubeloop import clock
 from kubeloop.objects.meta import Meta, OwnerReference, Resource
 from kubeloop.request import MERGE_PATCH
 from kubeloop.store import Index, P, Store
+from kubesim.api import pod_splicing
+from kubesim.api.clerk import Clerk, shown_deletion
 from kubesim.api.verbs import Verbs
+from kubesim.auth.rbac import user_of
 from kubesim.controllers.event_correlation import Correlator, Told
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import CORE_EVENTS
-from kubesim.store.versions import Event, Head, Tree, Version, timestamp
+from kubesim.store.versions import Author, Event, Head, Key, Tree, Version, timestamp
+from kubesim.typed.types import Typed
+from kubesim.writes import deletion
+from kubesim.writes.asking import Write
 
 ACCOUNTS = "system:serviceaccount:kube-system:"
 """Controllers write under their service accounts."""
@@ -45,11 +52,14 @@ def failed(key: Hashable, error: Exception) -> None:
 
 
 class Api:
-    """The API as one controller uses it, under its own name; every refusal is a StatusError."""
+    """The API as one controller uses it, under its own name; every refusal is a StatusError.
+
+    Webhooks and policies are asked about its writes as about any request, and only then is a write waited for.
+    """
 
     def __init__(self, verbs: Verbs, user: str) -> None:
         self._verbs = verbs
-        self._user = user
+        self._user = user_of(user)
         self.store = verbs.store
         self.registry = verbs.registry
         self.lag = verbs.lag
@@ -72,50 +82,72 @@ class Api:
     def read(self, resource: Resource, namespace: str, name: str) -> Tree:
         return self._verbs.read(resource, namespace, name)
 
-    def create(self, resource: Resource, namespace: str, tree: Tree) -> Tree:
-        return self._verbs.create(resource, namespace, tree, user=self._user)
+    def is_reviewed(self, operation: str, resource: Resource, namespace: str, subresource: str = "") -> bool:
+        """Whether somebody is asked about such a write, so that it takes time."""
+        return self._verbs.admission.concerns(operation, resource, subresource, namespace)
 
-    def create_pod(self, alike: Hashable, name: str, labels: Mapping[str, str], make: Callable[[], Tree]) -> int:
+    async def _carried_out(self, write: Write, options: Tree | None = None) -> Tree:
+        return await Clerk(self._verbs.admission, self._user, options).carried_out(write)
+
+    async def create(self, resource: Resource, namespace: str, tree: Tree) -> Tree:
+        return await self._carried_out(
+            self._verbs.inside.create(resource, namespace, Typed(tree), user=self._user.name)
+        )
+
+    async def create_pod(self, alike: Hashable, place: Key, labels: Mapping[str, str], make: Callable[[], Tree]) -> int:
         """Creates a pod that is like others but for its name and these labels; answers with its revision."""
-        return self._verbs.births.create(alike, name, labels, make, self._user)
+        return await self._verbs.births.create(alike, place, labels, make, self._user)
 
-    def replace(self, resource: Resource, tree: Tree, subresource: str = "") -> Tree:
+    async def replace(self, resource: Resource, tree: Tree, subresource: str = "") -> Tree:
         meta = tree["metadata"]
-        place = meta.get("namespace", ""), meta["name"]
-        return self._verbs.update(resource, *place, tree, subresource=subresource, user=self._user)
+        place = resource, meta.get("namespace", ""), meta["name"]
+        return await self._carried_out(
+            self._verbs.inside.update(*place, Typed(tree), subresource=subresource, user=self._user.name)
+        )
 
-    def put_status(self, resource: Resource, seen: Meta, status: Tree) -> int:
+    async def put_status(self, resource: Resource, seen: Meta, status: Tree) -> int:
         """Writes a status over the object as it was seen, and answers with its revision.
 
         An object that has changed since is a conflict.
         """
-        version = self._verbs.put_status(resource, seen, status, user=self._user)
-        if version is not None:
-            return version.revision
+        if not self.is_reviewed("UPDATE", resource, seen.namespace, "status"):
+            version = self._with_status(resource, seen, status)
+            if version is not None:
+                return version.revision
         tree = self.read(resource, seen.namespace, seen.name)
         tree["metadata"] |= {"uid": seen.uid, "resourceVersion": seen.resource_version}
-        written = self.replace(resource, tree | {"status": status}, "status")
+        written = await self.replace(resource, tree | {"status": status}, "status")
         return int(written["metadata"]["resourceVersion"])
 
-    def insist_on_status(self, resource: Resource, seen: Meta, status: Tree) -> Tree:
+    def _with_status(self, resource: Resource, seen: Meta, status: Tree) -> Version | None:
+        """Writes a status that is like the one before over the version that was seen; None where it is not so easy."""
+        table = self.store.table(resource)
+        old = table.live.get((seen.namespace, seen.name))
+        if old is None or (old.head.uid, str(old.revision)) != (seen.uid, seen.resource_version):
+            return None
+        return pod_splicing.with_status(table, old, status, Author(self._user.name, "update", "status"))
+
+    async def insist_on_status(self, resource: Resource, seen: Meta, status: Tree) -> Tree:
         """Writes a status over the object as it was seen; where that has changed, once more over it as it is."""
         tree = self.read(resource, seen.namespace, seen.name) | {"status": status}
         newest = tree["metadata"]["resourceVersion"]
         tree["metadata"] |= {"uid": seen.uid, "resourceVersion": seen.resource_version}
         try:
-            return self.replace(resource, tree, "status")
+            return await self.replace(resource, tree, "status")
         except StatusError as error:
             if error.reason != "Conflict":
                 raise
             tree["metadata"]["resourceVersion"] = newest
-            return self.replace(resource, tree, "status")
+            return await self.replace(resource, tree, "status")
 
-    def merge(self, resource: Resource, namespace: str, name: str, change: Tree) -> Tree:
+    async def merge(self, resource: Resource, namespace: str, name: str, change: Tree) -> Tree:
         """A merge patch."""
         body = msgspec.json.encode(change)
-        return self._verbs.patch(resource, namespace, name, MERGE_PATCH, body, user=self._user)
+        return await self._carried_out(
+            self._verbs.inside.patch(resource, namespace, name, MERGE_PATCH, body, user=self._user.name)
+        )
 
-    def delete(
+    async def delete(
         self,
         resource: Resource,
         namespace: str,
@@ -124,10 +156,13 @@ class Api:
         uid: str = "",
         version: str = "",
         propagation: str = "",
+        collection: bool = False,
     ) -> None:
-        self._verbs.delete(
-            resource, namespace, name, uid=uid, resource_version=version, propagation=propagation, user=self._user
-        )
+        """Deletes the object, or starts to, if it is still the one that is meant; with `collection`, as one of all."""
+        options = deletion.Options(uid, version, None, propagation)
+        delete = self._verbs.inside.removals.delete
+        write = delete(resource, namespace, name, options, user=self._user.name, collection=collection)
+        await self._carried_out(write, shown_deletion(options.shown()))
 
 
 @cache
@@ -260,12 +295,21 @@ class Expectations:
 
 
 class Recorder:
-    """Writes Events as the controllers of kube-controller-manager do: repeated ones are counted, too many left out."""
+    """Writes Events as the controllers of kube-controller-manager do: repeated ones are counted, too many left out.
+
+    Where somebody is asked about Events, they are written one after the other, and no controller waits for that.
+    """
 
     def __init__(self, api: Api, component: str) -> None:
         self._api = api
         self._component = component
         self._correlator = Correlator()
+        self._waiting: deque[tuple[Told, Tree]] = deque()
+        self._tasks: asyncio.TaskGroup | None = None
+
+    def work_in(self, tasks: asyncio.TaskGroup) -> None:
+        """From now on Events that take time are written in this group, which is the controller's."""
+        self._tasks = tasks
 
     def tell(self, about: Resource, meta: Meta, reason: str, text: str, *, warning: bool = False) -> None:
         """Records what happened; where that is refused (the namespace may be going away) it is let be."""
@@ -273,17 +317,40 @@ class Recorder:
         told = self._correlator.told((about.kind, meta.uid, warning), reason, text, name, clock.now())
         if told is None:
             return
-        with suppress(StatusError):
-            if told.count == 1 or not self._counted(meta.namespace or EVENTS_OF_THE_CLUSTER, told):
-                event = self._event(told, about, meta)
-                event |= {"reason": reason, "type": "Warning" if warning else "Normal"}
-                self._api.create(CORE_EVENTS, event["metadata"]["namespace"], event)
+        event = self._event(told, about, meta) | {"reason": reason, "type": "Warning" if warning else "Normal"}
+        namespace = event["metadata"]["namespace"]
+        is_reviewed = any(self._api.is_reviewed(each, CORE_EVENTS, namespace) for each in ("CREATE", "UPDATE"))
+        if not is_reviewed and not self._waiting:
+            _at_once(self._write(told, event))
+            return
+        self._waiting.append((told, event))
+        if len(self._waiting) == 1:
+            self._begin()
 
-    def _counted(self, namespace: str, told: Told) -> bool:
-        """Whether the Event was there and is brought up to date; Events live for an hour."""
-        again = {"count": told.count, "lastTimestamp": timestamp(), "message": told.text}
+    def _begin(self) -> None:
+        assert self._tasks is not None  # noqa: S101  whoever tells has said where
+        working = self._work_off()
         try:
-            self._api.merge(CORE_EVENTS, namespace, told.name, again)
+            self._tasks.create_task(working)
+        except RuntimeError:  # the group is ending, and with it all need to tell
+            working.close()
+
+    async def _work_off(self) -> None:
+        while self._waiting:
+            await self._write(*self._waiting[0])
+            self._waiting.popleft()
+
+    async def _write(self, told: Told, event: Tree) -> None:
+        namespace = event["metadata"]["namespace"]
+        with suppress(StatusError):
+            if told.count == 1 or not await self._counted(namespace, told, event["lastTimestamp"]):
+                await self._api.create(CORE_EVENTS, namespace, event)
+
+    async def _counted(self, namespace: str, told: Told, moment: str) -> bool:
+        """Whether the Event was there and is brought up to date; Events live for an hour."""
+        again = {"count": told.count, "lastTimestamp": moment, "message": told.text}
+        try:
+            await self._api.merge(CORE_EVENTS, namespace, told.name, again)
         except StatusError as error:
             if error.code != 404:
                 raise
@@ -312,3 +379,13 @@ class Recorder:
             "count": told.count,
             "message": told.text,
         }
+
+
+def _at_once(work: Coroutine[None, None, None]) -> None:
+    """Does what waits for nothing."""
+    try:
+        work.send(None)
+    except StopIteration:
+        return
+    work.close()
+    raise RuntimeError("an Event waits although nobody is asked about it")

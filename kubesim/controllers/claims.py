@@ -95,6 +95,7 @@ class ClaimController:
         """Until cancelled."""
         views = self._claims, self._volumes, self._classes
         async with asyncio.TaskGroup() as tasks:
+            self._events.work_in(tasks)
             for view in views:
                 tasks.create_task(view.run())
             await self._wanted.wait()
@@ -136,50 +137,50 @@ class ClaimController:
         if resource == VOLUMES:
             volume = self._volumes.objects.get("", name)
             if volume is not None:
-                self._sync_volume(key, volume)
+                await self._sync_volume(key, volume)
             return
         claim = self._claims.objects.get(namespace, name)
         if claim is None:
             return
         if claim.metadata.deletion_timestamp is not None:
-            self._let_go(key, claim)
+            await self._let_go(key, claim)
         elif CLAIM_PROTECTION not in claim.metadata.finalizers:
-            self._protect(key, CLAIMS, claim.metadata, CLAIM_PROTECTION)
+            await self._protect(key, CLAIMS, claim.metadata, CLAIM_PROTECTION)
         elif BIND_COMPLETED in claim.metadata.annotations:
-            self._sync_bound(key, claim)
+            await self._sync_bound(key, claim)
         else:
-            self._sync_unbound(key, claim)
+            await self._sync_unbound(key, claim)
 
     # Claims
 
     def _users(self, claim: Claim) -> tuple[_Pod, ...]:
         return self._pods.objects.by(_CLAIM, f"{claim.metadata.namespace}/{claim.metadata.name}")
 
-    def _let_go(self, key: Key, claim: Claim) -> None:
+    async def _let_go(self, key: Key, claim: Claim) -> None:
         """A claim that is deleted goes when no pod on a node uses it."""
         used = any(pod.spec.node_name for pod in self._users(claim))
         if not used and CLAIM_PROTECTION in claim.metadata.finalizers:
-            self._drop(key, CLAIMS, claim.metadata, CLAIM_PROTECTION)
+            await self._drop(key, CLAIMS, claim.metadata, CLAIM_PROTECTION)
 
-    def _sync_unbound(self, key: Key, claim: Claim) -> None:
+    async def _sync_unbound(self, key: Key, claim: Claim) -> None:
         if claim.spec.volume_name:
-            self._bind_to_named(key, claim)
+            await self._bind_to_named(key, claim)
             return
         class_ = self._classes.objects.get("", claim.class_name)
         waits = class_ is not None and class_.waits
         volume = best_match(self._volumes.objects.items(), claim, waits=waits)
         if volume is not None:
-            self._bind(key, volume, claim)
+            await self._bind(key, volume, claim)
         elif waits and not self._users(claim):
             text = "waiting for first consumer to be created before binding"
             self._tell(claim, "WaitForFirstConsumer", text)
         elif claim.class_name:
-            self._provision(key, claim, class_)
+            await self._provision(key, claim, class_)
         else:
             text = "no persistent volumes available for this claim and no storage class is set"
             self._tell(claim, "FailedBinding", text)
 
-    def _bind_to_named(self, key: Key, claim: Claim) -> None:
+    async def _bind_to_named(self, key: Key, claim: Claim) -> None:
         volume = self._volumes.objects.get("", claim.spec.volume_name)
         if volume is None:
             return
@@ -193,25 +194,25 @@ class ClaimController:
             text = f'volume "{volume.metadata.name}" already bound to a different claim.'
             self._tell(claim, "FailedBinding", text, warning=True)
             return
-        self._bind(key, volume, claim)
+        await self._bind(key, volume, claim)
 
-    def _sync_bound(self, key: Key, claim: Claim) -> None:
+    async def _sync_bound(self, key: Key, claim: Claim) -> None:
         volume = self._volumes.objects.get("", claim.spec.volume_name)
         if volume is None:
             what = "its PersistentVolume" if claim.spec.volume_name else "reference to PersistentVolume"
-            self._lose(key, claim, "ClaimLost", f"Bound claim has lost {what}. Data on the volume is lost!")
+            await self._lose(key, claim, "ClaimLost", f"Bound claim has lost {what}. Data on the volume is lost!")
         elif volume.spec.claim_ref is None or volume.spec.claim_ref.uid == claim.metadata.uid:
-            self._bind(key, volume, claim)
+            await self._bind(key, volume, claim)
         else:
             text = "Two claims are bound to the same volume, this one is bound incorrectly"
-            self._lose(key, claim, "ClaimMisbound", text)
+            await self._lose(key, claim, "ClaimMisbound", text)
 
-    def _lose(self, key: Key, claim: Claim, reason: str, text: str) -> None:
+    async def _lose(self, key: Key, claim: Claim, reason: str, text: str) -> None:
         if claim.status.phase != "Lost":
-            self._write_status(key, self._live(CLAIMS, claim.metadata), {"phase": "Lost"})
+            await self._write_status(key, self._live(CLAIMS, claim.metadata), {"phase": "Lost"})
             self._tell(claim, reason, text, warning=True)
 
-    def _bind(self, key: Key, volume: Volume, claim: Claim) -> None:
+    async def _bind(self, key: Key, volume: Volume, claim: Claim) -> None:
         """Both sides name each other, the volume first."""
         kept = self._live(VOLUMES, volume.metadata)
         ours = not volume.is_for(claim)
@@ -220,8 +221,8 @@ class ClaimController:
             kept["spec"]["claimRef"] = _reference(claim)
             if ours:
                 _annotate(kept, {BOUND_BY_CONTROLLER: "yes"})
-            kept = self._write((VOLUMES, "", volume.metadata.name), kept)
-        kept = self._phase(kept, "Bound")
+            kept = await self._write((VOLUMES, "", volume.metadata.name), kept)
+        kept = await self._phase(kept, "Bound")
         self._written.written(key, self._volumes, kept)
         tree = self._live(CLAIMS, meta)
         notes = {BIND_COMPLETED: "yes"} if BIND_COMPLETED not in meta.annotations else {}
@@ -230,12 +231,12 @@ class ClaimController:
             notes = {BOUND_BY_CONTROLLER: "yes"} | notes
         if notes:
             _annotate(tree, notes)
-            tree = self._write(key, tree)
+            tree = await self._write(key, tree)
         spec = kept["spec"]
         status = {"phase": "Bound", "accessModes": spec["accessModes"], "capacity": spec["capacity"]}
-        self._write_status(key, tree, status)
+        await self._write_status(key, tree, status)
 
-    def _provision(self, key: Key, claim: Claim, class_: StorageClass | None) -> None:
+    async def _provision(self, key: Key, claim: Claim, class_: StorageClass | None) -> None:
         if class_ is None:
             text = f'storageclass.storage.k8s.io "{claim.class_name}" not found'
             self._tell(claim, "ProvisioningFailed", text, warning=True)
@@ -248,7 +249,7 @@ class ClaimController:
         if not wanted.items() <= claim.metadata.annotations.items():
             tree = self._live(CLAIMS, claim.metadata)
             _annotate(tree, wanted)
-            self._write(key, tree)
+            await self._write(key, tree)
         text = (
             f"Waiting for a volume to be created either by the external provisioner '{class_.provisioner}' or manually "
             "by the system administrator. If volume creation is delayed, please verify that the provisioner is "
@@ -256,36 +257,36 @@ class ClaimController:
         )
         self._tell(claim, "ExternalProvisioning", text)
         if class_.provisioner == OURS:
-            made = self._api.create(VOLUMES, "", _volume_for(claim, class_))
+            made = await self._api.create(VOLUMES, "", _volume_for(claim, class_))
             self._written.written(key, self._volumes, made)
             text = f"Successfully provisioned volume {made['metadata']['name']}"
             self._tell(claim, "ProvisioningSucceeded", text)
 
     # Volumes
 
-    def _sync_volume(self, key: Key, volume: Volume) -> None:
+    async def _sync_volume(self, key: Key, volume: Volume) -> None:
         meta, ref = volume.metadata, volume.spec.claim_ref
         going = meta.deletion_timestamp is not None and VOLUME_PROTECTION in meta.finalizers
         if going and volume.status.phase != "Bound":
-            self._drop(key, VOLUMES, meta, VOLUME_PROTECTION)
+            await self._drop(key, VOLUMES, meta, VOLUME_PROTECTION)
             return
         if meta.deletion_timestamp is None and VOLUME_PROTECTION not in meta.finalizers:
-            self._protect(key, VOLUMES, meta, VOLUME_PROTECTION)
+            await self._protect(key, VOLUMES, meta, VOLUME_PROTECTION)
             return
         if ref is None or not ref.uid:
-            self._phase(self._live(VOLUMES, meta), "Available")
+            await self._phase(self._live(VOLUMES, meta), "Available")
             return
         claim = self._claims.objects.get(ref.namespace, ref.name)
         if claim is None or claim.metadata.uid != ref.uid:
-            self._release(volume)
+            await self._release(volume)
         elif claim.spec.volume_name == meta.name:
-            self._phase(self._live(VOLUMES, meta), "Bound")
+            await self._phase(self._live(VOLUMES, meta), "Bound")
         elif claim.spec.volume_name:
-            self._unbind(key, volume)
+            await self._unbind(key, volume)
         else:
             self._queue.add((CLAIMS, ref.namespace, ref.name))
 
-    def _release(self, volume: Volume) -> None:
+    async def _release(self, volume: Volume) -> None:
         """The claim is gone for good, unless the view of claims is late."""
         ref = volume.spec.claim_ref
         assert ref is not None  # noqa: S101  only what had a claim is released
@@ -299,34 +300,34 @@ class ClaimController:
             raise Stale(volume.metadata.name)
         tree = self._live(VOLUMES, volume.metadata)
         if volume.status.phase not in ("Released", "Failed"):
-            tree = self._phase(tree, "Released")
-        self._reclaim(volume, tree)
+            tree = await self._phase(tree, "Released")
+        await self._reclaim(volume, tree)
 
-    def _reclaim(self, volume: Volume, tree: Tree) -> None:
+    async def _reclaim(self, volume: Volume, tree: Tree) -> None:
         meta, policy = volume.metadata, volume.spec.persistent_volume_reclaim_policy
         maker = meta.annotations.get(PROVISIONED_BY, "")
         if policy == "Delete" and maker in (OURS, ""):
             why = "" if maker else _undeletable(volume)
             if why:
-                self._fail(volume, tree, "VolumeFailedDelete", why)
+                await self._fail(volume, tree, "VolumeFailedDelete", why)
             elif meta.deletion_timestamp is None:
-                self._api.delete(VOLUMES, "", meta.name)
+                await self._api.delete(VOLUMES, "", meta.name)
         elif policy == "Recycle":
-            self._fail(volume, tree, "VolumeFailedRecycle", "No recycler plugin found for the volume!")
+            await self._fail(volume, tree, "VolumeFailedRecycle", "No recycler plugin found for the volume!")
 
-    def _fail(self, volume: Volume, tree: Tree, reason: str, text: str) -> None:
+    async def _fail(self, volume: Volume, tree: Tree, reason: str, text: str) -> None:
         if volume.status.phase != "Failed":
-            self._phase(tree, "Failed", text)
+            await self._phase(tree, "Failed", text)
             self._events.tell(VOLUMES, volume.metadata, reason, text, warning=True)
 
-    def _unbind(self, key: Key, volume: Volume) -> None:
+    async def _unbind(self, key: Key, volume: Volume) -> None:
         """The claim has another volume: this one is free, or as it was set aside."""
         tree = self._live(VOLUMES, volume.metadata)
         if tree["metadata"].get("annotations", {}).pop(BOUND_BY_CONTROLLER, None):
             del tree["spec"]["claimRef"]
         else:
             tree["spec"]["claimRef"].pop("uid", None)
-        self._phase(self._write(key, tree), "Available")
+        await self._phase(await self._write(key, tree), "Available")
 
     # Writing
 
@@ -337,35 +338,35 @@ class ClaimController:
             raise Stale((meta.namespace, meta.name))
         return tree
 
-    def _write(self, key: Key, tree: Tree, subresource: str = "") -> Tree:
-        written = self._api.replace(key[0], tree, subresource)
+    async def _write(self, key: Key, tree: Tree, subresource: str = "") -> Tree:
+        written = await self._api.replace(key[0], tree, subresource)
         if key[0] == VOLUMES:
             self._written.written(key, self._volumes, written)
         else:
             self._written.written(key, self._claims, written)
         return written
 
-    def _write_status(self, key: Key, tree: Tree, status: Tree) -> None:
+    async def _write_status(self, key: Key, tree: Tree, status: Tree) -> None:
         if tree.get("status") != status:
-            self._write(key, tree | {"status": status}, "status")
+            await self._write(key, tree | {"status": status}, "status")
 
-    def _phase(self, volume: Tree, phase: str, text: str = "") -> Tree:
+    async def _phase(self, volume: Tree, phase: str, text: str = "") -> Tree:
         """The volume in that phase, with the time of the change."""
         if (volume.get("status") or {}).get("phase") == phase:
             return volume
         status = {"phase": phase, "lastPhaseTransitionTime": timestamp()} | ({"message": text} if text else {})
-        return self._write((VOLUMES, "", volume["metadata"]["name"]), volume | {"status": status}, "status")
+        return await self._write((VOLUMES, "", volume["metadata"]["name"]), volume | {"status": status}, "status")
 
-    def _protect(self, key: Key, resource: Resource, meta: Meta, finalizer: str) -> None:
+    async def _protect(self, key: Key, resource: Resource, meta: Meta, finalizer: str) -> None:
         """Gives back the finalizer that somebody has taken away."""
         tree = self._live(resource, meta)
         tree["metadata"].setdefault("finalizers", []).append(finalizer)
-        self._write(key, tree)
+        await self._write(key, tree)
 
-    def _drop(self, key: Key, resource: Resource, meta: Meta, finalizer: str) -> None:
+    async def _drop(self, key: Key, resource: Resource, meta: Meta, finalizer: str) -> None:
         tree = self._live(resource, meta)
         tree["metadata"]["finalizers"].remove(finalizer)
-        self._write(key, tree)
+        await self._write(key, tree)
 
     def _tell(self, claim: Claim, reason: str, text: str, *, warning: bool = False) -> None:
         self._events.tell(CLAIMS, claim.metadata, reason, text, warning=warning)

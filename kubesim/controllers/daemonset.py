@@ -27,7 +27,7 @@ from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stal
 from kubesim.controllers.daemonset_history import DaemonHistory
 from kubesim.controllers.daemonset_plan import DaemonSetView, Plan, duty, manage, roll, status_of
 from kubesim.controllers.daemonset_pods import DaemonSet, Pod, new_pod, wishes_of
-from kubesim.controllers.pod_control import create_pod, delete_pod
+from kubesim.controllers.pod_control import create_pod, delete_pod, slowly, together
 from kubesim.controllers.replicas import owner_reference
 from kubesim.controllers.revisions import CONTROLLER_REVISIONS, Revision
 from kubesim.errors import StatusError
@@ -101,6 +101,7 @@ class DaemonSetController:
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as tasks:
+            self._events.work_in(tasks)
             tasks.create_task(self._sets.run())
             await self._wanted.wait()
             for view in (self._pods, self._nodes, self._revisions):
@@ -179,24 +180,24 @@ class DaemonSetController:
             text = "This daemon set is selecting all pods. A non-empty selector is required."
             self._events.tell(DAEMON_SETS, set_.metadata, "SelectingAll", text, warning=True)
             return None
-        template = self._history.construct(set_, self._claim(key, set_))
+        template = await self._history.construct(set_, await self._claim(key, set_))
         if not self._deleted.met(key):
             return await self._report(key, set_, template.hash, observed=False)
-        error, respite = await self._update(key, self._seen(key, set_, template.hash))
+        error, respite = await self._update(key, await self._seen(key, set_, template.hash))
         if error is None:
-            self._history.truncate(set_, template.old, self._claim(key, set_))
+            await self._history.truncate(set_, template.old, await self._claim(key, set_))
         await asyncio.sleep(0)  # others may write between the pods and the status
         again = await self._report(key, set_, template.hash, observed=True)
         if error is not None:
             raise error
         return min((each for each in (again, respite) if each is not None), default=None)
 
-    def _seen(self, key: Key, set_: DaemonSet, revision: str) -> DaemonSetView:
-        pods = [pod for pod in self._claim(key, set_) if not (pod.is_terminal and pod.is_deleted)]
+    async def _seen(self, key: Key, set_: DaemonSet, revision: str) -> DaemonSetView:
+        pods = [pod for pod in await self._claim(key, set_) if not (pod.is_terminal and pod.is_deleted)]
         nodes = self._nodes.objects.items()
         return DaemonSetView(set_, wishes_of(set_.spec.template), revision, tuple(nodes), pods, clock.now())
 
-    def _claim(self, key: Key, set_: DaemonSet) -> list[Pod]:
+    async def _claim(self, key: Key, set_: DaemonSet) -> list[Pod]:
         """The set's pods; adopts and releases as its selector says."""
         meta, selector, objects = set_.metadata, set_.spec.selector, self._pods.objects
         claimed = []
@@ -204,12 +205,12 @@ class DaemonSetController:
             if selects(selector, pod.metadata.labels):
                 claimed.append(pod)
             else:
-                self._wrote_pod(key, release(self._api, PODS, pod.metadata, (meta.uid,)))
+                self._wrote_pod(key, await release(self._api, PODS, pod.metadata, (meta.uid,)))
         for pod in objects.by(OWNER, orphans_of(meta.namespace)):
             if pod.is_deleted or not selects(selector, pod.metadata.labels):
                 continue
             check_alive(self._api, DAEMON_SETS, meta)
-            adopted = adopt(self._api, PODS, pod.metadata, owner_reference(DAEMON_SETS, meta))
+            adopted = await adopt(self._api, PODS, pod.metadata, owner_reference(DAEMON_SETS, meta))
             self._wrote_pod(key, adopted)
             if adopted is not None:
                 claimed.append(pod)
@@ -252,27 +253,24 @@ class DaemonSetController:
         """
         if plan.create:
             check_alive(self._api, DAEMON_SETS, seen.set.metadata)
-        left, size, error = plan.create[:BURST], 1, None
-        while left and error is None:
-            outcomes = [self._create(key, seen, node) for node in left[:size]]
-            error = next((each for each in outcomes if each is not None), None)
-            left, size = left[size:], 2 * size
-            if left:
-                await asyncio.sleep(self._api.lag[1])
-        outcomes = [self._delete(key, seen.set, pod) for pod in plan.delete[:BURST]]
+        namespace = seen.set.metadata.namespace
+        creations = [partial(self._create, key, seen, node) for node in plan.create[:BURST]]
+        error = await slowly(self._api, namespace, creations, self._api.lag[1])
+        deletions = [partial(self._delete, key, seen.set, pod) for pod in plan.delete[:BURST]]
+        outcomes = await together(self._api, (PODS,), namespace, deletions)
         if not plan.is_empty:
             # Requests take their time: when the last is answered, watches show those before, and mostly this one too.
             least, longest = self._api.lag
             await asyncio.sleep(2 * longest if unhurried else self._draws.between(least, 2 * longest))
         return error or next((each for each in outcomes if each is not None), None)
 
-    def _create(self, key: Key, seen: DaemonSetView, node: str) -> StatusError | None:
+    async def _create(self, key: Key, seen: DaemonSetView, node: str) -> StatusError | None:
         pod = new_pod(seen.set, seen.revision, node)
-        return create_pod(self._api, seen.set, pod, partial(self._tell, seen.set), partial(self._wrote_pod, key))
+        return await create_pod(self._api, seen.set, pod, partial(self._tell, seen.set), partial(self._wrote_pod, key))
 
-    def _delete(self, key: Key, set_: DaemonSet, pod: Pod) -> StatusError | None:
+    async def _delete(self, key: Key, set_: DaemonSet, pod: Pod) -> StatusError | None:
         tell, is_leaving = partial(self._tell, set_), partial(self._is_leaving, pod)
-        return delete_pod(self._api, key, pod.metadata, tell, self._deleted, is_leaving)
+        return await delete_pod(self._api, key, pod.metadata, tell, self._deleted, is_leaving)
 
     def _is_leaving(self, pod: Pod) -> bool:
         seen = self._pods.objects.get(pod.metadata.namespace, pod.metadata.name)
@@ -282,13 +280,13 @@ class DaemonSetController:
 
     async def _report(self, key: Key, set_: DaemonSet, revision: str, *, observed: bool) -> float | None:
         """Writes the status; answers with the seconds until a ready pod may have become available."""
-        seen = self._seen(key, set_, revision)
+        seen = await self._seen(key, set_, revision)
         status = status_of(seen)
         current = set_.status.observed_generation >= set_.metadata.generation
         if not current or not status.same_counts(set_.status):
             if observed:
                 status = replace(status, observed_generation=set_.metadata.generation)
-            written = self._api.insist_on_status(DAEMON_SETS, set_.metadata, msgspec.to_builtins(status))
+            written = await self._api.insist_on_status(DAEMON_SETS, set_.metadata, msgspec.to_builtins(status))
             self._written.written(key, self._sets, written)
         waits = set_.spec.min_ready_seconds
         return float(waits) if waits and (status.number_ready or 0) != status.number_available else None

@@ -37,21 +37,21 @@ class DaemonHistory:
         self._api = api
         self._view = view
 
-    def construct(self, set_: DaemonSet, pods: Iterable[Pod]) -> Template:
+    async def construct(self, set_: DaemonSet, pods: Iterable[Pod]) -> Template:
         """Makes or renumbers the revision of the set's template where needed; of several equal ones one is left."""
         patch = patch_of(set_.spec.template)
-        revisions = [self._labelled(each) for each in self._claimed(set_)]
+        revisions = [await self._labelled(each) for each in await self._claimed(set_)]
         old = tuple(each for each in revisions if each.patch != patch)
         number = max((each.revision for each in old), default=0) + 1
         equal = [each for each in revisions if each.patch == patch]
         if not equal:
-            return Template(_hash_in(self._created(set_, patch, number)), old)
-        kept = self._only(set_, equal, pods)
+            return Template(_hash_in(await self._created(set_, patch, number)), old)
+        kept = await self._only(set_, equal, pods)
         if kept.revision < number:
-            self._change(kept, {"revision": number})
+            await self._change(kept, {"revision": number})
         return Template(_hash_in(kept), old)
 
-    def truncate(self, set_: DaemonSet, old: Sequence[Revision], pods: Iterable[Pod]) -> None:
+    async def truncate(self, set_: DaemonSet, old: Sequence[Revision], pods: Iterable[Pod]) -> None:
         """Deletes the oldest beyond the set's limit; one that a pod was made from is passed over."""
         surplus = len(old) - set_.spec.revision_history_limit
         if surplus <= 0:
@@ -59,9 +59,9 @@ class DaemonHistory:
         live = {pod.metadata.labels.get(REVISION_LABEL) for pod in pods}
         unused = [each for each in in_order(old) if _hash_in(each) not in live]
         for revision in unused[:surplus]:
-            self._api.delete(CONTROLLER_REVISIONS, set_.metadata.namespace, revision.name)
+            await self._api.delete(CONTROLLER_REVISIONS, set_.metadata.namespace, revision.name)
 
-    def _claimed(self, set_: DaemonSet) -> list[Revision]:
+    async def _claimed(self, set_: DaemonSet) -> list[Revision]:
         """The set's revisions; adopts and releases as its selector says."""
         meta, selector, objects = set_.metadata, set_.spec.selector, self._view.objects
         claimed = []
@@ -69,22 +69,22 @@ class DaemonHistory:
             if selects(selector, revision.metadata.labels):
                 claimed.append(revision)
             else:
-                release(self._api, CONTROLLER_REVISIONS, revision.metadata, (meta.uid,))
+                await release(self._api, CONTROLLER_REVISIONS, revision.metadata, (meta.uid,))
         for revision in objects.by(OWNER, orphans_of(meta.namespace)):
             if revision.metadata.deletion_timestamp is None and selects(selector, revision.metadata.labels):
                 check_alive(self._api, DAEMON_SETS, meta)
                 reference = owner_reference(DAEMON_SETS, meta)
-                if adopt(self._api, CONTROLLER_REVISIONS, revision.metadata, reference) is not None:
+                if await adopt(self._api, CONTROLLER_REVISIONS, revision.metadata, reference) is not None:
                     claimed.append(revision)
         return in_order(claimed)
 
-    def _labelled(self, revision: Revision) -> Revision:
+    async def _labelled(self, revision: Revision) -> Revision:
         """A revision from elsewhere gets a label too; its name is as good as a hash."""
         if REVISION_LABEL in revision.metadata.labels:
             return revision
-        return self._change(revision, {"metadata": {"labels": {REVISION_LABEL: revision.name}}})
+        return await self._change(revision, {"metadata": {"labels": {REVISION_LABEL: revision.name}}})
 
-    def _only(self, set_: DaemonSet, equal: Sequence[Revision], pods: Iterable[Pod]) -> Revision:
+    async def _only(self, set_: DaemonSet, equal: Sequence[Revision], pods: Iterable[Pod]) -> Revision:
         """The newest of equal revisions; pods are counted as made from it, and the others go."""
         kept = equal[-1]
         if len(equal) == 1:
@@ -92,27 +92,29 @@ class DaemonHistory:
         relabelled = {"metadata": {"labels": {REVISION_LABEL: _hash_in(kept)}}}
         for pod in pods:
             if pod.metadata.labels.get(REVISION_LABEL) != _hash_in(kept):
-                self._api.merge(PODS, pod.metadata.namespace, pod.metadata.name, relabelled)
+                await self._api.merge(PODS, pod.metadata.namespace, pod.metadata.name, relabelled)
         for revision in equal[:-1]:
-            self._api.delete(CONTROLLER_REVISIONS, set_.metadata.namespace, revision.name)
+            await self._api.delete(CONTROLLER_REVISIONS, set_.metadata.namespace, revision.name)
         return kept
 
-    def _created(self, set_: DaemonSet, patch: bytes, number: int) -> Revision:
+    async def _created(self, set_: DaemonSet, patch: bytes, number: int) -> Revision:
         hashed = hash_of(go_json(set_.spec.template), set_.collisions)
         name = f"{set_.metadata.name}-{hashed}"
         check_alive(self._api, DAEMON_SETS, set_.metadata)
         try:
-            return _decoded(self._api.create(CONTROLLER_REVISIONS, set_.metadata.namespace, _tree(set_, name, number)))
+            return _decoded(
+                await self._api.create(CONTROLLER_REVISIONS, set_.metadata.namespace, _tree(set_, name, number))
+            )
         except StatusError as error:
             if error.reason != "AlreadyExists":
                 raise
             found = _decoded(self._api.read(CONTROLLER_REVISIONS, set_.metadata.namespace, name))
             if found.patch != patch:
-                self._count_collision(set_)
+                await self._count_collision(set_)
                 raise
             return found
 
-    def _count_collision(self, set_: DaemonSet) -> None:
+    async def _count_collision(self, set_: DaemonSet) -> None:
         """So that the next attempt takes another name."""
         meta = set_.metadata
         tree = self._api.read(DAEMON_SETS, meta.namespace, meta.name)
@@ -120,12 +122,12 @@ class DaemonHistory:
         if status.get("collisionCount") != set_.status.collision_count:
             raise Stale((meta.namespace, meta.name))
         status["collisionCount"] = set_.collisions + 1
-        self._api.replace(DAEMON_SETS, tree, "status")
+        await self._api.replace(DAEMON_SETS, tree, "status")
 
-    def _change(self, revision: Revision, change: Tree) -> Revision:
+    async def _change(self, revision: Revision, change: Tree) -> Revision:
         meta = revision.metadata
         guarded = {"resourceVersion": meta.resource_version} | (change.get("metadata") or {})
-        tree = self._api.merge(CONTROLLER_REVISIONS, meta.namespace, meta.name, change | {"metadata": guarded})
+        tree = await self._api.merge(CONTROLLER_REVISIONS, meta.namespace, meta.name, change | {"metadata": guarded})
         return _decoded(tree)
 
 

@@ -53,6 +53,7 @@ class DeploymentController:
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as tasks:
+            self._events.work_in(tasks)
             for view in (self._deployments, self._sets, self._pods):
                 tasks.create_task(view.run())
             await asyncio.gather(*(view.synced.wait() for view in (self._deployments, self._sets, self._pods)))
@@ -99,7 +100,7 @@ class DeploymentController:
         deployment = self._deployments.objects.get(*key)
         if deployment is None:
             return None
-        sets = self._claim(deployment)
+        sets = await self._claim(deployment)
         pods = [pod for each in sets for pod in self._pods.objects.by(OWNER, each.metadata.uid)]
         try:
             return await Turn(self._api, self._events, self._sets, deployment).take(sets, pods)
@@ -108,7 +109,7 @@ class DeploymentController:
                 return None  # nothing can be made there any more, and what is there goes
             raise
 
-    def _claim(self, deployment: Deployment) -> list[ReplicaSet]:
+    async def _claim(self, deployment: Deployment) -> list[ReplicaSet]:
         """The Deployment's sets; adopts and releases as its selector says."""
         meta, selector = deployment.metadata, deployment.spec.selector
         claimed = []
@@ -116,13 +117,13 @@ class DeploymentController:
             if selects(selector, set_.metadata.labels):
                 claimed.append(set_)
             elif meta.deletion_timestamp is None:
-                release(self._api, REPLICASETS, set_.metadata, (meta.uid,))
+                await release(self._api, REPLICASETS, set_.metadata, (meta.uid,))
         if meta.deletion_timestamp is not None:
             return claimed
         for set_ in self._sets.objects.by(OWNER, orphans_of(meta.namespace)):
             if set_.metadata.deletion_timestamp is not None or not selects(selector, set_.metadata.labels):
                 continue
             check_alive(self._api, DEPLOYMENTS, meta)
-            if adopt(self._api, REPLICASETS, set_.metadata, owner_reference(DEPLOYMENTS, meta)) is not None:
+            if await adopt(self._api, REPLICASETS, set_.metadata, owner_reference(DEPLOYMENTS, meta)) is not None:
                 claimed.append(set_)
         return claimed

@@ -62,59 +62,59 @@ class Turn:
     async def take(self, sets: Sequence[ReplicaSet], pods: Sequence[Pod]) -> float | None:
         """Does what is due; answers with the seconds until something else may be. `pods` are those of the sets."""
         if self._seen.metadata.deletion_timestamp is not None:
-            new, old = self._split(sets, create=False)
+            new, old = await self._split(sets, create=False)
             await self._settle([*old, *_given(new)], new)
             return None
         said = says.paused_or_resumed(self._seen)
         if said is not None:
             self._say(said)
-            self._put_status()
-        if self._seen.spec.paused or self._is_resized(sets):
+            await self._put_status()
+        if self._seen.spec.paused or await self._is_resized(sets):
             await self._resize(sets)
             return None
         return await (self._roll(sets) if self._seen.spec.rolls else self._recreate(sets, pods))
 
-    def _is_resized(self, sets: Sequence[ReplicaSet]) -> bool:
-        new, old = self._split(sets, create=False)
+    async def _is_resized(self, sets: Sequence[ReplicaSet]) -> bool:
+        new, old = await self._split(sets, create=False)
         return is_resized(self._seen, [*old, *_given(new)])
 
     # Which sets there are
 
-    def _split(self, sets: Sequence[ReplicaSet], *, create: bool) -> tuple[ReplicaSet | None, list[ReplicaSet]]:
+    async def _split(self, sets: Sequence[ReplicaSet], *, create: bool) -> tuple[ReplicaSet | None, list[ReplicaSet]]:
         """The new set and the old ones; numbers of revisions are brought up to date."""
         found = new_set(self._seen, sets)
         old = [each for each in sets if found is None or each.metadata.uid != found.metadata.uid]
         revision = last_revision(old) + 1
         if found is not None:
-            return self._found(found, revision), old
-        return self._created(old, revision) if create else None, old
+            return await self._found(found, revision), old
+        return await self._created(old, revision) if create else None, old
 
-    def _found(self, found: ReplicaSet, revision: int) -> ReplicaSet:
+    async def _found(self, found: ReplicaSet, revision: int) -> ReplicaSet:
         annotations = annotations_of(self._seen, found.metadata.annotations, revision)
         patience = self._seen.spec.min_ready_seconds
         if annotations != found.metadata.annotations or patience != found.spec.min_ready_seconds:
-            return self._put_set(found, annotations, {"minReadySeconds": patience or None})
+            return await self._put_set(found, annotations, {"minReadySeconds": patience or None})
         stale = self._number(found.metadata.annotations.get(REVISION, ""))
         if self._seen.spec.has_deadline and says.condition_of(self._status, says.PROGRESSING) is None:
             text = f'Found new replica set "{found.metadata.name}"'
             self._say(Condition(says.PROGRESSING, "True", says.FOUND, text))
             stale = True
         if stale:
-            self._put_status()
+            await self._put_status()
         return found
 
-    def _created(self, old: list[ReplicaSet], revision: int) -> ReplicaSet:
+    async def _created(self, old: list[ReplicaSet], revision: int) -> ReplicaSet:
         seen = self._seen
         check_alive(self._api, DEPLOYMENTS, seen.metadata)
         size = grown(seen, old, 0)
         name, tree = new_set_tree(seen, self._status.collision_count or 0, revision, size)
         try:
-            made = _decoded(self._api.create(REPLICASETS, seen.metadata.namespace, tree))
+            made = _decoded(await self._api.create(REPLICASETS, seen.metadata.namespace, tree))
         except StatusError as error:
-            self._refused(name, error)
-            made = self._existing(name, error)
+            await self._refused(name, error)
+            made = await self._existing(name, error)
             if self._number(str(revision)):
-                self._put_status()
+                await self._put_status()
             return made
         if size:
             self._tell("ScalingReplicaSet", f"Scaled up replica set {name} from 0 to {size}")
@@ -123,10 +123,10 @@ class Turn:
             self._say(Condition(says.PROGRESSING, "True", says.CREATED, f'Created new replica set "{name}"'))
             stale = True
         if stale:
-            self._put_status()
+            await self._put_status()
         return made
 
-    def _refused(self, name: str, error: StatusError) -> None:
+    async def _refused(self, name: str, error: StatusError) -> None:
         """Goes on only when the set is there already."""
         if error.reason == "AlreadyExists":
             return
@@ -135,11 +135,11 @@ class Turn:
             if self._seen.spec.has_deadline:
                 self._say(Condition(says.PROGRESSING, "False", says.CREATE_FAILED, text))
                 with suppress(StatusError):  # the failure that led here says more
-                    self._put_status()
+                    await self._put_status()
             self._tell(says.CREATE_FAILED, text, warning=True)
         raise error
 
-    def _existing(self, name: str, error: StatusError) -> ReplicaSet:
+    async def _existing(self, name: str, error: StatusError) -> ReplicaSet:
         """The set of that name if it is this Deployment's; another one means that the next name is tried."""
         seen = self._seen
         found = self._known.objects.get(seen.metadata.namespace, name)
@@ -149,88 +149,88 @@ class Turn:
         if own and without_hash(found.spec.template) == without_hash(seen.spec.template):
             return found
         self._status = replace(self._status, collision_count=(self._status.collision_count or 0) + 1)
-        self._put_status()
+        await self._put_status()
         raise error
 
     # How large they are
 
     async def _roll(self, sets: Sequence[ReplicaSet]) -> float | None:
-        new, old = self._split(sets, create=True)
+        new, old = await self._split(sets, create=True)
         everything = [*old, *_given(new)]
-        if new is not None and not self._grow(everything, new) and not self._shrink(everything, old, new):
-            self._clean(old)
+        if new is not None and not await self._grow(everything, new) and not await self._shrink(everything, old, new):
+            await self._clean(old)
         return await self._report(everything, new)
 
-    def _grow(self, sets: Sequence[ReplicaSet], new: ReplicaSet) -> bool:
+    async def _grow(self, sets: Sequence[ReplicaSet], new: ReplicaSet) -> bool:
         size = self._seen.size
         if new.size < size:
             size = grown(self._seen, sets, new.size)
-        return self._resized([Resize(new, size)])
+        return await self._resized([Resize(new, size)])
 
-    def _shrink(self, sets: Sequence[ReplicaSet], old: Sequence[ReplicaSet], new: ReplicaSet) -> bool:
+    async def _shrink(self, sets: Sequence[ReplicaSet], old: Sequence[ReplicaSet], new: ReplicaSet) -> bool:
         most = removable(self._seen, sets, new) if active(old) else 0
         if most <= 0:
             return False
         left = {each.metadata.uid: each for each in active(old)}
         first = unhealthy(left.values(), most)
         for resize in first:
-            left[resize.set.metadata.uid] = self._scaled(resize)
-        return self._resized(replaced(self._seen, left.values(), new)) or bool(first)
+            left[resize.set.metadata.uid] = await self._scaled(resize)
+        return await self._resized(replaced(self._seen, left.values(), new)) or bool(first)
 
     async def _recreate(self, sets: Sequence[ReplicaSet], pods: Sequence[Pod]) -> float | None:
         """No new pod before the last old one is gone."""
-        new, old = self._split(sets, create=False)
-        if self._resized([Resize(each, 0) for each in active(old)]) or _still_runs(new, old, pods):
+        new, old = await self._split(sets, create=False)
+        if await self._resized([Resize(each, 0) for each in active(old)]) or _still_runs(new, old, pods):
             return await self._report([*old, *_given(new)], new)
         if new is None:
-            new, old = self._split(sets, create=True)
+            new, old = await self._split(sets, create=True)
         if new is not None:
-            self._resized([Resize(new, self._seen.size)])
-        self._clean(old)
+            await self._resized([Resize(new, self._seen.size)])
+        await self._clean(old)
         return await self._report([*old, *_given(new)], new)
 
     async def _resize(self, sets: Sequence[ReplicaSet]) -> None:
         """Another size, or any change while paused: the sets keep their shares."""
-        new, old = self._split(sets, create=False)
+        new, old = await self._split(sets, create=False)
         only = active_or_latest(new, old)
         if only is not None:
-            self._resized([Resize(only, self._seen.size)])
+            await self._resized([Resize(only, self._seen.size)])
         elif is_saturated(self._seen, new):
-            self._resized([Resize(each, 0) for each in active(old)])
+            await self._resized([Resize(each, 0) for each in active(old)])
         elif self._seen.spec.rolls:
             for resize in in_proportion(self._seen, [*old, *_given(new)]):
                 known = resize.set.metadata.annotations
                 if resize.size != resize.set.size or known != known | size_annotations(self._seen):
-                    self._scaled(resize)
+                    await self._scaled(resize)
         if self._seen.spec.paused:
-            self._delete_surplus(old)
+            await self._delete_surplus(old)
         await self._settle([*old, *_given(new)], new)
 
-    def _resized(self, plan: Iterable[Resize]) -> bool:
+    async def _resized(self, plan: Iterable[Resize]) -> bool:
         """Carries out what changes a size; whether there was anything."""
         changes = [resize for resize in plan if resize.size != resize.set.size]
         for resize in changes:
-            self._scaled(resize)
+            await self._scaled(resize)
         return bool(changes)
 
-    def _scaled(self, resize: Resize) -> ReplicaSet:
+    async def _scaled(self, resize: Resize) -> ReplicaSet:
         set_, size = resize.set, resize.size
         annotations = set_.metadata.annotations | size_annotations(self._seen)
-        written = self._put_set(set_, annotations, {"replicas": size})
+        written = await self._put_set(set_, annotations, {"replicas": size})
         if size != set_.size:
             direction = "up" if size > set_.size else "down"
             name = set_.metadata.name
             self._tell("ScalingReplicaSet", f"Scaled {direction} replica set {name} from {set_.size} to {size}")
         return written
 
-    def _clean(self, old: Sequence[ReplicaSet]) -> None:
+    async def _clean(self, old: Sequence[ReplicaSet]) -> None:
         if says.is_complete(self._seen, self._status):
-            self._delete_surplus(old)
+            await self._delete_surplus(old)
 
-    def _delete_surplus(self, old: Sequence[ReplicaSet]) -> None:
+    async def _delete_surplus(self, old: Sequence[ReplicaSet]) -> None:
         for each in surplus_sets(old, self._seen.spec.revision_history_limit):
             with suppress(StatusError):  # gone already
-                self._api.delete(REPLICASETS, each.metadata.namespace, each.metadata.name)
+                await self._api.delete(REPLICASETS, each.metadata.namespace, each.metadata.name)
 
     # What is said
 
@@ -242,7 +242,7 @@ class Turn:
         if status == self._status:
             return says.next_look(self._seen, status, now)
         self._status = status
-        self._put_status()
+        await self._put_status()
         return None
 
     async def _settle(self, sets: Sequence[ReplicaSet], new: ReplicaSet | None) -> None:
@@ -251,7 +251,7 @@ class Turn:
         status = says.counted(self._seen, self._status, sets, new, clock.now())
         if status != self._status:
             self._status = status
-            self._put_status()
+            await self._put_status()
 
     def _say(self, said: Condition) -> None:
         self._status = says.with_condition(self._status, said, clock.now())
@@ -262,7 +262,7 @@ class Turn:
         self._revision = revision
         return stale
 
-    def _put_status(self) -> None:
+    async def _put_status(self) -> None:
         """The number of the revision is an annotation that is written along with the status."""
         meta = self._seen.metadata
         tree = self._api.read(DEPLOYMENTS, meta.namespace, meta.name)
@@ -270,9 +270,9 @@ class Turn:
         if self._revision:
             tree["metadata"].setdefault("annotations", {})[REVISION] = self._revision
         tree["status"] = as_tree(self._status)
-        self._api.replace(DEPLOYMENTS, tree, "status")
+        await self._api.replace(DEPLOYMENTS, tree, "status")
 
-    def _put_set(self, set_: ReplicaSet, annotations: dict[str, str], spec: Tree) -> ReplicaSet:
+    async def _put_set(self, set_: ReplicaSet, annotations: dict[str, str], spec: Tree) -> ReplicaSet:
         """The set with other annotations and fields of its spec; None takes a field away."""
         meta = set_.metadata
         tree = self._api.read(REPLICASETS, meta.namespace, meta.name)
@@ -283,7 +283,7 @@ class Turn:
             "annotations": annotations,
         }
         tree["spec"] = {key: value for key, value in (tree["spec"] | spec).items() if value is not None}
-        return _decoded(self._api.replace(REPLICASETS, tree))
+        return _decoded(await self._api.replace(REPLICASETS, tree))
 
     def _tell(self, reason: str, text: str, *, warning: bool = False) -> None:
         self._events.tell(DEPLOYMENTS, self._seen.metadata, reason, text, warning=warning)

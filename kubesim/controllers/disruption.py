@@ -120,6 +120,7 @@ class DisruptionController:
         if any(_TARGET_BYTES in version.kept for version in self._api.store.table(PODS).live.values()):
             self._wanted.set()
         async with asyncio.TaskGroup() as tasks:
+            self._events.work_in(tasks)
             tasks.create_task(self._budgets.run())
             await self._wanted.wait()
             views: tuple[View[Any], ...] = (self._pods, *self._workloads.views.values())
@@ -159,7 +160,7 @@ class DisruptionController:
         if budget is None:
             return None
         try:
-            return self._count(budget)
+            return await self._count(budget)
         except Unclear as problem:
             text = f"Failed to calculate the number of expected pods: {problem}"
             self._events.tell(
@@ -167,10 +168,10 @@ class DisruptionController:
             )
             status = dict(budget.status)
             note_failure(status, str(problem))
-            self._write(budget, status)
+            await self._write(budget, status)
             return None
 
-    def _count(self, budget: Budget) -> float | None:
+    async def _count(self, budget: Budget) -> float | None:
         """Brings the status up to date; answers with the seconds until a disrupted pod should have been seen to go."""
         pods = [each for each in self._pods.objects.by(NAMESPACE, budget.metadata.namespace) if budget.selects(each)]
         if not pods:
@@ -204,15 +205,15 @@ class DisruptionController:
         if known != status or not is_noted(budget.status):
             status["conditions"] = budget.status.get("conditions") or []
             note_allowance(status)
-            self._write(budget, status)
+            await self._write(budget, status)
         return min((_seconds(moment + DELETION_TIMEOUT) for moment in disrupted.values()), default=None)
 
-    def _write(self, budget: Budget, status: Tree) -> None:
+    async def _write(self, budget: Budget, status: Tree) -> None:
         """Over the budget as it was seen; if it has changed since, it is looked at again."""
         meta = budget.metadata
         tree = self._api.read(DISRUPTION_BUDGETS, meta.namespace, meta.name)
         tree["metadata"] |= {"uid": meta.uid, "resourceVersion": meta.resource_version}
-        self._api.replace(DISRUPTION_BUDGETS, tree | {"status": status}, "status")
+        await self._api.replace(DISRUPTION_BUDGETS, tree | {"status": status}, "status")
 
     async def _relieve(self, key: Key) -> float | None:
         """Tells a pod that it stays, unless there is time left to delete it."""
@@ -225,7 +226,7 @@ class DisruptionController:
         tree = self._api.read(PODS, *key)
         tree["metadata"] |= {"uid": pod.metadata.uid, "resourceVersion": pod.metadata.resource_version}
         set_condition(tree, {"type": TARGET, "status": "False"})
-        self._api.replace(PODS, tree, "status")
+        await self._api.replace(PODS, tree, "status")
         return None
 
 

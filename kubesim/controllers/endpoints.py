@@ -94,6 +94,7 @@ class EndpointsController:
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as tasks:
+            self._events.work_in(tasks)
             await self._chosen.synced.wait()
             tasks.create_task(self._endpoints.run())
             await self._endpoints.synced.wait()
@@ -107,20 +108,20 @@ class EndpointsController:
 
     async def _sync(self, key: Key) -> None:
         try:
-            self._bring_up_to_date(key)
+            await self._bring_up_to_date(key)
         except (StatusError, Stale):
             if not self._attempts.is_over(key):
                 raise
         else:
             self._attempts.succeeded(key)
 
-    def _bring_up_to_date(self, key: Key) -> None:
+    async def _bring_up_to_date(self, key: Key) -> None:
         service = self._chosen.services.objects.get(*key)
         if service is None:
             self._moments.forget(key)
             self._places.forget(key)
             self._written.forget(key)
-            self._remove(key)
+            await self._remove(key)
             return
         if not service.has_endpoints:
             return
@@ -131,16 +132,16 @@ class EndpointsController:
         packed = subsets_of(service, self._places.of(service, pods))
         current = self._endpoints.objects.get(*key)
         if current is None or not _is_right(current, service, packed):
-            self._write(key, service, current, packed, since)
+            await self._write(key, service, current, packed, since)
 
-    def _remove(self, key: Key) -> None:
+    async def _remove(self, key: Key) -> None:
         try:
-            self._api.delete(ENDPOINTS, *key)
+            await self._api.delete(ENDPOINTS, *key)
         except StatusError as error:
             if error.code != 404:
                 raise
 
-    def _write(
+    async def _write(
         self, key: Key, service: Service, current: Endpoints | None, packed: Sequence[Subset], since: str
     ) -> None:
         fewer = truncated(packed)
@@ -152,11 +153,11 @@ class EndpointsController:
         content = {"subsets": to_builtins(fewer)}
         try:
             if current is None:
-                written = self._api.create(ENDPOINTS, key[0], {"metadata": metadata} | content)
+                written = await self._api.create(ENDPOINTS, key[0], {"metadata": metadata} | content)
             else:
                 tree = self._api.read(ENDPOINTS, *key)
                 tree["metadata"] |= metadata | {"resourceVersion": current.metadata.resource_version}
-                written = self._api.replace(ENDPOINTS, tree | content)
+                written = await self._api.replace(ENDPOINTS, tree | content)
         except StatusError as error:
             if is_of_ending_namespace(error):
                 return

@@ -69,6 +69,7 @@ class EndpointSliceController:
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as tasks:
+            self._events.work_in(tasks)
             await self._chosen.synced.wait()
             tasks.create_task(self._slices.run())
             await self._slices.synced.wait()
@@ -93,14 +94,14 @@ class EndpointSliceController:
         if not service.has_endpoints:
             return
         try:
-            self._bring_up_to_date(key, service)
+            await self._bring_up_to_date(key, service)
         except (StatusError, Stale):
             if not self._attempts.is_over(key):
                 raise
         else:
             self._attempts.succeeded(key)
 
-    def _bring_up_to_date(self, key: Key, service: Service) -> None:
+    async def _bring_up_to_date(self, key: Key, service: Service) -> None:
         if not self._written.met(key):
             raise Stale(key)
         pods = self._chosen.members(service)
@@ -111,11 +112,11 @@ class EndpointSliceController:
         for family in service.spec.ip_families:
             wanted = self._wanted(service, pods, family, problems)
             slices = [each for each in existing if each.address_type == family]
-            problem = self._carry_out(key, service, family, plan(service, family, wanted, slices), since)
+            problem = await self._carry_out(key, service, family, plan(service, family, wanted, slices), since)
             problems += [problem] if problem else []
         for each in existing:
             if each.address_type not in service.spec.ip_families:
-                self._delete(key, each)
+                await self._delete(key, each)
         if problems:
             text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
             text = f"Error updating Endpoint Slices for Service {'/'.join(key)}: {text}"
@@ -139,36 +140,36 @@ class EndpointSliceController:
                 endpoints[endpoint.identity] = endpoint
         return wanted
 
-    def _carry_out(self, key: Key, service: Service, family: str, todo: Plan, since: str) -> str:
+    async def _carry_out(self, key: Key, service: Service, family: str, todo: Plan, since: str) -> str:
         """Answers with what went wrong."""
         place = f"Service {'/'.join(key)}"
         try:
             doing = f"failed to create EndpointSlice for {place}"
             for draft in todo.create if service.metadata.deletion_timestamp is None else ():
-                made = self._api.create(ENDPOINT_SLICES, key[0], _new(service, family, draft, since))
+                made = await self._api.create(ENDPOINT_SLICES, key[0], _new(service, family, draft, since))
                 self._written.written(key, self._slices, made)
             for draft in todo.update:
                 doing = f"failed to update {draft.old.metadata.name if draft.old else ''} EndpointSlice for {place}"
-                self._written.written(key, self._slices, self._update(draft, since))
+                self._written.written(key, self._slices, await self._update(draft, since))
             for each in todo.delete:
                 doing = f"failed to delete {each.metadata.name} EndpointSlice for {place}"
-                self._delete(key, each)
+                await self._delete(key, each)
         except StatusError as error:
             return "" if is_of_ending_namespace(error) else f"{doing}: {error}"
         return ""
 
-    def _update(self, draft: Draft, since: str) -> Tree:
+    async def _update(self, draft: Draft, since: str) -> Tree:
         assert draft.old is not None  # noqa: S101  what is updated has been there
         meta = draft.old.metadata
         tree = self._api.read(ENDPOINT_SLICES, meta.namespace, meta.name)
         tree["metadata"] |= {"resourceVersion": meta.resource_version, "labels": draft.labels}
         annotations = {key: value for key, value in meta.annotations.items() if key != CHANGED_AT}
         tree["metadata"]["annotations"] = annotations | ({CHANGED_AT: since} if since else {})
-        return self._api.replace(ENDPOINT_SLICES, tree | _content(draft))
+        return await self._api.replace(ENDPOINT_SLICES, tree | _content(draft))
 
-    def _delete(self, key: Key, slice_: Slice) -> None:
+    async def _delete(self, key: Key, slice_: Slice) -> None:
         meta = slice_.metadata
-        self._api.delete(ENDPOINT_SLICES, meta.namespace, meta.name)
+        await self._api.delete(ENDPOINT_SLICES, meta.namespace, meta.name)
         self._written.unseen(key, lambda: self._slices.objects.get(meta.namespace, meta.name) is not slice_)
 
 

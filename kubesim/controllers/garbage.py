@@ -137,6 +137,7 @@ class Collector:
         registry = self._api.registry
         with ExitStack() as stack:
             async with asyncio.TaskGroup() as tasks:
+                self._events.work_in(tasks)
                 stack.callback(registry.listen(lambda kind: self._follow(kind, tasks)))
                 for kind in registry.stored():
                     self._follow(kind, tasks)
@@ -216,17 +217,17 @@ class Collector:
             self._gone(uid)
             return
         if item.waits_for_dependents:
-            self._finish_foreground(item)
+            await self._finish_foreground(item)
             return
         solid, lost, waiting = self._sorted_owners(item, live.get("ownerReferences", []))
         if solid:
             if lost or waiting:
-                release(self._api, item.resource, item.metadata, (*lost, *waiting))
+                await release(self._api, item.resource, item.metadata, (*lost, *waiting))
             if any(self._graph.get(owner) is None for owner in solid):
                 # Its deletion would not be noticed before it has been seen.
                 raise Stale(uid)
         elif lost or waiting:
-            self._delete_owned(item, live, foreground=bool(waiting))
+            await self._delete_owned(item, live, foreground=bool(waiting))
 
     def _sorted_owners(self, item: Item, references: list[Tree]) -> tuple[list[str], list[str], list[str]]:
         """UIDs of the owners that stay, that do not exist, and that wait for their dependents."""
@@ -251,12 +252,12 @@ class Collector:
                 solid.append(reference["uid"])
         return solid, lost, waiting
 
-    def _delete_owned(self, item: Item, live: Tree, *, foreground: bool) -> None:
+    async def _delete_owned(self, item: Item, live: Tree, *, foreground: bool) -> None:
         dependents = self._graph.dependents(item.metadata.uid)
         if foreground and dependents:
             if any(dependent.waits_for_dependents for dependent in dependents):
                 # Owners in a circle would wait for each other for ever.
-                change_owners(self._api, item.resource, item.metadata, _unblocked)
+                await change_owners(self._api, item.resource, item.metadata, _unblocked)
                 live = self._live(item.resource, item.metadata.namespace, item.metadata.name) or live
             propagation = "Foreground"
         elif ORPHAN in live.get("finalizers", ()):
@@ -265,15 +266,15 @@ class Collector:
             propagation = "Foreground"
         else:
             propagation = "Background"
-        self._delete(item, live, propagation)
+        await self._delete(item, live, propagation)
 
-    def _delete(self, item: Item, live: Tree, propagation: str) -> None:
+    async def _delete(self, item: Item, live: Tree, propagation: str) -> None:
         """Only if its owners are still those that were looked at."""
         meta = item.metadata
         version = live["resourceVersion"]
         while True:
             try:
-                self._api.delete(
+                await self._api.delete(
                     item.resource, meta.namespace, meta.name, uid=meta.uid, version=version, propagation=propagation
                 )
                 return
@@ -291,12 +292,12 @@ class Collector:
                 raise Stale(meta.uid)
             version = ""
 
-    def _finish_foreground(self, item: Item) -> None:
+    async def _finish_foreground(self, item: Item) -> None:
         """Lets the object go when nothing blocks it any more, else looks at what does."""
         uid = item.metadata.uid
         blocking = [each for each in self._graph.dependents(uid) if each.blocks(uid)]
         if not blocking:
-            self._drop_finalizer(item, FOREGROUND)
+            await self._drop_finalizer(item, FOREGROUND)
         for dependent in blocking:
             if not dependent.waits_for_dependents:
                 self._doubtful.add(dependent.metadata.uid)
@@ -308,20 +309,20 @@ class Collector:
             return
         await asyncio.sleep(self._api.lag[1])  # those who write its status hear of it first
         for dependent in self._graph.dependents(uid):
-            release(self._api, dependent.resource, dependent.metadata, (uid,))
+            await release(self._api, dependent.resource, dependent.metadata, (uid,))
         await asyncio.sleep(self._slowness())
-        self._drop_finalizer(item, ORPHAN)
+        await self._drop_finalizer(item, ORPHAN)
 
     def _slowness(self) -> float:
         return self._draws.between(*FINISHING) * self._api.lag[1]
 
-    def _drop_finalizer(self, item: Item, finalizer: str) -> None:
+    async def _drop_finalizer(self, item: Item, finalizer: str) -> None:
         live = self._live(item.resource, item.metadata.namespace, item.metadata.name)
         if live is None or live["uid"] != item.metadata.uid or finalizer not in live.get("finalizers", ()):
             return
         left = [each for each in live["finalizers"] if each != finalizer]
         guarded = {"resourceVersion": live["resourceVersion"], "finalizers": left}
-        self._api.merge(item.resource, item.metadata.namespace, item.metadata.name, {"metadata": guarded})
+        await self._api.merge(item.resource, item.metadata.namespace, item.metadata.name, {"metadata": guarded})
 
     def _live(self, resource: Resource, namespace: str, name: str) -> Tree | None:
         """The metadata of an object as it is now."""

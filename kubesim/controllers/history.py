@@ -50,12 +50,12 @@ class History:
         found = (*objects.by(OWNER, set_.metadata.uid), *objects.by(OWNER, orphans_of(set_.metadata.namespace)))
         return in_order(each for each in found if selects(set_.spec.selector, each.metadata.labels))
 
-    def adopt_orphans(self, set_: Set) -> None:
+    async def adopt_orphans(self, set_: Set) -> None:
         for revision in self.of(set_):
             if not revision.metadata.controller_uid:
-                adopt(self._api, CONTROLLER_REVISIONS, revision.metadata, set_.owner_reference())
+                await adopt(self._api, CONTROLLER_REVISIONS, revision.metadata, set_.owner_reference())
 
-    def choose(self, set_: Set, revisions: list[Revision]) -> Chosen:
+    async def choose(self, set_: Set, revisions: list[Revision]) -> Chosen:
         """The revisions that matter now; makes or renumbers the one for the set's template where needed."""
         collisions = set_.status.collision_count or 0
         patch = patch_of(set_.spec.template)
@@ -63,25 +63,25 @@ class History:
             case Reuse(update):
                 pass
             case Renumber(revision, number):
-                update = self._renumber(revision, number)
+                update = await self._renumber(revision, number)
             case Create(number):
-                update, collisions = self._create(set_, patch, number, collisions)
+                update, collisions = await self._create(set_, patch, number, collisions)
         current = next((each for each in revisions if each.name == set_.status.current_revision), update)
         return Chosen(current, update, collisions)
 
-    def truncate(self, set_: Set, revisions: list[Revision], pods: Iterable[Pod], chosen: Chosen) -> None:
+    async def truncate(self, set_: Set, revisions: list[Revision], pods: Iterable[Pod], chosen: Chosen) -> None:
         """Deletes what is beyond the set's limit and neither in use by the set nor by a pod."""
         if len(revisions) <= set_.spec.revision_history_limit:
             return
         live = frozenset((chosen.current.name, chosen.update.name, *map(revision_of, pods)))
         for revision in surplus(revisions, live, set_.spec.revision_history_limit):
-            self._api.delete(CONTROLLER_REVISIONS, set_.metadata.namespace, revision.name)
+            await self._api.delete(CONTROLLER_REVISIONS, set_.metadata.namespace, revision.name)
 
-    def _renumber(self, revision: Revision, number: int) -> Revision:
+    async def _renumber(self, revision: Revision, number: int) -> Revision:
         meta = revision.metadata
-        return _decoded(self._api.merge(CONTROLLER_REVISIONS, meta.namespace, meta.name, {"revision": number}))
+        return _decoded(await self._api.merge(CONTROLLER_REVISIONS, meta.namespace, meta.name, {"revision": number}))
 
-    def _create(self, set_: Set, patch: bytes, number: int, collisions: int) -> tuple[Revision, int]:
+    async def _create(self, set_: Set, patch: bytes, number: int, collisions: int) -> tuple[Revision, int]:
         """Under the first name that is free or already holds the same data; each name taken is a collision."""
         namespace = set_.metadata.namespace
         if set_.metadata.deletion_timestamp is None:
@@ -90,7 +90,7 @@ class History:
         while True:
             tree["metadata"]["name"] = name = name_of(set_.metadata.name, hash_of(patch, collisions))
             try:
-                return _decoded(self._api.create(CONTROLLER_REVISIONS, namespace, tree)), collisions
+                return _decoded(await self._api.create(CONTROLLER_REVISIONS, namespace, tree)), collisions
             except StatusError as error:
                 if error.reason != "AlreadyExists":
                     raise

@@ -93,20 +93,20 @@ class NamespaceController:
             raise
         if "deletionTimestamp" not in tree["metadata"] or not tree["spec"].get("finalizers"):
             return None
-        left = self._emptied(name, tree["metadata"]["deletionTimestamp"])
-        tree = self._told(tree, left)
+        left = await self._emptied(name, tree["metadata"]["deletionTimestamp"])
+        tree = await self._told(tree, left)
         if left.failures:
             raise Stale("; ".join(left.failures))
         if left.seconds:
             return left.seconds // 2 + 1.0
-        self._finalize(tree)
+        await self._finalize(tree)
         return None
 
-    def _emptied(self, namespace: str, since: str) -> Left:
+    async def _emptied(self, namespace: str, since: str) -> Left:
         """Deletes all there is; while pods are left, nothing but pods."""
         left = Left()
         kinds = self._api.registry.stored()
-        self._delete(next(kind for kind in kinds if kind.resource == PODS), namespace, since, left)
+        await self._delete(next(kind for kind in kinds if kind.resource == PODS), namespace, since, left)
         if left.objects:
             # The real controller does not count them in its conditions either.
             left.objects.clear()
@@ -114,16 +114,18 @@ class NamespaceController:
             return left
         for kind in kinds:
             if kind.resource.namespaced and kind.resource != PODS:
-                self._delete(kind, namespace, since, left)
+                await self._delete(kind, namespace, since, left)
         return left
 
-    def _delete(self, kind: Kind, namespace: str, since: str, left: Left) -> None:
+    async def _delete(self, kind: Kind, namespace: str, since: str, left: Left) -> None:
         """Deletes all of one kind and notes what is still there."""
         resource = kind.resource
         seconds = _grace(self._content(kind, namespace), since) if resource == PODS else 0
         try:
             for version in self._content(kind, namespace):
-                self._api.delete(resource, namespace, version.head.name, propagation="Background")
+                await self._api.delete(
+                    resource, namespace, version.head.name, propagation="Background", collection=True
+                )
         except StatusError as error:
             left.failures.append(str(error))
             left.seconds = max(left.seconds, seconds)
@@ -145,23 +147,23 @@ class NamespaceController:
         live = self._api.store.table(kind.storage).live
         return [version for key, version in live.items() if key[0] == namespace]
 
-    def _told(self, namespace: Tree, left: Left) -> Tree:
+    async def _told(self, namespace: Tree, left: Left) -> Tree:
         """The namespace with conditions that say what is left; where others have changed it they stay as they were."""
         conditions = conditions_of(namespace["status"].get("conditions") or [], left)
         if conditions == namespace["status"].get("conditions"):
             return namespace
         told = namespace | {"status": namespace["status"] | {"conditions": conditions}}
         try:
-            return self._api.replace(NAMESPACES, told, "status")
+            return await self._api.replace(NAMESPACES, told, "status")
         except StatusError as error:
             if error.reason != "Conflict":
                 raise
             return self._api.read(NAMESPACES, "", namespace["metadata"]["name"])
 
-    def _finalize(self, namespace: Tree) -> None:
+    async def _finalize(self, namespace: Tree) -> None:
         """Takes this controller's finalizer away; with the last one the namespace goes."""
         rest = sorted(set(namespace["spec"]["finalizers"]) - {FINALIZER})
-        self._api.replace(NAMESPACES, namespace | {"spec": {"finalizers": rest} if rest else {}}, "finalize")
+        await self._api.replace(NAMESPACES, namespace | {"spec": {"finalizers": rest} if rest else {}}, "finalize")
 
 
 def conditions_of(before: Sequence[Tree], left: Left) -> list[Tree]:

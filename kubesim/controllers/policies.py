@@ -55,4 +55,4 @@ class PolicyStatusController:
         if policy is None or policy.metadata.generation <= policy.status.get("observedGeneration", 0):
             return
         checked = {"observedGeneration": policy.metadata.generation, "typeChecking": {}}
-        self._api.put_status(ADMISSION_POLICIES, policy.metadata, {**policy.status, **checked})
+        await self._api.put_status(ADMISSION_POLICIES, policy.metadata, {**policy.status, **checked})

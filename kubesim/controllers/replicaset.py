@@ -9,7 +9,6 @@ collector is faster than a real one, and would otherwise often overtake the news
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
@@ -21,7 +20,7 @@ from kubeloop.worker import work
 from kubesim.api.verbs import Verbs
 from kubesim.controllers.adoption import OWNER, adopt, check_alive, orphans_of, owner_or_orphan, release, selects
 from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
-from kubesim.controllers.pod_control import create_pod, delete_pod
+from kubesim.controllers.pod_control import create_pod, delete_pod, slowly, together
 from kubesim.controllers.pods import Pod
 from kubesim.controllers.replicas import ReplicaSet, SetStatus, as_tree, doomed, new_pod, owner_reference, status_of
 from kubesim.controllers.statefulset_pods import available_at
@@ -55,6 +54,7 @@ class ReplicaSetController:
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as tasks:
+            self._events.work_in(tasks)
             for view in (self._sets, self._pods):
                 tasks.create_task(view.run())
             await asyncio.gather(self._sets.synced.wait(), self._pods.synced.wait())
@@ -99,19 +99,19 @@ class ReplicaSetController:
             self._deleted.forget(key)
             return None
         manages = self._deleted.met(key) and set_.metadata.deletion_timestamp is None
-        active = self._claim(key, set_)
-        failure = self._manage(key, set_, active) if manages else None
+        active = await self._claim(key, set_)
+        failure = await self._manage(key, set_, active) if manages else None
         await asyncio.sleep(0)  # others may write between the pods and the status
         now = clock.now()
         status = status_of(set_, active, self._going(set_), str(failure or ""), now)
         if status != set_.status:
-            written = self._api.insist_on_status(REPLICASETS, set_.metadata, as_tree(status))
+            written = await self._api.insist_on_status(REPLICASETS, set_.metadata, as_tree(status))
             self._written.written(key, self._sets, written)
         if failure is not None:
             raise failure
         return _next_look(set_, status, active, now)
 
-    def _claim(self, key: Key, set_: ReplicaSet) -> list[Pod]:
+    async def _claim(self, key: Key, set_: ReplicaSet) -> list[Pod]:
         """The set's pods that are neither over nor going; adopts and releases as its selector says."""
         meta, selector = set_.metadata, set_.spec.selector
         claimed = []
@@ -121,14 +121,14 @@ class ReplicaSetController:
             if selects(selector, pod.metadata.labels):
                 claimed.append(pod)
             elif meta.deletion_timestamp is None:
-                self._wrote_pod(key, release(self._api, PODS, pod.metadata, (meta.uid,)))
+                self._wrote_pod(key, await release(self._api, PODS, pod.metadata, (meta.uid,)))
         if meta.deletion_timestamp is not None:
             return claimed
         for pod in self._pods.objects.by(OWNER, orphans_of(meta.namespace)):
             if not pod.is_active or not selects(selector, pod.metadata.labels):
                 continue
             check_alive(self._api, REPLICASETS, set_.metadata)
-            adopted = adopt(self._api, PODS, pod.metadata, owner_reference(REPLICASETS, meta))
+            adopted = await adopt(self._api, PODS, pod.metadata, owner_reference(REPLICASETS, meta))
             self._wrote_pod(key, adopted)
             if adopted is not None:
                 claimed.append(pod)
@@ -138,15 +138,17 @@ class ReplicaSetController:
         pods = self._pods.objects.by(OWNER, set_.metadata.uid)
         return sum(pod.is_going and selects(set_.spec.selector, pod.metadata.labels) for pod in pods)
 
-    def _manage(self, key: Key, set_: ReplicaSet, active: list[Pod]) -> StatusError | None:
+    async def _manage(self, key: Key, set_: ReplicaSet, active: list[Pod]) -> StatusError | None:
         """Makes what is missing or deletes what is too much; answers with what went wrong."""
         surplus = len(active) - set_.size
         if surplus < 0:
             check_alive(self._api, REPLICASETS, set_.metadata)
         if surplus <= 0:
-            return _slowly(min(-surplus, BURST), lambda: self._create(key, set_))
+            acts = [partial(self._create, key, set_)] * min(-surplus, BURST)
+            return await slowly(self._api, set_.metadata.namespace, acts)
         chosen = doomed(active, self._related(set_), min(surplus, BURST), clock.now())
-        outcomes = [self._delete(key, set_, pod) for pod in chosen]
+        deletions = [partial(self._delete, key, set_, pod) for pod in chosen]
+        outcomes = await together(self._api, (PODS,), set_.metadata.namespace, deletions)
         return next((error for error in outcomes if error is not None), None)
 
     def _related(self, set_: ReplicaSet) -> list[Pod]:
@@ -156,12 +158,14 @@ class ReplicaSetController:
         sets = self._sets.objects.by(OWNER, set_.metadata.controller_uid)
         return [pod for each in sets for pod in self._pods.objects.by(OWNER, each.metadata.uid)]
 
-    def _create(self, key: Key, set_: ReplicaSet) -> StatusError | None:
-        return create_pod(self._api, set_, new_pod(set_), partial(self._tell, set_), partial(self._wrote_pod, key))
+    async def _create(self, key: Key, set_: ReplicaSet) -> StatusError | None:
+        return await create_pod(
+            self._api, set_, new_pod(set_), partial(self._tell, set_), partial(self._wrote_pod, key)
+        )
 
-    def _delete(self, key: Key, set_: ReplicaSet, pod: Pod) -> StatusError | None:
+    async def _delete(self, key: Key, set_: ReplicaSet, pod: Pod) -> StatusError | None:
         tell, is_leaving = partial(self._tell, set_), partial(self._is_leaving, pod)
-        return delete_pod(self._api, key, pod.metadata, tell, self._deleted, is_leaving)
+        return await delete_pod(self._api, key, pod.metadata, tell, self._deleted, is_leaving)
 
     def _is_leaving(self, pod: Pod) -> bool:
         seen = self._pods.objects.get(pod.metadata.namespace, pod.metadata.name)
@@ -173,19 +177,6 @@ class ReplicaSetController:
 
     def _tell(self, set_: ReplicaSet, reason: str, text: str, *, warning: bool = False) -> None:
         self._events.tell(REPLICASETS, set_.metadata, reason, text, warning=warning)
-
-
-def _slowly(count: int, act: Callable[[], StatusError | None]) -> StatusError | None:
-    """Acts in batches of 1, 2, 4 and so on, and ends after the first in which something failed."""
-    size = 1
-    while count:
-        outcomes = [act() for _ in range(min(size, count))]
-        error = next((each for each in outcomes if each is not None), None)
-        if error is not None:
-            return error
-        count -= len(outcomes)
-        size *= 2
-    return None
 
 
 def _next_look(set_: ReplicaSet, status: SetStatus, active: list[Pod], now: datetime) -> float | None:

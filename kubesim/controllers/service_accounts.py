@@ -89,7 +89,7 @@ class ServiceAccountController:
         if self._accounts.objects.get(name, ACCOUNT) is not None:
             return
         try:
-            self._api.create(SERVICE_ACCOUNTS, name, {"metadata": {"name": ACCOUNT}})
+            await self._api.create(SERVICE_ACCOUNTS, name, {"metadata": {"name": ACCOUNT}})
         except StatusError as error:
             if error.reason != "AlreadyExists" and not is_of_ending_namespace(error):
                 raise
@@ -126,17 +126,17 @@ class RootCertificatePublisher:
     async def _sync(self, namespace: str) -> None:
         found = self._maps.objects.get(namespace, CERTIFICATES)
         if found is None:
-            self._create(namespace)
+            await self._create(namespace)
         elif found.data != self._data or not found.metadata.annotations.get(DESCRIPTION):
             tree = self._api.read(CONFIG_MAPS, namespace, CERTIFICATES)
             annotations = {**found.metadata.annotations, DESCRIPTION: _WHAT_FOR}
             tree["metadata"] |= {"resourceVersion": found.metadata.resource_version, "annotations": annotations}
-            self._api.replace(CONFIG_MAPS, tree | {"data": self._data})
+            await self._api.replace(CONFIG_MAPS, tree | {"data": self._data})
 
-    def _create(self, namespace: str) -> None:
+    async def _create(self, namespace: str) -> None:
         metadata = {"name": CERTIFICATES, "annotations": {DESCRIPTION: _WHAT_FOR}}
         try:
-            self._api.create(CONFIG_MAPS, namespace, {"metadata": metadata, "data": self._data})
+            await self._api.create(CONFIG_MAPS, namespace, {"metadata": metadata, "data": self._data})
         except StatusError as error:
             if error.code != 404 and not is_of_ending_namespace(error):
                 raise

@@ -9,6 +9,7 @@ twice: it also waits until a pod that it deleted is seen to go.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import msgspec
 
@@ -23,6 +24,7 @@ from kubesim.api.verbs import Verbs
 from kubesim.controllers.adoption import OWNER, adopt, check_alive, orphans_of, owner_or_orphan, release, selects
 from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
 from kubesim.controllers.history import Chosen, History
+from kubesim.controllers.pod_control import together
 from kubesim.controllers.pods import Pod
 from kubesim.controllers.revisions import CONTROLLER_REVISIONS, Revision
 from kubesim.controllers.statefulset_claims import ClaimsMissing, PodClaims
@@ -31,6 +33,7 @@ from kubesim.controllers.statefulset_plan import (
     Delete,
     FillClaims,
     Identify,
+    Place,
     Plan,
     Revisions,
     SettleClaims,
@@ -51,6 +54,7 @@ from kubesim.controllers.statefulset_pods import (
     volumes,
 )
 from kubesim.errors import StatusError
+from kubesim.kinds.registry import CLAIMS
 from kubesim.store.versions import Tree
 
 Key = tuple[str, str]
@@ -85,6 +89,7 @@ class StatefulSetController:
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as tasks:
+            self._events.work_in(tasks)
             views = self._sets, self._pods, self._revisions, self._claims.view
             for view in views:
                 tasks.create_task(view.run())
@@ -130,11 +135,11 @@ class StatefulSetController:
             return None
         if any(not revision.metadata.controller_uid for revision in self._history.of(set_)):
             check_alive(self._api, STATEFULSETS, set_.metadata)
-            self._history.adopt_orphans(set_)
-        pods = self._claim(key, set_)
+            await self._history.adopt_orphans(set_)
+        pods = await self._claim(key, set_)
         return await self._update(key, set_, pods)
 
-    def _claim(self, key: Key, set_: Set) -> list[Pod]:
+    async def _claim(self, key: Key, set_: Set) -> list[Pod]:
         """The set's pods; adopts and releases as its selector says."""
         objects = self._pods.objects
         meta = set_.metadata
@@ -144,13 +149,13 @@ class StatefulSetController:
             if is_numbered(pod.metadata.name, prefix) and selects(selector, pod.metadata.labels):
                 claimed.append(pod)
             elif meta.deletion_timestamp is None:
-                self._wrote_pod(key, release(self._api, PODS, pod.metadata, (meta.uid,)))
+                self._wrote_pod(key, await release(self._api, PODS, pod.metadata, (meta.uid,)))
         for pod in objects.by(OWNER, orphans_of(meta.namespace)):
             wanted = selects(set_.spec.selector, pod.metadata.labels) and is_member(set_, pod)
             if not wanted or pod.metadata.deletion_timestamp is not None or meta.deletion_timestamp is not None:
                 continue
             check_alive(self._api, STATEFULSETS, meta)
-            adopted = adopt(self._api, PODS, pod.metadata, set_.owner_reference())
+            adopted = await adopt(self._api, PODS, pod.metadata, set_.owner_reference())
             self._wrote_pod(key, adopted)
             if adopted is not None:
                 claimed.append(pod)
@@ -160,79 +165,99 @@ class StatefulSetController:
         """One round: revisions, pods, status, history; answers with the seconds until the next look."""
         now = clock.now()
         revisions = self._history.of(set_)
-        chosen = self._history.choose(set_, revisions)
+        chosen = await self._history.choose(set_, revisions)
         names = Revisions(chosen.current.name, chosen.update.name, chosen.collisions)
         planned = plan(set_, pods, names, now)
         try:
-            self._carry_out(key, set_, planned, chosen)
+            await self._carry_out(key, set_, planned, chosen)
         except (StatusError, ClaimsMissing):
             await self._write_status(key, set_, planned.failed)
             raise
         await asyncio.sleep(0)  # others may write between the pods and the status
         await self._write_status(key, set_, planned.status)
-        self._history.truncate(set_, revisions, pods, chosen)
+        await self._history.truncate(set_, revisions, pods, chosen)
         return next_look(set_, pods, planned.status, now)
 
-    def _carry_out(self, key: Key, set_: Set, planned: Plan, chosen: Chosen) -> None:
-        for action in planned.actions:
+    async def _carry_out(self, key: Key, set_: Set, planned: Plan, chosen: Chosen) -> None:
+        """Until a batch in which something fails is over."""
+        namespace = set_.metadata.namespace
+        for batch in planned.batches:
+            places = [partial(self._attempt, key, set_, place, chosen) for place in batch]
+            failures = await together(self._api, (PODS, CLAIMS), namespace, places)
+            for failure in filter(None, failures):
+                raise failure
+
+    async def _attempt(self, key: Key, set_: Set, place: Place, chosen: Chosen) -> StatusError | Stale | None:
+        """Sees to one place; answers with what went wrong."""
+        try:
+            await self._see_to(key, set_, place, chosen)
+        except (StatusError, Stale) as error:
+            return error
+        return None
+
+    async def _see_to(self, key: Key, set_: Set, place: Place, chosen: Chosen) -> None:
+        for action in place:
             match action:
                 case Create(ordinal, revision):
                     made_from = chosen.current if revision == chosen.current.name else chosen.update
-                    self._create(key, set_, made_from, ordinal)
+                    await self._create(key, set_, made_from, ordinal)
                 case Delete(pod):
-                    self._delete(key, set_, pod)
+                    await self._delete(key, set_, pod)
                 case Identify(pod):
-                    self._identify(key, set_, pod)
+                    await self._identify(key, set_, pod)
                 case FillClaims(pod):
-                    self._claims.make_missing(set_, ordinal_of(pod))
-                    self._give_owners(set_, pod.metadata)
+                    await self._claims.make_missing(set_, ordinal_of(pod))
+                    await self._give_owners(set_, pod.metadata)
                 case SettleClaims(pod):
-                    self._claims.give_owners(set_, pod.metadata)
+                    await self._claims.give_owners(set_, pod.metadata)
 
-    def _create(self, key: Key, set_: Set, revision: Revision, ordinal: int) -> None:
+    async def _create(self, key: Key, set_: Set, revision: Revision, ordinal: int) -> None:
         name = f"{set_.metadata.name}-{ordinal}"
         check_alive(self._api, STATEFULSETS, set_.metadata)
         claims = ordinal if set_.spec.volume_claim_templates else None
         if claims is not None:
             if self._claims.block(set_, ordinal):
                 return
-            self._make_claims(set_, "Create", name)
+            await self._make_claims(set_, "Create", name)
         alike = set_.metadata.uid, revision.metadata.uid, set_.spec.service_name, claims
         labels = identity_labels(name, ordinal)
         try:
-            made = self._api.create_pod(
-                alike, name, labels, lambda: new_pod(set_, revision.template, revision.name, ordinal)
+            made = await self._api.create_pod(
+                alike,
+                (set_.metadata.namespace, name),
+                labels,
+                lambda: new_pod(set_, revision.template, revision.name, ordinal),
             )
         except StatusError as error:
             if error.reason != "AlreadyExists":
-                self._give_owners(set_, Meta(name, "", ""))
+                await self._give_owners(set_, Meta(name, "", ""))
                 self._tell(set_, "Create", name, error)
             raise
         self._expected.revised(key, self._pods, made)
         if claims is not None:
-            self._give_owners(set_, Meta(name, "", ""))
+            await self._give_owners(set_, Meta(name, "", ""))
         self._tell(set_, "Create", name)
 
-    def _make_claims(self, set_: Set, verb: str, pod: str) -> None:
+    async def _make_claims(self, set_: Set, verb: str, pod: str) -> None:
         """Makes those that the pod lacks, which is about to be made or changed."""
         try:
-            self._claims.make_missing(set_, ordinal_of_name(pod))
+            await self._claims.make_missing(set_, ordinal_of_name(pod))
         except ClaimsMissing as error:
             self._tell(set_, verb, pod, error)
             raise
 
-    def _give_owners(self, set_: Set, pod: Meta) -> None:
+    async def _give_owners(self, set_: Set, pod: Meta) -> None:
         """Has the pod's claims owned as the set's policy says."""
         try:
-            self._claims.give_owners(set_, pod)
+            await self._claims.give_owners(set_, pod)
         except ClaimsMissing as error:
             self._tell(set_, "Update", pod.name, error)
             raise
 
-    def _delete(self, key: Key, set_: Set, pod: NarrowPod) -> None:
+    async def _delete(self, key: Key, set_: Set, pod: NarrowPod) -> None:
         meta = pod.metadata
         try:
-            self._api.delete(PODS, meta.namespace, meta.name)
+            await self._api.delete(PODS, meta.namespace, meta.name)
         except StatusError as error:
             if error.code != 404:
                 self._tell(set_, "Delete", meta.name, error)
@@ -245,7 +270,7 @@ class StatefulSetController:
         gone = seen is None or seen.metadata.uid != pod.metadata.uid
         return gone or (seen is not None and seen.metadata.deletion_timestamp is not None)
 
-    def _identify(self, key: Key, set_: Set, pod: NarrowPod) -> None:
+    async def _identify(self, key: Key, set_: Set, pod: NarrowPod) -> None:
         meta, ordinal = pod.metadata, ordinal_of(pod)
         patch: Tree = {"metadata": {"uid": meta.uid, "labels": identity_labels(meta.name, ordinal)}}
         if set_.spec.volume_claim_templates:
@@ -254,11 +279,11 @@ class StatefulSetController:
             if is_stored and is_owned and has_identity(set_, pod, ordinal):
                 return
             if not is_stored:
-                self._make_claims(set_, "Update", meta.name)
+                await self._make_claims(set_, "Update", meta.name)
                 patch["spec"] = {"volumes": volumes(set_, given, ordinal)}
-            self._give_owners(set_, meta)
+            await self._give_owners(set_, meta)
         try:
-            self._wrote_pod(key, self._api.merge(PODS, meta.namespace, meta.name, patch))
+            self._wrote_pod(key, await self._api.merge(PODS, meta.namespace, meta.name, patch))
         except StatusError as error:
             self._tell(set_, "Update", meta.name, error)
             raise
@@ -271,7 +296,7 @@ class StatefulSetController:
             return
         for attempt in range(STATUS_ATTEMPTS):
             try:
-                written = self._put_status(set_, status)
+                written = await self._put_status(set_, status)
             except StatusError as error:
                 if error.reason != "Conflict" or attempt == STATUS_ATTEMPTS - 1:
                     raise
@@ -281,8 +306,8 @@ class StatefulSetController:
                 self._expected.revised(key, self._sets, written)
                 return
 
-    def _put_status(self, set_: Set, status: Status) -> int:
-        return self._api.put_status(STATEFULSETS, set_.metadata, msgspec.to_builtins(status))
+    async def _put_status(self, set_: Set, status: Status) -> int:
+        return await self._api.put_status(STATEFULSETS, set_.metadata, msgspec.to_builtins(status))
 
     def _wrote_pod(self, key: Key, written: Tree | None) -> None:
         if written is not None:

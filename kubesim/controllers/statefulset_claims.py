@@ -43,26 +43,26 @@ class PodClaims:
         pod = Meta(f"{set_.metadata.name}-{ordinal}", "", "")
         return any(_is_of_another(claim, PODS, pod) for claim in self._present(set_, ordinal))
 
-    def make_missing(self, set_: Set, ordinal: int) -> None:
+    async def make_missing(self, set_: Set, ordinal: int) -> None:
         """Makes those that are not there; one that is being deleted must be gone first."""
         problems = []
         for template in set_.spec.volume_claim_templates:
             name = claim_name(set_, template, ordinal)
             found = self.view.objects.get(set_.metadata.namespace, name)
             if found is None:
-                problems += self._make(set_, template, ordinal)
+                problems += await self._make(set_, template, ordinal)
             elif found.metadata.deletion_timestamp is not None:
                 problems.append(f"pvc {name} is being deleted")
         if problems:
             raise ClaimsMissing(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
 
-    def _make(self, set_: Set, template: Tree, ordinal: int) -> list[str]:
+    async def _make(self, set_: Set, template: Tree, ordinal: int) -> list[str]:
         """What went wrong, if anything."""
         tree = _new_claim(set_, template, ordinal)
         name = tree["metadata"]["name"]
         subject, set_name = f"{set_.metadata.name}-{ordinal}", set_.metadata.name
         try:
-            self._wrote(set_, self._api.create(CLAIMS, set_.metadata.namespace, tree))
+            self._wrote(set_, await self._api.create(CLAIMS, set_.metadata.namespace, tree))
         except StatusError as error:
             if error.reason != "AlreadyExists":
                 text = f"Create Claim {name} for Pod {subject} in StatefulSet {set_name} failed error: {error}"
@@ -76,7 +76,7 @@ class PodClaims:
         """Whether the claims of the pod that are there have the owners that the policy gives them."""
         return all(_is_owned_as_said(claim, set_, pod) for claim in self._present(set_, ordinal_of_name(pod.name)))
 
-    def give_owners(self, set_: Set, pod: Meta) -> None:
+    async def give_owners(self, set_: Set, pod: Meta) -> None:
         """Has the claims of the pod that are there owned as the policy says; a pod without UID is yet to be made."""
         for claim in self._present(set_, ordinal_of_name(pod.name)):
             name = claim.metadata.name
@@ -84,9 +84,9 @@ class PodClaims:
                 text = f"PersistentVolumeClaim {name} {CONFLICT} this claim"
                 self._events.tell(STATEFULSETS, set_.metadata, "ConflictingController", text, warning=True)
             if not _is_owned_as_said(claim, set_, pod):
-                self._write_owners(set_, pod, claim)
+                await self._write_owners(set_, pod, claim)
 
-    def _write_owners(self, set_: Set, pod: Meta, claim: Claim) -> None:
+    async def _write_owners(self, set_: Set, pod: Meta, claim: Claim) -> None:
         """Over the claim as it was seen: a change in between is a conflict."""
         meta = claim.metadata
         try:
@@ -98,7 +98,7 @@ class PodClaims:
                 "resourceVersion": meta.resource_version,
                 "ownerReferences": kept + added,
             }
-            self._wrote(set_, self._api.replace(CLAIMS, tree))
+            self._wrote(set_, await self._api.replace(CLAIMS, tree))
         except StatusError as error:
             text = f"could not update claim {meta.name} for delete policy ownerRefs: {error}"
             raise ClaimsMissing(text) from error

@@ -4,8 +4,9 @@ The order of the steps, and which of them end a round, are those of kube-control
 feature gates: replicas first, then condemned pods, then the update, which takes one pod at a time. `maxUnavailable` of
 a rolling update is behind a gate that is off and is not read.
 
-In burst mode (`Parallel`) nothing blocks anything else; in ordered mode a round ends at the first pod that must be
-waited for.
+In burst mode (`Parallel`) nothing blocks anything else, and places are seen to in batches of 1, 2, 4 and so on, the
+last of which is the one in which something fails; in ordered mode a round ends at the first pod that must be waited
+for.
 """
 
 from __future__ import annotations
@@ -71,12 +72,25 @@ class SettleClaims(Struct, frozen=True):
 Action = Create | Delete | Identify | FillClaims | SettleClaims
 
 
-class Plan(Struct, frozen=True):
-    """The actions in order, the status once all are done, and the status should one of them fail."""
+Place = tuple[Action, ...]
+"""What is to be done about one place, one after the other."""
 
-    actions: tuple[Action, ...]
+Batch = tuple[Place, ...]
+"""Places that are seen to at the same time."""
+
+LARGEST_BATCH = 500
+
+
+class Plan(Struct, frozen=True):
+    """The batches in order, the status once all are done, and the status should something fail."""
+
+    batches: tuple[Batch, ...]
     status: Status
     failed: Status
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        return tuple(action for batch in self.batches for place in batch for action in place)
 
 
 class Slot(Struct, frozen=True):
@@ -96,20 +110,38 @@ def plan(set_: Set, pods: Sequence[Pod], revisions: Revisions, now: datetime) ->
     if set_.metadata.deletion_timestamp is not None:
         return _planned((), _status(set_, pods, revisions, now), set_)
     status = _status(set_, placed, revisions, now)
-    actions, blocked = _replicas(set_, slots, now)
+    replicas, blocked = _replicas(set_, slots, now)
+    batches = _batched(set_, replicas)
     if not blocked:
         if set_.spec.volume_claim_templates:
-            actions += tuple(SettleClaims(pod) for pod in condemned)
+            batches += _batched(set_, {index: (SettleClaims(pod),) for index, pod in enumerate(condemned)})
         scaled, blocked = _scale_down(set_, slots, condemned, now)
-        actions += scaled
+        batches += _batched(set_, scaled)
     if blocked or set_.spec.update_strategy.type == "OnDelete":
-        return _planned(actions, status, set_)
+        return _planned(batches, status, set_)
     outdated = _outdated(set_, slots, revisions, now)
     if outdated is None:
-        return _planned(actions, status, set_)
+        return _planned(batches, status, set_)
     # The pod about to be deleted no longer counts as current, whatever its revision was: this may go below zero.
     lowered = replace(status, current_replicas=status.current_replicas - 1)
-    return _planned((*actions, Delete(outdated)), lowered, set_, status)
+    return _planned((*batches, ((Delete(outdated),),)), lowered, set_, status)
+
+
+def _batched(set_: Set, places: dict[int, Place]) -> tuple[Batch, ...]:
+    """In batches by the numbers of the places: of an ordered set one by one.
+
+    Places 0, 1 to 2, 3 to 6 and so on make batches, also where nothing is to be done about some of them.
+    """
+    batches: dict[int, list[Place]] = {}
+    for index, place in places.items():
+        batches.setdefault(index if set_.ordered else _batch_of(index), []).append(place)
+    return tuple(map(tuple, batches.values()))
+
+
+def _batch_of(index: int) -> int:
+    doubling = LARGEST_BATCH.bit_length()
+    behind = index - (2**doubling - 1)
+    return (index + 1).bit_length() - 1 if behind < 0 else doubling + behind // LARGEST_BATCH
 
 
 def next_look(set_: Set, pods: Iterable[Pod], status: Status, now: datetime) -> float | None:
@@ -147,22 +179,24 @@ def _condemned(set_: Set, pods: Iterable[tuple[int, Pod]]) -> list[Pod]:
     return sorted(outside, key=ordinal_of, reverse=True)
 
 
-def _replicas(set_: Set, slots: list[Slot], now: datetime) -> tuple[tuple[Action, ...], bool]:
-    """What to do about the set's places, and whether the round ends here."""
-    actions: list[Action] = []
+def _replicas(set_: Set, slots: list[Slot], now: datetime) -> tuple[dict[int, Place], bool]:
+    """What to do about the set's places, by their numbers, and whether the round ends here."""
+    places: dict[int, Place] = {}
     ordered, claims = set_.ordered, bool(set_.spec.volume_claim_templates)
-    for slot in slots:
+    for index, slot in enumerate(slots):
         pod = slot.pod
         if pod is not None and not ordered and not claims and _is_settled(set_, pod, slot.ordinal):
             continue
-        if claims and pod is not None and pod.status.phase == "Pending":
-            actions.append(FillClaims(pod))
+        fills = claims and pod is not None and pod.status.phase == "Pending"
+        place: Place = (FillClaims(pod),) if fills and pod is not None else ()
         action, waits = _replica(set_, slot, now, ordered=ordered)
         if action is not None:
-            actions.append(action)
+            place = (*place, action)
+        if place:
+            places[index] = place
         if waits and ordered:
-            return tuple(actions), True
-    return tuple(actions), False
+            return places, True
+    return places, False
 
 
 def _is_settled(set_: Set, pod: Pod, ordinal: int) -> bool:
@@ -185,19 +219,19 @@ def _replica(set_: Set, slot: Slot, now: datetime, *, ordered: bool) -> tuple[Ac
     return (None if is_done else Identify(pod)), False
 
 
-def _scale_down(set_: Set, slots: list[Slot], condemned: list[Pod], now: datetime) -> tuple[tuple[Action, ...], bool]:
+def _scale_down(set_: Set, slots: list[Slot], condemned: list[Pod], now: datetime) -> tuple[dict[int, Place], bool]:
     """Which condemned pods to delete, and whether the round ends here."""
     if not set_.ordered:
-        return tuple(Delete(pod) for pod in condemned if not is_terminating(pod)), False
+        return {index: (Delete(pod),) for index, pod in enumerate(condemned) if not is_terminating(pod)}, False
     if not condemned:
-        return (), False
+        return {}, False
     pod = condemned[0]
     if is_terminating(pod):
-        return (), True
+        return {}, True
     healthy = is_running_and_ready(pod) and is_available(pod, set_.spec.min_ready_seconds, now)
     if not healthy and not _is_first_unavailable(set_, pod, slots, condemned, now):
-        return (), True
-    return (Delete(pod),), True
+        return {}, True
+    return {0: (Delete(pod),)}, True
 
 
 def _is_first_unavailable(set_: Set, pod: Pod, slots: list[Slot], condemned: list[Pod], now: datetime) -> bool:
@@ -252,8 +286,8 @@ def _status(set_: Set, pods: Iterable[Pod], revisions: Revisions, now: datetime)
     )
 
 
-def _planned(actions: tuple[Action, ...], status: Status, set_: Set, failed: Status | None = None) -> Plan:
-    return Plan(actions, _completed(set_, status), _completed(set_, status if failed is None else failed))
+def _planned(batches: tuple[Batch, ...], status: Status, set_: Set, failed: Status | None = None) -> Plan:
+    return Plan(batches, _completed(set_, status), _completed(set_, status if failed is None else failed))
 
 
 def _completed(set_: Set, status: Status) -> Status:

@@ -12,8 +12,7 @@ import msgspec
 
 from kubeloop.calls import Caller
 from kubeloop.request import Request, Response
-from kubesim.admission.questions import Admission
-from kubesim.api.clerk import Clerk
+from kubesim.api.clerk import Clerk, shown_options
 from kubesim.api.pod_shortcuts import Shortcuts
 from kubesim.api.verbs import Verbs
 from kubesim.auth.impersonation import Impersonation
@@ -38,11 +37,11 @@ PLAIN = {"content-type": "text/plain; charset=utf-8"}
 class Handler:
     """Answers requests from the verbs."""
 
-    def __init__(self, verbs: Verbs, caller: Caller, pods: Caller, *, lag: tuple[float, float] = (0.0, 0.0)) -> None:
-        """`caller` reaches webhooks, `pods` what answers at the addresses of pods."""
+    def __init__(self, verbs: Verbs, pods: Caller, *, lag: tuple[float, float] = (0.0, 0.0)) -> None:
+        """`pods` reaches what answers at the addresses of pods."""
         self.verbs = verbs
         self._pods = pods
-        self.admission = Admission(verbs.store, verbs.registry, caller)
+        self.admission = verbs.admission
         self.lag = lag
         self.access = Access(verbs.store)
         self._impersonation = Impersonation(self.access)
@@ -60,7 +59,7 @@ class Handler:
             if user.is_inside and (done := self._shortcuts.answer(request, user.name)) is not None:
                 return done
             check_deadline(request)
-            clerk = Clerk(self.admission, request, self._allowed(request, user))
+            clerk = Clerk(self.admission, self._allowed(request, user), shown_options(request))
             answer = await self._answer(request, clerk)
         except StatusError as error:
             answer = rewritten(refusal(error), refusal_media(accepted(request)))

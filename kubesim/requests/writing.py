@@ -12,7 +12,7 @@ import msgspec
 from kubeloop.objects.meta import Resource
 from kubeloop.request import Request
 from kubesim.api.binding import BINDING, bind
-from kubesim.api.clerk import Clerk
+from kubesim.api.clerk import Clerk, shown_deletion
 from kubesim.api.eviction import EVICTION, evict
 from kubesim.api.pod_shortcuts import Shortcuts
 from kubesim.api.verbs import Verbs
@@ -196,11 +196,10 @@ class Writing:
     def _deletion(self, target: Target, request: Request, clerk: Clerk) -> tuple[deletion.Options, _Wish]:
         """The options in the body, or those in the query when there is none."""
         bodies.limited(request)
-        if request.body:
-            clerk.options = bodies.options_in(request, target.kind.resource.api_version)
-        else:
-            clerk.options = _asked(request)
-        wanted, dry_run = deletion.options_of(clerk.options)
+        version = target.kind.resource.api_version
+        given = bodies.options_in(request, version) if request.body else _asked(request)
+        clerk.options = shown_deletion(given)
+        wanted, dry_run = deletion.options_of(given)
         if target.kind.resource == JOBS and not wanted.propagation:
             clerk.warnings.append(_PODS_STAY)
         return wanted, {"user": clerk.user.name, "dry_run": dry_run}

@@ -1,8 +1,8 @@
 """Writes that ask before they store: a write is a generator of questions, and whoever drives it has them answered.
 
 A question is one of admission, or one for trees in another version (`converting`). Between a question and its answer
-the cluster may change, so a write looks again before it stores. Driven with `at_once`, nothing comes in between; driven
-with `unreviewed`, nobody is asked either.
+the cluster may change, so a write looks again before it stores. Driven with `unreviewed`, nobody is asked and nothing
+comes in between; `clerk` has questions answered by those whom they concern.
 """
 
 from __future__ import annotations
@@ -64,22 +64,32 @@ def about(part: ObjectPart, phase: str, operation: str, dry_run: bool) -> Questi
     return Question(phase, operation, *place, part.shown, part.complete, dry_run=dry_run)
 
 
+def asking_some(write: Write, is_asked: Callable[[Question], bool]) -> Write:
+    """The write with these questions of admission alone; the others are answered with the object as it is."""
+    try:
+        asked = next(write)
+        while True:
+            if isinstance(asked, Question) and not is_asked(asked):
+                asked = write.send(asked.object)
+                continue
+            try:
+                answer = yield asked
+            except StatusError as error:
+                asked = write.throw(error)
+            else:
+                asked = write.send(answer)
+    except StopIteration as done:
+        result: Tree = done.value
+        return result
+
+
 def unreviewed(write: Write) -> Tree:
-    """Carries the write out at once; every question is answered with the object as it is."""
-    return at_once(write, _as_it_is)
-
-
-def _as_it_is(question: Question) -> Tree | None:
-    return question.object
-
-
-def at_once(write: Write, review: Callable[[Question], Tree | None]) -> Tree:
-    """Carries the write out with answers that need not be waited for."""
+    """Carries the write out at once: nobody is asked, and nothing comes in between."""
     try:
         asked = next(write)
         while True:
             if isinstance(asked, Question):
-                asked = write.send(review(asked))
+                asked = write.send(asked.object)
                 continue
             asked = write.throw(internal(_NOBODY_CONVERTS))
     except StopIteration as done:
@@ -87,10 +97,11 @@ def at_once(write: Write, review: Callable[[Question], Tree | None]) -> Tree:
         return result
 
 
-async def driven(write: Write, review: Callable[[Question], Awaitable[Tree | None]], convert: Answers) -> Tree:
-    """Carries the write out with the answers of others; a failed conversion is told to the write."""
+async def driven(
+    write: Write, asked: Asked, review: Callable[[Question], Awaitable[Tree | None]], convert: Answers
+) -> Tree:
+    """Carries the write on, which has asked this, with the answers of others; it is told of a failed conversion."""
     try:
-        asked = next(write)
         while True:
             if isinstance(asked, Question):
                 asked = write.send(await review(asked))

@@ -27,6 +27,14 @@ class Options(Struct, frozen=True):
     grace: int | None = None
     propagation: str = ""
 
+    def shown(self) -> Tree:
+        """As a request says it."""
+        options: Tree = {} if self.grace is None else {"gracePeriodSeconds": self.grace}
+        wanted = {"uid": self.uid, "resourceVersion": self.resource_version}
+        if preconditions := {key: value for key, value in wanted.items() if value}:
+            options["preconditions"] = preconditions
+        return options | ({"propagationPolicy": self.propagation} if self.propagation else {})
+
 
 def options_of(wishes: Tree) -> tuple[Options, bool]:
     """What a request asks for, and whether nothing is to be done; raises when that is not sound.

@@ -9,6 +9,7 @@ import pytest
 from kubeloop import clock
 from kubeloop.calls import Call, Reply
 from kubesim.admission.reviewing import Asker, Invocation, ask
+from kubesim.auth.rbac import user_of
 from kubesim.cluster import Cluster
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import CONFIG_MAPS
@@ -296,7 +297,7 @@ def test_a_webhook_with_side_effects_is_not_asked_in_a_dry_run() -> None:
         kind = cluster.verbs.registry.kind(CONFIG_MAPS)
         hook = Hook("old.example.com", ClientConfig("https://hook/"), "Some", ("v1",), "Ignore", "Exact", 10)
         question = about(ObjectPart(kind, "default", "a"), VALIDATING, "CREATE", dry_run=True)
-        await ask(Invocation(kind, kind.resource, hook), question, Asker({}, {}), "uid", caller)
+        await ask(Invocation(kind, kind.resource, hook), question, Asker(user_of("admin"), {}), "uid", caller)
 
     with pytest.raises(StatusError, match=r'admission webhook "old\.example\.com" does not support dry run') as caught:
         on_a_cluster(script)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
 import pytest
 
 from kubeloop.request import JSON, MERGE_PATCH, Request
-from kubesim.auth.rbac import insider
+from kubesim.auth.rbac import insider, user_of
 from kubesim.cluster import Cluster
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import LIMIT_RANGES, NAMESPACES, PODS, SERVICE_ACCOUNTS
@@ -26,10 +26,14 @@ def a_member(number: int, **spec: Any) -> Tree:
     return tree
 
 
-def make(cluster: Cluster, number: int, **spec: Any) -> Tree:
+TESTER = user_of("tester")
+
+
+async def make(cluster: Cluster, number: int, **spec: Any) -> Tree:
     name = f"web-{number}"
     births = cluster.verbs.births
-    revision = births.create("web", name, {"pod": name}, lambda: a_member(number, **spec), "tester")
+    place, labels = ("default", name), {"pod": name}
+    revision = await births.create("web", place, labels, lambda: a_member(number, **spec), TESTER)
     assert str(revision) == cluster.get(PODS, "default", name)["metadata"]["resourceVersion"]
     return cluster.get(PODS, "default", name)
 
@@ -39,9 +43,9 @@ def an_account(cluster: Cluster) -> None:
     cluster.verbs.create(SERVICE_ACCOUNTS, "default", account, user="tester")
 
 
-def on_a_cluster(script: Callable[[Cluster], Any]) -> Any:
+def on_a_cluster(script: Callable[[Cluster], Awaitable[Any]]) -> Any:
     async def main() -> Any:
-        return script(Cluster(seed=1))
+        return await script(Cluster(seed=1))
 
     return run(main())
 
@@ -50,12 +54,12 @@ def on_a_cluster(script: Callable[[Cluster], Any]) -> Any:
 def test_a_pod_like_others_is_what_it_would_be_alone(with_account: bool) -> None:
     """The same draws make the same pod, UID and name of the volume with its token included."""
 
-    def alike(cluster: Cluster) -> list[Tree]:
+    async def alike(cluster: Cluster) -> list[Tree]:
         if with_account:
             an_account(cluster)
-        return [make(cluster, number) for number in range(3)]
+        return [await make(cluster, number) for number in range(3)]
 
-    def alone(cluster: Cluster) -> list[Tree]:
+    async def alone(cluster: Cluster) -> list[Tree]:
         if with_account:
             an_account(cluster)
         for number in range(3):
@@ -66,43 +70,44 @@ def test_a_pod_like_others_is_what_it_would_be_alone(with_account: bool) -> None
 
 
 def test_only_the_first_takes_the_long_way() -> None:
-    def script(cluster: Cluster) -> list[int]:
+    async def script(cluster: Cluster) -> list[int]:
         made: list[int] = []
 
         def tree(number: int) -> Callable[[], Tree]:
             return lambda: made.append(number) or a_member(number)  # type: ignore[func-returns-value]
 
         for number in range(3):
-            cluster.verbs.births.create("web", f"web-{number}", {"pod": f"web-{number}"}, tree(number), "tester")
+            place, labels = ("default", f"web-{number}"), {"pod": f"web-{number}"}
+            await cluster.verbs.births.create("web", place, labels, tree(number), TESTER)
         return made
 
     assert on_a_cluster(script) == [0]
 
 
 def test_limits_that_come_later_hold_for_the_next_pod() -> None:
-    def script(cluster: Cluster) -> list[Any]:
-        first = make(cluster, 0)
+    async def script(cluster: Cluster) -> list[Any]:
+        first = await make(cluster, 0)
         limit = {"type": "Container", "default": {"memory": "1Gi"}}
         limits = {"metadata": {"name": "limits"}, "spec": {"limits": [limit]}}
         cluster.verbs.create(LIMIT_RANGES, "default", limits, user="tester")
-        return [each["spec"]["containers"][0]["resources"].get("limits") for each in (first, make(cluster, 1))]
+        return [each["spec"]["containers"][0]["resources"].get("limits") for each in (first, await make(cluster, 1))]
 
     assert on_a_cluster(script) == [None, {"memory": "1Gi"}]
 
 
 def test_a_name_that_is_taken_is_refused() -> None:
-    def script(cluster: Cluster) -> str:
-        make(cluster, 0)
-        make(cluster, 1)
+    async def script(cluster: Cluster) -> str:
+        await make(cluster, 0)
+        await make(cluster, 1)
         with pytest.raises(StatusError) as refusal:
-            make(cluster, 1)
+            await make(cluster, 1)
         return refusal.value.reason
 
     assert on_a_cluster(script) == "AlreadyExists"
 
 
 def test_a_namespace_that_goes_takes_no_more_pods() -> None:
-    def script(cluster: Cluster) -> str:
+    async def script(cluster: Cluster) -> str:
         cluster.verbs.create(NAMESPACES, "", {"metadata": {"name": "short"}}, user="tester")
 
         def member(number: int) -> Callable[[], Tree]:
@@ -110,10 +115,10 @@ def test_a_namespace_that_goes_takes_no_more_pods() -> None:
             tree["metadata"]["namespace"] = "short"
             return lambda: tree
 
-        cluster.verbs.births.create("short", "web-0", {"pod": "web-0"}, member(0), "tester")
+        await cluster.verbs.births.create("short", ("short", "web-0"), {"pod": "web-0"}, member(0), TESTER)
         cluster.verbs.delete(NAMESPACES, "", "short", user="tester")
         with pytest.raises(StatusError) as refusal:
-            cluster.verbs.births.create("short", "web-1", {"pod": "web-1"}, member(1), "tester")
+            await cluster.verbs.births.create("short", ("short", "web-1"), {"pod": "web-1"}, member(1), TESTER)
         return refusal.value.reason
 
     assert on_a_cluster(script) == "Forbidden"
@@ -130,8 +135,8 @@ def test_a_pod_whose_labels_get_into_its_spec_is_no_pattern() -> None:
         "matchLabelKeys": ["pod"],
     }
 
-    def script(cluster: Cluster) -> list[Any]:
-        made = [make(cluster, number, topologySpreadConstraints=[spread]) for number in range(2)]
+    async def script(cluster: Cluster) -> list[Any]:
+        made = [await make(cluster, number, topologySpreadConstraints=[spread]) for number in range(2)]
         constraints = [each["spec"]["topologySpreadConstraints"][0] for each in made]
         return [each["labelSelector"]["matchExpressions"][0]["values"] for each in constraints]
 
@@ -145,7 +150,7 @@ def test_pods_that_are_alike_share_a_spec_and_keep_what_is_their_own() -> None:
         cluster = Cluster(seed=1)
         an_account(cluster)
         for number in range(3):
-            make(cluster, number)
+            await make(cluster, number)
         cluster.handler._writing = None  # type: ignore[assignment]  # the long way leads nowhere
         transport = cluster.transport(insider("kubelet"))
         for number in (1, 2):

@@ -341,7 +341,8 @@ def test_a_write_may_do_without_a_conversion_that_fails() -> None:
     async def nobody(_question: object) -> None:
         raise AssertionError
 
-    assert run(driven(write(), nobody, failing)) == {"failed": "no"}
+    asking = write()
+    assert run(driven(asking, next(asking), nobody, failing)) == {"failed": "no"}
     assert "send a request" in unreviewed(write())["failed"]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from kubeloop import clock
-from kubeloop.request import Request, Response
+from kubeloop.request import Response
 from kubesim.api.clerk import Clerk
 from kubesim.auth.rbac import user_of
 from kubesim.cluster import Cluster
@@ -278,7 +278,7 @@ def test_without_configurations_a_write_takes_no_turn_of_the_loop() -> None:
 
 
 def _clerk(cluster: Cluster) -> Clerk:
-    return Clerk(cluster.handler.admission, Request("POST", MAPS), user_of("admin"))
+    return Clerk(cluster.handler.admission, user_of("admin"))
 
 
 @pytest.mark.parametrize(("allowed", "status"), [(1, 201), (0, 429), (-1, 403)])

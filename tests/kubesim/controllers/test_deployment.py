@@ -17,6 +17,7 @@ from kubesim.controllers.replicas import doomed
 from kubesim.errors import forbidden
 from kubesim.kinds.registry import PODS
 from kubesim.store.versions import Tree
+from kubesim.writes.asking import Write
 from tests.kubesim.controllers.world import NAMESPACE, World, play, with_image
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -170,7 +171,7 @@ def test_no_pod_and_no_set_is_made_twice_however_late_the_watches_are(seed: int)
 def test_a_set_that_cannot_make_pods_says_so_and_its_deployment_too() -> None:
     async def scenario(world: World) -> None:
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(world.verbs, "create", _without_pods(world.verbs.create))
+            patched.setattr(world.verbs.inside, "create", _without_pods(world.verbs.inside.create))
             a_deployment(world, replicas=3)
             await world.settle(1)
         assert conditions_of(world)["ReplicaFailure"] == ("True", "FailedCreate")
@@ -184,8 +185,8 @@ def test_a_set_that_cannot_make_pods_says_so_and_its_deployment_too() -> None:
     play(scenario)
 
 
-def _without_pods(create: Callable[..., Tree]) -> Callable[..., Tree]:
-    def refusing(resource: Resource, *rest: Any, **options: Any) -> Tree:
+def _without_pods(create: Callable[..., Write]) -> Callable[..., Write]:
+    def refusing(resource: Resource, *rest: Any, **options: Any) -> Write:
         if resource == PODS:
             raise forbidden(PODS, "", "no more of them")
         return create(resource, *rest, **options)

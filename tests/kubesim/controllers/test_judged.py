@@ -9,11 +9,9 @@ import pytest
 
 from kubeloop.objects.apps import DEPLOYMENTS, REPLICASETS
 from kubeloop.objects.meta import Resource
-from kubesim.errors import StatusError
-from kubesim.kinds.registry import ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, CONFIG_MAPS, PODS, STATEFUL_SETS
+from kubesim.kinds.registry import ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, STATEFUL_SETS
 from kubesim.store.versions import Tree
 from tests.kubesim.controllers.world import NAMESPACE, World, play
-from tests.kubesim.scripts import refused
 
 
 def forbid(world: World, operation: str, resource: str, expression: str, **more: Any) -> None:
@@ -111,16 +109,15 @@ def test_a_status_that_is_denied_is_not_written() -> None:
     assert world.status()["replicas"] == 2
 
 
-def test_a_policy_whose_parameters_cannot_be_found_denies_in_process_too() -> None:
-    tree = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-    denials: list[StatusError] = []
-
-    settled(
+def test_a_policy_whose_parameters_cannot_be_found_denies_controllers_too() -> None:
+    world = settled(
         lambda world: forbid(
             world, "CREATE", "pods", "false", paramKind={"apiVersion": "example.com/v1", "kind": "Nothing"}
         ),
-        lambda world: world.create(CONFIG_MAPS, {"metadata": {"name": "a"}}),
-        lambda world: denials.append(refused(lambda: world.create(PODS, tree))),
+        lambda world: world.create(DEPLOYMENTS, a_workload(DEPLOYMENTS)),
     )
 
-    assert "failed to find resource referenced by paramKind" in str(denials[0])
+    told = [text for text in world.events() if text.startswith("FailedCreate")]
+    assert world.made() == []
+    assert all("failed to find resource referenced by paramKind" in text for text in told)
+    assert told != []
