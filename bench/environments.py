@@ -175,7 +175,7 @@ async def _calls(stage: Stage) -> list[Call]:
 
 def _kubelet(ground: Ground) -> list[str]:
     # The API server takes no endpoints on the loopback interface, and controllers would try again and again.
-    times = ["--ready-after", str(READY_AFTER), "--gone-after", str(GONE_AFTER), "--network", "10"]
+    times = ["--ready-after", str(READY_AFTER), "--gone-after", str(GONE_AFTER)]
     where = ["--kubeconfig", str(ground.plane.kubeconfig), "--namespace", NAMESPACE, "--endpoints", "0"]
     return [sys.executable, "-m", "kubesim.kubelet", *where, *times, "--program", PROGRAM]
 

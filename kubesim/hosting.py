@@ -36,8 +36,6 @@ NODES = 6
 """Two in each of three zones, so that the pods of one that is drained find room in their zone."""
 ANSWERS_WITHIN = 2.0
 """Seconds; a loopback takes a thousandth of one, a process that stands still for a moment more."""
-POD_NETWORK = 10
-"""First number of pods' addresses; those of the loopback are refused in endpoints."""
 KUBECONFIG_OPTION = "--kubeconfig-out"
 
 
@@ -94,7 +92,6 @@ def nodes_of(client: Client, programs: Programs) -> Kubelet:
         gone_after=GONE_AFTER,
         programs=programs,
         events=True,
-        network=POD_NETWORK,
         scheduler=SCHEDULER,
         nodes=NODES,
         demanding=True,

@@ -12,7 +12,7 @@ from pathlib import Path
 from kubeloop.client import Client
 from kubeloop.http_transport import HttpTransport
 from kubeloop.kubeconfig import load
-from kubesim.kubelet.agent import LOOPBACK, Kubelet
+from kubesim.kubelet.agent import Kubelet
 from kubesim.kubelet.answers import answering
 from kubesim.kubelet.programs import Programs
 from kubesim.kubelet.serving import serve as serve_endpoints
@@ -25,13 +25,6 @@ def main() -> None:
     parser.add_argument("--ready-after", type=float, default=1.0, metavar="SECONDS")
     parser.add_argument("--gone-after", type=float, default=0.1, metavar="SECONDS")
     parser.add_argument("--nodes", type=int, default=3, metavar="COUNT")
-    parser.add_argument(
-        "--network",
-        type=int,
-        default=LOOPBACK,
-        metavar="NUMBER",
-        help="first number of pods' addresses; with 10 nobody reaches them, and the API server takes them as endpoints",
-    )
     parser.add_argument(
         "--endpoints",
         type=int,
@@ -79,7 +72,6 @@ async def serve(arguments: argparse.Namespace) -> None:
             gone_after=arguments.gone_after,
             nodes=arguments.nodes,
             programs=programs,
-            network=arguments.network,
             events=arguments.events,
         )
         await kubelet.run()

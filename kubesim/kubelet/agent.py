@@ -50,8 +50,7 @@ FIRST_DOWN, LONGEST_DOWN = 1.0, 300.0
 """Seconds until a program that ended by itself is started again; doubled with every crash."""
 
 ADDRESSES = 253 * 254 * 254
-LOOPBACK = 127
-"""Pods get 127.2.1.1 up to 127.254.254.254, all on the loopback interface and none that others listen on."""
+"""Pods get 10.2.1.1 up to 10.254.254.254; endpoints may not have addresses of the loopback interface."""
 
 
 class Life:
@@ -113,12 +112,11 @@ class Kubelet:
         gone_after: float = 0.1,
         nodes: int | Sequence[str] = 3,
         programs: Programs | None = None,
-        network: int = LOOPBACK,
         events: bool = False,
         scheduler: str = "",
         demanding: bool = False,
     ) -> None:
-        """`network` is the first number of pods' addresses; with `events` pods' lives are told in Events.
+        """With `events` pods' lives are told in Events.
 
         A `demanding` one runs only pods that have what they need (see `obstacles`), and tells what they lack.
 
@@ -127,7 +125,6 @@ class Kubelet:
         `nodes` that are named are there already and are taken over as they are; of a number as many are registered.
         """
         self._client = client
-        self._network = network
         self._scheduler = scheduler
         self._telling = Telling(client, everything=events)
         self._obstacles = Obstacles(client, ROOM) if demanding else None
@@ -387,7 +384,7 @@ class Kubelet:
     def _address(self) -> str:
         while True:
             number = next(self._next_address) % ADDRESSES
-            address = f"{self._network}.{2 + number // (254 * 254)}.{1 + number // 254 % 254}.{1 + number % 254}"
+            address = f"10.{2 + number // (254 * 254)}.{1 + number // 254 % 254}.{1 + number % 254}"
             if address not in self._addresses:
                 self._addresses.add(address)
                 return address

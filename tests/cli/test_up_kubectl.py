@@ -79,6 +79,20 @@ def test_the_kinds_of_the_parts_are_there_and_their_rules_hold(tmp_path: Path) -
         kubectl("scale statefulset ingester-zone-a --replicas=3", "scaled")
 
 
+def test_a_service_finds_its_pods(tmp_path: Path) -> None:
+    kubectl = Kubectl(tmp_path)
+    file = tmp_path / "zone.yaml"
+    file.write_text(yaml.safe_dump(a_zone("a")))
+
+    with upped(tmp_path, "-f", str(file)):
+        kubectl("create service clusterip ingester --tcp=80:8080", "created")
+        kubectl("set selector service ingester name=ingester-zone-a", "selector updated")
+        kubectl("wait pod ingester-zone-a-0 ingester-zone-a-1 --for=condition=Ready --timeout=60s", "met")
+        both = r"jsonpath={.subsets[0].addresses[1].targetRef.name}"
+        kubectl(f"wait endpoints ingester --for={both}=ingester-zone-a-1 --timeout=60s", "condition met")
+        kubectl("describe service ingester", r"Endpoints: +10\.\S+:8080,10\.\S+:8080")
+
+
 def test_a_saved_cluster_has_its_webhooks_again(tmp_path: Path) -> None:
     """Those that were saved lead to an operator that is no more."""
     kubectl, kept = Kubectl(tmp_path), str(tmp_path / "kept")

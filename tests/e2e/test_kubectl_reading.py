@@ -105,7 +105,7 @@ async def test_a_watch_shows_each_change_as_a_line(site: Site, release: str, tmp
 @everywhere(on=("served", "real"))
 async def test_every_kind_is_described(site: Site, release: str, tmp_path: Path) -> None:
     kubectl = Kubectl(site, release, tmp_path)
-    site.start_kubelet(ready_after=0.0, network=10)
+    site.start_kubelet(ready_after=0.0)
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     kubectl.write(
         "all.yaml",

@@ -117,7 +117,7 @@ def test_a_pod_is_bound_runs_and_becomes_ready() -> None:
             "ContainersReady": "True",
             "PodScheduled": "True",
         }
-        assert pod["status"]["podIP"].startswith("127.")
+        assert pod["status"]["podIP"].startswith("10.")
         assert pod["status"]["startTime"] == halfway["status"]["startTime"] == "2030-01-01T00:00:00Z"
         assert condition(pod, "Ready")["lastTransitionTime"] == "2030-01-01T00:00:01Z"
         assert condition(pod, "Initialized")["lastTransitionTime"] == "2030-01-01T00:00:00Z"
