@@ -12,6 +12,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -49,6 +50,7 @@ class Cited(Struct, frozen=True):
     line: int
 
 
+@cache
 def defined(contract: str) -> dict[str, str]:
     """What the contract's document says of each id."""
     rules: dict[str, str] = {}
@@ -78,7 +80,13 @@ def within(section: str, name: str) -> str:
     return f"section {section} {lower}" if lower.startswith(("step ", "case ", "point ")) else lower
 
 
-def citations() -> Iterator[Cited]:
+@cache
+def citations() -> tuple[Cited, ...]:
+    """Of the whole repository."""
+    return tuple(_citations())
+
+
+def _citations() -> Iterator[Cited]:
     for root in CODE:
         for path in sorted((ROOT / root).rglob("*.py")):
             name = path.relative_to(ROOT).as_posix()
@@ -87,9 +95,10 @@ def citations() -> Iterator[Cited]:
             own = next((each for each in contracts() if name.startswith(_folders(each))), None)
             own = own or ("zones" if name.startswith(OF_ZONES) else None)
             source = path.read_text()
-            for line, text in prose(source):
-                for contract, rule in cited_in(text):
-                    yield Cited(contract or own, rule, name, line)
+            if CITATION.search(" ".join(source.split())):  # few do, and tokens take long
+                for line, text in prose(source):
+                    for contract, rule in cited_in(text):
+                        yield Cited(contract or own, rule, name, line)
             if own is not None:
                 yield from (Cited(own, rule, name, line) for line, rule in named_after(source, own))
 

@@ -21,14 +21,12 @@ from tests.contract_rules import (
     within,
 )
 
-CITED = list(citations())
-
 
 @pytest.mark.parametrize("contract", contracts())
 def test_every_rule_that_is_cited_is_in_the_document(contract: str) -> None:
     known = defined(contract)
 
-    unknown = [each for each in CITED if each.contract == contract and each.rule not in known]
+    unknown = [each for each in citations() if each.contract == contract and each.rule not in known]
 
     assert not unknown, f"not in docs/contracts/{contract}.md: {_listed(unknown)}"
 
@@ -36,7 +34,7 @@ def test_every_rule_that_is_cited_is_in_the_document(contract: str) -> None:
 @pytest.mark.parametrize("contract", contracts())
 def test_every_rule_of_the_document_is_cited(contract: str) -> None:
     """A section counts when anything in it does; a rule may say why it is not in the code."""
-    cited = {each.rule for each in CITED if each.contract == contract}
+    cited = {each.rule for each in citations() if each.contract == contract}
     sections = _sections(contract)
 
     missing = [
@@ -50,7 +48,7 @@ def test_every_rule_of_the_document_is_cited(contract: str) -> None:
 
 def test_rules_are_cited_with_their_contract() -> None:
     """Outside of the folders of a contract an id alone leads nowhere."""
-    homeless = [each for each in CITED if each.contract is None]
+    homeless = [each for each in citations() if each.contract is None]
 
     assert not homeless, f"write `zones {homeless[0].rule}` or the like: {_listed(homeless)}"
 
@@ -58,7 +56,7 @@ def test_rules_are_cited_with_their_contract() -> None:
 def test_the_engine_cites_no_contract() -> None:
     engine = ("fairlead/core/", "fairlead/engine/", "kubeloop/", "kubesim/")
 
-    found = [each for each in CITED if each.path.startswith(engine)]
+    found = [each for each in citations() if each.path.startswith(engine)]
 
     assert not found, f"any contract may use it, so a rule's number says nothing there: {_listed(found)}"
 
