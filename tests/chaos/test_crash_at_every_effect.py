@@ -83,7 +83,7 @@ def setting(group: GroupPlan, leased: bool, seed: int = 0) -> Scaled:
 
 STORIES: dict[str, tuple[Story, GroupPlan]] = {
     "scaling": (scaling, GroupPlan("g", "led", least="2m")),
-    "delayed scaling": (delayed_scaling, GroupPlan("g", "mirrored", delay="1m")),
+    "delayed scaling": (delayed_scaling, GroupPlan("g", "mirrored", delay="20s")),
     "evicting": (evicting, GroupPlan("g", budget="zone", prepares=False)),
 }
 
