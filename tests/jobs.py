@@ -82,9 +82,18 @@ def _ending_on_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+def _environment() -> dict[str, str]:
+    """Jobs leave bytecode to one another, whatever the user's shell says: each would compile all tests anew."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def startable(queue: Sequence[Job], running: Sequence[Job], cores: int) -> list[Job]:
-    """What may start now, in the order of the queue."""
-    room = {False: cores, True: min(cores + 1, MOST_WAITING)}
+    """What may start now, in the order of the queue.
+
+    Jobs that compute wait now and then, too: where no others run beside them, several cores get one more.
+    """
+    alone = cores > 1 and not any(job.waits for job in (*queue, *running))
+    room = {False: cores + alone, True: min(cores + 1, MOST_WAITING)}
     chosen: list[Job] = []
     for job in queue:
         if sum(each.waits == job.waits for each in (*running, *chosen)) < room[job.waits]:
@@ -105,7 +114,9 @@ class _Running:
         self._started = time.monotonic()
         self._result: tuple[int, float, float] | None = None
         with self._output.open("wb") as stream:
-            self._process = subprocess.Popen(job.command, cwd=folder, stdout=stream, stderr=subprocess.STDOUT)
+            self._process = subprocess.Popen(
+                job.command, cwd=folder, env=_environment(), stdout=stream, stderr=subprocess.STDOUT
+            )
 
     def has_ended(self) -> bool:
         # Not Popen.poll: only wait4 tells what this one child has used.

@@ -73,9 +73,30 @@ def test_jobs_that_wait_run_beside_those_that_compute() -> None:
     computing, waiting = [_job(f"c{n}") for n in range(4)], [_job(f"w{n}", waits=True) for n in range(4)]
 
     assert startable([*waiting, *computing], [], cores=2) == [*waiting[:3], *computing[:2]]
-    assert startable(computing, [], cores=2) == computing[:2]
+    assert startable(computing, waiting[:1], cores=2) == computing[:2]
     assert startable(computing[1:], [*waiting[:2], computing[0]], cores=2) == [computing[1]]
     assert startable([*waiting[3:], *computing], waiting[:3], cores=2) == computing[:2]
+
+
+def test_one_more_computes_when_none_waits_beside() -> None:
+    computing = [_job(f"c{n}") for n in range(5)]
+
+    assert startable(computing, [], cores=2) == computing[:3]
+    assert startable(computing[2:], computing[:2], cores=2) == computing[2:3]
+    assert startable(computing, [], cores=1) == computing[:1]
+
+
+def test_jobs_leave_bytecode_to_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    said: list[str] = []
+
+    def ended(one: Ended) -> list[Job]:
+        said.append(one.output)
+        return []
+
+    work_off([_job("asks", "import sys; print(sys.dont_write_bytecode)")], ended, tmp_path)
+
+    assert said == ["False"]
 
 
 def test_a_machine_with_many_cores_is_not_filled_with_control_planes() -> None:
