@@ -56,7 +56,7 @@ class Policies:
         if asked.kind.resource.group == ADMISSION and asked.kind.resource.kind in UNJUDGED:
             return ()
         found: list[Bound] = []
-        for policy, bindings in self._bound():
+        for policy, bindings in self.bound():
             if not self._may_mean(policy.spec.match_constraints, asked):
                 continue
             near = tuple(each for each in bindings if self._may_mean(each.spec.match_resources, asked))
@@ -74,7 +74,7 @@ class Policies:
         rules = wanted.resource_rules
         return not rules or self._matching.kind(rules, wanted.match_policy, asked, None) is not None
 
-    def _bound(self) -> Iterator[tuple[Policy, list[Binding]]]:
+    def bound(self) -> Iterator[tuple[Policy, list[Binding]]]:
         bindings: dict[str, list[Binding]] = {}
         for key in sorted(self._bindings):
             binding = self._binding(self._bindings[key])
