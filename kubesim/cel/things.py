@@ -11,13 +11,11 @@ from urllib.parse import parse_qs, urlsplit
 
 from msgspec import Struct
 
+from kubeloop.quantities import number
 from kubesim.cel.types import Library
 from kubesim.cel.values import Failed, Opaque
 from kubesim.errors import quoted
-from kubesim.schema.values import quantity
 
-_QUANTITY = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+|[numkMGTPE]|[KMGTPE]i)?")
-_QUANTITY_TEXT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _SEMVER = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+([0-9A-Za-z-.]+))?"
 )
@@ -52,9 +50,10 @@ class Quantity(Opaque, Struct, frozen=True):
 
 
 def _quantity(text: str) -> Quantity:
-    if not _QUANTITY.fullmatch(text):
-        raise Failed(_QUANTITY_TEXT)
-    return Quantity(quantity(text))
+    try:
+        return Quantity(number(text))
+    except ValueError as error:
+        raise Failed(str(error)) from None
 
 
 def _as_integer(value: Quantity) -> int:

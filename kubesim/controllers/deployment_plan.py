@@ -13,10 +13,11 @@ from fractions import Fraction
 
 from msgspec import Struct
 
+from kubeloop.go_json import go_json
 from kubeloop.objects.apps import DEPLOYMENTS, REPLICASETS
 from kubeloop.objects.meta import LabelSelector, LabelSelectorRequirement
 from kubesim.controllers.replicas import TEMPLATE_HASH, ReplicaSet, SetMeta, Tree, owner_reference
-from kubesim.controllers.revisions import go_json, hash_of
+from kubesim.controllers.revisions import hash_of
 
 REVISION = "deployment.kubernetes.io/revision"
 REVISION_HISTORY = "deployment.kubernetes.io/revision-history"

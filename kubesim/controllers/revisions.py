@@ -13,7 +13,9 @@ from functools import lru_cache
 import msgspec
 from msgspec import Struct
 
+from kubeloop.go_json import canonical, go_json
 from kubeloop.objects.meta import Meta, Resource
+from kubeloop.safe_hash import safe_hash
 from kubesim.strategies.defaulting import fill
 from kubesim.typed.faults import Undecodable
 from kubesim.typed.types import type_of
@@ -24,21 +26,6 @@ HASH_LABEL = "controller.kubernetes.io/hash"
 
 LONGEST_PREFIX = 223
 """Of a revision's name: with a dash and a hash it still fits the 253 characters of a name."""
-
-# Without vowels and without digits that look like them, so that no hash spells a word.
-SAFE_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-
-FNV_OFFSET = 0x811C9DC5
-FNV_PRIME = 0x01000193
-
-# What Go's JSON encoder escapes and others do not. None of them occurs outside of strings, so replacing bytes is safe.
-GO_ESCAPES = (
-    (b"<", rb"\u003c"),
-    (b">", rb"\u003e"),
-    (b"&", rb"\u0026"),
-    ("\u2028".encode(), rb"\u2028"),
-    ("\u2029".encode(), rb"\u2029"),
-)
 
 
 class RevisionMeta(Meta, frozen=True, rename="camel"):
@@ -86,20 +73,6 @@ class Create(Struct, frozen=True):
     number: int
 
 
-def go_json(tree: object) -> bytes:
-    """As Go writes it: keys sorted, no spaces, and the escapes that make JSON safe inside of HTML."""
-    text = msgspec.json.encode(tree, order="sorted")
-    for plain, escaped in GO_ESCAPES:
-        text = text.replace(plain, escaped)
-    return text
-
-
-@lru_cache(maxsize=4096)
-def canonical(data: bytes) -> bytes:
-    """The same JSON as `go_json` writes it."""
-    return go_json(msgspec.json.decode(data))
-
-
 def patch_of(template: Mapping[str, object]) -> bytes:
     """The patch that restores `template`, replacing whatever template is there."""
     return go_json({"spec": {"template": {**template, "$patch": "replace"}}})
@@ -118,13 +91,9 @@ def template_in(patch: bytes) -> dict[str, object]:
     return msgspec.json.decode(_restored(patch), type=dict[str, object])
 
 
-@lru_cache(maxsize=1024)
 def hash_of(patch: bytes, collisions: int) -> str:
-    """FNV-1 of 32 bits over the patch and the number of collisions, in letters that spell no words."""
-    value = FNV_OFFSET
-    for byte in patch + str(collisions).encode():
-        value = (value * FNV_PRIME & 0xFFFFFFFF) ^ byte
-    return "".join(SAFE_LETTERS[ord(digit) % len(SAFE_LETTERS)] for digit in str(value))
+    """The hash of the patch and of the number of collisions."""
+    return safe_hash(patch + str(collisions).encode())
 
 
 def name_of(owner: str, hashed: str) -> str:

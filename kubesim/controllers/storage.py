@@ -8,7 +8,7 @@ from decimal import Decimal
 from msgspec import Struct
 
 from kubeloop.objects.meta import LabelSelector, Meta
-from kubesim.schema.values import quantity
+from kubeloop.quantities import quantity
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"

@@ -10,8 +10,8 @@ import re
 from decimal import ROUND_CEILING, Decimal
 from functools import lru_cache
 
+from kubeloop.quantities import quantity
 from kubesim.defaults.values import absent, child, has, items, unset
-from kubesim.schema.values import quantity
 from kubesim.store.versions import Tree
 
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")

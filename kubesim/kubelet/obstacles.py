@@ -17,9 +17,9 @@ from kubeloop.client import Client
 from kubeloop.errors import NotFound
 from kubeloop.objects.core import CONFIGMAPS, SECRETS
 from kubeloop.objects.meta import Ref, Resource
+from kubeloop.quantities import quantity
 from kubeloop.request import get
 from kubesim.pods.scheduling import UNSCHEDULABLE, Node, Taint, Wishes
-from kubesim.schema.values import quantity
 
 CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 NO_PROVISIONER = (

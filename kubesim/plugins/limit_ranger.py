@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubeloop.objects.meta import Resource
+from kubeloop.quantities import quantity
 from kubesim.defaults.pods import together
 from kubesim.errors import StatusError, forbidden
 from kubesim.kinds.registry import PODS
-from kubesim.schema.values import quantity
 from kubesim.store.versions import Tree
 
 _NOTE = "kubernetes.io/limit-ranger"

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from kubeloop.quantities import quantity
 from kubesim.errors import quoted
 from kubesim.rules.metadata import STANDARD_FINALIZERS
 from kubesim.schema.formats import is_known
-from kubesim.schema.values import qualified, quantity
+from kubesim.schema.values import qualified
 from kubesim.store.versions import Tree
 
 _HINTS = "service.kubernetes.io/topology-aware-hints"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubeloop.quantities import quantity
 from kubesim.errors import Cause, not_allowed, required, unsupported, wrong
 from kubesim.rules import roles
-from kubesim.schema.values import needed, not_negative, quantity
+from kubesim.schema.values import needed, not_negative
 from kubesim.store.versions import Tree
 
 _METRICS = ("ContainerResource", "External", "Object", "Pods", "Resource")

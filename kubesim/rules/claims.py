@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubeloop.quantities import quantity
 from kubesim.errors import Cause, not_allowed, required, unsupported, wrong
 from kubesim.rules.labels import annotated, labels, selector
-from kubesim.schema.values import IMMUTABLE, chosen, each, label, quantity, subdomain
+from kubesim.schema.values import IMMUTABLE, chosen, each, label, subdomain
 from kubesim.store.versions import Tree
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubeloop.quantities import quantity
 from kubesim.bodies.equality import identical
 from kubesim.errors import Cause, not_allowed, required, wrong
 from kubesim.rules.resources import amount, is_standard, resource_name
 from kubesim.rules.scheduling import EFFECTS
-from kubesim.schema.values import (
-    IMMUTABLE,
-    NEGATIVE,
-    duplicate,
-    each,
-    label_value,
-    network,
-    one_of,
-    qualified,
-    quantity,
-)
+from kubesim.schema.values import IMMUTABLE, NEGATIVE, duplicate, each, label_value, network, one_of, qualified
 from kubesim.store.versions import Tree
 
 HIGHEST_PRIORITY = 1_000_000_000

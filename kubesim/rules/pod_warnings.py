@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubeloop.quantities import quantity
 from kubesim.errors import quoted
-from kubesim.schema.values import label, label_value, quantity
+from kubesim.schema.values import label, label_value
 from kubesim.store.versions import Tree
 
 _TEMPLATES = {

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubeloop.quantities import quantity
 from kubesim.defaults.pods import together
 from kubesim.errors import Cause, not_allowed, required, unsupported, wrong
-from kubesim.schema.values import NEGATIVE, duplicate, each, label, not_there, qualified, quantity
+from kubesim.schema.values import NEGATIVE, duplicate, each, label, not_there, qualified
 from kubesim.store.versions import Tree
 
 _FOR_CONTAINERS = ("cpu", "memory", "ephemeral-storage")

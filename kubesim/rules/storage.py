@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubeloop.quantities import quantity
 from kubesim.errors import Cause, not_allowed, required, unsupported, wrong
 from kubesim.rules.claims import VOLUME_MODES, access_modes
 from kubesim.rules.scheduling import node_selector
 from kubesim.rules.volumes import host_path, needs, nfs
-from kubesim.schema.values import IMMUTABLE, chosen, each, fixed, no_steps_back, qualified, quantity, subdomain
+from kubesim.schema.values import IMMUTABLE, chosen, each, fixed, no_steps_back, qualified, subdomain
 from kubesim.store.versions import Tree
 
 _RECLAIM = ("Delete", "Recycle", "Retain")

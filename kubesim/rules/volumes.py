@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
+from kubeloop.quantities import quantity
 from kubesim.errors import Cause, not_allowed, required, unsupported, wrong
 from kubesim.rules.claims import claim_spec, template_metadata
 from kubesim.rules.variables import container_resource, pod_field
-from kubesim.schema.values import duplicate, label, needed, no_steps_back, quantity, unreserved
+from kubesim.schema.values import duplicate, label, needed, no_steps_back, unreserved
 from kubesim.store.versions import Tree
 
 _MOST_MODE = 0o777

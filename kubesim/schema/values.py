@@ -8,7 +8,6 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from decimal import Decimal
 from functools import lru_cache
 
 from kubesim.errors import Cause, required, shown, unsupported, wrong
@@ -107,15 +106,6 @@ _is_percent = re.compile("[0-9]+%").fullmatch
 _is_config_key = re.compile(_CONFIG_KEY).fullmatch
 _is_header = re.compile("[-A-Za-z0-9]+").fullmatch
 _is_wildcard = re.compile(_WILDCARD).fullmatch
-_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)")
-_SCALES = {
-    "": Decimal(1),
-    "n": Decimal("1e-9"),
-    "u": Decimal("1e-6"),
-    "m": Decimal("1e-3"),
-    **{letter: Decimal(1000) ** power for power, letter in enumerate("kMGTPE", 1)},
-    **{f"{letter}i": Decimal(1024) ** power for power, letter in enumerate("KMGTPE", 1)},
-}
 
 # Causes that `errors` has no use for
 
@@ -311,16 +301,6 @@ def amount(value: int | str | None) -> int:
     if isinstance(value, str):
         return int(value[:-1]) if _is_percent(value) else 0
     return value or 0
-
-
-@lru_cache(_REMEMBERED)
-def quantity(text: str | int | float) -> Decimal:
-    """The number that a quantity stands for."""
-    found = _QUANTITY.fullmatch(str(text))
-    if found is None:
-        return Decimal(0)
-    number = Decimal(found[1])
-    return number.scaleb(int(found[2][1:])) if found[2] else number * _SCALES[found[3] or ""]
 
 
 # Paths in volumes

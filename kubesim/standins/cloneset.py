@@ -28,12 +28,12 @@ from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.queue import Queue
 from kubeloop.request import MERGE_PATCH, create, delete, patch
+from kubeloop.safe_hash import SAFE_LETTERS
 from kubeloop.store import Named, T
 from kubeloop.worker import work
 from kubesim.controllers.revisions import (
     CONTROLLER_REVISIONS,
     HASH_LABEL,
-    SAFE_LETTERS,
     Create,
     Renumber,
     Reuse,

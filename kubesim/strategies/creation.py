@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 
+from kubeloop.quantities import quantity
 from kubesim.crds import rules as crd_rules
 from kubesim.defaults.workloads import TEMPLATES
 from kubesim.plugins.storage import protect
 from kubesim.rules.jobs import select_own
-from kubesim.schema.values import quantity
 from kubesim.store.versions import Tree, timestamp
 
 _BUDGET_NUMBERS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")

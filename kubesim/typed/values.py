@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from kubesim.typed import quantity as typed_quantity
+from kubeloop import quantities
 from kubesim.typed import times as typed_times
 from kubesim.typed.faults import Faults, Path, Undecodable, literal, word_of
 
@@ -185,7 +185,7 @@ def _quantity(canonical: Callable[[str], str]) -> Walk:
         elif type(value) in (int, float):
             text = literal(value)
         else:
-            raise Undecodable(typed_quantity.FORMAT)
+            raise Undecodable(quantities.FORMAT)
         try:
             return canonical(text)
         except ValueError as error:
@@ -210,9 +210,9 @@ def _nothing() -> None:
 
 
 _RAW = Shape("", "", _raw, _nothing)
-QUANTITY_IN_MILLIS = Shape("", "resource.Quantity", _quantity(typed_quantity.in_millis), lambda: "0")
+QUANTITY_IN_MILLIS = Shape("", "resource.Quantity", _quantity(quantities.in_millis), lambda: "0")
 OWN = {
-    "api.resource.Quantity": Shape("", "resource.Quantity", _quantity(typed_quantity.canonical), lambda: "0"),
+    "api.resource.Quantity": Shape("", "resource.Quantity", _quantity(quantities.canonical), lambda: "0"),
     "apis.apiextensions.v1.JSON": _RAW,
     "meta.v1.FieldsV1": _RAW,
     "meta.v1.MicroTime": Shape("", "v1.MicroTime", _time(typed_times.micros), _nothing),

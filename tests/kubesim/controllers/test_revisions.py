@@ -8,15 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from kubeloop.go_json import canonical, go_json
 from kubesim.controllers.revisions import (
     Create,
     Renumber,
     Reuse,
     Revision,
     RevisionMeta,
-    canonical,
     choose,
-    go_json,
     hash_of,
     in_order,
     name_of,

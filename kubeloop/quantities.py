@@ -55,6 +55,23 @@ def in_millis(text: str) -> str:
     return number.text or _written(number)
 
 
+@lru_cache(_REMEMBERED)
+def number(text: str) -> Decimal:
+    """What the text stands for, so that `1000m` and `1` are equal; ValueError as of `canonical`."""
+    parsed = _parsed(text)
+    with localcontext() as context:
+        context.prec = _PRECISION
+        return Decimal(parsed.unscaled).scaleb(parsed.scale)
+
+
+def quantity(value: object) -> Decimal:
+    """What a value of a field stands for, also when it is a plain number; 0 for anything that is no quantity."""
+    try:
+        return number(str(value))
+    except ValueError:
+        return Decimal(0)
+
+
 def _parsed(text: str) -> _Number:
     if not text:
         raise ValueError(FORMAT)
