@@ -2,8 +2,8 @@
 
 Whoever asks for a selection that is there already gets the informer that is there, with the indexes added that it
 lacks. What is asked for before `run` starts with it, what is asked for later starts at once. A share can be given
-back: its subscriptions end with it, and the informer ends with its last share. A resource has one struct in a process,
-with all fields that anybody reads, so that no object is held twice in two forms.
+back: its subscriptions end with it, and the informer ends with its last share. A selection has one struct, with all
+fields that anybody reads of it; another selection of the resource may have another, as its readers need more or less.
 """
 
 from __future__ import annotations
@@ -180,13 +180,12 @@ class Caches:
 
     def _entry(self, selection: Selection, into: type[Any]) -> _Entry:
         resource = selection.resource
-        for other in self._of.get(resource, ()):
-            if other.into is not into:
-                raise TypeError(
-                    f"{resource.plural} are held as {other.into.__qualname__} and asked for as {into.__qualname__}:"
-                    " give them one struct with the fields of both"
-                )
         if (found := self._entries.get(selection)) is not None:
+            if found.into is not into:
+                raise TypeError(
+                    f"{resource.plural} are held as {found.into.__qualname__} and asked for as {into.__qualname__}:"
+                    " give the selection one struct with the fields of both"
+                )
             return found
 
         def is_optional() -> bool:

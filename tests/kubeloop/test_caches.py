@@ -93,12 +93,20 @@ def test_who_asks_for_the_same_gets_the_same_and_there_is_one_watch_of_it() -> N
     play(scenario)
 
 
-def test_a_resource_has_one_struct() -> None:
+def test_a_selection_has_one_struct() -> None:
     caches = Scene().caches
     caches.informer(PODS, Pod, labels="app")
 
-    with pytest.raises(TypeError, match="pods are held as Pod and asked for as Lease: give them one struct"):
-        caches.informer(PODS, Lease, namespace="ns")
+    with pytest.raises(TypeError, match="pods are held as Pod and asked for as Lease: give the selection one struct"):
+        caches.informer(PODS, Lease, labels="app")
+
+
+def test_another_selection_may_have_another_struct() -> None:
+    caches = Scene().caches
+    pods = caches.informer(PODS, Pod, labels="app")
+
+    assert caches.informer(PODS, Lease, namespace="ns") is not pods
+    assert caches.informer(PODS, Pod, labels="app") is pods
 
 
 def test_an_index_can_be_added_to_a_store_that_is_filled() -> None:
