@@ -104,8 +104,9 @@ def test_a_selection_has_one_struct() -> None:
 def test_another_selection_may_have_another_struct() -> None:
     caches = Scene().caches
     pods = caches.informer(PODS, Pod, labels="app")
+    others = caches.informer(PODS, Lease, namespace="ns")
 
-    assert caches.informer(PODS, Lease, namespace="ns") is not pods
+    assert list(caches) == [pods, others]
     assert caches.informer(PODS, Pod, labels="app") is pods
 
 
