@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cmp_to_key
-from typing import Any, Protocol
+from typing import Any
 
 from kubesim.cel.syntax import Call, Expr, Ident, Literal, Loop, MakeList, MakeMap, Select
 from kubesim.cel.values import NONE, Broken, Failed, NoOverload, Optional, compared, optional, type_name
@@ -21,13 +21,6 @@ COUNT = ""
 MOST_ROUNDS = 250_000
 _TOO_LONG = "operation cancelled: actual cost limit exceeded"
 _RELATIONS = ("_<_", "_<=_", "_>_", "_>=_")
-
-
-class Lazy(Protocol):
-    """Something whose fields are found out when they are asked for."""
-
-    def resolve(self, name: str) -> Any:
-        """The value of a field; raises Failed."""
 
 
 def built(expression: Expr, functions: Functions) -> Step:

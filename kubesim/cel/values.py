@@ -87,7 +87,6 @@ _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:
 _DURATION = re.compile(r"([-+]?)((?:\d+\.?\d*|\.\d+)(?:ns|us|µs|ms|[hms]))+")
 _PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|ms|[hms])")
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_DAY_SECONDS = 86_400
 
 
 def type_name(value: Any) -> str:
