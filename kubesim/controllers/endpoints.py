@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -11,31 +10,25 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from kubeloop.objects.meta import Meta
-from kubeloop.queue import Queue
-from kubeloop.worker import work
 from kubesim.api.verbs import Verbs
-from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
-from kubesim.controllers.endpointslice_plan import Target
-from kubesim.controllers.pod_control import is_of_ending_namespace
-from kubesim.controllers.selected_pods import (
+from kubesim.controllers.base import ACCOUNTS, Api
+from kubesim.controllers.endpoint_controller import EndpointController
+from kubesim.controllers.endpoint_plan import (
     CHANGED_AT,
-    FIRST_RETRY,
     HEADLESS,
-    LONGEST_RETRY,
-    Attempts,
-    Chosen,
-    Key,
-    Moments,
-    Pod,
-    Remembered,
-    Service,
+    Target,
+    labels_of,
+    numbers_of,
     place_among,
+    shown,
+    target_of,
 )
+from kubesim.controllers.pod_control import is_of_ending_namespace
+from kubesim.controllers.selected_pods import Chosen, Key, Pod, Service
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import ENDPOINTS
 from kubesim.store.versions import Tree
 
-WORKERS = 5
 MOST_ADDRESSES = 1000
 MANAGED_BY = "endpoints.kubernetes.io/managed-by"
 MANAGER = "endpoint-controller"
@@ -75,64 +68,28 @@ class Endpoints(Struct, frozen=True):
     subsets: tuple[Subset, ...] | None = None
 
 
-class EndpointsController:
-    """One controller; its watches are behind by the lag of the verbs."""
+class EndpointsController(EndpointController[Endpoints, "Place"]):
+    """One controller of them."""
+
+    first_retry = 0.005
 
     def __init__(self, verbs: Verbs, chosen: Chosen) -> None:
-        self._api = api = Api(verbs, f"{ACCOUNTS}{MANAGER}")
-        self._chosen = chosen
-        self._endpoints = api.view(ENDPOINTS, Endpoints)
-        self._written = Expectations()
-        self._moments = Moments()
-        self._attempts = Attempts()
-        self._places = Remembered(place_of)
-        self._events = Recorder(api, MANAGER)
-        self._queue: Queue[Key] = Queue(first_delay=FIRST_RETRY, longest_delay=LONGEST_RETRY)
-        chosen.listen(self._queue.add)
-        self._endpoints.subscribe(self._endpoints_changed)
+        api = Api(verbs, f"{ACCOUNTS}{MANAGER}")
+        super().__init__(api, MANAGER, chosen, api.view(ENDPOINTS, Endpoints), place_of)
 
-    async def run(self) -> None:
-        """Until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            self._events.work_in(tasks)
-            await self._chosen.synced.wait()
-            tasks.create_task(self._endpoints.run())
-            await self._endpoints.synced.wait()
-            for each in self._endpoints.objects.items():
-                self._queue.add((each.metadata.namespace, each.metadata.name), initial=True)
-            tasks.create_task(work(self._queue, self._sync, workers=WORKERS, failed=failed))
+    def _begin(self) -> None:
+        for each in self._view.objects.items():
+            self._queue.add((each.metadata.namespace, each.metadata.name), initial=True)
 
-    def _endpoints_changed(self, old: Endpoints | None, new: Endpoints | None) -> None:
+    def _changed(self, old: Endpoints | None, new: Endpoints | None) -> None:
         if new is None and old is not None:
             self._queue.add((old.metadata.namespace, old.metadata.name))
 
-    async def _sync(self, key: Key) -> None:
-        try:
-            await self._bring_up_to_date(key)
-        except (StatusError, Stale):
-            if not self._attempts.is_over(key):
-                raise
-        else:
-            self._attempts.succeeded(key)
-
-    async def _bring_up_to_date(self, key: Key) -> None:
-        service = self._chosen.services.objects.get(*key)
-        if service is None:
-            self._moments.forget(key)
-            self._places.forget(key)
-            self._written.forget(key)
-            await self._remove(key)
-            return
-        if not service.has_endpoints:
-            return
-        if not self._written.met(key):
-            raise Stale(key)
-        pods = self._chosen.members(service)
-        since = self._moments.news(service, pods)
-        packed = subsets_of(service, self._places.of(service, pods))
-        current = self._endpoints.objects.get(*key)
+    async def _bring_up_to_date(self, service: Service, pods: list[Pod], since: str) -> None:
+        packed = subsets_of(service, self._remembered.of(service, pods))
+        current = self._view.objects.get(*service.key)
         if current is None or not _is_right(current, service, packed):
-            await self._write(key, service, current, packed, since)
+            await self._write(service, current, packed, since)
 
     async def _remove(self, key: Key) -> None:
         try:
@@ -141,9 +98,8 @@ class EndpointsController:
             if error.code != 404:
                 raise
 
-    async def _write(
-        self, key: Key, service: Service, current: Endpoints | None, packed: Sequence[Subset], since: str
-    ) -> None:
+    async def _write(self, service: Service, current: Endpoints | None, packed: Sequence[Subset], since: str) -> None:
+        key = service.key
         fewer = truncated(packed)
         annotations = {} if current is None else dict(current.metadata.annotations)
         for name, value in ((CHANGED_AT, since), (OVER_CAPACITY, "" if fewer == packed else "truncated")):
@@ -169,7 +125,7 @@ class EndpointsController:
             about = Meta(key[1], "", "", key[0]) if current is None else current.metadata
             self._events.tell(ENDPOINTS, about, reason, text, warning=True)
             raise
-        self._written.written(key, self._endpoints, written)
+        self._written.written(key, self._view, written)
 
 
 Place = tuple[Address | None, tuple[Port | None, ...]]
@@ -201,15 +157,11 @@ def place_of(service: Service, pod: Pod) -> Place:
     ip = next(iter(pod.addresses((*service.spec.ip_families, "IPv4")[0])), "")
     if not ip:
         return None, ()
-    meta = pod.metadata
-    target = Target("Pod", meta.namespace, meta.name, meta.uid)
-    address = Address(ip, pod.hostname_in(service), pod.spec.node_name, target)
+    address = Address(ip, pod.hostname_in(service), pod.spec.node_name, target_of(pod))
     if not service.spec.ports:
         return address, (None,) if service.spec.cluster_ip == "None" else ()
-    numbers = [(port, pod.port_for(port)) for port in service.spec.ports]
-    known = [(port, number) for port, number in numbers if number is not None]
-    found = [Port(number, port.name, port.protocol, port.app_protocol) for port, number in known]
-    return address, tuple(found)
+    found = numbers_of(service, pod)
+    return address, tuple(Port(number, port.name, port.protocol, port.app_protocol) for port, number in found)
 
 
 def _subset(addresses: Sequence[tuple[Address, bool]], ports: list[Port]) -> Subset:
@@ -224,10 +176,9 @@ def _places(ports: list[Port]) -> list[int]:
 
 @lru_cache(maxsize=4096)
 def _place(port: Port) -> int:
-    application = "<nil>" if port.app_protocol is None else port.app_protocol
     return place_among(
         f"(v1.EndpointPort){{Name:(string){port.name} Port:(int32){port.port} "
-        f"Protocol:(v1.Protocol){port.protocol} AppProtocol:(*string){application}}}"
+        f"Protocol:(v1.Protocol){port.protocol} AppProtocol:(*string){shown(port.app_protocol)}}}"
     )
 
 
@@ -254,8 +205,7 @@ def truncated(subsets: Sequence[Subset]) -> Sequence[Subset]:
 
 
 def _labels(service: Service) -> dict[str, str]:
-    labels = {key: value for key, value in service.metadata.labels.items() if key != HEADLESS}
-    return labels | ({HEADLESS: ""} if service.is_headless else {}) | {MANAGED_BY: MANAGER}
+    return labels_of(service, (HEADLESS,), {MANAGED_BY: MANAGER})
 
 
 def _is_right(current: Endpoints, service: Service, packed: Sequence[Subset]) -> bool:

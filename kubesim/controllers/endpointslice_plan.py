@@ -13,13 +13,23 @@ from functools import lru_cache
 from msgspec import Struct
 
 from kubeloop.objects.meta import Meta
-from kubesim.controllers.selected_pods import HEADLESS, ZONE, Node, Pod, Service, place_among
+from kubesim.controllers.endpoint_plan import (
+    HEADLESS,
+    Target,
+    labels_of,
+    numbers_of,
+    place_among,
+    shown,
+    target_of,
+)
+from kubesim.controllers.selected_pods import Node, Pod, Service
 
 LARGEST = 100
 """Endpoints of one slice."""
 MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
 MANAGER = "endpointslice-controller.k8s.io"
 SERVICE_NAME = "kubernetes.io/service-name"
+_ZONE = "topology.kubernetes.io/zone"
 _RESERVED = (SERVICE_NAME, MANAGED_BY, HEADLESS)
 
 
@@ -27,13 +37,6 @@ class Conditions(Struct, frozen=True, gc=False):
     ready: bool | None = None
     serving: bool | None = None
     terminating: bool | None = None
-
-
-class Target(Struct, frozen=True, gc=False):
-    kind: str = ""
-    namespace: str = ""
-    name: str = ""
-    uid: str = ""
 
 
 class Endpoint(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -91,21 +94,16 @@ class Plan(Struct):
 
 def ports_of(service: Service, pod: Pod) -> Ports:
     """The ports of a Service as they are in one pod, in the order in which the real controller hashes them."""
-    if not service.spec.ports:
-        return ()
-    numbers = [(port, pod.port_for(port)) for port in service.spec.ports]
-    found = (
-        Port(port.name, port.protocol, number, port.app_protocol) for port, number in numbers if number is not None
-    )
-    return tuple(sorted(found, key=_place))
+    found = numbers_of(service, pod)
+    ports = (Port(port.name, port.protocol, number, port.app_protocol) for port, number in found)
+    return tuple(sorted(ports, key=_place))
 
 
 @lru_cache(maxsize=4096)
 def _place(port: Port) -> int:
-    application = "<nil>" if port.app_protocol is None else port.app_protocol
     return place_among(
         f"(v1.EndpointPort){{Name:(*string){port.name} Protocol:(*v1.Protocol){port.protocol} "
-        f"Port:(*int32){port.port} AppProtocol:(*string){application}}}"
+        f"Port:(*int32){port.port} AppProtocol:(*string){shown(port.app_protocol)}}}"
     )
 
 
@@ -114,30 +112,28 @@ def endpoint_of(service: Service, pod: Pod, node: Node | None, family: str) -> E
     addresses = tuple(sorted(pod.addresses(family)))
     if not addresses:
         return None
-    serving, terminating, meta = pod.is_ready, pod.is_terminating, pod.metadata
+    serving, terminating = pod.is_ready, pod.is_terminating
     ready = service.spec.publish_not_ready_addresses or (serving and not terminating)
     return Endpoint(
         addresses,
         Conditions(ready, serving, terminating),
         pod.hostname_in(service) or None,
-        Target("Pod", meta.namespace, meta.name, meta.uid),
+        target_of(pod),
         pod.spec.node_name or None,
-        (node.metadata.labels.get(ZONE) or None) if node is not None else None,
+        (node.metadata.labels.get(_ZONE) or None) if node is not None else None,
     )
 
 
-def labels_of(service: Service) -> dict[str, str]:
+def slice_labels(service: Service) -> dict[str, str]:
     """Those of the Service, and those by which a slice is known."""
-    own = {key: value for key, value in service.metadata.labels.items() if key not in _RESERVED}
-    headless = {HEADLESS: ""} if service.is_headless else {}
-    return own | headless | {SERVICE_NAME: service.metadata.name, MANAGED_BY: MANAGER}
+    return labels_of(service, _RESERVED, {SERVICE_NAME: service.metadata.name, MANAGED_BY: MANAGER})
 
 
 def plan(
     service: Service, family: str, wanted: Mapping[Ports, Mapping[object, Endpoint]], existing: Sequence[Slice]
 ) -> Plan:
     """`wanted` are endpoints by their identities, by their ports; `existing` the slices of one family."""
-    labels = labels_of(service)
+    labels = slice_labels(service)
     result = Plan([], [], [each for each in existing if not _is_owned(each, service)])
     by_ports: dict[Ports, list[Slice]] = {}
     for each in existing:

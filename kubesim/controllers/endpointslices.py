@@ -5,15 +5,13 @@ Hints for routing by topology are not given, and Endpoints that were made by han
 
 from __future__ import annotations
 
-import asyncio
-
 from msgspec import to_builtins
 
-from kubeloop.queue import Queue
 from kubeloop.store import Named
-from kubeloop.worker import work
 from kubesim.api.verbs import Verbs
-from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
+from kubesim.controllers.base import ACCOUNTS, Api, Stale
+from kubesim.controllers.endpoint_controller import EndpointController
+from kubesim.controllers.endpoint_plan import CHANGED_AT
 from kubesim.controllers.endpointslice_plan import (
     MANAGED_BY,
     MANAGER,
@@ -29,53 +27,25 @@ from kubesim.controllers.endpointslice_plan import (
 )
 from kubesim.controllers.pod_control import is_of_ending_namespace
 from kubesim.controllers.replicas import owner_reference
-from kubesim.controllers.selected_pods import (
-    CHANGED_AT,
-    LONGEST_RETRY,
-    Attempts,
-    Chosen,
-    Key,
-    Moments,
-    Pod,
-    Remembered,
-    Service,
-)
+from kubesim.controllers.selected_pods import Chosen, Key, Pod, Service
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import ENDPOINT_SLICES, SERVICES
 from kubesim.store.versions import Tree
 
-WORKERS = 5
-FIRST_RETRY = 1.0
-"""Seconds; the real controller's, which is less hasty than the one of Endpoints."""
 _SERVICE = "service"
 
 
-class EndpointSliceController:
-    """One controller; its watches are behind by the lag of the verbs."""
+class EndpointSliceController(EndpointController[Slice, Ports]):
+    """One controller of them."""
+
+    first_retry = 1.0
 
     def __init__(self, verbs: Verbs, chosen: Chosen) -> None:
-        self._api = api = Api(verbs, f"{ACCOUNTS}endpointslice-controller")
-        self._chosen = chosen
-        self._slices = api.view(ENDPOINT_SLICES, Slice, {_SERVICE: _service_of})
-        self._written = Expectations()
-        self._moments = Moments()
-        self._attempts = Attempts()
-        self._ports = Remembered(ports_of)
-        self._events = Recorder(api, "endpoint-slice-controller")
-        self._queue: Queue[Key] = Queue(first_delay=FIRST_RETRY, longest_delay=LONGEST_RETRY)
-        chosen.listen(self._queue.add)
-        self._slices.subscribe(self._slice_changed)
+        api = Api(verbs, f"{ACCOUNTS}endpointslice-controller")
+        slices = api.view(ENDPOINT_SLICES, Slice, {_SERVICE: _service_of})
+        super().__init__(api, "endpoint-slice-controller", chosen, slices, ports_of)
 
-    async def run(self) -> None:
-        """Until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            self._events.work_in(tasks)
-            await self._chosen.synced.wait()
-            tasks.create_task(self._slices.run())
-            await self._slices.synced.wait()
-            tasks.create_task(work(self._queue, self._sync, workers=WORKERS, failed=failed))
-
-    def _slice_changed(self, old: Slice | None, new: Slice | None) -> None:
+    def _changed(self, old: Slice | None, new: Slice | None) -> None:
         """What others have done to a slice is looked at; what was written here is what is expected."""
         for each in (new, old):
             if each is not None and each.metadata.labels.get(MANAGED_BY) == MANAGER:
@@ -84,29 +54,12 @@ class EndpointSliceController:
                     self._queue.add(key)
                 return
 
-    async def _sync(self, key: Key) -> None:
-        service = self._chosen.services.objects.get(*key)
-        if service is None:
-            self._moments.forget(key)
-            self._ports.forget(key)
-            self._written.forget(key)
-            return
-        if not service.has_endpoints:
-            return
-        try:
-            await self._bring_up_to_date(key, service)
-        except (StatusError, Stale):
-            if not self._attempts.is_over(key):
-                raise
-        else:
-            self._attempts.succeeded(key)
+    async def _remove(self, key: Key) -> None:
+        """Slices go with the Service, which owns them."""
 
-    async def _bring_up_to_date(self, key: Key, service: Service) -> None:
-        if not self._written.met(key):
-            raise Stale(key)
-        pods = self._chosen.members(service)
-        since = self._moments.news(service, pods)
-        existing = self._slices.objects.by(_SERVICE, "/".join(key))
+    async def _bring_up_to_date(self, service: Service, pods: list[Pod], since: str) -> None:
+        key = service.key
+        existing = self._view.objects.by(_SERVICE, "/".join(key))
         existing = tuple(each for each in existing if each.metadata.deletion_timestamp is None)
         problems: list[str] = []
         for family in service.spec.ip_families:
@@ -128,7 +81,7 @@ class EndpointSliceController:
     ) -> dict[Ports, dict[object, Endpoint]]:
         """The endpoints of a family, by their ports; pods on nodes that are not there are a problem."""
         wanted: dict[Ports, dict[object, Endpoint]] = {}
-        for pod, ports in self._ports.of(service, (pod for pod in pods if pod.has_address)):
+        for pod, ports in self._remembered.of(service, (pod for pod in pods if pod.has_address)):
             endpoints = wanted.setdefault(ports, {})
             node = self._chosen.nodes.objects.get("", pod.spec.node_name)
             if node is None and not service.spec.publish_not_ready_addresses:
@@ -147,10 +100,10 @@ class EndpointSliceController:
             doing = f"failed to create EndpointSlice for {place}"
             for draft in todo.create if service.metadata.deletion_timestamp is None else ():
                 made = await self._api.create(ENDPOINT_SLICES, key[0], _new(service, family, draft, since))
-                self._written.written(key, self._slices, made)
+                self._written.written(key, self._view, made)
             for draft in todo.update:
                 doing = f"failed to update {draft.old.metadata.name if draft.old else ''} EndpointSlice for {place}"
-                self._written.written(key, self._slices, await self._update(draft, since))
+                self._written.written(key, self._view, await self._update(draft, since))
             for each in todo.delete:
                 doing = f"failed to delete {each.metadata.name} EndpointSlice for {place}"
                 await self._delete(key, each)
@@ -170,7 +123,7 @@ class EndpointSliceController:
     async def _delete(self, key: Key, slice_: Slice) -> None:
         meta = slice_.metadata
         await self._api.delete(ENDPOINT_SLICES, meta.namespace, meta.name)
-        self._written.unseen(key, lambda: self._slices.objects.get(meta.namespace, meta.name) is not slice_)
+        self._written.unseen(key, lambda: self._view.objects.get(meta.namespace, meta.name) is not slice_)
 
 
 def _service_of(item: Named) -> tuple[str, ...]:

@@ -7,9 +7,7 @@ namespace; pods of a cluster without Services that choose any are not even watch
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar
 
 from msgspec import Struct, field
 
@@ -20,18 +18,9 @@ from kubesim.controllers.base import ACCOUNTS, Api
 from kubesim.kinds.registry import NODES, PODS, SERVICES
 
 Key = tuple[str, str]
-V = TypeVar("V")
 
-HEADLESS = "service.kubernetes.io/headless"
-CHANGED_AT = "endpoints.kubernetes.io/last-change-trigger-time"
-ZONE = "topology.kubernetes.io/zone"
-MOST_ATTEMPTS = 15
-FIRST_RETRY, LONGEST_RETRY = 0.005, 1000.0
-"""Seconds; of the real controllers, as is the number of attempts, but that slices begin with a longer one."""
 
 _NAMESPACE = "namespace"
-_FNV_OFFSET = 0x6C62272E07BB014262B821756295C58D
-_FNV_PRIME = 0x0000000001000000000000000000013B
 
 
 class ServicePort(Struct, frozen=True, rename="camel"):
@@ -222,76 +211,6 @@ class Chosen:
     def _tell(self, key: Key) -> None:
         for listener in self._listeners:
             listener(key)
-
-
-class Moments:
-    """When what led to the endpoints of each Service happened, as far as it is news."""
-
-    def __init__(self) -> None:
-        self._known: dict[Key, dict[str, str]] = {}
-
-    def news(self, service: Service, pods: Iterable[Pod]) -> str:
-        """The earliest time of what has changed since this was last asked; empty when nothing has."""
-        known = self._known.get(service.key)
-        times = {pod.metadata.name: pod.ready.last_transition_time or "" for pod in pods if pod.ready is not None}
-        self._known[service.key] = times
-        if known is None:
-            return service.metadata.creation_timestamp
-        return min((time for name, time in times.items() if time > known.get(name, "")), default="")
-
-    def forget(self, key: Key) -> None:
-        self._known.pop(key, None)
-
-
-class Remembered(Generic[V]):
-    """What was worked out for each pod of a Service, for as long as pod and Service are the same."""
-
-    def __init__(self, make: Callable[[Service, Pod], V]) -> None:
-        self._make = make
-        self._known: dict[Key, tuple[Service, dict[str, tuple[Pod, V]]]] = {}
-
-    def of(self, service: Service, pods: Iterable[Pod]) -> list[tuple[Pod, V]]:
-        """For each pod, in their order; pods that are not among these are forgotten."""
-        before, known = self._known.get(service.key, (service, {}))
-        if before is not service:
-            known = {}
-        made = {}
-        for pod in pods:
-            found = known.get(pod.metadata.name)
-            if found is None or found[0] is not pod:
-                found = pod, self._make(service, pod)
-            made[pod.metadata.name] = found
-        self._known[service.key] = service, made
-        return list(made.values())
-
-    def forget(self, key: Key) -> None:
-        self._known.pop(key, None)
-
-
-class Attempts:
-    """How often each Service has failed in a row; in the end it is let be until something changes."""
-
-    def __init__(self) -> None:
-        self._failed: Counter[Key] = Counter()
-
-    def succeeded(self, key: Key) -> None:
-        self._failed.pop(key, None)
-
-    def is_over(self, key: Key) -> bool:
-        """Notes one more failure; true when it was one too many."""
-        self._failed[key] += 1
-        if self._failed[key] <= MOST_ATTEMPTS:
-            return False
-        del self._failed[key]
-        return True
-
-
-def place_among(text: str) -> int:
-    """Where Go's controllers sort what they print as this text: FNV-1a of 128 bits."""
-    value = _FNV_OFFSET
-    for byte in text.encode():
-        value = (value ^ byte) * _FNV_PRIME % (1 << 128)
-    return value
 
 
 def _namespace_of(item: Named) -> Iterable[str]:

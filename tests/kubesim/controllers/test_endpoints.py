@@ -11,6 +11,7 @@ import pytest
 from kubeloop.objects.core import PODS, SERVICES
 from kubeloop.objects.meta import Meta, OwnerReference
 from kubeloop.request import MERGE_PATCH, Request, path_of
+from kubesim.controllers.endpoint_plan import Target
 from kubesim.controllers.endpoints import Address, Port, Subset, place_of, subsets_of, truncated
 from kubesim.controllers.endpointslice_plan import (
     LARGEST,
@@ -18,10 +19,9 @@ from kubesim.controllers.endpointslice_plan import (
     Endpoint,
     Slice,
     SliceMeta,
-    Target,
-    labels_of,
     plan,
     ports_of,
+    slice_labels,
 )
 from kubesim.controllers.selected_pods import Address as PodAddress
 from kubesim.controllers.selected_pods import Pod, PodStatus, Service, ServiceMeta, ServicePort, ServiceSpec
@@ -290,7 +290,7 @@ def an_endpoint(number: int, *, ready: bool = True) -> Endpoint:
 
 def a_slice(name: str, *endpoints: Endpoint, owner: str = "service-uid") -> Slice:
     owners = (OwnerReference("Service", "web", owner, "v1", controller=True),)
-    meta = SliceMeta(name, f"uid-{name}", "1", "ns", labels=labels_of(the_service()), owner_references=owners)
+    meta = SliceMeta(name, f"uid-{name}", "1", "ns", labels=slice_labels(the_service()), owner_references=owners)
     return Slice(meta, "IPv4", endpoints, ())
 
 
