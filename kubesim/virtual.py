@@ -6,8 +6,8 @@ Hours of waiting pass in milliseconds, and the same seed gives the same run, so 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 import msgspec
@@ -83,6 +83,19 @@ class VirtualCluster:
             for task in everything:
                 task.cancel()
             await asyncio.gather(*everything, return_exceptions=True)
+
+    @asynccontextmanager
+    async def beside(self, operator: Coroutine[Any, Any, object]) -> AsyncIterator[None]:
+        """The operator is at work within, and killed in the end; what it fails of is raised, as it is, at once."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                task = tasks.create_task(operator)
+                yield
+                task.cancel()
+        except BaseExceptionGroup as group:
+            if len(group.exceptions) > 1:
+                raise
+            raise group.exceptions[0] from None
 
     async def create(self, resource: Resource, namespace: str, tree: Tree) -> Tree:
         """The object as it is stored."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -21,7 +19,7 @@ HOUR = 3600.0
 
 def test_a_deployment_sleeps_after_twelve_hours(virtual_cluster: VirtualCluster) -> None:
     async def scenario(world: VirtualCluster) -> float:
-        async with operating(Client(world.cluster.transport())):
+        async with world.beside(operate(Client(world.cluster.transport()))):
             await deployed(world, after="12h")
             return await slept(world)
 
@@ -30,10 +28,10 @@ def test_a_deployment_sleeps_after_twelve_hours(virtual_cluster: VirtualCluster)
 
 def test_a_restart_in_the_middle_loses_no_time(virtual_cluster: VirtualCluster) -> None:
     async def scenario(world: VirtualCluster) -> float:
-        async with operating(Client(world.cluster.transport())):
+        async with world.beside(operate(Client(world.cluster.transport()))):
             await deployed(world, after="12h")
             await asyncio.sleep(7 * HOUR)
-        async with operating(Client(world.cluster.transport())):
+        async with world.beside(operate(Client(world.cluster.transport()))):
             return await slept(world)
 
     assert virtual_cluster.play(scenario) == pytest.approx(5 * HOUR, abs=5)
@@ -42,7 +40,7 @@ def test_a_restart_in_the_middle_loses_no_time(virtual_cluster: VirtualCluster) 
 def test_a_refused_patch_is_tried_again(virtual_cluster: VirtualCluster) -> None:
     async def scenario(world: VirtualCluster) -> float:
         wire = Faulty(world.cluster.transport(), "patch deployments #1-3: 500")
-        async with operating(Client(wire)):
+        async with world.beside(operate(Client(wire))):
             await deployed(world, after="1h")
             return await slept(world)
 
@@ -51,23 +49,12 @@ def test_a_refused_patch_is_tried_again(virtual_cluster: VirtualCluster) -> None
 
 def test_without_the_annotation_nothing_sleeps(virtual_cluster: VirtualCluster) -> None:
     async def scenario(world: VirtualCluster) -> int:
-        async with operating(Client(world.cluster.transport())):
+        async with world.beside(operate(Client(world.cluster.transport()))):
             await deployed(world, after=None)
             await asyncio.sleep(48 * HOUR)
             return len(await world.list(PODS, "default"))
 
     assert virtual_cluster.play(scenario) == 3
-
-
-@asynccontextmanager
-async def operating(client: Client) -> AsyncIterator[None]:
-    """The operator at work, killed in the end."""
-    task = asyncio.create_task(operate(client))
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def deployed(world: VirtualCluster, after: str | None) -> None:

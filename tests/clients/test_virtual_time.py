@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -47,15 +45,6 @@ def seconds_left(created: datetime, annotations: dict[str, str]) -> float:
     return max((bedtime - clock.now()).total_seconds(), 0.0)
 
 
-@asynccontextmanager
-async def beside(operator: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """The operator at work, killed in the end; what it fails of fails the test."""
-    async with asyncio.TaskGroup() as tasks:
-        task = tasks.create_task(operator)
-        yield
-        task.cancel()
-
-
 async def lightkube_operator(client: AsyncClient) -> None:
     """Puts each Deployment to sleep when its time has come.
 
@@ -78,7 +67,7 @@ def lightkube_on(transport: Transport) -> AsyncClient:
 def test_an_operator_on_lightkube_waits_twelve_hours() -> None:
     async def scenario(world: VirtualCluster) -> tuple[list[str], float]:
         client = lightkube_on(world.cluster.transport())
-        async with beside(lightkube_operator(lightkube_on(world.cluster.transport()))):
+        async with world.beside(lightkube_operator(lightkube_on(world.cluster.transport()))):
             await client.create(Deployment.from_dict(DEPLOYMENT))
             await client.wait(Deployment, "web", for_conditions=["Available"], namespace="default")
             ready = [pod.status.phase async for pod in client.list(Pod, labels={"app": "web"}, namespace="default")]
@@ -127,7 +116,7 @@ def test_an_operator_on_kr8s_waits_twelve_hours() -> None:
     async def scenario(world: VirtualCluster) -> tuple[list[str], float]:
         with every_client(httpx, world.cluster.transport()):
             api = await kr8s.asyncio.api(kubeconfig=KUBECONFIG)
-            async with beside(kr8s_operator(api)):
+            async with world.beside(kr8s_operator(api)):
                 deployment = await Kr8sDeployment(DEPLOYMENT, api=api)
                 await deployment.create()
                 await deployment.wait("condition=Available")

@@ -121,6 +121,55 @@ def test_a_controller_that_fails_ends_the_scenario(monkeypatch: pytest.MonkeyPat
         VirtualCluster().play(scenario)
 
 
+async def _busy(done: list[str]) -> None:
+    try:
+        await asyncio.sleep(3600)
+        done.append("an hour")
+        await asyncio.sleep(3600)
+    except asyncio.CancelledError:
+        done.append("killed")
+        raise
+
+
+def test_an_operator_is_at_work_beside_the_scenario_and_killed_in_the_end() -> None:
+    async def scenario(world: VirtualCluster) -> list[str]:
+        done: list[str] = []
+        async with world.beside(_busy(done)):
+            await asyncio.sleep(5400)
+            done.append("half an hour later")
+        return done
+
+    assert VirtualCluster().play(scenario) == ["an hour", "half an hour later", "killed"]
+
+
+def test_what_an_operator_fails_of_fails_the_scenario_at_once() -> None:
+    async def failing() -> None:
+        await asyncio.sleep(60)
+        raise LookupError("its own")
+
+    async def scenario(world: VirtualCluster) -> None:
+        async with world.beside(failing()):
+            await asyncio.sleep(3600)
+
+    async def timed(world: VirtualCluster) -> float:
+        with pytest.raises(LookupError, match="its own"):
+            await scenario(world)
+        return clock.monotonic()
+
+    assert VirtualCluster().play(timed) == pytest.approx(60)
+
+
+def test_what_a_scenario_fails_of_beside_an_operator_is_raised_as_it_is() -> None:
+    done: list[str] = []
+
+    async def scenario(world: VirtualCluster) -> None:
+        async with world.beside(_busy(done)):
+            raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        VirtualCluster().play(scenario)
+
+
 def test_the_same_seed_gives_the_same_run() -> None:
     async def scenario(world: VirtualCluster) -> list[tuple[str, str, str]]:
         await world.create(PODS, "default", POD)
