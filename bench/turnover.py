@@ -20,7 +20,7 @@ from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Meta, OwnerReference, Ref, Resource
 from kubeloop.request import MERGE_PATCH, create, delete, patch
 from kubesim import time as virtual
-from kubesim.auth.rbac import insider, master
+from kubesim.auth.rbac import master
 from kubesim.cluster import Cluster
 from kubesim.kubelet import Kubelet
 from kubesim.store.versions import Author, Event
@@ -176,7 +176,7 @@ async def _run(pods: int, seed: int, digested: bool) -> Figures:
     informer = Informer(client, PODS, _Pod, kept=_outline)
     informer.subscribe(replacing.changed)
     async with asyncio.TaskGroup() as tasks:
-        kubelet = Kubelet(Client(cluster.transport(insider("kubelet"))), nodes=max(3, pods // 1000))
+        kubelet = Kubelet(cluster.inside("kubelet"), nodes=max(3, pods // 1000))
         running = [tasks.create_task(work) for work in (cluster.run(), kubelet.run(), informer.run())]
         began = time.process_time()
         for number in range(pods // REPLICAS):

@@ -22,7 +22,7 @@ from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import MERGE_PATCH, create, patch
 from kubesim import time as virtual
-from kubesim.auth.rbac import insider, master
+from kubesim.auth.rbac import master
 from kubesim.cluster import Cluster
 from kubesim.kubelet import Kubelet
 from kubesim.store.versions import Author, Event
@@ -103,7 +103,7 @@ async def _run(groups: int, seed: int) -> Figures:
     wire = cluster.transport(master("fairlead"))
     manager = await assemble(options, NAMESPACE, wire, Metrics(), log, cluster.network.call)
     async with asyncio.TaskGroup() as tasks:
-        kubelet = Kubelet(Client(cluster.transport(insider("kubelet"))), ready_after=0.5, gone_after=0.1)
+        kubelet = Kubelet(cluster.inside("kubelet"), ready_after=0.5, gone_after=0.1)
         running = [tasks.create_task(work) for work in (cluster.run(), kubelet.run(), manager.run())]
         for number in range(groups):
             for letter in ZONES:

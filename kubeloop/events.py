@@ -100,13 +100,33 @@ class _Series(Struct):
         return Repetition(self.first, self.last, self.count)
 
 
+class Stamps:
+    """What names of Events end with: moments, each later than the one before, even when the clock stands still."""
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def next(self, now: datetime) -> str:
+        self._last = max(int(now.timestamp() * 1_000_000) * 1000, self._last + 1)
+        return f"{self._last:x}"
+
+
 class Recorder:
     """Events of one component of one process."""
 
     def __init__(
-        self, client: Client, component: str, instance: str, *, refused: Callable[[ApiError], None] = lambda _: None
+        self,
+        client: Client,
+        component: str,
+        instance: str,
+        *,
+        refused: Callable[[ApiError], None] = lambda _: None,
+        stamps: Stamps | None = None,
     ) -> None:
-        """`refused` is told when the server begins to refuse what it is sent, for want of a right or for what it is."""
+        """`refused` is told when the server begins to refuse what it is sent, for want of a right or for what it is.
+
+        Recorders of one process that tell of the same objects share their `stamps`, lest their Events have one name.
+        """
         self.dropped = 0
         """How many Events, or counts of Events, were given up."""
         self._client = client
@@ -122,7 +142,7 @@ class Recorder:
         """Whether the last Event that the server judged was refused."""
         self._core_only: set[str] = set()
         """Namespaces in which only core Events may be written."""
-        self._last_stamp = 0
+        self._stamps = stamps or Stamps()
 
     def tell(
         self,
@@ -304,9 +324,8 @@ class Recorder:
         await self._client.call(msgspec.structs.replace(message, timeout=TIMEOUT))
 
     def _name(self, about: Ref, now: datetime) -> str:
-        """Unique in this process, also when the clock stands still."""
-        self._last_stamp = max(int(now.timestamp() * 1_000_000) * 1000, self._last_stamp + 1)
-        return event_name(about, f"{self._last_stamp:x}")
+        """Unique among those who share the stamps."""
+        return event_name(about, self._stamps.next(now))
 
 
 def _key(topic: _Topic, text: str) -> EventKey:

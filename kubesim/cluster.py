@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from kubeloop.calls import Caller
 from kubeloop.objects.meta import Resource
 from kubeloop.request import Transport
+from kubesim.api.inside import InsideClient
 from kubesim.api.verbs import Verbs
-from kubesim.auth.rbac import ADMIN, User, user_of
+from kubesim.auth.rbac import ADMIN, User, insider, user_of
 from kubesim.controllers.crds import Definitions
 from kubesim.controllers.event_expiry import Expiry
 from kubesim.kinds.bootstrap import drawn_uid, furnish
@@ -77,6 +78,19 @@ class Cluster:
         acting = user_of(user) if isinstance(user, str) else user
         draws = Draws(self.seed, f"latency {acting.name} {self._transports}")
         return LocalTransport(self.handler, acting, latency=self._latency, draws=draws)
+
+    def inside(self, name: str) -> InsideClient:
+        """The API for a program of the cluster's own, in the name of that user, who may do everything."""
+        user, handler = insider(name), self.handler
+        return InsideClient(
+            self.transport(user),
+            user=name,
+            store=self.store,
+            shortcuts=handler.shortcuts,
+            admission=handler.admission,
+            lag=handler.lag,
+            is_near=self._latency[1] <= 0,
+        )
 
     async def run(self) -> None:
         """Runs the controllers until cancelled."""

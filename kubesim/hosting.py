@@ -20,7 +20,6 @@ from msgspec import Struct
 
 from kubeloop.client import Client
 from kubeloop.http_caller import HttpCaller
-from kubesim.auth.rbac import insider
 from kubesim.cluster import Cluster
 from kubesim.kubelet import Kubelet
 from kubesim.kubelet.pods import SCHEDULER
@@ -100,7 +99,7 @@ def nodes_of(client: Client, programs: Programs) -> Kubelet:
 
 def node_client(cluster: Cluster) -> Client:
     """In the name of the nodes."""
-    return Client(cluster.transport(insider("kubelet")))
+    return cluster.inside("kubelet")
 
 
 @contextmanager

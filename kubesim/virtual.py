@@ -16,7 +16,6 @@ from kubeloop import clock, request
 from kubeloop.client import Client
 from kubeloop.errors import NotFound
 from kubeloop.objects.meta import Ref, Resource
-from kubesim.auth.rbac import insider
 from kubesim.cluster import FIRST_NAMESPACES, Cluster
 from kubesim.kubelet import Kubelet
 from kubesim.store.versions import Tree
@@ -65,7 +64,7 @@ class VirtualCluster:
     async def _play(self, scenario: Callable[[VirtualCluster], Coroutine[Any, Any, T]]) -> T:
         # Made here, because what is left to chance is drawn from the loop.
         kubelet = Kubelet(
-            Client(self.cluster.transport(insider("kubelet"))),
+            self.cluster.inside("kubelet"),
             ready_after=self._ready_after,
             gone_after=self._gone_after,
             nodes=self._nodes,

@@ -144,16 +144,21 @@ class Shortcuts:
             change = _patch.decode(body)
         except msgspec.DecodeError:
             return None
-        if old.head.deletion_timestamp is not None or change.metadata.uid not in ("", old.head.uid):
+        if change.metadata.uid not in ("", old.head.uid):
             return None
-        found = pod_splicing.pieces(old)
-        if found is None or not _are_objects(change.status.get("conditions", [_UNTIMED])):
+        is_deep = b"null" in body or any(isinstance(value, dict) for value in change.status.values())
+        return self._put_status(old, change.status, user, is_deep=is_deep)
+
+    def put_status(self, old: Version, fields: Tree, user: str) -> Version | None:
+        """The pod with these fields in its status, none of which is null or an object; None to take the long way."""
+        return self._put_status(old, fields, user, is_deep=False)
+
+    def _put_status(self, old: Version, fields: Tree, user: str, *, is_deep: bool) -> Version | None:
+        found = pod_splicing.pieces(old) if old.head.deletion_timestamp is None else None
+        if found is None or not _are_objects(fields.get("conditions", [_UNTIMED])):
             return None
         before = found.thin["status"]
-        if b"null" in body or any(isinstance(value, dict) for value in change.status.values()):
-            status = merged(before, change.status)
-        else:
-            status = before | change.status
+        status = merged(before, fields) if is_deep else before | fields
         if "conditions" in status:
             status["conditions"] = [_UNTIMED | each for each in status["conditions"]]
         if before.get("qosClass") and not status.get("qosClass"):
@@ -174,15 +179,19 @@ class Shortcuts:
         except msgspec.DecodeError:
             return None
         named = binding.metadata
-        found = pod_splicing.pieces(old)
         is_node = binding.target.name and binding.target.kind in ("", "Node")
         is_typed = (binding.kind, binding.api_version) in (("", ""), ("Binding", "v1"))
         is_usual = is_node and is_typed and named.name == old.head.name and named.uid in ("", old.head.uid)
-        if found is None or not is_usual or "nodeName" in found.thin["spec"]:
+        done = self.bind(old, binding.target.name, user) if is_usual else None
+        return None if done is None else Response(201, _SCHEDULED, _HEADERS)
+
+    def bind(self, old: Version, node: str, user: str) -> Version | None:
+        """The pod on that node; None to take the long way."""
+        found = pod_splicing.pieces(old)
+        if found is None or "nodeName" in found.thin["spec"]:
             return None
-        subresources.bound(found.thin, named.name, {"target": {"name": binding.target.name}})
-        self._table.rewrite(old, old.head, found.with_node(), Author(user, "create", "binding"))
-        return Response(201, _SCHEDULED, _HEADERS)
+        subresources.bound(found.thin, old.head.name, {"target": {"name": node}})
+        return self._table.rewrite(old, old.head, found.with_node(), Author(user, "create", "binding"))
 
     def deleted(self, old: Version, options: deletion.Options, user: str) -> Version | None:
         """The pod as it is while something holds it, or as it was."""

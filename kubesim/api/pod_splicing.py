@@ -7,12 +7,16 @@ their names. A body that is put together in another way is left to whoever decod
 
 from __future__ import annotations
 
+from copy import copy
+from typing import Any
+
 import msgspec
 from msgspec import Raw, Struct, field
+from msgspec.structs import force_setattr
 
 from kubesim.rules.workloads import stateful_set_status
 from kubesim.store.store import Table
-from kubesim.store.versions import STAMP, Author, Head, Tree, Version
+from kubesim.store.versions import STAMP, Author, Head, PartReader, Tree, Version
 
 _RULES = {"StatefulSet": stateful_set_status}
 """Of kinds whose status is looked at alone, and which keep nothing else that a status write may change."""
@@ -61,6 +65,15 @@ class Spec(Struct, frozen=True):
     """As much of the tree as decides how a pod may change."""
     is_shared: bool = True
     """Whether other pods have it too."""
+    _read: dict[PartReader, Any] = {}
+    """What readers have made of it; None of those that see what pods have of their own."""
+
+    def read(self, reader: PartReader) -> Any:
+        """The spec of any pod; None where the reader sees that pods differ in it."""
+        if reader not in self._read:
+            one, other = (reader.decode(self.text(token, name) + b"}") for token, name in ((b"a", "a"), (b"b", "b")))
+            self._read[reader] = one if one == other else None
+        return self._read[reader]
 
     def __contains__(self, text: bytes) -> bool:
         """Whether one of its parts has this text."""
@@ -94,6 +107,26 @@ class Body(Struct, frozen=True, gc=False):
     def spec_text(self, name: str) -> bytes:
         text = self.spec.text(self.token, name)
         return text + b"}" if self.node is None else text + b"," + _encode({"nodeName": self.node})[1:]
+
+    def part(self, version: Version, name: str, reader: PartReader) -> Any:
+        match name:
+            case "metadata":
+                return reader.decode(b'{"resourceVersion":"%d",%b' % (version.revision, self.metadata))
+            case "status":
+                return reader.decode(self.status)
+            case _:
+                return self._spec(version, reader)
+
+    def _spec(self, version: Version, reader: PartReader) -> Any:
+        """Decoded once for all pods that share it, where the reader does not see what each has of its own."""
+        shared = self.spec.read(reader)
+        if shared is None:
+            return reader.decode(self.spec_text(version.head.name))
+        field = reader.field("nodeName") if self.node is not None else None
+        if field is not None:
+            shared = copy(shared)
+            force_setattr(shared, field, self.node)
+        return shared
 
     def __contains__(self, text: bytes) -> bool:
         return text in self.status or text in self.metadata or text in self.spec

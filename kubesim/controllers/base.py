@@ -11,14 +11,12 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Hashable, Mapping
 from contextlib import suppress
-from functools import cache, lru_cache
 from typing import Generic
 
 import msgspec
-from msgspec.structs import force_setattr
 
 from kubeloop import clock
-from kubeloop.objects.meta import Meta, OwnerReference, Resource
+from kubeloop.objects.meta import Meta, Resource
 from kubeloop.request import MERGE_PATCH
 from kubeloop.store import Index, P, Store
 from kubesim.api import pod_splicing
@@ -28,7 +26,9 @@ from kubesim.auth.rbac import user_of
 from kubesim.controllers.event_correlation import Correlator, Told
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import CORE_EVENTS
-from kubesim.store.versions import Author, Event, Head, Key, Tree, Version, timestamp
+from kubesim.store.decoded import reader_of
+from kubesim.store.following import follow
+from kubesim.store.versions import Author, Event, Key, Tree, Version, timestamp
 from kubesim.typed.types import Typed
 from kubesim.writes import deletion
 from kubesim.writes.asking import Write
@@ -68,7 +68,7 @@ class Api:
         """The view of a resource that all controllers share who read the same of it."""
         found = self._verbs.views.get((resource, into))
         if found is None:
-            found = self._verbs.views[resource, into] = View(self, resource, _reader_of(into))
+            found = self._verbs.views[resource, into] = View(self, resource, reader_of(into))
         view: View[P] = found
         view.objects.add_indexes(indexes)
         return view
@@ -165,36 +165,6 @@ class Api:
         await self._carried_out(write, shown_deletion(options.shown()))
 
 
-@cache
-def _reader_of(into: type[P]) -> Callable[[Version], P]:
-    """Makes what a view holds of a stored version."""
-    decode = msgspec.json.Decoder(into).decode
-
-    def read(version: Version) -> P:
-        item = decode(version.body)
-        _share(item.metadata, version.head)
-        return item
-
-    return read
-
-
-def _share(meta: object, head: Head) -> None:
-    """Has the metadata of a view hold what the store holds anyway, and not another copy of it."""
-    if isinstance(meta, Meta):
-        force_setattr(meta, "name", head.name)
-        force_setattr(meta, "namespace", head.namespace)
-        force_setattr(meta, "uid", head.uid)
-        force_setattr(meta, "labels", head.labels)
-        if meta.owner_references:
-            force_setattr(meta, "owner_references", _shared(meta.owner_references))
-
-
-@lru_cache(maxsize=10_000)
-def _shared(owners: tuple[OwnerReference, ...]) -> tuple[OwnerReference, ...]:
-    """One copy for all that have the same owners."""
-    return owners
-
-
 class View(Generic[P]):
     """One resource as a watch has shown it so far; each event draws its lag, and all keep their order.
 
@@ -207,7 +177,6 @@ class View(Generic[P]):
         self.revision = 0
         """Everything of this resource up to here has been seen."""
         self.synced = asyncio.Event()
-        self._store = api.store
         self._table = api.store.table(resource)
         self._lag = api.lag
         self._read = read
@@ -222,25 +191,9 @@ class View(Generic[P]):
     async def run(self) -> None:
         """Until cancelled; when the watch is ended it lists again and tells what has changed meanwhile."""
         async with self._turn:
-            await self._follow()
+            await follow(self._table, None, self._lag, self._replace, self._apply)
 
-    async def _follow(self) -> None:
-        while True:
-            revision = self._store.revision
-            self._replace(self._table.at(None))
-            self.revision = revision
-            self.synced.set()
-            watcher = self._table.watch(revision, None, self._lag)
-            try:
-                while events := await watcher.arrived():
-                    for event in events:
-                        self._apply(event)
-                    if watcher.has_more():  # others may act before the next ones, even if those are there already
-                        await asyncio.sleep(0)
-            finally:
-                watcher.close()
-
-    def _replace(self, versions: list[Version]) -> None:
+    def _replace(self, versions: list[Version], revision: int) -> None:
         present = {version.key for version in versions}
         for item in self.objects.items():
             if (item.metadata.namespace, item.metadata.name) not in present:
@@ -248,6 +201,8 @@ class View(Generic[P]):
         for version in versions:
             if self.objects.get(*version.key) != self._read(version):
                 self._put(version)
+        self.revision = revision
+        self.synced.set()
 
     def _apply(self, event: Event) -> None:
         self.revision = event.revision

@@ -17,7 +17,6 @@ pod is deleted. A program that ends by itself is a crash.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterable, Sequence
 from itertools import count, cycle, islice
 
@@ -28,15 +27,16 @@ from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import Conflict, Invalid, KubeError, NotFound
 from kubeloop.informer import Change, Informer
-from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref
 from kubeloop.queue import Queue
-from kubeloop.request import JSON, MERGE_PATCH, Request, get, patch, path_to
-from kubeloop.store import key_of
+from kubeloop.request import get
 from kubeloop.worker import work
+from kubesim.api.inside import InsideClient
+from kubesim.kubelet.access import OverClient, PodAccess, ref_of
+from kubesim.kubelet.in_process import InProcess
 from kubesim.kubelet.nodes import NODES, ROOM, ZONES, register
 from kubesim.kubelet.obstacles import Obstacle, Obstacles, no_place
-from kubesim.kubelet.pods import Pod, begun, outline_of, shape_of, status_patch
+from kubesim.kubelet.pods import Pod, begun, outline_of, shape_of, status_fields
 from kubesim.kubelet.programs import Hosted, Programs
 from kubesim.kubelet.telling import Telling
 from kubesim.pods.behaviour import Behaviour, Defaults, Run, Shape, Wish, behaviour_of, turned, wanted
@@ -96,8 +96,7 @@ class Life:
 
     @property
     def ref(self) -> Ref:
-        meta = self.pod.metadata
-        return Ref(PODS, meta.namespace, meta.name, meta.uid)
+        return ref_of(self.pod)
 
 
 class Kubelet:
@@ -142,8 +141,9 @@ class Kubelet:
         """By UID: a pod that is made again under its name is another pod."""
         self._addresses: set[str] = set()
         self._queue: Queue[str] = Queue(first_delay=0.1, longest_delay=5.0)
-        self._informer = Informer(client, PODS, Pod, namespace=namespace, kept=outline_of)
-        self._informer.subscribe(self._changed)
+        self._pods: PodAccess = (
+            InProcess(client, namespace) if isinstance(client, InsideClient) else OverClient(client, namespace)
+        )
         self._avoided: dict[str, None] = {}
         """Names of nodes that not every pod may be on."""
         self._places = Informer(client, NODES, Node)
@@ -156,39 +156,48 @@ class Kubelet:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._places.run())
             await self._places.synced.wait()
-            tasks.create_task(self._informer.run())
+            tasks.create_task(self._pods.follow(self))
             tasks.create_task(self._telling.run())
             if self._programs is not None:
                 tasks.create_task(self._programs.follow(self._client, self._namespace))
             tasks.create_task(work(self._queue, self._look, workers=CONCURRENT_REQUESTS, failed=_failed))
 
-    def _changed(self, change: Change[Pod]) -> None:
-        old, new = change.old, change.new
-        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
-            self._forget(old.metadata.uid)
-        if new is None:
-            return
-        if old is None or old.metadata.annotations != new.metadata.annotations:
-            self._telling.check(new)
-        uid = new.metadata.uid
-        life = self._lives.get(uid)
+    def seen(self, pod: Pod, *, initial: bool) -> None:
+        """A pod is there, or is another than before."""
+        meta = pod.metadata
+        life = self._lives.get(meta.uid)
+        if life is None or life.annotations != meta.annotations:
+            self._telling.check(pod)
         if life is None:
-            life = self._lives[uid] = Life(new)
+            life = self._lives[meta.uid] = Life(pod)
             if life.address:
                 self._addresses.add(life.address)
-        elif (version := int(new.metadata.resource_version)) <= (known := life.version):
+        elif (version := int(meta.resource_version)) <= (known := life.version):
             if version < known:
                 return
             # What we wrote ourselves; somebody else may have written before, unseen.
-            is_news = _is_deleted(new) != _is_deleted(life.pod) or new.metadata.annotations != life.annotations
+            is_news = _is_deleted(pod) != _is_deleted(life.pod) or meta.annotations != life.annotations
             if not is_news:
-                life.pod = (self._informer.store.get(*key_of(new)) if life.settled else None) or new
+                life.pod = outline_of(pod) if life.settled else pod
                 return
-        life.annotations = new.metadata.annotations
+        life.annotations = meta.annotations
         life.settled = False
-        life.pod = new
-        life.node = new.spec.node_name or life.node
-        self._queue.add(uid, initial=change.initial)
+        life.pod = pod
+        life.node = pod.spec.node_name or life.node
+        self._queue.add(meta.uid, initial=initial)
+
+    def gone(self, uid: str) -> None:
+        """A pod is not there any more."""
+        life = self._lives.pop(uid, None)
+        if life is not None:
+            self._addresses.discard(life.address)
+        if self._programs is not None:
+            self._programs.stopped(uid)
+
+    def only(self, uids: set[str]) -> None:
+        """All other pods are gone."""
+        for uid in [uid for uid in self._lives if uid not in uids]:
+            self.gone(uid)
 
     def _node_changed(self, change: Change[Node]) -> None:
         """Pods that no node was good enough for may have one by this."""
@@ -201,13 +210,6 @@ class Kubelet:
             for uid, life in self._lives.items():
                 if not life.node:
                     self._queue.add(uid)
-
-    def _forget(self, uid: str) -> None:
-        life = self._lives.pop(uid, None)
-        if life is not None:
-            self._addresses.discard(life.address)
-        if self._programs is not None:
-            self._programs.stopped(uid)
 
     def _exited(self, uid: str) -> None:
         life = self._lives.get(uid)
@@ -282,15 +284,7 @@ class Kubelet:
         node = await self._place_for(life)
         if not node:
             return False
-        meta = life.pod.metadata
-        binding = {
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid},
-            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
-        }
-        body = msgspec.json.encode(binding)
-        await self._client.call(Request("POST", path_to(life.ref, "binding"), body=body, content_type=JSON))
+        life.pod = await self._pods.bind(life.pod, node)
         life.node = node
         self._telling.bound(life.pod, node)
         return True
@@ -348,12 +342,10 @@ class Kubelet:
     async def _write(self, life: Life, shape: Shape, restarts: int) -> None:
         if not life.address:
             life.address = self._address()
-        body = msgspec.json.encode(status_patch(life.pod, shape, restarts, life.address, clock.seconds(clock.now())))
-        answer = await self._client.call(patch(life.ref, MERGE_PATCH, body, "status"))
-        found = _VERSION.search(answer.body)
-        if found is not None and int(found[1]) > int(life.pod.metadata.resource_version):
-            # The whole of it: somebody else may have written before, which the watch then has no news of.
-            life.pod = _decoder.decode(answer.body)
+        fields = status_fields(life.pod, shape, restarts, life.address, clock.seconds(clock.now()))
+        life.pod = await self._pods.put_status(life.pod, fields)
+        if life.pod.metadata.annotations != life.annotations:
+            self._telling.check(life.pod)
             life.annotations = life.pod.metadata.annotations
 
     async def _end(self, life: Life, behaviour: Behaviour) -> float | None:
@@ -365,16 +357,8 @@ class Kubelet:
             return None
         if (rest := life.dying_since + behaviour.gone_after - now) > 0:
             return rest
-        body = msgspec.json.encode(
-            {
-                "apiVersion": "v1",
-                "kind": "DeleteOptions",
-                "gracePeriodSeconds": 0,
-                "preconditions": {"uid": life.pod.metadata.uid},
-            }
-        )
         try:
-            await self._client.call(Request("DELETE", path_to(life.ref), body=body, content_type=JSON))
+            await self._pods.delete(life.pod)
         except Conflict:
             return None  # another pod has the name
         # With finalizers left it stays, and asking again would change nothing.
@@ -402,8 +386,6 @@ class Placed(msgspec.Struct, frozen=True):
     spec: Wishes = Wishes()
 
 
-_decoder = msgspec.json.Decoder(Pod)
-_VERSION = re.compile(rb'"resourceVersion":"([0-9]+)"')
 _wishes_decoder = msgspec.json.Decoder(Placed)
 
 

@@ -133,8 +133,8 @@ def _ago(time: str, wall: datetime) -> float:
         return 0.0
 
 
-def status_patch(pod: Pod, shape: Shape, restarts: int, address: str, now: str) -> Tree:
-    """A merge patch of the status that gives the pod its shape; refused by the API if the pod is another by now."""
+def status_fields(pod: Pod, shape: Shape, restarts: int, address: str, now: str) -> Tree:
+    """Fields of the status that give the pod its shape; none is null or an object."""
     status: Tree = {
         "phase": "Pending" if shape is Shape.IMAGE else "Running",
         "conditions": _conditions(pod, shape is Shape.READY, now),
@@ -148,7 +148,7 @@ def status_patch(pod: Pod, shape: Shape, restarts: int, address: str, now: str) 
         status["initContainerStatuses"] = [_init_container(pod, each, now) for each in pod.spec.init_containers]
     if not pod.status.pod_ip:
         status |= {"startTime": now, "podIP": address, "podIPs": [{"ip": address}], "hostIP": "127.0.0.1"}
-    return {"metadata": {"uid": pod.metadata.uid}, "status": status}
+    return status
 
 
 def _conditions(pod: Pod, ready: bool, now: str) -> list[Tree]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 
 from kubeloop.client import Client
-from kubeloop.events import Recorder
+from kubeloop.events import Recorder, Stamps
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref
 from kubesim.kubelet import answers
@@ -25,8 +25,9 @@ class Telling:
 
     def __init__(self, client: Client, *, everything: bool) -> None:
         self._everything = everything
-        self._kubelet = Recorder(client, "kubelet", "sim-node")
-        self._scheduler = Recorder(client, "default-scheduler", "sim-scheduler")
+        stamps = Stamps()
+        self._kubelet = Recorder(client, "kubelet", "sim-node", stamps=stamps)
+        self._scheduler = Recorder(client, "default-scheduler", "sim-scheduler", stamps=stamps)
 
     async def run(self) -> None:
         """Writes what was told until cancelled."""

@@ -48,15 +48,15 @@ class Handler:
         self._publishing = Publishing(verbs.registry)
         self._reading = Reading(verbs, self.admission)
         self.tokens = Tokens(verbs.store)
-        self._shortcuts = Shortcuts(verbs.store, verbs.registry, self.admission)
+        self.shortcuts = Shortcuts(verbs.store, verbs.registry, self.admission)
         reviews = AccessReviews(verbs.store, self.access, self.tokens)
-        self._writing = Writing(verbs, self.access, reviews, self._shortcuts)
+        self._writing = Writing(verbs, self.access, reviews, self.shortcuts)
 
     async def answer(self, request: Request, user: User) -> Response:
         """The answer to anything that is not a watch; failures are answers too."""
         clerk: Clerk | None = None
         try:
-            if user.is_inside and (done := self._shortcuts.answer(request, user.name)) is not None:
+            if user.is_inside and (done := self.shortcuts.answer(request, user.name)) is not None:
                 return done
             check_deadline(request)
             clerk = Clerk(self.admission, self._allowed(request, user), shown_options(request))

@@ -42,7 +42,7 @@ class Table:
     """The objects of one resource."""
 
     def __init__(self, store: Store, resource: Resource, history: int, lost: int) -> None:
-        self._store = store
+        self.store = store
         self.resource = resource
         self.live: dict[Key, Version] = {}
         self.changed = 0
@@ -59,7 +59,7 @@ class Table:
 
     def write(self, tree: Tree, old: Version | None, author: Author) -> Version:
         """Stores the tree as the newest version of its object; its metadata gets the new resource version."""
-        revision = self._store.advance()
+        revision = self.store.advance()
         tree["metadata"]["resourceVersion"] = str(revision)
         head = msgspec.convert(tree["metadata"], Head)
         key = (head.namespace, head.name) if old is None else old.key
@@ -76,7 +76,7 @@ class Table:
         return self._put(old, old.key, head, body, author)
 
     def _put(self, old: Version | None, key: Key, head: Head, body: bytes | Parted, author: Author) -> Version:
-        revision = self._store.advance()
+        revision = self.store.advance()
         kept = stamped(body, revision) if isinstance(body, bytes) else body
         new = self.live[key] = Version(key, revision, head, kept)
         self._publish(Event("ADDED" if old is None else "MODIFIED", revision, new, old), author)
@@ -84,7 +84,7 @@ class Table:
 
     def remove(self, old: Version, author: Author) -> Version:
         """Takes the object away; its last state is kept under a new resource version."""
-        new = restamped(old, self._store.advance())
+        new = restamped(old, self.store.advance())
         del self.live[old.key]
         self._publish(Event("DELETED", new.revision, new, old), author)
         return new
@@ -95,7 +95,7 @@ class Table:
         self._held += len(event.new.kept)
         while len(self._history) > self._longest or self._held > HISTORY_BYTES:
             self._forget_oldest()
-        self._store.note(self, event, author)
+        self.store.note(self, event, author)
         if self._watchers:
             now = clock.monotonic()
             for watcher in self._watchers:
@@ -114,8 +114,8 @@ class Table:
     def watch(self, since: int | None, match: Match | None, lag: tuple[float, float]) -> Watcher:
         """Watches from just after a revision, or, without one, from now on after everything that is there."""
         missed = self._snapshot() if since is None else self._since(since)
-        watcher = Watcher(self, match, lag, self._store.draws("watch"))
-        watcher.revision = self._store.revision if since is None else since
+        watcher = Watcher(self, match, lag, self.store.draws("watch"))
+        watcher.revision = self.store.revision if since is None else since
         watcher.floor = 0 if since is None else since
         for event in missed:
             watcher.push(event, None)
@@ -143,8 +143,8 @@ class Table:
         """All objects as of a revision (None: now), in the order of their keys."""
         live = self.live
         if revision is not None:
-            if revision > self._store.revision:
-                raise too_large_version(revision, self._store.revision)
+            if revision > self.store.revision:
+                raise too_large_version(revision, self.store.revision)
             later = self._since(revision)
             live = dict(live) if later else live
             for event in reversed(later):

@@ -55,11 +55,25 @@ class Head(Struct, frozen=True, rename="camel", gc=False):
     finalizers: tuple[str, ...] = ()
 
 
+class PartReader(Protocol):
+    """Reads one part of objects into a struct."""
+
+    @property
+    def decode(self) -> Callable[[bytes], Any]:
+        """From its JSON."""
+
+    def field(self, name: str) -> str | None:
+        """What the struct calls a field of the API; None where it does not have it."""
+
+
 class Parted(Protocol):
     """A body that is kept in parts, without its resource version."""
 
     def joined(self, version: Version) -> bytes:
         """The body in one piece, as that of a version."""
+
+    def part(self, version: Version, name: str, reader: PartReader) -> Any:
+        """Its metadata, spec or status, as that of a version, as the reader reads it."""
 
     def __contains__(self, text: bytes) -> bool:
         """Whether one of its parts has this text."""

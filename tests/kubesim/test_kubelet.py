@@ -5,98 +5,22 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
 import pytest
 
-from kubeloop.client import Client
 from kubeloop.errors import TransportError
 from kubeloop.request import MERGE_PATCH, Request, Response, Stream, Transport, path_of
 from kubesim.auth.rbac import insider
-from kubesim.cluster import Cluster
 from kubesim.kinds.registry import NODES, PODS
-from kubesim.kubelet import Kubelet
 from kubesim.pods import behaviour
-from kubesim.store.versions import Tree
-from kubesim.time import run
 from tests.e2e.clusters import RealGround, Site, everywhere
+from tests.kubesim.kubelets import NAMESPACE, READY_AFTER, TESTER, World, condition, play, waiting
 
 pytestmark = pytest.mark.fidelity
-
-NAMESPACE = "default"
-TESTER = "tester"
-READY_AFTER = 1.0
-
-
-class World:
-    """A cluster without controllers, and a kubelet on it."""
-
-    def __init__(self, seed: int) -> None:
-        self.cluster = Cluster(seed=seed, latency=(0.0, 0.002), lag=(0.0, 0.01))
-        self.requests: list[str] = []
-
-    def client(self, transport: Transport | None = None) -> Client:
-        return Client(transport or self.cluster.transport(insider("kubelet")), observe=self._observe)
-
-    def _observe(self, request: Request, status: int | None, seconds: float) -> None:
-        if request.method != "GET" and "/nodes" not in request.path:
-            self.requests.append(f"{request.method} {request.path.removeprefix('/api/v1/namespaces/default/pods/')}")
-
-    @asynccontextmanager
-    async def kubelet(self, transport: Transport | None = None, gone_after: float = 0.1) -> AsyncIterator[None]:
-        """Runs one for a while; a kubelet that fails fails the test."""
-        kubelet = Kubelet(self.client(transport), ready_after=READY_AFTER, gone_after=gone_after)
-        task = asyncio.create_task(kubelet.run())
-        try:
-            yield
-            assert not task.done(), task.exception()
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-    def make(self, name: str = "pod", *, annotations: dict[str, str] | None = None, **spec: Any) -> Tree:
-        containers = {"containers": [{"name": "c", "image": "i:1"}, {"name": "d", "image": "j:1"}]}
-        tree: Tree = {"metadata": {"name": name, "annotations": annotations or {}}, "spec": containers | spec}
-        return self.cluster.verbs.create(PODS, NAMESPACE, tree, user=TESTER)
-
-    def annotate(self, name: str, key: str, value: str | None) -> None:
-        self._patch(name, {"metadata": {"annotations": {key: value}}})
-
-    def _patch(self, name: str, change: Tree) -> None:
-        self.cluster.verbs.patch(PODS, NAMESPACE, name, MERGE_PATCH, msgspec.json.encode(change), user=TESTER)
-
-    def finalize(self, name: str, *finalizers: str) -> None:
-        self._patch(name, {"metadata": {"finalizers": list(finalizers)}})
-
-    def delete(self, name: str = "pod") -> None:
-        self.cluster.verbs.delete(PODS, NAMESPACE, name, user=TESTER)
-
-    def pods(self) -> dict[str, Tree]:
-        return {pod["metadata"]["name"]: pod for pod in self.cluster.verbs.list(PODS, NAMESPACE)}
-
-    def pod(self, name: str = "pod") -> Tree:
-        return self.pods()[name]
-
-    def is_ready(self, name: str = "pod") -> bool:
-        return condition(self.pod(name), "Ready").get("status") == "True"
-
-
-def condition(pod: Tree, type_: str) -> Tree:
-    return next((each for each in pod["status"].get("conditions", []) if each["type"] == type_), {})
-
-
-def waiting(pod: Tree) -> set[str]:
-    return {each["state"].get("waiting", {}).get("reason", "") for each in pod["status"].get("containerStatuses", [])}
-
-
-def play(scenario: Callable[[World], Awaitable[None]], seed: int = 0) -> None:
-    async def main() -> None:
-        await scenario(World(seed))
-
-    run(main(), seed=seed)
 
 
 def test_a_pod_is_bound_runs_and_becomes_ready() -> None:

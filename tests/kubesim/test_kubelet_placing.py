@@ -33,9 +33,11 @@ def towards(node: str) -> Tree:
 class World:
     """A cluster without controllers, whose kubelet has three nodes."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, near: bool) -> None:
+        """A kubelet that is `near` reads and writes the store, another sends requests."""
         self.verbs = (cluster := Cluster()).verbs
-        self.kubelet = Kubelet(Client(cluster.transport()), scheduler=SCHEDULER)
+        client = cluster.inside("kubelet") if near else Client(cluster.transport())
+        self.kubelet = Kubelet(client, scheduler=SCHEDULER)
 
     def make(self, name: str, **spec: Any) -> None:
         tree = {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i:1"}]} | spec}
@@ -57,8 +59,8 @@ class World:
 
 
 def play(scenario: Callable[[World], Awaitable[None]]) -> None:
-    async def main() -> None:
-        world = World()
+    async def main(near: bool) -> None:
+        world = World(near=near)
         task = asyncio.create_task(world.kubelet.run())
         await asyncio.sleep(1)
         await scenario(world)
@@ -66,7 +68,8 @@ def play(scenario: Callable[[World], Awaitable[None]]) -> None:
         with suppress(asyncio.CancelledError):
             await task
 
-    run(main())
+    for near in (False, True):
+        run(main(near))
 
 
 def test_cordoned_nodes_get_only_pods_that_tolerate_it() -> None:

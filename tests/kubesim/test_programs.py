@@ -45,8 +45,16 @@ class Echo:
         self.stops += 1
 
 
+@pytest.fixture(params=[False, True], ids=["over a client", "in process"], autouse=True)
+def is_near(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test with a kubelet that sends requests, and with one that reads and writes the store."""
+    monkeypatch.setattr(World, "is_near", request.param)
+
+
 class World:
     """A cluster, and a kubelet whose labelled pods echo."""
+
+    is_near = False
 
     def __init__(self) -> None:
         self.cluster = Cluster()
@@ -62,7 +70,8 @@ class World:
 
     @asynccontextmanager
     async def kubelet(self) -> AsyncIterator[None]:
-        client = Client(self.cluster.transport(insider("kubelet")))
+        cluster = self.cluster
+        client = cluster.inside("kubelet") if self.is_near else Client(cluster.transport(insider("kubelet")))
         task = asyncio.create_task(Kubelet(client, ready_after=1.0, gone_after=5.0, programs=self.programs).run())
         try:
             yield

@@ -84,8 +84,8 @@ def played(requests: list[Request], *, short: bool) -> tuple[list[tuple[int, Any
 
         cluster.store.listen(note, PODS)
         if not short:
-            cluster.handler._shortcuts.answer = lambda *_: None  # type: ignore[method-assign]
-            cluster.handler._shortcuts.delete = lambda *_: None  # type: ignore[method-assign]
+            cluster.handler.shortcuts.answer = lambda *_: None  # type: ignore[method-assign]
+            cluster.handler.shortcuts.delete = lambda *_: None  # type: ignore[method-assign]
         transport = cluster.transport(insider("kubelet"))
         answers = []
         for each in requests:

@@ -20,11 +20,15 @@ from tests.kubesim.trees import a_pod
 def told(
     annotations: dict[str, str], *, events: bool, then: Callable[[Cluster], Awaitable[None]] | None = None
 ) -> list[str]:
-    """What is told of a pod in half a minute, in order; `then` is done after that, and half a minute passes again."""
+    """What is told of a pod in half a minute, in order; `then` is done after that, and half a minute passes again.
 
-    async def main() -> list[str]:
+    It is the same whether the kubelet sends requests or writes to the store.
+    """
+
+    async def main(near: bool) -> list[str]:
         cluster = Cluster()
-        kubelet = Kubelet(Client(cluster.transport()), events=events, nodes=1)
+        client = cluster.inside("kubelet") if near else Client(cluster.transport())
+        kubelet = Kubelet(client, events=events, nodes=1)
         running = asyncio.create_task(kubelet.run())
         tree = a_pod()
         tree["metadata"]["annotations"] = annotations
@@ -38,7 +42,8 @@ def told(
         found = sorted(cluster.verbs.list(CORE_EVENTS), key=lambda each: int(each["metadata"]["resourceVersion"]))
         return [_line(each) for each in found]
 
-    lines: list[str] = run(main())
+    lines = run(main(near=False))
+    assert sorted(run(main(near=True))) == sorted(lines)  # scheduler and kubelet write theirs each by itself
     return lines
 
 
