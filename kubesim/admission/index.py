@@ -57,6 +57,10 @@ class Concerned(Struct, frozen=True):
     policies: tuple[Bound, ...] = ()
 
 
+_SortKey = tuple[str, Resource, str, str]
+_UNKNOWN = Concerned()
+
+
 class Index:
     """Finds who is concerned by a request."""
 
@@ -70,7 +74,7 @@ class Index:
         )
         self._seen: tuple[int, ...] = ()
         """The state that what is known was found in."""
-        self._known: dict[tuple[str, Resource, str, str], Concerned | None] = {}
+        self._known: dict[_SortKey, Concerned | None] = {}
         self._hooks: dict[int, tuple[Hook, ...]] = {}
         """By the revision of their configuration."""
 
@@ -79,10 +83,27 @@ class Index:
         """Whether no request concerns anybody."""
         return not (self._mutating.live or self._validating.live or self._bindings.live)
 
-    def of(self, operation: str, kind: Kind, subresource: str, namespace: str) -> Concerned | None:
+    def of(self, asked: Requested) -> Concerned | None:
         """Who may be asked about such a request; None for nobody."""
         if self.is_empty:
             return None
+        key = asked.operation, asked.kind.resource, asked.subresource, asked.namespace
+        known = self._up_to_date()
+        if key not in known:
+            known[key] = self._found(asked)
+        return known[key]
+
+    def concerns(self, operation: str, resource: Resource, subresource: str, namespace: str) -> bool:
+        """Whether there is anybody who may be asked about such a request."""
+        if self.is_empty:
+            return False
+        found = self._up_to_date().get((operation, resource, subresource, namespace), _UNKNOWN)
+        if found is _UNKNOWN:
+            return self.of(Sort(operation, self._registry.kind(resource), subresource, namespace)) is not None
+        return found is not None
+
+    def _up_to_date(self) -> dict[_SortKey, Concerned | None]:
+        """What is known, if nothing has changed since."""
         seen = (
             self._mutating.changed,
             self._validating.changed,
@@ -94,14 +115,9 @@ class Index:
         if seen != self._seen:
             self._known.clear()
             self._seen = seen
-        key = operation, kind.resource, subresource, namespace
-        try:
-            return self._known[key]
-        except KeyError:
-            found = self._known[key] = self._found(Sort(operation, kind, subresource, namespace))
-            return found
+        return self._known
 
-    def _found(self, asked: Sort) -> Concerned | None:
+    def _found(self, asked: Requested) -> Concerned | None:
         found = Concerned(
             self._interested(self._mutating, asked),
             self._interested(self._validating, asked),

@@ -18,7 +18,7 @@ from kubeloop.calls import Caller
 from kubeloop.objects.meta import Resource
 from kubesim.admission import patches as webhook_patches
 from kubesim.admission.conversion_reviews import Converter
-from kubesim.admission.index import Concerned, Index, Interest
+from kubesim.admission.index import Index, Interest
 from kubesim.admission.matching import Matching, is_labelled
 from kubesim.admission.patches import Undecodable
 from kubesim.admission.policies_asked import Policies
@@ -63,7 +63,7 @@ class Admission:
 
     def concerns(self, operation: str, resource: Resource, subresource: str, namespace: str) -> bool:
         """Whether somebody may have to be asked about such a request, which then takes time."""
-        return self.index.of(operation, self._registry.kind(resource), subresource, namespace) is not None
+        return self.index.concerns(operation, resource, subresource, namespace)
 
     async def carried_out(self, write: Write, asker: Asker, warnings: list[str], *, limited: bool = True) -> Tree:
         """The result of the write after its questions were answered by those whom they concern.
@@ -85,13 +85,10 @@ class Admission:
             raise timeout(why) from None
 
     def _is_asked(self, question: Question) -> bool:
-        return self._concerned(question) is not None
-
-    def _concerned(self, question: Question) -> Concerned | None:
-        return self.index.of(question.operation, question.kind, question.subresource, question.namespace)
+        return self.index.of(question) is not None
 
     async def _answered(self, question: Question, asker: Asker, warnings: list[str]) -> Tree | None:
-        concerned = self._concerned(question)
+        concerned = self.index.of(question)
         if concerned is None:
             return question.object
         is_last = question.phase in (VALIDATING, DELETING)

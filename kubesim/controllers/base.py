@@ -274,7 +274,8 @@ class Recorder:
             return
         event = self._event(told, about, meta) | {"reason": reason, "type": "Warning" if warning else "Normal"}
         namespace = event["metadata"]["namespace"]
-        is_reviewed = any(self._api.is_reviewed(each, CORE_EVENTS, namespace) for each in ("CREATE", "UPDATE"))
+        operations = ("CREATE",) if told.count == 1 else ("UPDATE", "CREATE")
+        is_reviewed = any(self._api.is_reviewed(each, CORE_EVENTS, namespace) for each in operations)
         if not is_reviewed and not self._waiting:
             _at_once(self._write(told, event))
             return

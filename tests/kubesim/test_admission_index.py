@@ -145,9 +145,7 @@ class World:
 
     def indexed(self, question: Question) -> list[tuple[str, str, Kind]]:
         """Phase, webhook and kind of all who are asked, by the index."""
-        found = self.verbs.admission.index.of(
-            question.operation, question.kind, question.subresource, question.namespace
-        )
+        found = self.verbs.admission.index.of(question)
         if found is None:
             return []
         listed = [(MUTATING, each) for each in found.mutating] + [(VALIDATING, each) for each in found.validating]
@@ -190,7 +188,7 @@ class World:
     async def judged(self, question: Question, *, all_of_them: bool) -> list[str]:
         """What all policies that are about the request warn of."""
         admission, warnings = self.verbs.admission, list[str]()
-        found = admission.index.of(question.operation, question.kind, question.subresource, question.namespace)
+        found = admission.index.of(question)
         near = found.policies if found is not None else ()
         policies = admission._policies
         bound = policies.bound() if all_of_them else near
