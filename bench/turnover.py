@@ -180,7 +180,7 @@ async def _run(pods: int, seed: int, digested: bool) -> Figures:
         running = [tasks.create_task(work) for work in (cluster.run(), kubelet.run(), informer.run())]
         began = time.process_time()
         for number in range(pods // REPLICAS):
-            await client.call(create(STATEFUL_SETS, NAMESPACE, msgspec.json.encode(_set(f"set-{number}", "1"))))
+            await client.call(create(STATEFUL_SETS, NAMESPACE, msgspec.json.encode(a_set(f"set-{number}", "1"))))
             await asyncio.sleep(BETWEEN_SETS)
         await replacing.everybody_ready.wait()
         made, made_cpu = events, time.process_time() - began
@@ -190,7 +190,7 @@ async def _run(pods: int, seed: int, digested: bool) -> Figures:
         began, started = time.process_time(), asyncio.get_running_loop().time()
         for number in range(pods // REPLICAS):
             ref = Ref(STATEFUL_SETS, NAMESPACE, f"set-{number}")
-            await client.call(patch(ref, MERGE_PATCH, msgspec.json.encode(_set(ref.name, "2"))))
+            await client.call(patch(ref, MERGE_PATCH, msgspec.json.encode(a_set(ref.name, "2"))))
         replacing.begin(tasks)
         await replacing.done.wait()
         rolled_cpu = time.process_time() - began
@@ -202,7 +202,8 @@ async def _run(pods: int, seed: int, digested: bool) -> Figures:
     return figures
 
 
-def _set(name: str, version: str) -> dict[str, object]:
+def a_set(name: str, version: str) -> dict[str, object]:
+    """A set of usual pods."""
     labels = {"app": name, "part": "bench"}
     container = {
         "name": "main",
