@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from kubeloop.http_caller import HttpCaller
 from kubeloop.request import Transport
 from kubesim.cluster import Cluster
 from kubesim.pki import Authority
@@ -27,7 +28,8 @@ class ServedGround:
     name = "served"
 
     def __init__(self, controllers: bool) -> None:
-        self.cluster = Cluster()
+        self._caller = HttpCaller()
+        self.cluster = Cluster(caller=self._caller)
         self.url = ""
         self._controllers = controllers
         self._authority = Authority()
@@ -73,3 +75,4 @@ class ServedGround:
 
     async def clear(self, namespace: str) -> None:
         await self._open.aclose()
+        await self._caller.close()

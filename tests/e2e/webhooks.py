@@ -13,7 +13,7 @@ import ssl
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,6 +21,7 @@ import structlog
 
 from fairlead.engine.serving.server import AnsweredRequest, Terms, serving
 from kubeloop.calls import Call, Handler, NoReply, Reply
+from kubeloop.client import Client
 from kubeloop.errors import ApiError
 from kubeloop.objects.meta import Resource
 from kubeloop.request import JSON, Request, path_of
@@ -65,8 +66,13 @@ async def serve(site: Site, handler: Handler, host: str = "hook.test.svc", path:
     if isinstance(site.ground, SimGround):
         site.ground.cluster.network.serve(host, handler)
         return {"url": f"https://{host}{path}"}
+    return await serve_on_loopback(site.start, handler, path)
+
+
+async def serve_on_loopback(start: Callable[..., object], handler: Handler, path: str = "/") -> Tree:
+    """Serves the handler over HTTPS, for as long as what was started runs; answers with a `clientConfig`."""
     port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    site.start(_serving(handler, port))
+    start(_serving(handler, port))
     bundle = base64.b64encode(authority().certificate).decode()
     return {"url": f"https://127.0.0.1:{await port}{path}", "caBundle": bundle}
 
@@ -77,33 +83,41 @@ async def install(site: Site, resource: Resource, name: str, *webhooks: Tree) ->
     What a webhook does not say has the usual value, and it is about the scenario's namespace; `clientConfig` and
     `rules` are up to the scenario.
     """
+    await site.create(resource, await configured(partial(serve, site), name, site.namespace, *webhooks))
+    await site.until(lambda: is_in_effect(site.client, name), every=0.05, within=15)
+
+
+Serve = Callable[[Handler, str], Awaitable[Tree]]
+"""Serves a handler under a host, where there are such; answers with a `clientConfig`."""
+
+
+async def configured(serving: Serve, name: str, namespace: str, *webhooks: Tree) -> Tree:
+    """The configuration, with one webhook more by which it is known whether it `is_in_effect`."""
 
     def marked(request: Tree) -> Tree:
         return {"allowed": False, "status": {"message": "in effect"}}
 
     usual = {"sideEffects": "None", "admissionReviewVersions": ["v1"], "timeoutSeconds": 5}
-    within = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": site.namespace}}}
+    within = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}}
     hooks = [usual | within | {"name": f"hook-{index}.fairlead.test"} | hook for index, hook in enumerate(webhooks)]
     mark = usual | {
         "name": "mark.fairlead.test",
-        "clientConfig": await serve(site, answering(marked), f"mark-{name}.test.svc"),
+        "clientConfig": await serving(answering(marked), f"mark-{name}.test.svc"),
         "rules": [rule("CREATE", "configmaps")],
         "objectSelector": {"matchLabels": {MARK: name}},
     }
-    await site.create(resource, {"metadata": {"name": name}, "webhooks": [*hooks, mark]})
+    return {"metadata": {"name": name}, "webhooks": [*hooks, mark]}
+
+
+async def is_in_effect(client: Client, name: str) -> bool:
+    """Whether the configuration counts by now."""
     marker = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"mark-{name}", "labels": {MARK: name}}}
-
-    async def in_effect() -> bool:
-        path = path_of(CONFIG_MAPS, ELSEWHERE)
-        body = json.dumps(marker).encode()
-        attempt = Request("POST", path, query=(("dryRun", "All"),), body=body, content_type=JSON)
-        try:
-            await site.client.call(attempt)
-        except ApiError as error:
-            return "in effect" in str(error)
-        return False
-
-    await site.until(in_effect, every=0.05, within=15)
+    body, dry = json.dumps(marker).encode(), (("dryRun", "All"),)
+    try:
+        await client.call(Request("POST", path_of(CONFIG_MAPS, ELSEWHERE), query=dry, body=body, content_type=JSON))
+    except ApiError as error:
+        return "in effect" in str(error)
+    return False
 
 
 def rule(operations: str, resources: str, groups: str = "*", versions: str = "*") -> Tree:
