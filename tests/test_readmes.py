@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import subprocess
 import sys
@@ -59,6 +60,36 @@ def test_the_controller_of_kubeloops_example_labels_what_it_sees() -> None:
         return str(found["metadata"]["labels"]["seen"])
 
     assert VirtualCluster().play(scenario) == "true"
+
+
+def test_the_files_of_the_page_for_others_pass_as_they_stand_there(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "test-your-operator.md").read_text()
+    files = re.findall(r"`(\w+\.py)`:\n\n```python\n(.+?)```", page, re.DOTALL)
+    for name, text in files:
+        (tmp_path / name).write_text(text)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--strict-markers", "--strict-config"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+    assert len(files) == page.count("```python")
+    assert done.returncode == 0, done.stdout
+    assert f"{page.count('def test_')} passed" in done.stdout
+
+
+@pytest.mark.parametrize("link", re.findall(r"\]\(([^)]+)\)", (ROOT / "docs" / "test-your-operator.md").read_text()))
+def test_every_link_of_that_page_leads_somewhere(link: str) -> None:
+    path, _, heading = link.partition("#")
+    target = ROOT / "docs" / (path or "test-your-operator.md")
+    headings = re.findall(r"^#+ (.+)$", target.read_text(), re.MULTILINE) if heading else []
+
+    assert target.exists()
+    assert not heading or heading in [each.lower().replace(" ", "-") for each in headings]
 
 
 @pytest.mark.parametrize("seed", ["0", "1"])
