@@ -38,6 +38,8 @@ CLEANUP_STEPS = 100_000
 STANDSTILL_STEPS = 10_000_000
 # Steps that are watched after that, to know who takes them.
 WATCHED_STEPS = 1_000
+INTRUDED = "is a thread, and called into virtual time; do without threads there"
+INTRUDED_STEPS = 1_000
 GC_THRESHOLD = (100_000, 20, 100)
 
 
@@ -179,6 +181,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._standstill = standstill
         self._most_here = standstill
         """How many steps may have been taken before the clock moves on."""
+        self._intrusion: RealWorld | None = None
+        """What a thread has tried, which has no place here."""
         self._turning: Counter[str] = Counter()
         """Who took steps since there were too many at this instant."""
         self._start = start
@@ -258,7 +262,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
                 ready.append(self._pop_timer())
                 self._drop_cancelled_timers()
         elif not ready:
-            raise Deadlock(f"no task can ever run again; waiting: {self._waiting() or 'nobody'}")
+            raise self._intrusion or Deadlock(f"no task can ever run again; waiting: {self._waiting() or 'nobody'}")
         handle = ready.popleft()
         if handle._cancelled:  # noqa: SLF001
             return
@@ -266,6 +270,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         if self._limit is not None and self.steps > self._limit:
             limit, self._limit = self._limit, self.steps + CLEANUP_STEPS
             ready.append(handle)
+            if self._intrusion is not None:
+                raise self._intrusion
             raise Livelock(f"{limit} steps were taken and {self._now} seconds have passed; running: {self._waiting()}")
         if self.steps > self._most_here:
             self._go_round(handle)
@@ -317,11 +323,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
         if self._thread_id not in (None, threading.get_ident()):  # type: ignore[attr-defined]
-            raise RealWorld("a thread called into virtual time")
+            # Whoever waits for the thread would wait for ever, so the run ends soon unless it is about to.
+            self._intrusion = RealWorld(f"{threading.current_thread().name} {INTRUDED}")
+            self._limit = self.steps + INTRUDED_STEPS
+            raise self._intrusion
         return self.call_soon(callback, *args, context=context)
 
     async def getaddrinfo(self, *args: Any, **kwargs: Any) -> Any:
-        raise RealWorld("a name was to be resolved in virtual time")
+        raise RealWorld("a name was to be resolved in virtual time; use the in-process transport")
 
     async def create_connection(self, *args: Any, **kwargs: Any) -> Any:
         raise RealWorld("a connection was to be opened in virtual time; use the in-process transport")

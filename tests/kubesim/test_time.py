@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -222,6 +223,32 @@ def test_connections_servers_and_programs_are_refused() -> None:
         return count
 
     assert run(refused()) == 6
+
+
+@pytest.mark.parametrize("others", [0, 1], ids=["nothing else goes on", "something else goes on for ever"])
+def test_who_waits_for_a_thread_is_told_that_it_is_refused(others: int) -> None:
+    """Instead of waiting until the limit of steps is reached, or for ever."""
+
+    async def main() -> None:
+        loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+        async def tick() -> None:
+            for _ in itertools.count():
+                await asyncio.sleep(1)
+
+        def intrude() -> None:
+            with suppress(RealWorld):
+                loop.call_soon_threadsafe(done.set)
+
+        tasks = [asyncio.create_task(tick()) for _ in range(others)]
+        thread = threading.Thread(target=intrude, name="worker 7")
+        thread.start()
+        thread.join()
+        await done.wait()
+        await asyncio.gather(*tasks)
+
+    with pytest.raises(RealWorld, match="worker 7 is a thread, and called into virtual time"):
+        run(main(), steps=1_000_000)
 
 
 def test_threads_are_refused() -> None:
