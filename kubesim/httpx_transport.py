@@ -20,6 +20,7 @@ from kubeloop.errors import TransportError
 from kubeloop.request import Request, Transport
 from kubesim.api.clerk import header_lines
 from kubesim.requests.reading import flag_of, options_of
+from kubesim.time import RealWorld
 
 HOST = "kubesim.test"
 KUBECONFIG: dict[str, Any] = {
@@ -36,8 +37,11 @@ KUBECONFIG: dict[str, Any] = {
 def async_transport(httpx: ModuleType, transport: Transport) -> Any:
     """An `AsyncBaseTransport` of the library; `transport` is a cluster's, or one that fails as planned."""
 
+    loop = _running_loop()
+
     class ClusterTransport(httpx.AsyncBaseTransport):  # type: ignore[misc, name-defined]
         async def handle_async_request(self, request: Any) -> Any:
+            _check_loop(loop)
             return await _answered(httpx, transport, request)
 
     return ClusterTransport()
@@ -49,10 +53,11 @@ def every_client(httpx: ModuleType, transport: Transport) -> Iterator[None]:
 
     It does not matter when they were made; calls to other hosts go where they went before.
     """
-    before = httpx.AsyncHTTPTransport.handle_async_request
+    before, loop = httpx.AsyncHTTPTransport.handle_async_request, _running_loop()
 
     async def handle(own: Any, request: Any) -> Any:
         if request.url.host == HOST:
+            _check_loop(loop)
             return await _answered(httpx, transport, request)
         return await before(own, request)
 
@@ -61,6 +66,19 @@ def every_client(httpx: ModuleType, transport: Transport) -> Iterator[None]:
         yield
     finally:
         httpx.AsyncHTTPTransport.handle_async_request = before
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _check_loop(loop: asyncio.AbstractEventLoop | None) -> None:
+    """Refuses clients that hide asyncio in a thread: they would reach into the cluster from there."""
+    if loop not in (None, asyncio.get_running_loop()):
+        raise RealWorld("a client asks from another event loop than the scenario's: use the client's form for asyncio")
 
 
 async def _answered(httpx: ModuleType, transport: Transport, request: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 from typing import Any
 
@@ -196,3 +197,24 @@ def test_clients_that_take_no_transport_speak_to_the_cluster_at_its_address_alon
             return status
 
     assert VirtualCluster().play(scenario) == 200
+
+
+@BOTH
+def test_a_client_with_a_loop_of_its_own_is_refused(library: ModuleType) -> None:
+    """As clients have that hide asyncio in a thread: the cluster is not safe from there, and time is another."""
+
+    async def scenario(world: VirtualCluster) -> None:
+        transport = async_transport(library, world.cluster.transport())
+
+        async def elsewhere() -> None:
+            async with library.AsyncClient(transport=transport) as client:
+                with pytest.raises(RealWorld, match="from another event loop than the scenario's"):
+                    await client.get(f"http://{HOST}{PODS}")
+            async with library.AsyncClient() as client:
+                with pytest.raises(RealWorld, match="from another event loop than the scenario's"):
+                    await client.get(f"http://{HOST}{PODS}")
+
+        with every_client(library, world.cluster.transport()), ThreadPoolExecutor(1) as threads:
+            threads.submit(asyncio.run, elsewhere()).result()
+
+    VirtualCluster().play(scenario)
