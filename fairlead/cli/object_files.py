@@ -28,7 +28,8 @@ def objects_in(name: str) -> list[object]:
     try:
         text = sys.stdin.read() if name == STDIN else Path(name).read_text(encoding="utf-8")
     except OSError as error:
-        raise Unreadable(f"{shown(name)} cannot be read: {(error.strerror or str(error)).lower()}") from error
+        why = (error.strerror or str(error)).lower()
+        raise Unreadable(f"{shown(name)} cannot be read: {why}; {_instead(error)}") from error
     except UnicodeDecodeError as error:
         raise Unreadable(f"{shown(name)} is not text in UTF-8: give YAML or JSON") from error
     try:
@@ -43,6 +44,15 @@ def objects_in(name: str) -> list[object]:
 def shown(name: str) -> str:
     """The file, as sentences name it."""
     return "standard input" if name == STDIN else name
+
+
+def _instead(error: OSError) -> str:
+    match error:
+        case IsADirectoryError():
+            return "name the files in it"
+        case PermissionError():
+            return "ask its owner for the right to read it"
+    return "correct the path"
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]

@@ -94,6 +94,10 @@ class DecidedRound(Struct, frozen=True):
     made: Made
 
 
+class NoRound(Unwritten):
+    """A line that nobody recorded a round in, or one that was cut."""
+
+
 def record_of(decided: DecidedRound, of: Any, release: str) -> bytes:
     """The round as one line; `of` is the type of what was seen."""
     return msgspec.json.encode(
@@ -110,11 +114,12 @@ def record_of(decided: DecidedRound, of: Any, release: str) -> bytes:
 
 
 def replayed(line: bytes, deciders: Mapping[str, Decider]) -> Replayed:
-    """The round in this line, decided again; raises Unwritten for a line that is no round of this release's."""
+    """The round in this line, decided again; raises Unwritten for a line that is no round of this release's, and of
+    these NoRound for one that is no round of any."""
     try:
         recorded = msgspec.json.decode(line, type=RecordedRound)
     except UNREADABLE as error:
-        raise Unwritten(f"no recorded round: {error}") from error
+        raise NoRound(f"no recorded round: {error}") from error
     decider = deciders.get(recorded.controller)
     if decider is None:
         raise Unwritten(f"this release has no controller {recorded.controller!r}")

@@ -199,8 +199,8 @@ def test_a_file_that_is_not_there(tmp_path: Path, capsys: Captured) -> None:
 
     assert code == exits.ERROR
     assert [line.rpartition(": ")[2] for line in capsys.readouterr().err.splitlines()] == [
-        "no such file or directory",
-        "is a directory",
+        "no such file or directory; correct the path",
+        "is a directory; name the files in it",
     ]
 
 

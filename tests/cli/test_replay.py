@@ -84,7 +84,9 @@ def test_a_rule_that_decided_nothing_is_answered_with_those_that_did(tmp_path: P
     assert main(["replay", "--rule", "x", a_file(tmp_path, line(), line(OTHER))]) == exits.NOT_FOUND
 
     rules = ", ".join(sorted({"another", decided().rule}))
-    assert f'no round was decided by the rule "x": there are {rules}' in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert said.err == f'fairlead: no round was decided by the rule "x": there are {rules}\n'
+    assert said.out == ""
 
 
 def test_json_has_every_round_with_its_differences(tmp_path: Path, capsys: Captured) -> None:
@@ -137,12 +139,26 @@ def test_a_round_that_this_release_fails_to_decide_is_an_error_and_the_others_ar
     assert "this release fails to decide it: OverflowError: too many" in capsys.readouterr().err
 
 
-def test_a_file_of_somebody_else_is_told_of_in_a_few_lines(tmp_path: Path, capsys: Captured) -> None:
-    assert main(["replay", a_file(tmp_path, *[b"level=info"] * 1000)]) == exits.ERROR
+def test_a_file_of_somebody_else_is_one_sentence(tmp_path: Path, capsys: Captured) -> None:
+    path = a_file(tmp_path, b"", *[b"level=info"] * 1000)
 
-    *first, last = capsys.readouterr().err.splitlines()
+    assert main(["replay", path]) == exits.ERROR
+
+    said = capsys.readouterr()
+    (sentence,) = said.err.splitlines()
+    assert sentence.startswith(f"fairlead: {path} has no recorded rounds (line 2: JSON is malformed")
+    assert sentence.endswith("): name a file or folder that `fairlead operator --record` keeps")
+    assert said.out == ""
+
+
+def test_many_lines_that_are_no_rounds_are_told_of_in_a_few(tmp_path: Path, capsys: Captured) -> None:
+    assert main(["replay", a_file(tmp_path, line(), *[b"level=info"] * 1000)]) == exits.ERROR
+
+    said = capsys.readouterr()
+    *first, last = said.err.splitlines()
     assert len(first) == 10
     assert last == "fairlead: 990 more lines cannot be decided again"
+    assert said.out == "1 round, 0 decided otherwise\n"
 
 
 @pytest.mark.parametrize("names", [["-"], ["-", "-"]])

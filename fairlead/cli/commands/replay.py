@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,12 +13,13 @@ from fairlead.cli import exits
 from fairlead.cli.flags.common import add_output
 
 if TYPE_CHECKING:
-    from fairlead.core.replay import Replayed
+    from fairlead.core.replay import Decider, Replayed
 
 LONGEST = 100
 """Characters shown of a value that differs."""
+_INSTEAD = "name a file or folder that `fairlead operator --record` keeps"
 MOST_SENTENCES = 10
-"""Lines that are told of which are no rounds: a file of somebody else may have a million."""
+"""Lines that are told of one by one which cannot be decided again."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,16 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from fairlead.contracts import deciders
-    from fairlead.core.replay import replayed
-    from fairlead.core.written import Unwritten
 
-    known, rounds, wrong = deciders(), [], []
+    known, rounds, wrong = deciders(), list["Replayed"](), list[str]()
     try:
-        for place, line in _lines(arguments.files):
-            try:
-                rounds.append(replayed(line, known))
-            except Unwritten as error:
-                wrong.append(f"{place}: {error}")
+        for file, lines in _files(arguments.files):
+            decided, sentences = _replayed(file, lines, known)
+            rounds += decided
+            wrong += sentences
     except OSError as error:
         where = error.filename or "standard input"
         print(f"fairlead: {where} cannot be read ({error.strerror}): correct the path", file=sys.stderr)
@@ -56,14 +54,14 @@ def run(arguments: argparse.Namespace) -> int:
     shown = [each for each in rounds if not arguments.rule or each.is_by(arguments.rule)]
     if arguments.output == "json":
         _print_json(shown)
-    else:
+    elif shown:
         _print_text(shown, all_of_them=bool(arguments.rule))
     for sentence in wrong[:MOST_SENTENCES]:
         print(f"fairlead: {sentence}", file=sys.stderr)
     if (more := len(wrong) - MOST_SENTENCES) > 0:
         print(f"fairlead: {more} more lines cannot be decided again", file=sys.stderr)
     if not rounds and not wrong:
-        print("fairlead: there are no recorded rounds in it: name a file or folder of --record", file=sys.stderr)
+        print(f"fairlead: there are no recorded rounds in it: {_INSTEAD}", file=sys.stderr)
         return exits.ERROR
     if rounds and not shown:
         rules = ", ".join(sorted({outline.rule for each in rounds for outline in (each.then, each.now) if outline}))
@@ -74,17 +72,35 @@ def run(arguments: argparse.Namespace) -> int:
     return exits.ERROR if wrong else exits.OK
 
 
-def _lines(names: list[str]) -> Iterator[tuple[str, bytes]]:
-    """Every line that is not empty, with where it stands; raises OSError."""
+def _replayed(
+    file: str, lines: Iterable[tuple[int, bytes]], known: Mapping[str, Decider]
+) -> tuple[list[Replayed], list[str]]:
+    """The rounds of a file and a sentence about each other line; one for all where the file is of somebody else."""
+    from fairlead.core.replay import NoRound, replayed
+    from fairlead.core.written import Unwritten
+
+    rounds: list[Replayed] = []
+    wrong: list[tuple[int, Unwritten]] = []
+    for number, line in lines:
+        try:
+            rounds.append(replayed(line, known))
+        except Unwritten as error:
+            wrong.append((number, error))
+    if wrong and not rounds and all(isinstance(error, NoRound) for _, error in wrong):
+        number, first = wrong[0]
+        return [], [f"{file} has no recorded rounds (line {number}: {first.__cause__}): {_INSTEAD}"]
+    return rounds, [f"line {number} of {file}: {error}" for number, error in wrong]
+
+
+def _files(names: list[str]) -> Iterator[tuple[str, Iterator[tuple[int, bytes]]]]:
+    """Every file with those of its lines that are not empty, and their numbers; raises OSError."""
     from fairlead.engine.recording import files_in
 
     for name in names:
         path = Path(name)
         for file in files_in(path) if path.is_dir() else [path]:
             with nullcontext(sys.stdin.buffer) if name == "-" else file.open("rb") as lines:
-                for number, line in enumerate(lines, 1):
-                    if line.strip():
-                        yield f"line {number} of {file}", line
+                yield str(file), ((number, line) for number, line in enumerate(lines, 1) if line.strip())
 
 
 def _print_text(rounds: list[Replayed], *, all_of_them: bool) -> None:
