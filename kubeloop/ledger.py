@@ -1,9 +1,9 @@
 """Remembers our own writes until the caches show them, so that no decision is made on a world without them.
 
-There is one for a process: whoever decides about a scope waits for the writes of all who wrote to it. A scope is the
-UID of what is rolled (a zone, a set, an environment); one scope's writes never hold up another. A write counts from
-before it is sent. What is expected then depends on what is known of it: its version, the end of an object, or nothing
-when no answer came that can be believed.
+There is one for a process: whoever decides about a scope waits for the writes of all who wrote to it. A scope is a
+name that controllers agree on, such as the UID of what they look after; one scope's writes never hold up another. A
+write counts from before it is sent. What is expected then depends on what is known of it: its version, the end of an
+object, or nothing when no answer came that can be believed.
 A write is visible when every cache of its resource shows it whose selection may hold the object; where nobody watches
 the resource there is nothing to wait for.
 A list that began after a write shows it whatever else happened, so a fresh list settles every expectation; `overdue`
