@@ -38,10 +38,16 @@ async def look(world: World, user: str | User = master("somebody"), namespace: s
     return shown
 
 
-async def pod(world: World, handler: Handler | None, name: str = "operator-1", namespace: str = "test") -> None:
+async def pod(
+    world: World,
+    handler: Handler | None,
+    name: str = "operator-1",
+    namespace: str = "test",
+    chart: str = "rollout-operator",
+) -> None:
     """A pod as the chart makes them, and who answers in it."""
     address = f"10.0.0.{len(name) + ord(name[-1])}"
-    labels = {"app.kubernetes.io/name": "rollout-operator"}
+    labels = {"app.kubernetes.io/name": chart}
     ports = [{"name": "https", "containerPort": 8443}, {"name": "http-metrics", "containerPort": 8001}]
     spec = {"containers": [{"name": "operator", "image": "fairlead:1", "ports": ports}]}
     await world.create(PODS, namespace, {"metadata": {"name": name, "labels": labels}, "spec": spec})

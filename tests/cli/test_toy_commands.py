@@ -18,17 +18,22 @@ from fairlead.cli.connect import Cluster
 from fairlead.cli.documents_of import explain_all
 from fairlead.cli.elsewhere import why_not_found
 from fairlead.cli.main import Parser, main, parser_of
+from fairlead.cli.removal import NAME_LABEL, find
 from fairlead.cli.selection import named, none_at_all
 from fairlead.cli.views.explanation import explanation
 from fairlead.cli.views.render import plain
 from fairlead.contracts import CONTRACTS
 from kubeloop import clock
+from kubeloop.objects.core import LEASES
+from kubeloop.objects.meta import Resource
 from tests.cli.notes import Notes
+from tests.cli.test_reports import ROLES, pod, telling
 from tests.engine.test_toy_contract import both, box, define
 from tests.engine.world import World, play
 from tests.toy.kinds import BOXES, definitions
 
 LINES = 200
+ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 
 
 @pytest.fixture(autouse=True)
@@ -123,6 +128,47 @@ def test_a_cluster_without_its_kind_is_looked_at_without_it() -> None:
     play(scenario)
 
 
+def test_its_operator_is_found_by_the_name_of_its_chart_and_asked() -> None:
+    async def scenario(world: World) -> None:
+        await define(world)
+        await box(world, "one", colour="red", paused=True)
+        async with world.operating(parts=both()) as manager:
+            await pod(world, telling(manager), "painter", chart="toy-operator")
+
+            (shown,) = await explain_all(world.client, ["test"])
+
+        assert shown.source
+        assert (shown.source.by, shown.source.name) == ("operator", "pod painter")
+
+    play(scenario)
+
+
+def test_what_is_installed_of_it_is_removed_and_nothing_of_it_with_others() -> None:
+    """The Lease of its operator has the labels of another chart, as that of an earlier release has."""
+
+    async def scenario(world: World) -> None:
+        await define(world)
+        await box(world, "one", colour="red", paused=True)
+        await labelled(world, ACCOUNTS, "painter", "toy-operator")
+        whose = {"toy.example/namespace": "test", NAME_LABEL: "toy-operator"}
+        await world.create(ROLES, "", {"metadata": {"name": "paints", "labels": whose}})
+        for lease in ("toy-leader", "somebody-else"):
+            await labelled(world, LEASES, lease, "rollout-operator")
+
+        own = await find(world.client, "toy", "test", kinds=True)
+        of_zones = await find(world.client, "zones", "test", kinds=False)
+
+        definition = f"CustomResourceDefinition/{BOXES.plural}.{BOXES.group} with 1 object of all namespaces"
+        assert [str(each) for each in own] == ["ServiceAccount/painter", "ClusterRole/paints", definition]
+        assert [str(each) for each in of_zones] == ["Lease/somebody-else"]
+
+    play(scenario)
+
+
+async def labelled(world: World, resource: Resource, name: str, chart: str) -> None:
+    await world.create(resource, "test", {"metadata": {"name": name, "labels": {NAME_LABEL: chart}}})
+
+
 def test_its_kinds_and_what_installs_it_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["crds", "--part", "toy"]) == exits.OK
     assert tuple(yaml.safe_load_all(capsys.readouterr().out)) == definitions()
@@ -146,7 +192,10 @@ def test_the_operator_serves_it_by_name() -> None:
     assert [part.contract.name for part in options.parts] == ["zones", "toy"]
 
 
-def test_help_names_it(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in ("crds", "manifests"):
-        assert main(["help", command]) == exits.OK
-        assert "{zones,environments,toy}" in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("command", "parts"),
+    [("crds", "zones,environments,toy"), ("manifests", "zones,environments,toy"), ("uninstall", "zones,toy")],
+)
+def test_help_names_it(command: str, parts: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["help", command]) == exits.OK
+    assert f"{{{parts}}}" in capsys.readouterr().out

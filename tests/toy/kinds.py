@@ -28,10 +28,9 @@ class Box(Struct, frozen=True):
 
 def definitions() -> tuple[dict[str, Any], ...]:
     colour = {"type": "object", "properties": {"colour": {"type": "string"}, "paused": {"type": "boolean"}}}
-    schema = {"type": "object", "properties": {"spec": colour, "status": colour}}
-    version = {"name": BOXES.version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": colour, "status": colour}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema, "subresources": {"status": {}}}
     names = {"plural": BOXES.plural, "singular": "box", "kind": BOXES.kind}
-    spec = {"group": GROUP, "scope": "Namespaced", "names": names}
-    made = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
-    versions = [version | {"subresources": {"status": {}}}]
-    return (made | {"metadata": {"name": f"{BOXES.plural}.{GROUP}"}, "spec": spec | {"versions": versions}},)
+    spec = {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]}
+    made = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": spec}
+    return (made | {"metadata": {"name": f"{BOXES.plural}.{GROUP}"}},)
