@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import datetime
 
+from kubeloop import clock
 from kubeloop.calls import Caller
 from kubeloop.objects.meta import Resource
 from kubeloop.request import Transport
@@ -13,13 +15,15 @@ from kubesim.api.verbs import Verbs
 from kubesim.auth.rbac import ADMIN, User, insider, user_of
 from kubesim.controllers.crds import Definitions
 from kubesim.controllers.event_expiry import Expiry
+from kubesim.controllers.names import ALL
+from kubesim.copies import Copy, Marks, Unusable, pass_all
 from kubesim.kinds.bootstrap import drawn_uid, furnish
 from kubesim.kinds.registry import NAMESPACES, Registry
 from kubesim.network import Network
 from kubesim.requests.handling import Handler
 from kubesim.store.record import History
 from kubesim.store.store import Store
-from kubesim.store.versions import Author, Tree, timestamp
+from kubesim.store.versions import Author, Tree
 from kubesim.time import START, Draws
 from kubesim.transport import LocalTransport
 
@@ -71,6 +75,12 @@ class Cluster:
         furnish(self.store, tuple(namespaces), created, author)
         self.history = History(self.store if history else Store())
         self.definitions = Definitions(self.verbs)
+        self.controllers: tuple[str, ...] = ALL
+        """Which of them act, as in kube-controller-manager's `--controllers`."""
+        self._began = START
+        """When it is where no clock runs yet."""
+        self.marks = Marks()
+        """What is known of its state besides the objects."""
 
     def transport(self, user: str | User = ADMIN) -> Transport:
         """A way in for one user, within the process; whoever is not `admin` may do what roles grant."""
@@ -95,46 +105,34 @@ class Cluster:
     async def run(self) -> None:
         """Runs the controllers until cancelled."""
         # Imported here: controllers are built on the verbs and need not be there to serve requests.
-        from kubesim.controllers.aggregation import AggregationController  # noqa: PLC0415
-        from kubesim.controllers.claims import ClaimController  # noqa: PLC0415
-        from kubesim.controllers.daemonset import DaemonSetController  # noqa: PLC0415
-        from kubesim.controllers.deployment import DeploymentController  # noqa: PLC0415
-        from kubesim.controllers.disruption import DisruptionController  # noqa: PLC0415
-        from kubesim.controllers.endpoints import EndpointsController  # noqa: PLC0415
-        from kubesim.controllers.endpointslices import EndpointSliceController  # noqa: PLC0415
-        from kubesim.controllers.garbage import Collector  # noqa: PLC0415
-        from kubesim.controllers.namespaces import NamespaceController  # noqa: PLC0415
-        from kubesim.controllers.policies import PolicyStatusController  # noqa: PLC0415
-        from kubesim.controllers.replicaset import ReplicaSetController  # noqa: PLC0415
+        from kubesim.controllers import manager  # noqa: PLC0415
         from kubesim.controllers.selected_pods import Chosen  # noqa: PLC0415
-        from kubesim.controllers.service_accounts import (  # noqa: PLC0415
-            RootCertificatePublisher,
-            ServiceAccountController,
-        )
-        from kubesim.controllers.statefulset import StatefulSetController  # noqa: PLC0415
 
-        chosen = Chosen(self.verbs)
-        publisher = RootCertificatePublisher(self.verbs, self._authority)
+        authority = self._authority if self.marks.authority is None else self.marks.authority
+        given = manager.Setting(self.verbs, Chosen(self.verbs), authority, self.marks.lost_owners)
+        self.definitions.go_on()
         async with asyncio.TaskGroup() as group:
             if self._events_expire:
                 group.create_task(Expiry(self.store).run(), name="leases of Events")
-            group.create_task(StatefulSetController(self.verbs).run(), name="statefulset-controller")
-            group.create_task(Collector(self.verbs).run(), name="garbage-collector")
-            group.create_task(ReplicaSetController(self.verbs).run(), name="replicaset-controller")
-            group.create_task(DeploymentController(self.verbs).run(), name="deployment-controller")
-            group.create_task(DaemonSetController(self.verbs).run(), name="daemonset-controller")
-            group.create_task(DisruptionController(self.verbs).run(), name="disruption-controller")
-            group.create_task(NamespaceController(self.verbs).run(), name="namespace-controller")
-            group.create_task(ServiceAccountController(self.verbs).run(), name="service-account-controller")
-            group.create_task(publisher.run(), name="root-ca-cert-publisher")
-            group.create_task(ClaimController(self.verbs).run(), name="persistent-volume-binder")
-            group.create_task(AggregationController(self.verbs).run(), name="clusterrole-aggregation-controller")
-            group.create_task(
-                PolicyStatusController(self.verbs).run(), name="validatingadmissionpolicy-status-controller"
-            )
-            group.create_task(chosen.run(), name="pods of Services")
-            group.create_task(EndpointsController(self.verbs, chosen).run(), name="endpoint-controller")
-            group.create_task(EndpointSliceController(self.verbs, chosen).run(), name="endpointslice-controller")
+            manager.start(group, given, self.controllers, self.marks.unread)
+
+    def hold(self, copy: Copy, network: Network | None = None) -> None:
+        """Has it hold the copy and nothing else.
+
+        Webhooks of the copy that nobody answers for on the network let everything pass.
+        """
+        self.marks, self._began = copy.marks, copy.now
+        self.store.hold(copy.revision, copy.tables, copy.marks.unread)
+        try:
+            self.definitions.resume(copy.tables, copy.marks.undefined)
+        except (LookupError, TypeError, ValueError, StopIteration) as error:
+            raise Unusable(f"a definition is written as no server writes it ({error}): copy it again") from error
+        hosts = frozenset(copy.marks.unanswered)
+        (network or self.network).ask(lambda name: pass_all if name in hosts else None)
+
+    def copy(self) -> Copy:
+        """What it holds now, for others to hold; it goes on by itself."""
+        return Copy(self.store.revision, _now() or self._began, self.store.tables(), self.marks)
 
     def compact(self, revision: int | None = None) -> None:
         """Forgets history: watches and pages that start before it are answered with 410."""
@@ -163,7 +161,12 @@ def _namespace(name: str, store: Store, created: str) -> Tree:
 
 def _moment() -> str:
     """When the cluster is made, which may be before any clock runs."""
+    return clock.seconds(_now() or START)
+
+
+def _now() -> datetime | None:
+    """By the loop's clock; None where none runs."""
     try:
-        return timestamp()
+        return clock.now()
     except RuntimeError:
-        return START.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return None

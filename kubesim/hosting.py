@@ -16,11 +16,13 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import yaml
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from kubeloop.calls import Call, Caller, Handler, Reply
 from kubeloop.client import Client
 from kubeloop.http_caller import HttpCaller
 from kubesim.cluster import Cluster
+from kubesim.copies import Marks
 from kubesim.kubelet import Kubelet
 from kubesim.kubelet.pods import SCHEDULER
 from kubesim.kubelet.programs import Programs
@@ -83,8 +85,12 @@ async def hosted(cluster: Cluster, host: Host, authority: Authority, token: str)
         yield server
 
 
-def nodes_of(client: Client, programs: Programs) -> Kubelet:
-    """Nodes that run only pods which have what they need, and tell of their lives in Events."""
+def nodes_of(client: Client, programs: Programs, marks: Marks | None = None) -> Kubelet:
+    """Nodes that run only pods which have what they need, and tell of their lives in Events.
+
+    Those of a copy are taken over, and its pods stay as they are.
+    """
+    copied = marks or Marks()
     return Kubelet(
         client,
         ready_after=READY_AFTER,
@@ -92,14 +98,25 @@ def nodes_of(client: Client, programs: Programs) -> Kubelet:
         programs=programs,
         events=True,
         scheduler=SCHEDULER,
-        nodes=NODES,
+        nodes=NODES if copied.nodes is None else copied.nodes,
         demanding=True,
+        histories=copied.pods,
     )
 
 
 def node_client(cluster: Cluster) -> Client:
     """In the name of the nodes."""
     return cluster.inside("kubelet")
+
+
+def forwarded(url: str, caller: Caller) -> Handler:
+    """Answers calls with what is answered at the address."""
+
+    async def forward(call: Call) -> Reply:
+        headers = tuple(each for each in call.headers if each[0].lower() != "host")
+        return await caller(structs.replace(call, url=url.rstrip("/") + call.url, headers=headers, verified=False))
+
+    return forward
 
 
 @contextmanager

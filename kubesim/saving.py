@@ -16,16 +16,13 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from kubeloop import clock
 from kubeloop.objects.meta import Resource
 from kubesim.cluster import Cluster
+from kubesim.copies import Copy, Marks, Unusable
+from kubesim.store.versions import Key, Version, restored
 
 FILE = "cluster.jsonl"
 FORMAT = "fairlead-cluster/1"
-
-
-class Unusable(Exception):
-    """No state can be read there; the text is a sentence that says what would help."""
 
 
 class _Format(Struct, frozen=True):
@@ -41,19 +38,12 @@ class Heading(Struct, frozen=True):
     """By the cluster's clock, which never goes back."""
     objects: int
     """How many lines follow: a file that lost some is not taken for a smaller cluster."""
+    marks: Marks = Marks()
 
 
 class _Line(Struct, frozen=True):
     resource: Resource
     object: Raw
-
-
-class Saved(Struct, frozen=True):
-    """What a file holds."""
-
-    path: Path
-    heading: Heading
-    objects: list[tuple[Resource, bytes]]
 
 
 def save(cluster: Cluster, folder: Path) -> None:
@@ -72,13 +62,14 @@ def _for_its_owner(path: str, flags: int) -> int:
 
 
 def _lines(cluster: Cluster) -> Iterator[bytes]:
-    everything = list(cluster.store.everything())
-    yield msgspec.json.encode(Heading(FORMAT, cluster.store.revision, clock.now(), len(everything))) + b"\n"
-    for resource, version in everything:
-        yield msgspec.json.encode(_Line(resource, Raw(version.body))) + b"\n"
+    copy = cluster.copy()
+    yield msgspec.json.encode(Heading(FORMAT, copy.revision, copy.now, copy.size, copy.marks)) + b"\n"
+    for resource, versions in copy.tables.items():
+        for key in sorted(versions):
+            yield msgspec.json.encode(_Line(resource, Raw(versions[key].body))) + b"\n"
 
 
-def read(folder: Path) -> Saved:
+def read(folder: Path) -> Copy:
     """What was saved there; raises Unusable."""
     path = folder / FILE
     try:
@@ -96,13 +87,11 @@ def read(folder: Path) -> Saved:
         raise Unusable(f"{path} holds no saved cluster ({error}); save it anew") from error
     if len(lines) != heading.objects:
         raise Unusable(f"{path} has {len(lines)} of the {heading.objects} objects that were saved; save it anew")
-    return Saved(path, heading, [(line.resource, bytes(line.object)) for line in lines])
-
-
-def load(cluster: Cluster, saved: Saved) -> None:
-    """Has a new cluster hold what was saved, and nothing else; raises Unusable."""
+    tables: dict[Resource, dict[Key, Version]] = {}
     try:
-        cluster.store.restore(saved.heading.revision, saved.objects)
-        cluster.definitions.resume([resource for resource, _ in saved.objects])
+        for line in lines:
+            version = restored(bytes(line.object))
+            tables.setdefault(line.resource, {})[version.key] = version
     except (LookupError, TypeError, ValueError) as error:  # somebody edited it
-        raise Unusable(f"{saved.path} holds what no cluster has stored ({error}); save it anew") from error
+        raise Unusable(f"{path} holds what no cluster has stored ({error}); save it anew") from error
+    return Copy(heading.revision, heading.now, tables, heading.marks)

@@ -17,9 +17,11 @@ from kubeloop.client import Client
 from kubeloop.errors import NotFound
 from kubeloop.objects.meta import Ref, Resource
 from kubesim.cluster import FIRST_NAMESPACES, Cluster
+from kubesim.controllers.names import ALL, KUBELET, acts, check
+from kubesim.copies import Copy
 from kubesim.kubelet import Kubelet
 from kubesim.store.versions import Tree
-from kubesim.time import run
+from kubesim.time import START, run
 
 T = TypeVar("T")
 
@@ -42,9 +44,21 @@ class VirtualCluster:
         ready_after: float = 1.0,
         gone_after: float = 0.1,
         nodes: int = 3,
+        copy: Copy | None = None,
+        controllers: Sequence[str] = ALL,
     ) -> None:
+        """With a `copy` it begins with that, at its moment, and runs the pods of its nodes.
+
+        Only `controllers` that are named act, as in kube-controller-manager's `--controllers`; `kubelet` is one.
+        """
+        check(controllers)
         self.seed = seed
         self.cluster = Cluster(seed=seed, namespaces=(*FIRST_NAMESPACES, *namespaces))
+        self.cluster.controllers = tuple(controllers)
+        self._start = START
+        if copy is not None:
+            self.cluster.hold(copy)
+            self._start = copy.now
         self.client = Client(self.cluster.transport())
         self._ready_after, self._gone_after, self._nodes = ready_after, gone_after, nodes
         self._played = False
@@ -59,18 +73,22 @@ class VirtualCluster:
         if self._played:
             raise RuntimeError("this cluster was played on already: make another VirtualCluster")
         self._played = True
-        return run(self._play(scenario), seed=self.seed, steps=steps)
+        return run(self._play(scenario), seed=self.seed, steps=steps, start=self._start)
 
     async def _play(self, scenario: Callable[[VirtualCluster], Coroutine[Any, Any, T]]) -> T:
         # Made here, because what is left to chance is drawn from the loop.
+        marks = self.cluster.marks
         kubelet = Kubelet(
             self.cluster.inside("kubelet"),
             ready_after=self._ready_after,
             gone_after=self._gone_after,
-            nodes=self._nodes,
+            nodes=self._nodes if marks.nodes is None else marks.nodes,
+            histories=marks.pods,
         )
         played = asyncio.create_task(scenario(self))
-        beside = [asyncio.create_task(self.cluster.run()), asyncio.create_task(kubelet.run())]
+        beside = [asyncio.create_task(self.cluster.run())]
+        if acts(KUBELET, self.cluster.controllers):
+            beside.append(asyncio.create_task(kubelet.run()))
         everything: list[asyncio.Task[Any]] = [played, *beside]
         try:
             await asyncio.wait(everything, return_when=asyncio.FIRST_COMPLETED)

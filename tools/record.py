@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tools import answers, bootstrap, builtins, exchanges, protos, schemas, traces
+from tools import answers, bootstrap, builtins, copies, exchanges, protos, schemas, traces
 
 ROOT = Path(__file__).parent.parent
 FILES = (
@@ -23,6 +23,7 @@ FILES = (
     "tests/e2e/*_answers.json",
     "tests/kubesim/*.json",
     "tests/kubesim/controllers/recorded_*.py",
+    "tests/kubesim/copies/*.json",
 )
 COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "protos": protos.main,
@@ -32,6 +33,7 @@ COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "answers": answers.main,
     "builtins": builtins.main,
     "traces": traces.main,
+    "copies": copies.main,
 }
 
 

@@ -85,6 +85,8 @@ class ClaimController:
         self._written = Expectations()
         self._events = Recorder(api, "persistentvolume-controller")
         self._queue: Queue[Key] = Queue(first_delay=FIRST_RETRY, longest_delay=LONGEST_RETRY)
+        self._told_before: dict[str, tuple[str, str]] = {}
+        """By UID why claims wait that the cluster began with."""
         self._wanted = asyncio.Event()
         self._claims.subscribe(self._claim_changed)
         self._volumes.subscribe(self._volume_changed)
@@ -369,6 +371,11 @@ class ClaimController:
         await self._write(key, tree)
 
     def _tell(self, claim: Claim, reason: str, text: str, *, warning: bool = False) -> None:
+        """Not what was true of the claim already when the cluster began: its own cluster has told it."""
+        if int(claim.metadata.resource_version) <= self._api.store.since:
+            known = self._told_before.setdefault(claim.metadata.uid, (reason, text))
+            if known == (reason, text):
+                return
         self._events.tell(CLAIMS, claim.metadata, reason, text, warning=warning)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from kubeloop.objects.meta import Resource
 from kubesim.api.verbs import Verbs
@@ -47,6 +48,8 @@ class Definitions:
         """Where the objects of each definition are kept; it does not move with the storage version."""
         self._emptying: dict[Resource, str] = {}
         """Stores whose last object is waited for, and the definition that goes with it."""
+        self._resumed: dict[str, Callable[[str], None]] = {}
+        """The next step of definitions that were stored before, where no step was taken yet."""
         verbs.store.listen(self._noted)
 
     def _noted(self, resource: Resource, event: Event, _author: Author) -> None:
@@ -67,8 +70,11 @@ class Definitions:
         else:
             self._later(self._name, name)
 
-    def resume(self, stores: Iterable[Resource]) -> None:
-        """Serves the definitions that are stored, as if this one had seen them made; `stores` hold their objects."""
+    def resume(self, stores: Iterable[Resource], undefined: Iterable[Resource] = ()) -> None:
+        """Serves the definitions that are stored, as if this one had seen them made; `stores` hold their objects.
+
+        What is `undefined` is served as it is stored: nothing is known of its objects.
+        """
         homes = {(each.group, each.plural): each for each in stores}
         for version in self._table.at(None):
             tree = version.tree()
@@ -76,7 +82,18 @@ class Definitions:
             if home is not None:
                 self._homes[version.head.name] = home
             self._serve(version.head.name, tree)
-            self._later(self._name if version.head.deletion_timestamp is None else self._clean_up, version.head.name)
+            self._resumed[version.head.name] = self._name if version.head.deletion_timestamp is None else self._clean_up
+        for resource in undefined:
+            self._verbs.registry.replace(resource.group, resource.plural, _kinds(_anything(resource), resource, 0))
+        with suppress(RuntimeError):  # no loop runs yet
+            self.go_on()
+
+    def go_on(self) -> None:
+        """Takes the next step of each definition that was stored."""
+        asyncio.get_running_loop()
+        while self._resumed:
+            name, step = self._resumed.popitem()
+            self._later(step, name)
 
     def _later(self, step: Callable[[str], None], name: str) -> None:
         seconds = self._store.draws("definitions").between(*self._lag)
@@ -257,6 +274,23 @@ def _storage(spec: Tree) -> Resource:
 def _resource(spec: Tree, version: str) -> Resource:
     names = spec["names"]
     return Resource(spec["group"], version, names["plural"], names["kind"], spec["scope"] == "Namespaced")
+
+
+def _anything(resource: Resource) -> Tree:
+    """A definition that objects of any form conform to."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    names = {"plural": resource.plural, "singular": resource.kind.lower(), "kind": resource.kind}
+    version = {"name": resource.version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    return {
+        "spec": {
+            "group": resource.group,
+            "names": names | {"listKind": f"{resource.kind}List"},
+            "scope": "Namespaced" if resource.namespaced else "Cluster",
+            "versions": [version],
+            "conversion": {"strategy": "None"},
+        },
+        "status": {},
+    }
 
 
 def _nodes(versions: list[Tree]) -> list[Node]:

@@ -103,9 +103,13 @@ class Graph:
 
 
 class Collector:
-    """One for all kinds; its watches are behind by the lag of the verbs."""
+    """One for all kinds; its watches are behind by the lag of the verbs.
 
-    def __init__(self, verbs: Verbs) -> None:
+    What `lost` owners are UIDs of is not known: whoever names one is not collected.
+    """
+
+    def __init__(self, verbs: Verbs, lost: frozenset[str] = frozenset()) -> None:
+        self._lost = lost
         self._api = Api(verbs, f"{ACCOUNTS}generic-garbage-collector")
         self._graph = Graph()
         self._doubtful: Queue[str] = Queue(first_delay=FIRST_RETRY, longest_delay=LONGEST_RETRY)
@@ -223,7 +227,7 @@ class Collector:
         if solid:
             if lost or waiting:
                 await release(self._api, item.resource, item.metadata, (*lost, *waiting))
-            if any(self._graph.get(owner) is None for owner in solid):
+            if any(self._graph.get(owner) is None for owner in solid if owner not in self._lost):
                 # Its deletion would not be noticed before it has been seen.
                 raise Stale(uid)
         elif lost or waiting:
@@ -235,6 +239,9 @@ class Collector:
         lost: list[str] = []
         waiting: list[str] = []
         for reference in references:
+            if reference["uid"] in self._lost:
+                solid.append(reference["uid"])
+                continue
             resource = self._api.resource(reference["apiVersion"], reference["kind"])
             if resource is None:
                 raise Stale(f"{reference['apiVersion']} {reference['kind']} is not served")

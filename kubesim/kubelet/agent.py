@@ -40,6 +40,7 @@ from kubesim.kubelet.pods import Pod, begun, outline_of, shape_of, status_fields
 from kubesim.kubelet.programs import Hosted, Programs
 from kubesim.kubelet.telling import Telling
 from kubesim.pods.behaviour import Behaviour, Defaults, Run, Shape, Wish, behaviour_of, turned, wanted
+from kubesim.pods.histories import Histories
 from kubesim.pods.scheduling import Node, Wishes
 
 CONCURRENT_REQUESTS = 16
@@ -65,6 +66,7 @@ class Life:
         "hindered",
         "node",
         "pod",
+        "rests",
         "run",
         "settled",
     )
@@ -82,6 +84,8 @@ class Life:
         """Its program has ended by itself, and the status does not say so yet."""
         self.hindered = False
         """At the last look it lacked something."""
+        self.rests = False
+        """It stays as it is until somebody changes it."""
         self.settled = False
         """Nothing more is due: what happens next comes with the whole pod, so little of it is kept until then."""
 
@@ -114,6 +118,7 @@ class Kubelet:
         events: bool = False,
         scheduler: str = "",
         demanding: bool = False,
+        histories: Histories | None = None,
     ) -> None:
         """With `events` pods' lives are told in Events.
 
@@ -122,6 +127,8 @@ class Kubelet:
         Pods of another `scheduler` are left to it; without a name all pods are this one's.
 
         `nodes` that are named are there already and are taken over as they are; of a number as many are registered.
+
+        Pods that rest by their `histories` are left as they are until somebody changes them; others behave like them.
         """
         self._client = client
         self._scheduler = scheduler
@@ -133,6 +140,7 @@ class Kubelet:
             programs.exited = self._exited
         self._defaults = Defaults(ready_after, gone_after)
         self._usual = behaviour_of({}, self._defaults)
+        self._histories = histories or Histories()
         self._registers = isinstance(nodes, int)
         self._nodes = [f"sim-node-{number}" for number in range(nodes)] if isinstance(nodes, int) else list(nodes)
         self._next_node = cycle(self._nodes)
@@ -170,6 +178,7 @@ class Kubelet:
             self._telling.check(pod)
         if life is None:
             life = self._lives[meta.uid] = Life(pod)
+            life.rests = self._histories.resting.get(meta.uid) == meta.resource_version
             if life.address:
                 self._addresses.add(life.address)
         elif (version := int(meta.resource_version)) <= (known := life.version):
@@ -180,6 +189,8 @@ class Kubelet:
             if not is_news:
                 life.pod = outline_of(pod) if life.settled else pod
                 return
+        if life.rests and _is_changed(life, pod):
+            life.rests = False
         life.annotations = meta.annotations
         life.settled = False
         life.pod = pod
@@ -215,6 +226,7 @@ class Kubelet:
         life = self._lives.get(uid)
         if life is not None:
             life.exited = True
+            life.rests = False
             self._queue.add(uid)
 
     def _host(self, life: Life, shape: Shape) -> None:
@@ -236,9 +248,11 @@ class Kubelet:
         if life.pod.status.phase in ("Succeeded", "Failed") and not _is_deleted(life.pod):
             self._host(life, Shape.NEW)
             return None
+        if life.rests:
+            self._host(life, shape_of(life.pod))
+            return None
         try:
-            annotations = life.pod.metadata.annotations
-            behaviour = behaviour_of(annotations, self._defaults) if annotations else self._usual
+            behaviour = self._behaviour(life.pod)
             if _is_deleted(life.pod):
                 self._host(life, Shape.NEW)
                 return await self._end(life, behaviour)
@@ -256,6 +270,13 @@ class Kubelet:
         except (NotFound, Invalid):
             # Gone, or made again under its name: the watch will say so.
             return None
+
+    def _behaviour(self, pod: Pod) -> Behaviour:
+        meta = pod.metadata
+        if self._histories.pasts:
+            place = meta.namespace, meta.name
+            return self._histories.behaviour(place, meta.labels, meta.controller_uid, meta.annotations, self._defaults)
+        return behaviour_of(meta.annotations, self._defaults) if meta.annotations else self._usual
 
     async def _before_binding(self, life: Life) -> tuple[Obstacle, ...]:
         return () if self._obstacles is None else await self._obstacles.to_binding(life.ref, len(self._nodes))
@@ -312,7 +333,7 @@ class Kubelet:
             again = await self._take_shape(life, behaviour)
             if again != 0.0:
                 return again
-            behaviour = behaviour_of(life.pod.metadata.annotations, self._defaults)
+            behaviour = self._behaviour(life.pod)
         return 0.0
 
     async def _take_shape(self, life: Life, behaviour: Behaviour) -> float | None:
@@ -387,6 +408,12 @@ class Placed(msgspec.Struct, frozen=True):
 
 
 _wishes_decoder = msgspec.json.Decoder(Placed)
+
+
+def _is_changed(life: Life, new: Pod) -> bool:
+    """Whether somebody has told the pod to behave otherwise than it does."""
+    is_told = new.metadata.annotations != life.annotations or new.spec.node_name != life.node
+    return is_told or _is_deleted(new) != _is_deleted(life.pod)
 
 
 def _is_deleted(pod: Pod) -> bool:

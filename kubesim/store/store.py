@@ -7,7 +7,7 @@ the history is answered with 410, as `compact` can bring about at will.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import msgspec
 
@@ -25,7 +25,6 @@ from kubesim.store.versions import (
     Version,
     encode,
     restamped,
-    restored,
     stamped,
 )
 from kubesim.store.watchers import Watcher
@@ -189,6 +188,8 @@ class Store:
         self._tables: dict[Resource, Table] = {}
         self._listeners: list[Listener] = []
         self._draws: dict[str, Draws] = {}
+        self.since = 0
+        """The revision that it began with."""
 
     def table(self, resource: Resource) -> Table:
         table = self._tables.get(resource)
@@ -202,17 +203,29 @@ class Store:
             for version in table.at(None):
                 yield resource, version
 
-    def restore(self, revision: int, objects: Iterable[tuple[Resource, bytes]]) -> None:
-        """Holds these objects and no others, at this revision; nobody is told, and nothing before can be watched."""
+    def hold(
+        self, revision: int, tables: Mapping[Resource, Mapping[Key, Version]], but_for: Collection[Resource] = ()
+    ) -> None:
+        """Holds these objects and no others, at this revision; what it has of the resources `but_for` stays.
+
+        Nobody is told, and nothing before can be watched. What is drawn from now on was never drawn by who held them
+        before, so that new names and UIDs are new.
+        """
         for table in self._tables.values():
-            table.live.clear()
-        for resource, body in objects:
-            version = restored(body)
-            self.table(resource).live[version.key] = version
+            if table.resource not in but_for:
+                table.live.clear()
+        for resource, versions in tables.items():
+            self.table(resource).live.update(versions)
         for table in self._tables.values():
             table.changed = revision
         self.revision = revision
+        self.since = revision
+        self._draws.clear()
         self.compact()
+
+    def tables(self) -> dict[Resource, dict[Key, Version]]:
+        """What is held now, in tables of the caller's own."""
+        return {resource: dict(table.live) for resource, table in self._tables.items()}
 
     def advance(self) -> int:
         self.revision += 1
@@ -222,7 +235,8 @@ class Store:
         """The stream of draws for a purpose."""
         found = self._draws.get(purpose)
         if found is None:
-            found = self._draws[purpose] = Draws(self._seed, purpose)
+            named = f"{purpose} since {self.since}" if self.since else purpose
+            found = self._draws[purpose] = Draws(self._seed, named)
         return found
 
     def listen(self, listener: Listener, *resources: Resource) -> None:

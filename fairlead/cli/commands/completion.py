@@ -17,7 +17,7 @@ SCRIPTS = {
     "zsh": completion_scripts.zsh,
     "fish": completion_scripts.fish,
 }
-FILES, FOLDERS = ("FILE",), ("DIR",)
+FILES, FOLDERS = ("FILE", "PATH"), ("DIR",)
 WITHOUT_OPTIONS = ("version", "help")
 
 
@@ -67,8 +67,8 @@ def commands() -> tuple[Command, ...]:
 def _option(action: argparse.Action) -> Option:
     takes = ""
     if action.nargs != 0:
-        metavar = (action.metavar,) if isinstance(action.metavar, str) else ()
-        takes = "file" if metavar == FILES else "folder" if metavar == FOLDERS else "value"
+        metavar = action.metavar
+        takes = "file" if metavar in FILES else "folder" if metavar in FOLDERS else "value"
     values = tuple(str(value) for value in action.choices or ())
     # argparse writes a percent sign twice.
     return Option(tuple(action.option_strings), (action.help or "").replace("%%", "%"), takes, values)

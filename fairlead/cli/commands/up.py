@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fairlead.engine.contract import Room
     from fairlead.engine.demo import Demo
     from kubeloop.client import Client
-    from kubesim.saving import Saved
+    from kubesim.copies import Copy
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +52,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"how many times as fast as real time it runs, at most {FASTEST:.0f}",
     )
     parser.add_argument("--save", type=_some, metavar="DIR", help="keep the state of the cluster in this folder")
-    parser.add_argument("--load", type=_some, metavar="DIR", help="begin with the state that this folder keeps")
+    parser.add_argument(
+        "--load",
+        type=_some,
+        metavar="PATH",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="begin with the state that a folder keeps, or with a copy of a cluster from lists of its objects",
+    )
+    parser.add_argument(
+        "--unread",
+        type=_some,
+        metavar="KIND",
+        action="append",
+        default=[],
+        help="a kind that could not be listed for --load, as secrets or widgets.example.com; repeatable",
+    )
+    parser.add_argument(
+        "--webhook",
+        type=_webhook,
+        metavar="NAME.NAMESPACE=URL",
+        action="append",
+        default=[],
+        help="the address that answers for a Service of a copied cluster; repeatable",
+    )
+    parser.add_argument(
+        "--controllers",
+        type=_controllers,
+        metavar="LIST",
+        default=("*",),
+        help="which act, as kube-controller-manager has it: * for all, name, -name; the kubelet is one of them",
+    )
     parser.add_argument("--kubeconfig-out", type=_some, metavar="FILE", help="where to write the cluster's kubeconfig")
     parser.add_argument("--port", type=int, default=0, help="port of the cluster on 127.0.0.1; default any free one")
     parser.add_argument("--no-color", action="store_true", help="show no colours; so does the variable NO_COLOR")
@@ -65,6 +96,24 @@ def _some(text: str) -> str:
     return text
 
 
+def _controllers(text: str) -> tuple[str, ...]:
+    from kubesim.controllers.names import check
+
+    wanted = tuple(each.strip() for each in text.split(",") if each.strip())
+    try:
+        check(wanted)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return wanted
+
+
+def _webhook(text: str) -> tuple[str, str]:
+    service, _, url = text.partition("=")
+    if service.count(".") != 1 or not url.startswith(("http://", "https://")):
+        raise argparse.ArgumentTypeError(f"it must be as reviewer.shop=https://127.0.0.1:9443, not {text}")
+    return service, url
+
+
 def run(arguments: argparse.Namespace) -> int:
     from fairlead.cli.main import UsageError
 
@@ -73,6 +122,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--until-done needs --demo: without a rollout nothing is ever done")
     if not 0 <= arguments.port <= 65535:
         raise UsageError(f"--port is {arguments.port}: set it to a port from 0 to 65535")
+    if arguments.unread and not arguments.load:
+        raise UsageError("--unread needs --load: it says what the lists lack")
     return _attempt(arguments, demo)
 
 
@@ -101,16 +152,17 @@ def _attempt(arguments: argparse.Namespace, demo: Demo | None) -> int:
     from fairlead.cli.embedded.apply_files import Refused, found_in
     from fairlead.cli.embedded.host import held
     from fairlead.cli.object_files import Unreadable
+    from kubesim.copies import Unusable
     from kubesim.hosting import Unhostable
+    from kubesim.loading import state_in
     from kubesim.pace import PacedLoop
-    from kubesim.saving import Unusable, read
 
     try:
         with held(Path(arguments.save)) if arguments.save else nullcontext():
-            state = read(Path(arguments.load)) if arguments.load else None
+            state = state_in([Path(each) for each in arguments.load], arguments.unread) if arguments.load else None
             _keep(arguments.save, arguments.load)
             objects = found_in(arguments.filename)
-            start = max(datetime.now(UTC), state.heading.now) if state is not None else None
+            start = max(datetime.now(UTC), state.now) if state is not None else None
             with asyncio.Runner(loop_factory=lambda: PacedLoop(start=start)) as runner:
                 return runner.run(_up(arguments, demo, state, objects))
     except (Unusable, Unreadable, Unhostable, OSError, ExceptionGroup) as problem:
@@ -122,11 +174,12 @@ def _attempt(arguments: argparse.Namespace, demo: Demo | None) -> int:
         return fail(f"the cluster cannot go on: {mendable}" if isinstance(mendable, OSError) else str(mendable))
 
 
-def _keep(save: str | None, load: str | None) -> None:
+def _keep(save: str | None, load: list[str]) -> None:
     """Raises Unusable where a saved cluster would be lost."""
-    from kubesim.saving import FILE, Unusable
+    from kubesim.copies import Unusable
+    from kubesim.saving import FILE
 
-    if save and (Path(save) / FILE).exists() and not (load and Path(load).samefile(save)):
+    if save and (Path(save) / FILE).exists() and not any(Path(each).samefile(save) for each in load):
         raise Unusable(f"{save} keeps a cluster already: go on from it with --load {save}, or choose another --save")
 
 
@@ -140,7 +193,7 @@ def _sorted(problem: Exception, kinds: tuple[type[Exception], ...]) -> tuple[Exc
     return problem, None
 
 
-async def _up(arguments: argparse.Namespace, demo: Demo | None, state: Saved | None, objects: list[Found]) -> int:
+async def _up(arguments: argparse.Namespace, demo: Demo | None, state: Copy | None, objects: list[Found]) -> int:
     from fairlead.cli.embedded.apply_files import apply_all
     from fairlead.cli.embedded.host import HostFiles, own_log, running
 
@@ -152,7 +205,9 @@ async def _up(arguments: argparse.Namespace, demo: Demo | None, state: Saved | N
     _end_on_signals()
     try:
         with own_log(folder) as log:
-            place = HostFiles(kubeconfig, log, arguments.port, saved)
+            place = HostFiles(kubeconfig, log, arguments.port, saved, arguments.controllers, tuple(arguments.webhook))
+            if state is not None and state.marks.nodes is not None:
+                print(_told(state), flush=True)
             async with running(place, state) as client:
                 _hurry(arguments.speed)
                 if objects:
@@ -167,6 +222,12 @@ async def _up(arguments: argparse.Namespace, demo: Demo | None, state: Saved | N
         print()
         return exits.OK if offered else exits.INTERRUPTED
     return exits.OK
+
+
+def _told(copy: Copy) -> str:
+    """What was loaded of another cluster, and what is to be known of it."""
+    lines = [f"Loaded: {copy.size} objects as of {copy.now:%Y-%m-%d %H:%M:%S} UTC.", *copy.remarks]
+    return "\n  ".join(lines)
 
 
 def _folder() -> Path:

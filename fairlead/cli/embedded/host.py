@@ -20,7 +20,7 @@ from kubesim.hosting import Host, Unhostable, hosted, new_cluster, node_client, 
 if TYPE_CHECKING:
     from kubeloop.client import Client
     from kubesim.cluster import Cluster
-    from kubesim.saving import Saved
+    from kubesim.copies import Copy
 
 PROGRAM, CONTEXT = "fairlead up", "fairlead-up"
 SAVE_EVERY = 30.0
@@ -50,28 +50,37 @@ class HostFiles:
     port: int = 0
     saved: Path | None = None
     """The folder that keeps its state."""
+    controllers: tuple[str, ...] = ("*",)
+    """Which of them act, as in kube-controller-manager's `--controllers`."""
+    webhooks: tuple[tuple[str, str], ...] = ()
+    """Services of a copied cluster, as name and namespace, and the addresses that answer for them."""
 
 
 @asynccontextmanager
-async def running(place: HostFiles, state: Saved | None) -> AsyncIterator[Client]:
+async def running(place: HostFiles, state: Copy | None) -> AsyncIterator[Client]:
     """Everything, all ready; yields an administrator's client. What is saved is the state at the end."""
     from fairlead.cli.embedded.stand_ins import stand_in
     from kubeloop.client import Client
     from kubeloop.http_caller import HttpCaller
     from kubesim import unattended
+    from kubesim.controllers.names import KUBELET, acts
+    from kubesim.hosting import forwarded
     from kubesim.kubelet.answers import answering
     from kubesim.kubelet.programs import Programs
     from kubesim.network import Network
     from kubesim.pki import Authority
-    from kubesim.saving import load, save
+    from kubesim.saving import save
 
     caller, network = HttpCaller(), Network()
     programs = Programs(stand_in(), answering)
     network.ask(programs.find)
     authority, token = Authority(), secrets.token_urlsafe(24)
     cluster = new_cluster(secrets.randbits(32), network, caller, authority)
+    for service, url in place.webhooks:
+        network.serve(f"{service}.svc", forwarded(url, caller))
+    cluster.controllers = place.controllers
     if state is not None:
-        load(cluster, state)
+        cluster.hold(state, network)
     client = Client(cluster.transport("admin"))
     async with AsyncExitStack() as stack:
         stack.push_async_callback(caller.close)
@@ -86,7 +95,9 @@ async def running(place: HostFiles, state: Saved | None) -> AsyncIterator[Client
         is_up = True
         async with asyncio.TaskGroup() as tasks:
             node = node_client(cluster)
-            work = [cluster.run(), nodes_of(node, programs).run(), unattended.tell(node)]
+            work = [cluster.run(), unattended.tell(node)]
+            if acts(KUBELET, place.controllers):
+                work.append(nodes_of(node, programs, cluster.marks).run())
             if place.saved is not None:
                 work.append(_saving(cluster, place.saved))
             started = [tasks.create_task(each) for each in work]
