@@ -22,7 +22,16 @@ from kubeloop.objects.core import PODS
 from kubeloop.queue import Queue
 from kubeloop.worker import work
 from kubesim.api.verbs import Verbs
-from kubesim.controllers.adoption import OWNER, adopt, check_alive, orphans_of, owner_or_orphan, release, selects
+from kubesim.controllers.adoption import (
+    OWNER,
+    adopt,
+    check_alive,
+    concerned,
+    orphans_of,
+    owner_or_orphan,
+    release,
+    selects,
+)
 from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
 from kubesim.controllers.daemonset_history import DaemonHistory
 from kubesim.controllers.daemonset_plan import DaemonSetView, Plan, duty, manage, roll, status_of
@@ -94,7 +103,7 @@ class DaemonSetController:
         self._wanted = asyncio.Event()
         """There is or was a DaemonSet."""
         self._sets.subscribe(self._set_changed)
-        self._pods.subscribe(self._pod_changed)
+        self._pods.subscribe(self._item_changed)
         self._nodes.subscribe(self._node_changed)
         self._revisions.subscribe(self._revision_changed)
 
@@ -126,34 +135,14 @@ class DaemonSetController:
     def _wake(self, set_: DaemonSet) -> None:
         self._queue.add((set_.metadata.namespace, set_.metadata.name))
 
-    def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
-        self._item_changed(old, new)
-
     def _revision_changed(self, old: Revision | None, new: Revision | None) -> None:
         if old is None and new is not None and new.metadata.controller_uid:
             return  # only the set itself makes revisions that it owns
         self._item_changed(old, new)
 
     def _item_changed(self, old: Pod | Revision | None, new: Pod | Revision | None) -> None:
-        for item in (old, new):
-            if item is not None:
-                self._wake_owner(item)
-        if new is None or new.metadata.controller_uid or new.metadata.deletion_timestamp is not None:
-            return
-        if old is None or old.metadata.controller_uid or old.metadata.labels != new.metadata.labels:
-            for set_ in self._sets.objects.items():
-                here = set_.metadata.namespace == new.metadata.namespace
-                if here and selects(set_.spec.selector, new.metadata.labels):
-                    self._wake(set_)
-
-    def _wake_owner(self, item: Pod | Revision) -> None:
-        """The set that controls the item, if it is there and not another of its name."""
-        owner = next((each for each in item.metadata.owner_references if each.controller), None)
-        if owner is None or owner.kind != DAEMON_SETS.kind:
-            return
-        found = self._sets.objects.get(item.metadata.namespace, owner.name)
-        if found is not None and found.metadata.uid == owner.uid:
-            self._wake(found)
+        for each in concerned(self._sets.objects, DAEMON_SETS.kind, old, new):
+            self._wake(each)
 
     def _node_changed(self, old: Node | None, new: Node | None) -> None:
         """Sets that shall come to the node, must leave it, or may be in place again. A node that goes wakes none."""

@@ -19,7 +19,17 @@ from kubeloop.objects.core import PODS
 from kubeloop.queue import Queue
 from kubeloop.worker import work
 from kubesim.api.verbs import Verbs
-from kubesim.controllers.adoption import OWNER, adopt, check_alive, orphans_of, owner_or_orphan, release, selects
+from kubesim.controllers.adoption import (
+    OWNER,
+    adopt,
+    check_alive,
+    concerned,
+    orphans_of,
+    owner_of,
+    owner_or_orphan,
+    release,
+    selects,
+)
 from kubesim.controllers.base import ACCOUNTS, Api, Recorder, failed
 from kubesim.controllers.deployment_plan import Deployment
 from kubesim.controllers.deployment_turn import Turn
@@ -66,35 +76,17 @@ class DeploymentController:
                 return
 
     def _set_changed(self, old: ReplicaSet | None, new: ReplicaSet | None) -> None:
-        for set_ in (old, new):
-            if set_ is not None:
-                self._wake_owner(set_)
-        if new is None or new.metadata.controller_uid or new.metadata.deletion_timestamp is not None:
-            return
-        if old is None or old.metadata.controller_uid or old.metadata.labels != new.metadata.labels:
-            for each in self._deployments.objects.items():
-                here = each.metadata.namespace == new.metadata.namespace
-                if here and selects(each.spec.selector, new.metadata.labels):
-                    self._queue.add((each.metadata.namespace, each.metadata.name))
+        for each in concerned(self._deployments.objects, DEPLOYMENTS.kind, old, new):
+            self._queue.add((each.metadata.namespace, each.metadata.name))
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         """Who waits for the last old pod to go hears of every pod that is gone."""
         if old is None or new is not None:
             return
-        owner = next((each for each in old.metadata.owner_references if each.controller), None)
-        set_ = self._sets.objects.get(old.metadata.namespace, owner.name) if owner is not None else None
-        if set_ is not None and set_.metadata.uid == old.metadata.controller_uid:
-            self._wake_owner(set_, recreating=True)
-
-    def _wake_owner(self, set_: ReplicaSet, *, recreating: bool = False) -> None:
-        """The Deployment that controls the set, if it is there and not another of its name."""
-        owner = next((each for each in set_.metadata.owner_references if each.controller), None)
-        if owner is None or owner.kind != DEPLOYMENTS.kind:
-            return
-        found = self._deployments.objects.get(set_.metadata.namespace, owner.name)
-        if found is None or found.metadata.uid != owner.uid or (recreating and found.spec.rolls):
-            return
-        self._queue.add((found.metadata.namespace, found.metadata.name))
+        set_ = owner_of(old, self._sets.objects, REPLICASETS.kind)
+        found = None if set_ is None else owner_of(set_, self._deployments.objects, DEPLOYMENTS.kind)
+        if found is not None and not found.spec.rolls:
+            self._queue.add((found.metadata.namespace, found.metadata.name))
 
     async def _sync(self, key: Key) -> float | None:
         deployment = self._deployments.objects.get(*key)

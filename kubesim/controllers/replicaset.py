@@ -18,7 +18,16 @@ from kubeloop.objects.core import PODS
 from kubeloop.queue import Queue
 from kubeloop.worker import work
 from kubesim.api.verbs import Verbs
-from kubesim.controllers.adoption import OWNER, adopt, check_alive, orphans_of, owner_or_orphan, release, selects
+from kubesim.controllers.adoption import (
+    OWNER,
+    adopt,
+    check_alive,
+    concerned,
+    orphans_of,
+    owner_or_orphan,
+    release,
+    selects,
+)
 from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
 from kubesim.controllers.pod_control import create_pod, delete_pod, slowly, together
 from kubesim.controllers.pods import Pod
@@ -71,25 +80,8 @@ class ReplicaSetController:
                 return
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
-        for pod in (old, new):
-            if pod is not None:
-                self._wake_owner(pod)
-        if new is None or new.metadata.controller_uid or new.metadata.deletion_timestamp is not None:
-            return
-        if old is None or old.metadata.controller_uid or old.metadata.labels != new.metadata.labels:
-            for set_ in self._sets.objects.items():
-                here = set_.metadata.namespace == new.metadata.namespace
-                if here and selects(set_.spec.selector, new.metadata.labels):
-                    self._queue.add((set_.metadata.namespace, set_.metadata.name))
-
-    def _wake_owner(self, pod: Pod) -> None:
-        """The set that controls the pod, if it is there and not another of its name."""
-        owner = next((each for each in pod.metadata.owner_references if each.controller), None)
-        if owner is None or owner.kind != REPLICASETS.kind:
-            return
-        found = self._sets.objects.get(pod.metadata.namespace, owner.name)
-        if found is not None and found.metadata.uid == owner.uid:
-            self._queue.add((found.metadata.namespace, found.metadata.name))
+        for each in concerned(self._sets.objects, REPLICASETS.kind, old, new):
+            self._queue.add((each.metadata.namespace, each.metadata.name))
 
     async def _sync(self, key: Key) -> float | None:
         if not self._written.met(key):

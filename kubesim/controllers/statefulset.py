@@ -21,7 +21,16 @@ from kubeloop.objects.meta import Meta
 from kubeloop.queue import Queue
 from kubeloop.worker import work
 from kubesim.api.verbs import Verbs
-from kubesim.controllers.adoption import OWNER, adopt, check_alive, orphans_of, owner_or_orphan, release, selects
+from kubesim.controllers.adoption import (
+    OWNER,
+    adopt,
+    check_alive,
+    concerned,
+    orphans_of,
+    owner_or_orphan,
+    release,
+    selects,
+)
 from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
 from kubesim.controllers.history import Chosen, History
 from kubesim.controllers.pod_control import together
@@ -103,28 +112,8 @@ class StatefulSetController:
                 return
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
-        if new is not None:
-            self._wake_owner(new)
-        if old is not None and (new is None or old.metadata.owner_references != new.metadata.owner_references):
-            self._wake_owner(old)
-        if new is None or new.metadata.controller_uid or new.metadata.deletion_timestamp is not None:
-            return
-        if old is None or old.metadata.controller_uid or old.metadata.labels != new.metadata.labels:
-            self._wake_adopters(new)
-
-    def _wake_owner(self, pod: Pod) -> None:
-        """The set that controls the pod, if it is there and not another of its name."""
-        owner = next((each for each in pod.metadata.owner_references if each.controller), None)
-        if owner is None or owner.kind != STATEFULSETS.kind:
-            return
-        found = self._sets.objects.get(pod.metadata.namespace, owner.name)
-        if found is not None and found.metadata.uid == owner.uid:
-            self._queue.add((found.metadata.namespace, found.metadata.name))
-
-    def _wake_adopters(self, pod: Pod) -> None:
-        for set_ in self._sets.objects.items():
-            if set_.metadata.namespace == pod.metadata.namespace and selects(set_.spec.selector, pod.metadata.labels):
-                self._queue.add((set_.metadata.namespace, set_.metadata.name))
+        for each in concerned(self._sets.objects, STATEFULSETS.kind, old, new):
+            self._queue.add((each.metadata.namespace, each.metadata.name))
 
     async def _sync(self, key: Key) -> float | None:
         if not self._expected.met(key):
