@@ -50,8 +50,8 @@ LOOK_AGAIN = 1.0
 FIRST_DOWN, LONGEST_DOWN = 1.0, 300.0
 """Seconds until a program that ended by itself is started again; doubled with every crash."""
 
-ADDRESSES = 253 * 254 * 254
-"""Pods get 10.2.1.1 up to 10.254.254.254; endpoints may not have addresses of the loopback interface."""
+ADDRESSES = 94 * 254 * 254
+"""Pods get 10.2.1.1 up to 10.95.254.254, below those of Services; endpoints may not have those of the loopback."""
 
 
 class Life:
