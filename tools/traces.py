@@ -28,12 +28,14 @@ import msgspec
 from fairlead.plane.build import Unavailable
 from fairlead.plane.launch import Plane
 from kubeloop import clock
+from kubeloop.calls import Handler
 from kubeloop.client import Client
 from kubeloop.errors import KubeError
 from kubeloop.http_transport import HttpTransport
 from kubeloop.objects.core import NAMESPACES, SERVICE_ACCOUNTS
 from kubeloop.request import Request, create, path_of
-from tests.e2e.history import History
+from tests.e2e.history import History, Tree
+from tests.e2e.webhooks import serve_on_loopback
 from tests.kubesim.controllers.acting import Scenario
 from tests.kubesim.controllers.scenarios import SCENARIOS
 from tests.kubesim.controllers.scenes import Scene
@@ -59,7 +61,11 @@ async def played(plane: Plane, namespace: str, scenario: Scenario) -> Trace:
     tasks: list[asyncio.Task[None]] = []
     history = History(client, namespace, lambda work: tasks.append(asyncio.create_task(work)))
     named = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-    scene = Scene(client, namespace, history)
+
+    async def serve(handler: Handler, _host: str) -> Tree:
+        return await serve_on_loopback(lambda work: tasks.append(asyncio.create_task(work)), handler)
+
+    scene = Scene(client, namespace, history, serve)
     try:
         await client.call(create(NAMESPACES, "", msgspec.json.encode(named)))
         await history.follow(SERVICE_ACCOUNTS)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from tests.e2e.history import Tree
+from tests.e2e.webhooks import patching
 from tests.kubesim.controllers.scenes import Action, Scene
+from tests.kubesim.controllers.telling import REVIEWED
 
 Scenario = tuple[Action, ...]
 
@@ -88,6 +91,50 @@ def both(*actions: Action) -> Action:
             await action(scene)
 
     return act
+
+
+def denying(operations: str, resources: str, *names: str) -> Action:
+    """A webhook refuses such requests, for objects of these names or for all."""
+
+    def decide(request: Tree) -> Tree:
+        return {"allowed": bool(names) and request.get("name") not in names, "status": {"message": "not here"}}
+
+    return lambda scene: scene.review(decide, operations, resources, "validating")
+
+
+def labelling(value: str) -> Action:
+    """A webhook gives new pods a label that lines show."""
+    patch = patching({"op": "add", "path": f"/metadata/labels/{REVIEWED}", "value": value})
+    return lambda scene: scene.review(lambda request: patch, "CREATE", "pods", "mutating")
+
+
+def unlabelling(label: str) -> Action:
+    patch = patching({"op": "remove", "path": f"/metadata/labels/{label}"})
+    return lambda scene: scene.review(lambda request: patch, "CREATE", "pods", "mutating")
+
+
+def absent(policy: str) -> Action:
+    """A webhook about new pods that nobody serves."""
+    return lambda scene: scene.review(None, "CREATE", "pods", "validating", failurePolicy=policy)
+
+
+def late(policy: str) -> Action:
+    """A webhook about new pods that takes longer than it has."""
+
+    async def decide(request: Tree) -> Tree:
+        await asyncio.sleep(1.5)
+        return {}
+
+    return lambda scene: scene.review(decide, "CREATE", "pods", "mutating", failurePolicy=policy, timeoutSeconds=1)
+
+
+async def passing(scene: Scene) -> None:
+    """Nobody is asked any more."""
+    await scene.pass_everything()
+
+
+async def pods_gone(scene: Scene) -> None:
+    await scene.until(lambda: not scene.pods())
 
 
 def family(*things: str, blocking: bool = False, held: str = "") -> Action:

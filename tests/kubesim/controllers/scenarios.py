@@ -21,6 +21,7 @@ from tests.kubesim.controllers.acting import (
     rolling,
 )
 from tests.kubesim.controllers.scenarios_claims import CLAIMING
+from tests.kubesim.controllers.scenarios_reviewed import REVIEWED
 from tests.kubesim.controllers.scenarios_sets import DAEMONS, ORDERED_SETS, REPLICAS, ROLLOUTS
 
 BUDGETS: dict[str, Scenario] = {
@@ -168,5 +169,6 @@ SCENARIOS: dict[str, dict[str, Scenario]] = {
     "recorded_deployments": ROLLOUTS,
     "recorded_budgets": BUDGETS,
     "recorded_garbage": GARBAGE,
+    "recorded_reviewed": REVIEWED,
 }
 """By the module that holds the recordings."""

@@ -14,13 +14,25 @@ from kubeloop.errors import ApiError, NotFound
 from kubeloop.objects.core import CONFIGMAPS, PODS
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import JSON, MERGE_PATCH, Request, create, delete, patch, path_of
-from kubesim.kinds.registry import CLAIMS, DISRUPTION_BUDGETS, NODES
+from kubesim.kinds.registry import (
+    ADMISSION_POLICIES,
+    ADMISSION_POLICY_BINDINGS,
+    CLAIMS,
+    CORE_EVENTS,
+    DISRUPTION_BUDGETS,
+    NODES,
+)
 from tests.e2e.history import History, Tree
+from tests.e2e.webhooks import MARK, MUTATING, VALIDATING, Decide, Serve, answering, configured, is_in_effect, rule
 from tests.kubesim.controllers.telling import KINDS, SETS, Line, is_ready, lines_of, node_of
 
 BUDGET = "pb"
 BETWEEN = 0.2
 """Seconds between two steps, or two pods that become ready."""
+NOTICED = 0.05
+"""Seconds between two looks at whether the server has noticed a configuration."""
+HOOK = "review.fairlead.test"
+NOWHERE = "https://127.0.0.1:1/"
 SAID = 70
 """Letters of an answer that are recorded."""
 
@@ -30,8 +42,11 @@ Action = Callable[["Scene"], Awaitable[None]]
 class Scene:
     """One namespace; pods are on no node and become ready when the scenario says so."""
 
-    def __init__(self, client: Client, namespace: str, history: History) -> None:
+    def __init__(self, client: Client, namespace: str, history: History, serve: Serve | None = None) -> None:
+        """`serve` makes webhooks reachable; scenes without any need none."""
         self._client = client
+        self._serve = serve
+        self._reviews: list[Ref] = []
         self._namespace = namespace
         self._history = history
         self._begins: list[int] = []
@@ -155,6 +170,49 @@ class Scene:
     async def delete_pod(self, name: str) -> None:
         await self._client.call(delete(self._pod(name)))
 
+    async def review(self, decide: Decide | None, operations: str, resources: str, kind: str, **more: Any) -> None:
+        """From now on a webhook answers for such requests in the namespace, or would if it were there."""
+        assert self._serve is not None
+        await self._history.follow(CORE_EVENTS)
+        name = f"{self._namespace}-{len(self._reviews)}"
+        where = {"url": NOWHERE} if decide is None else await self._serve(answering(decide), f"{name}.test.svc")
+        hook = {"name": HOOK, "clientConfig": where, "rules": [rule(operations, resources)]} | more
+        resource = {"mutating": MUTATING, "validating": VALIDATING}[kind]
+        await self._create(resource, await configured(self._serve, name, self._namespace, hook))
+        self._reviews.append(Ref(resource, "", name))
+        await self._noticed(name, True)
+
+    async def forbid_pods(self) -> None:
+        """From now on a policy denies new pods in the namespace."""
+        await self._history.follow(CORE_EVENTS)
+        name = f"{self._namespace}-{len(self._reviews)}"
+        marked = f"object.kind == 'ConfigMap' && object.metadata.?labels[?'{MARK}'].orValue('') == '{name}'"
+        here = f"object.kind == 'Pod' && object.metadata.namespace == '{self._namespace}'"
+        spec = {
+            "matchConstraints": {"resourceRules": [rule("CREATE", "pods configmaps", "", "v1")]},
+            "validations": [
+                {"expression": f"!({marked})", "message": "in effect"},
+                {"expression": f"!({here})", "message": "not here"},
+            ],
+        }
+        await self._create(ADMISSION_POLICIES, {"metadata": {"name": name}, "spec": spec})
+        bound = {"policyName": name, "validationActions": ["Deny"]}
+        await self._create(ADMISSION_POLICY_BINDINGS, {"metadata": {"name": name}, "spec": bound})
+        self._reviews += [Ref(ADMISSION_POLICIES, "", name), Ref(ADMISSION_POLICY_BINDINGS, "", name)]
+        await self._noticed(name, True)
+
+    async def pass_everything(self) -> None:
+        """From now on nobody is asked."""
+        while self._reviews:
+            ref = self._reviews.pop()
+            await self._client.call(delete(ref))
+            await self._noticed(ref.name, False)
+
+    async def _noticed(self, name: str, is_there: bool) -> None:
+        """The server counts the configuration, or does not any more."""
+        while await is_in_effect(self._client, name) != is_there:  # noqa: ASYNC110  which nobody announces
+            await asyncio.sleep(NOTICED)
+
     async def delete_claim(self, name: str) -> None:
         await self._client.call(delete(Ref(CLAIMS, self._namespace, name)))
 
@@ -179,6 +237,7 @@ class Scene:
 
     async def leave(self) -> None:
         """Removes what is outside of the namespace."""
+        await self.pass_everything()
         for name in self._nodes:
             try:
                 await self._client.call(delete(Ref(NODES, "", name)))

@@ -17,6 +17,7 @@ templates are letters in the order of their revisions' appearance.
     thing x                                 anything else that has owners
     pod rs a new                            of which set, or its name where that is its own; at which revision; then
                                             `ready`, `failed`, `doomed` (evicted), `going`, `gone`, and `orphan`
+    told rs FailedCreate: ...               the Event of a failure, in scenes with webhooks
     answer 429 ...                          what the cluster said to an eviction, and when to ask again
 
 Lines of one object are compared in their order. Pods are anonymous: all that happens to one in a step is one line, and
@@ -36,11 +37,13 @@ from kubeloop.objects.meta import Resource
 from kubesim.controllers.deployment_plan import REVISION
 from kubesim.controllers.replicas import TEMPLATE_HASH
 from kubesim.controllers.revisions import CONTROLLER_REVISIONS, HASH_LABEL
-from kubesim.kinds.registry import CLAIMS, DAEMON_SETS, DISRUPTION_BUDGETS
+from kubesim.kinds.registry import CLAIMS, CORE_EVENTS, DAEMON_SETS, DISRUPTION_BUDGETS
 from tests.e2e.history import Event, Tree
 
 SETS = {"da": DAEMON_SETS, "rs": REPLICASETS, "st": STATEFULSETS, "de": DEPLOYMENTS}
 """The workloads of a scene by their names: there is one of each kind at most."""
+REVIEWED = "reviewed"
+"""A label of pods, whose value a line shows as `pod rs=7`."""
 KINDS = (PODS, CONTROLLER_REVISIONS, DISRUPTION_BUDGETS, CONFIGMAPS, CLAIMS, *SETS.values())
 ROOT_CERTIFICATE = "kube-root-ca.crt"
 """What every namespace is given."""
@@ -70,7 +73,8 @@ def lines_of(events: Iterable[Event], begins: Sequence[int], prefix: str) -> lis
     last: dict[tuple[Resource, str], str] = {}
     lines = []
     for event in events:
-        if event.resource not in KINDS or event.name == ROOT_CERTIFICATE:
+        is_told = event.resource == CORE_EVENTS and event.object["type"] == "Warning"
+        if not is_told and (event.resource not in KINDS or event.name == ROOT_CERTIFICATE):
             continue
         text = _text(event, letters).replace(prefix, "")
         if last.get((event.resource, event.name)) != text:
@@ -205,6 +209,7 @@ def _text(event: Event, letters: dict[str, str]) -> str:
         CONTROLLER_REVISIONS: _revision,
         CONFIGMAPS: _thing,
         CLAIMS: _claim,
+        CORE_EVENTS: _told,
     }
     subject, state = tell[event.resource](event, event.object.get("status", {}), letters)
     metadata = event.object["metadata"]
@@ -244,6 +249,8 @@ def _pod(event: Event, status: Tree, letters: dict[str, str]) -> tuple[str, str]
     app = metadata.get("labels", {}).get("app", "")
     if made_for and made_for != "st":
         name = made_for if made_for in SETS else app
+    if REVIEWED in metadata.get("labels", {}):
+        name = f"{name}={metadata['labels'][REVIEWED]}"
     conditions = {each["type"]: each["status"] for each in status.get("conditions", [])}
     state = "ready" if conditions.get("Ready") == "True" else "new"
     if status.get("phase") == "Failed":
@@ -251,6 +258,18 @@ def _pod(event: Event, status: Tree, letters: dict[str, str]) -> tuple[str, str]
     if conditions.get("DisruptionTarget") == "True":
         state = "doomed"
     return f"pod {name} {_letter(letters, event.object)}", state
+
+
+def _told(event: Event, status: Tree, letters: dict[str, str]) -> tuple[str, str]:
+    """Without generated names, and without what follows from how a webhook is reached."""
+    message = _GENERATED.sub(r"\1-#", event.object["message"])
+    message, failed, _ = message.partition(UNREACHED)
+    name = _GENERATED.sub(r"\1-#", event.object["involvedObject"]["name"])
+    return f"told {name}", f"{event.object['reason']}: {message}{failed}"
+
+
+UNREACHED = "failed to call webhook"
+_GENERATED = re.compile(r"\b(de|rs|da)-[a-z0-9]{5,10}(?:-[a-z0-9]{5})?\b")
 
 
 def _daemons(event: Event, status: Tree, letters: dict[str, str]) -> tuple[str, str]:

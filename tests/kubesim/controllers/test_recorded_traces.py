@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 
 import pytest
 
+from kubeloop.calls import Handler
 from kubeloop.client import Client
 from kubesim.cluster import Cluster
 from kubesim.time import run
 from tests.e2e.clusters import Site, everywhere
-from tests.e2e.history import History
+from tests.e2e.history import History, Tree
+from tests.e2e.webhooks import serve
 from tests.kubesim.controllers.scenarios import SCENARIOS
 from tests.kubesim.controllers.scenes import Scene
 from tests.kubesim.controllers.telling import Line, follows, lives, matches, others, relaxed
@@ -71,7 +74,7 @@ def shown(lines: Sequence[Line], steps: Sequence[str]) -> str:
 @pytest.mark.parametrize(("module", "name"), NAMES)
 @everywhere(seeds=range(2), timing=True)
 async def test_the_cluster_acts_as_recorded(site: Site, module: str, name: str) -> None:
-    scene = Scene(site.client, site.namespace, site.history)
+    scene = Scene(site.client, site.namespace, site.history, partial(serve, site))
 
     wrong = await play(scene, module, name, linger=0.0 if site.real else AFTERWARDS, relax=site.real)
 
@@ -95,7 +98,12 @@ async def _simulated(module: str, name: str, seed: int) -> list[Line]:
     running = [asyncio.create_task(cluster.run())]
     client = Client(cluster.transport())
     history = History(client, "default", lambda work: running.append(asyncio.create_task(work)))
-    scene = Scene(client, "default", history)
+
+    async def within(handler: Handler, host: str) -> Tree:
+        cluster.network.serve(host, handler)
+        return {"url": f"https://{host}/"}
+
+    scene = Scene(client, "default", history, within)
     try:
         await play(scene, module, name)
         return scene.lines()
