@@ -15,15 +15,11 @@ from kubeloop.calls import Call, Handler, Reply
 from kubeloop.objects.apps import DEPLOYMENTS
 from kubeloop.objects.meta import Resource
 from kubesim.kinds.registry import (
-    CLAIMS,
     CONFIG_MAPS,
-    CONTROLLER_REVISIONS,
-    CORE_EVENTS,
     DAEMON_SETS,
     MUTATING_WEBHOOKS,
-    PODS,
-    REPLICA_SETS,
-    SERVICE_ACCOUNTS,
+    NAMESPACES,
+    SECRETS,
     STATEFUL_SETS,
 )
 from kubesim.store.versions import Tree
@@ -329,47 +325,6 @@ def test_a_webhook_is_asked_about_what_it_selects(more: Tree, names: list[str]) 
     assert len(world.pods()) == 1
 
 
-@pytest.mark.parametrize(
-    ("resource", "part", "operation", "writer"),
-    [
-        (STATEFUL_SETS, "/status", "UPDATE", "statefulset-controller"),
-        (REPLICA_SETS, "", "CREATE", "deployment-controller"),
-        (REPLICA_SETS, "/status", "UPDATE", "replicaset-controller"),
-        (DEPLOYMENTS, "/status", "UPDATE", "deployment-controller"),
-        (CONTROLLER_REVISIONS, "", "CREATE", "statefulset-controller"),
-        (CLAIMS, "", "CREATE", "statefulset-controller"),
-        (CORE_EVENTS, "", "CREATE", "statefulset-controller"),
-        (PODS, "", "DELETE", "generic-garbage-collector"),
-        (SERVICE_ACCOUNTS, "", "CREATE", "service-account-controller"),
-        (CONFIG_MAPS, "", "CREATE", "root-ca-cert-publisher"),
-    ],
-    ids=lambda value: getattr(value, "plural", value),
-)
-def test_every_write_of_a_controller_is_asked_about(resource: Resource, part: str, operation: str, writer: str) -> None:
-    hook = Recorder()
-
-    async def script(world: World) -> None:
-        await world.settle(3)
-        claim = {
-            "metadata": {"name": "data"},
-            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
-        }
-        tree = a_workload(STATEFUL_SETS)
-        tree["spec"]["volumeClaimTemplates"] = [claim]
-        world.create(STATEFUL_SETS, tree)
-        world.create(DEPLOYMENTS, a_workload(DEPLOYMENTS))
-        world.verbs.delete(SERVICE_ACCOUNTS, NAMESPACE, "default", user="tester")
-        world.verbs.delete(CONFIG_MAPS, NAMESPACE, "kube-root-ca.crt", user="tester")
-        await world.settle(10)
-        world.delete(STATEFUL_SETS, "web", "Background")
-        await world.settle(10)
-
-    with_hook(script, hook, "validating", a_rule(operation, f"{resource.plural}{part}"))
-
-    writers = {request["userInfo"]["username"].rpartition(":")[2] for _, request in hook.asked}
-    assert writer in writers
-
-
 def test_events_that_wait_for_a_webhook_hold_up_no_controller() -> None:
     async def slow(_request: Tree) -> Tree:
         await asyncio.sleep(5)
@@ -385,6 +340,46 @@ def test_events_that_wait_for_a_webhook_hold_up_no_controller() -> None:
     world = with_hook(script, answering(slow), "validating", a_rule("*", "events"))
 
     assert len(told(world, "SuccessfulCreate")) == 3
+
+
+def test_a_pod_whose_set_goes_while_a_webhook_thinks_is_garbage() -> None:
+    async def slow(_request: Tree) -> Tree:
+        await asyncio.sleep(5)
+        return {}
+
+    async def script(world: World) -> None:
+        make(world, STATEFUL_SETS, 1)
+        await world.settle(2)
+        world.delete(STATEFUL_SETS, "web", "Background")
+        await world.settle(10)
+
+    world = with_hook(script, answering(slow))
+
+    assert world.made() == ["web-0"]
+    assert world.pods() == {}
+
+
+def test_a_namespace_says_which_webhook_keeps_its_content() -> None:
+    asked: list[Tree] = []
+
+    def refuse(request: Tree) -> Tree:
+        asked.append(request)
+        return {"allowed": False, "status": {"message": "it is needed"}}
+
+    async def script(world: World) -> None:
+        world.create(NAMESPACES, {"metadata": {"name": "kept"}})
+        await world.settle(2)
+        world.verbs.create(SECRETS, "kept", {"metadata": {"name": "a"}}, user="tester")
+        world.verbs.delete(NAMESPACES, "", "kept", user="tester")
+        await world.settle(20)
+
+    world = with_hook(script, answering(refuse), "validating", a_rule("DELETE", "secrets"))
+
+    told = {each["type"]: each for each in world.verbs.read(NAMESPACES, "", "kept")["status"]["conditions"]}
+    failure = told["NamespaceDeletionContentFailure"]
+    assert 'admission webhook "one.example.com" denied the request: it is needed' in failure["message"]
+    assert "name" not in asked[0], "all of a kind are deleted as a collection"
+    assert asked[0]["options"]["propagationPolicy"] == "Background"
 
 
 def test_a_configuration_that_comes_later_counts_from_then_on() -> None:
