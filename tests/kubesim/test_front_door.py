@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 import os
 import signal
 import subprocess
@@ -15,12 +17,14 @@ import pytest
 
 import kubesim
 from kubeloop import clock
+from kubeloop.calls import Call, Reply
 from kubeloop.client import Client
 from kubeloop.http_transport import HttpTransport
 from kubeloop.kubeconfig import load
 from kubeloop.objects.core import PODS
 from kubesim import VirtualCluster
-from kubesim.kinds.registry import NAMESPACES
+from kubesim.kinds.registry import MUTATING_WEBHOOKS, NAMESPACES, STATEFUL_SETS
+from kubesim.store.versions import Tree
 
 ROOT = Path(__file__).parent.parent.parent
 POD = {
@@ -260,3 +264,56 @@ def test_a_wrong_option_is_said_in_one_sentence(options: tuple[str, ...], words:
 
     assert process.returncode == 2
     assert words in complaint
+
+
+def test_a_webhook_in_a_virtual_cluster_makes_the_pods_of_a_set_what_they_are() -> None:
+    """It is found by the Service that its configuration names."""
+
+    async def joined(call: Call) -> Reply:
+        review = json.loads(call.body)
+        index = review["request"]["name"].rpartition("-")[2]
+        patch = [
+            {"op": "add", "path": "/metadata/labels/group", "value": "first"},
+            {"op": "add", "path": "/spec/containers/0/env", "value": [{"name": "INDEX", "value": index}]},
+        ]
+        response = {
+            "uid": review["request"]["uid"],
+            "allowed": True,
+            "patchType": "JSONPatch",
+            "patch": base64.b64encode(json.dumps(patch).encode()).decode(),
+        }
+        return Reply(200, json.dumps(review | {"response": response}).encode())
+
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    hook = {
+        "name": "groups.example.test",
+        "clientConfig": {"service": {"namespace": "default", "name": "groups", "path": "/pods"}},
+        "rules": [rule],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    labels = {"app": "web"}
+    spec = {
+        "replicas": 3,
+        "serviceName": "web",
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": POD["spec"]},
+    }
+
+    async def scenario(world: VirtualCluster) -> list[Tree]:
+        world.cluster.network.serve("groups.default.svc", joined)
+        await world.create(MUTATING_WEBHOOKS, "", {"metadata": {"name": "groups"}, "webhooks": [hook]})
+        await world.create(STATEFUL_SETS, "default", {"metadata": {"name": "web"}, "spec": spec})
+
+        async def are_ready() -> bool:
+            found = await world.get(STATEFUL_SETS, "default", "web")
+            return found is not None and found["status"].get("readyReplicas") == 3
+
+        await world.until(are_ready)
+        return [await world.get(PODS, "default", f"web-{number}") or {} for number in range(3)]
+
+    pods = VirtualCluster().play(scenario)
+
+    assert [pod["metadata"]["labels"]["group"] for pod in pods] == ["first"] * 3
+    assert [pod["spec"]["containers"][0]["env"][0]["value"] for pod in pods] == ["0", "1", "2"]
+    assert [pod["status"]["phase"] for pod in pods] == ["Running"] * 3
