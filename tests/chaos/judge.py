@@ -27,7 +27,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
-from fairlead.contracts.zones.kinds import LAST_DOWNSCALE, PREPARING, READY_TIME
+from fairlead.contracts.zones.kinds import LAST_DOWNSCALE, PREPARE_DOWNSCALE, PREPARING, READY_TIME
 from kubeloop import clock
 from kubeloop.objects.apps import StatefulSet
 from kubeloop.objects.core import Pod
@@ -229,11 +229,12 @@ class Judge:
         return asked
 
     def _asks_change(self, operator: str, key: Key, body: bytes) -> Asked | None:
-        """A pass scales; a review notes the time of a downscale."""
+        """A pass scales; a review notes the time of a downscale, also where its pods prepare without a group."""
         statefulset = self.truth.statefulsets.get(key)
-        group = None if statefulset is None else group_of(statefulset)
-        if statefulset is not None and group is None:
-            self.broken("S15", f"{operator} changed {key[1]}, which has no group")
+        if statefulset is not None and group_of(statefulset) is None:
+            prepares = statefulset.metadata.labels.get(PREPARE_DOWNSCALE) == "true"
+            if not (prepares and is_review(doing())):
+                self.broken("S15", f"{operator} changed {key[1]}, which has no group")
         if is_review(doing()):
             if not _changes_only(body, LAST_DOWNSCALE):
                 self.broken("S15", f"a review changed more of {key[1]} than the time of its downscale: {body!r}")

@@ -57,6 +57,8 @@ MOST_PODS = 6
 """Of a zone."""
 OUTSIDER = ZonePlan("nobody", "outsider", 1)
 """A StatefulSet of no group, with an outdated pod, that nobody may touch (S15)."""
+ALONE = "alone"
+"""Service of the StatefulSets without a group whose pods prepare; no group has this name."""
 IN_BUDGET = "budget"
 """Label of the zones and pods of a disruption budget."""
 UNDONE_WITHIN = 10.0
@@ -87,6 +89,8 @@ class GroupPlan(Struct, frozen=True):
 
 class Scaled(Setting, frozen=True):
     groups: tuple[GroupPlan, ...] = ()
+    loners: tuple[ZonePlan, ...] = ()
+    """StatefulSets of no group: nobody rolls or leads them, and their pods want to be told before they leave."""
     tracked: bool = False
     """Whether times of downscales are kept in the zone tracker."""
 
@@ -116,7 +120,7 @@ class ScaledWorld(World):
         self.referee = Referee(self.judge, self.pods_called, self.door, setting.group, running().time)
         self.people = self.cluster.transport(master(OTHERS))
         self._doings: list[asyncio.Task[Any]] = []
-        for zone in setting.zones:
+        for zone in (*setting.zones, *setting.loners):
             for ordinal in range(MOST_PODS):
                 pod = f"{zone.name}-{ordinal}"
                 self.pods_called.serve(f"{pod}.{zone.group}.{NAMESPACE}.svc.cluster.local:{PORT}", pod)
@@ -133,6 +137,8 @@ class ScaledWorld(World):
             self.create(OUTSIDER)
             self.change(OUTSIDER.name, {"metadata": {"labels": {GROUP_LABEL: None}}})
             self.deploy(OUTSIDER.name, 2)
+            for loner in self.setting.loners:
+                self.create(loner)
             try:
                 yield self
                 await asyncio.sleep(UNDONE_WITHIN)
@@ -172,7 +178,9 @@ class ScaledWorld(World):
         labels, annotations = metadata["labels"], metadata["annotations"]
         if group.budget:
             labels[IN_BUDGET] = tree["spec"]["template"]["metadata"]["labels"][IN_BUDGET] = group.name
-        if group.prepares:
+        if zone in self.setting.loners:
+            del labels[GROUP_LABEL]
+        if group.prepares or zone in self.setting.loners:
             labels[PREPARE_DOWNSCALE] = "true"
             annotations |= {PREPARE_PATH: PREPARE, PREPARE_PORT: PORT}
         if group.least:

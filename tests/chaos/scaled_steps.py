@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fairlead.contracts.zones.kinds import FORCE_REPLICAS, NO_DOWNSCALE, PAUSED, ROTATE, ZONE_SOAK
 from tests.chaos.endpoints import MANNERS, OK
 from tests.chaos.plans import ZonePlan
-from tests.chaos.scaled import MOST_PODS, GroupPlan, Scaled, ScaledWorld
+from tests.chaos.scaled import ALONE, MOST_PODS, GroupPlan, Scaled, ScaledWorld
 from tests.chaos.steps import (
     DEPLOYMENTS,
     MOST_STEPS,
@@ -25,7 +25,6 @@ from tests.chaos.steps import (
     in_time,
     one_in_turn,
     pod_of,
-    zone_of,
 )
 from tests.chaos.world import World, play
 
@@ -41,6 +40,12 @@ class ScaledStep(Step, frozen=True):
         raise NotImplementedError
 
 
+def scalable_of(world: ScaledWorld, number: int) -> ZonePlan:
+    """A zone, or a StatefulSet without a group."""
+    found = (*world.setting.zones, *world.setting.loners)
+    return found[number % len(found)]
+
+
 class ScaleBy(ScaledStep, frozen=True):
     """Somebody asks for replicas in one of the ways that there are; several may ask at once."""
 
@@ -50,7 +55,7 @@ class ScaleBy(ScaledStep, frozen=True):
     dry_run: bool = False
 
     async def play_scaled(self, world: ScaledWorld) -> None:
-        name = zone_of(world, self.zone).name
+        name = scalable_of(world, self.zone).name
         world.begin(world.scaled_by(self.how, name, self.replicas, dry_run=self.dry_run))
 
 
@@ -64,7 +69,7 @@ class Autoscale(ScaledStep, frozen=True):
     async def play_scaled(self, world: ScaledWorld) -> None:
         async def writing() -> None:
             for number in self.numbers:
-                await world.autoscaled(zone_of(world, self.zone).name, number)
+                await world.autoscaled(scalable_of(world, self.zone).name, number)
                 await asyncio.sleep(self.every)
 
         world.begin(writing())
@@ -117,7 +122,7 @@ class Mark(ScaledStep, frozen=True):
 
     async def play_scaled(self, world: ScaledWorld) -> None:
         where = "labels" if self.key == NO_DOWNSCALE else "annotations"
-        world.change(zone_of(world, self.zone).name, {"metadata": {where: {self.key: self.value}}})
+        world.change(scalable_of(world, self.zone).name, {"metadata": {where: {self.key: self.value}}})
 
 
 class Rotate(ScaledStep, frozen=True):
@@ -187,7 +192,7 @@ DEATHS = st.builds(DieAt, NUMBERS, st.integers(1, 6), st.booleans())
 
 @st.composite
 def scaled_settings(draw: st.DrawFn) -> Scaled:
-    """One or two groups of two or three zones, of up to five pods."""
+    """One or two groups of two or three zones, of up to five pods, and perhaps StatefulSets without a group."""
     zones: list[ZonePlan] = []
     groups: list[GroupPlan] = []
     for number in range(draw(st.integers(1, 2))):
@@ -212,6 +217,7 @@ def scaled_settings(draw: st.DrawFn) -> Scaled:
             )
         )
     operators = draw(st.sampled_from([1, 2]))
+    loners = draw(st.sampled_from([(), (3,), (1, 4)]))
     return Scaled(
         tuple(zones),
         seed=draw(st.integers(0, 2**32 - 1)),
@@ -221,6 +227,7 @@ def scaled_settings(draw: st.DrawFn) -> Scaled:
         leased=operators > 1 or draw(st.booleans()),
         operators=operators,
         groups=tuple(groups),
+        loners=tuple(ZonePlan(ALONE, f"loner-{number}", replicas) for number, replicas in enumerate(loners)),
         tracked=draw(st.sampled_from([False, False, True])),
     )
 

@@ -225,24 +225,24 @@ async def an_autoscaler_writes(world: ScaledWorld) -> None:
         world.judge.broken("H-4", "the autoscaler was turned away twice")
 
 
-async def a_pod_fails(world: ScaledWorld) -> None:
-    world.pods_called.manners["zone-a-1"] = "failing"
-    await world.scaled_by("patch", "zone-a", 0)
+async def a_pod_fails(world: ScaledWorld, zone: str = "zone-a") -> None:
+    world.pods_called.manners[f"{zone}-1"] = "failing"
+    await world.scaled_by("patch", zone, 0)
     await asyncio.sleep(30)
 
 
-async def somebody_tries_again_at_once(world: ScaledWorld) -> None:
+async def somebody_tries_again_at_once(world: ScaledWorld, zone: str = "zone-a") -> None:
     """A pod that failed takes its time to hear that it stays."""
-    world.pods_called.manners |= {"zone-a-1": "slow", "zone-a-2": "failing"}
-    await world.scaled_by("patch", "zone-a", 1)
+    world.pods_called.manners |= {f"{zone}-1": "slow", f"{zone}-2": "failing"}
+    await world.scaled_by("patch", zone, 1)
     world.pods_called.manners.clear()
-    await world.scaled_by("patch", "zone-a", 1)
+    await world.scaled_by("patch", zone, 1)
     await asyncio.sleep(30)
 
 
-async def the_operator_dies_while_pods_prepare(world: ScaledWorld) -> None:
-    world.pods_called.manners["zone-a-1"] = "slow"
-    world.begin(world.scaled_by("patch", "zone-a", 0))
+async def the_operator_dies_while_pods_prepare(world: ScaledWorld, zone: str = "zone-a") -> None:
+    world.pods_called.manners[f"{zone}-1"] = "slow"
+    world.begin(world.scaled_by("patch", zone, 0))
     await asyncio.sleep(1)
     world.replicas[0].kill()
     await asyncio.sleep(30)
@@ -253,14 +253,14 @@ async def the_reference_shrinks(world: ScaledWorld) -> None:
     await asyncio.sleep(60)
 
 
-async def a_guarded_zone_is_scaled(world: ScaledWorld) -> None:
-    world.change("zone-a", {"metadata": {"labels": {"grafana.com/no-downscale": "true"}}})
-    await world.scaled_by("scale", "zone-a", 1)
+async def a_guarded_zone_is_scaled(world: ScaledWorld, zone: str = "zone-a") -> None:
+    world.change(zone, {"metadata": {"labels": {"grafana.com/no-downscale": "true"}}})
+    await world.autoscaled(zone, 1)
 
 
-async def somebody_tries(world: ScaledWorld) -> None:
-    await world.scaled_by("patch", "zone-a", 2, dry_run=True)
-    await world.evicted("zone-a-0", dry_run="query")
+async def somebody_tries(world: ScaledWorld, zone: str = "zone-a") -> None:
+    await world.scaled_by("patch", zone, 2, dry_run=True)
+    await world.evicted(f"{zone}-0", dry_run="query")
 
 
 async def somebody_tries_an_eviction(world: ScaledWorld) -> None:
