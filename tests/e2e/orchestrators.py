@@ -77,6 +77,8 @@ class Orchestratord:
         self.certificates = Certificates(folder, self.host)
         self.port = 8001
         self.log: list[str] = []
+        self.metrics = Metrics()
+        """What its last life counts, where it runs in this process."""
         self._site = site
         self._template = template
         self._task: asyncio.Task[None] | None = None
@@ -179,7 +181,8 @@ class Orchestratord:
         words = options_of(parse(PROGRAM.name, PROGRAM.flags, self.arguments, {}, PROGRAM.variables), {})
         network = ground.cluster.network
         wire = Faulty(Faulty(ground.transport("admin"), self.faults), self._strike)
-        manager = await assemble(words, self._site.namespace, wire, Metrics(), self._logger(), network.call)
+        self.metrics = Metrics()
+        manager = await assemble(words, self._site.namespace, wire, self.metrics, self._logger(), network.call)
         (server,) = manager.servers
         await server.secured.certificates.start()
         network.serve(self.host, dispatching({"/convert": converting(manager)}))

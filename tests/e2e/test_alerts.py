@@ -1,148 +1,184 @@
-"""The alert about blocked rollouts in a real Prometheus: the rules of the chart, and what an operator exposes."""
+"""Alerts of each contract in a real Prometheus: the rules of its chart, and what its operator exposes."""
 
 from __future__ import annotations
 
-import socket
-import time
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Semaphore, Thread
-from typing import Any
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
-import msgspec
 import pytest
 
-from fairlead.contracts import chart_of
+from fairlead.contracts import chart_of, contract
 from fairlead.engine.charts import data_of
-from fairlead.plane.build import Unavailable
-from fairlead.plane.held import Held
-from fairlead.plane.prometheus import find
+from kubeloop import clock
+from kubeloop.objects.core import LEASES
 from kubesim.pods.behaviour import IMAGE_PULL
 from kubesim.time import run
+from tests.e2e.alerting import AlertingPrometheus, alerting
 from tests.e2e.clusters import SimGround, Site, _play
+from tests.e2e.environments import V, _set_up, manifest
 from tests.e2e.rollouts import SECOND, is_complete, three_zones
-from tests.e2e.test_prometheus import PATIENCE, Log, Prometheus, _place
+from tests.e2e.test_environments_blocked import UNPULLABLE, blocked
 from tests.e2e.test_zones_blocked import correct, roll_badly, until_blocked
-from tests.e2e.zones import begin
+from tests.e2e.zones import begin, change
 
-NAME = "RolloutOperatorRolloutBlocked"
 NAMESPACE = "test"
+DOWN = "down"
+"""The moment at which no operator can be scraped."""
+
+Moments = dict[str, bytes]
 
 
-class Exposition(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        assert isinstance(self.server, Exposing)
-        self.server.scrapes.release()
-        body = self.server.body
-        self.send_response(200)
-        self.send_header("Content-Type", "text/plain; version=0.0.4")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Says nothing."""
+async def zones(site: Site, moments: Moments, _folder: Path) -> None:
+    await three_zones(site)
+    play = await begin(site)
+    await play.operator.at_rest()
+    await roll_badly(site, **{IMAGE_PULL: "fail"})
+    await until_blocked(play)
+    moments["blocked"] = play.operator.metrics.exposition()
+    await correct(site, IMAGE_PULL)
+    await site.until(lambda: is_complete(site, SECOND))
+    await play.operator.at_rest()
+    moments["at rest"] = play.operator.metrics.exposition()
 
 
-class Exposing(ThreadingHTTPServer):
-    """Serves what an operator exposed."""
+async def environments(site: Site, moments: Moments, folder: Path) -> None:
+    lease = contract("environments").lease
+    held = {
+        "holderIdentity": "another",
+        "leaseDurationSeconds": 3600,
+        "renewTime": f"{clock.now():%Y-%m-%dT%H:%M:%S.%fZ}",
+        "leaseTransitions": 0,
+    }
+    await site.create(LEASES, {"metadata": {"name": lease}, "spec": held})
+    async with _set_up(site, folder, ()) as scene:
+        starting = site.start(scene.operator.start())
+        await asyncio.sleep(60)
+        moments["standing by"] = scene.operator.metrics.exposition()
+        await change(site, LEASES, lease, {"spec": {"holderIdentity": ""}})
+        await starting
+        await scene.keep_secret()
+        await scene.apply(manifest(V))
+        await scene.promoted(1)
+        moments["at rest"] = scene.operator.metrics.exposition()
+        await scene.apply(manifest(UNPULLABLE))
+        await blocked(scene)
+        await asyncio.sleep(60)
+        moments["blocked"] = scene.operator.metrics.exposition()
+        await asyncio.sleep(3600)
+        moments["stalled"] = scene.operator.metrics.exposition()
 
-    def __init__(self, body: bytes) -> None:
-        super().__init__(("127.0.0.1", 0), Exposition)
-        self.body = body
-        self.scrapes = Semaphore(0)
+
+class Monitored(NamedTuple):
+    """How the chart of a contract has its operator scraped."""
+
+    tokens: Mapping[str, str]
+    """What is filled into the rules."""
+    labels: Mapping[str, str]
+    """What the monitor puts on every series."""
+    play: Callable[[Site, Moments, Path], Coroutine[Any, Any, None]]
+
+
+CONTRACTS = {
+    "zones": Monitored(
+        {"NAMESPACE": NAMESPACE, "SERVICE": "rollout-operator"},
+        {"namespace": NAMESPACE, "service": "rollout-operator", "pod": "rollout-operator-0"},
+        zones,
+    ),
+    "environments": Monitored(
+        {"NAMESPACE": NAMESPACE},
+        {"namespace": NAMESPACE, "container": "materialize-operator", "pod": "materialize-operator-0"},
+        environments,
+    ),
+}
+
+
+class Alerted(NamedTuple):
+    prometheus: AlertingPrometheus
+    moments: Moments
 
 
 @pytest.fixture(scope="module")
-def exposed() -> dict[str, bytes]:
-    """What an operator exposes before a rollout, while it is blocked, and when it is over."""
-    moments = {}
+def alerted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alerted]:
+    """A Prometheus with the rules of the contract, and what its operator exposed at each moment."""
+    monitored = CONTRACTS[request.param]
+    moments: Moments = {DOWN: b""}
 
     async def scenario(site: Site) -> None:
-        await three_zones(site)
-        play = await begin(site)
-        await play.operator.at_rest()
-        moments["before"] = play.operator.metrics.exposition()
-        await roll_badly(site, **{IMAGE_PULL: "fail"})
-        await until_blocked(play)
-        moments["blocked"] = play.operator.metrics.exposition()
-        await correct(site, IMAGE_PULL)
-        await site.until(lambda: is_complete(site, SECOND))
-        await play.operator.at_rest()
-        moments["over"] = play.operator.metrics.exposition()
+        await monitored.play(site, moments, tmp_path_factory.mktemp(request.param))
 
     run(_play(SimGround(0, controllers=True), NAMESPACE, scenario, {}))
-    return moments
+    rules = data_of(chart_of(request.param), "alerts.yaml", dict(monitored.tokens))
+    with alerting(rules, monitored.labels, moments["at rest"]) as prometheus:
+        yield Alerted(prometheus, moments)
 
 
-class Server:
-    """Prometheus, scraping as a ServiceMonitor has it scrape: with the namespace of the operator on every series."""
+@pytest.mark.parametrize(
+    ("alerted", "moment", "alert", "severity", "told"),
+    [
+        pytest.param(
+            "zones",
+            "blocked",
+            "RolloutOperatorRolloutBlocked",
+            "warning",
+            [
+                "Rollout ingester of namespace test is blocked (PodStuck).",
+                "fairlead explain ingester -n test says what helps",
+            ],
+            id="zones, a rollout is blocked",
+        ),
+        pytest.param("zones", DOWN, "RolloutOperatorAbsent", "warning", ["No rollout-operator runs"], id="zones, down"),
+        pytest.param(
+            "environments",
+            "blocked",
+            "OrchestratordRolloutBlocked",
+            "warning",
+            [
+                "The rollout of environment m in namespace test is blocked (PodStuck).",
+                "fairlead explain m -n test says what helps",
+            ],
+            id="environments, a rollout is blocked",
+        ),
+        pytest.param(
+            "environments",
+            "stalled",
+            "OrchestratordEnvironmentStalled",
+            "critical",
+            ["Environment m of namespace test is not up to date for an hour (Applying)."],
+            id="environments, one is stalled",
+        ),
+        pytest.param(
+            "environments",
+            "standing by",
+            "OrchestratordNobodyLeads",
+            "critical",
+            ["No operator in namespace test holds the Lease."],
+            id="environments, nobody leads",
+        ),
+        pytest.param(
+            "environments",
+            DOWN,
+            "OrchestratordAbsent",
+            "critical",
+            ["No operator of environments runs"],
+            id="environments, down",
+        ),
+    ],
+    indirect=["alerted"],
+    scope="module",
+)
+def test_an_alert_fires_and_the_end_of_its_cause_resolves_it(
+    alerted: Alerted, moment: str, alert: str, severity: str, told: list[str]
+) -> None:
+    prometheus, moments = alerted
+    prometheus.until(alert, fires=False)
 
-    def __init__(self, prometheus: Prometheus, target: Exposing) -> None:
-        self.target = target
-        self._prometheus = prometheus
+    prometheus.target.body = moments[moment]
+    (firing,) = prometheus.until(alert, fires=True)
 
-    def until(self, fires: bool) -> list[Any]:
-        """The alerts of this name that fire, once some do, or none does; looked at with every scrape."""
-        end = time.monotonic() + PATIENCE
-        while True:
-            found = [alert for alert in self._alerts() if alert["labels"]["alertname"] == NAME]
-            firing = [alert for alert in found if alert["state"] == "firing"]
-            if bool(firing) is fires:
-                return firing
-            if not self.target.scrapes.acquire(timeout=max(0.0, end - time.monotonic())):
-                pytest.fail(f"firing is {bool(firing)} after {PATIENCE:g} s: {found}")
-
-    def _alerts(self) -> list[Any]:
-        status, body = self._prometheus._get(f"{self._prometheus.url}/api/v1/alerts")
-        alerts: list[Any] = msgspec.json.decode(body)["data"]["alerts"]
-        assert status == 200
-        return alerts
-
-
-@pytest.fixture
-def server(exposed: dict[str, bytes]) -> Iterator[Server]:
-    try:
-        program = find(lambda _line: None, build=False)
-    except Unavailable as problem:
-        pytest.skip(str(problem))
-    rules = data_of(chart_of("zones"), "alerts.yaml", {"NAMESPACE": NAMESPACE, "SERVICE": "rollout-operator"})
-    for rule in rules["groups"][0]["rules"]:
-        rule["for"] = "1s"  # nobody waits for minutes here
-    with Exposing(exposed["before"]) as target, socket.create_server(("127.0.0.1", 0)) as free:
-        Thread(target=target.serve_forever, daemon=True).start()
-        held = Held()
-        try:
-            port = free.getsockname()[1]
-            free.close()
-            labels = {"namespace": NAMESPACE, "service": "rollout-operator", "pod": "rollout-operator-0"}
-            scraped = {"job_name": "operator", "static_configs": [{"targets": [_place(target)], "labels": labels}]}
-            config = {
-                "global": {"scrape_interval": "200ms", "scrape_timeout": "200ms", "evaluation_interval": "200ms"},
-                "rule_files": [f"{held.folder}/alerts.json"],
-                "scrape_configs": [scraped],
-            }
-            (held.folder / "alerts.json").write_bytes(msgspec.json.encode(rules))
-            (held.folder / "prometheus.yml").write_bytes(msgspec.json.encode(config))
-            arguments = [f"--config.file={held.folder}/prometheus.yml", f"--storage.tsdb.path={held.folder}/data"]
-            log = Log(held._log("prometheus"))
-            held.run("prometheus", [str(program), *arguments, f"--web.listen-address=127.0.0.1:{port}"])
-            log.wait_for("Server is ready to receive web requests", time.monotonic() + PATIENCE)
-            yield Server(Prometheus(f"http://127.0.0.1:{port}"), target)
-        finally:
-            held.close()
-            target.shutdown()
-
-
-def test_a_blocked_rollout_fires_the_alert_and_its_end_resolves_it(server: Server, exposed: dict[str, bytes]) -> None:
-    server.target.body = exposed["blocked"]
-    (alert,) = server.until(fires=True)
-
-    assert alert["labels"]["rollout"] == "ingester"
-    assert alert["labels"]["reason"] == "PodStuck"
-    assert alert["labels"]["severity"] == "warning"
-    assert alert["annotations"]["summary"] == "Rollout ingester of namespace test is blocked (PodStuck)."
-    assert "fairlead explain ingester -n test" in alert["annotations"]["description"]
-
-    server.target.body = exposed["over"]
-    server.until(fires=False)
+    assert firing["labels"]["severity"] == severity
+    words = " ".join((firing["annotations"]["summary"], firing["annotations"]["description"]))
+    assert [sentence for sentence in told if sentence not in words] == []
+    prometheus.target.body = moments["at rest"]
+    prometheus.until(alert, fires=False)
