@@ -12,6 +12,7 @@ from kubeloop.objects.meta import LabelSelector, Meta, Resource
 STATEFULSETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 REPLICASETS = Resource("apps", "v1", "replicasets", "ReplicaSet")
+CONTROLLER_REVISIONS = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
 
 REVISION_LABEL = "controller-revision-hash"
 """On each pod of a StatefulSet: the revision it was made from."""

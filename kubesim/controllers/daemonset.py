@@ -18,6 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kubeloop import clock
+from kubeloop.objects.apps import CONTROLLER_REVISIONS
 from kubeloop.objects.core import PODS
 from kubeloop.queue import Queue
 from kubeloop.worker import work
@@ -38,7 +39,7 @@ from kubesim.controllers.daemonset_plan import DaemonSetView, Plan, duty, manage
 from kubesim.controllers.daemonset_pods import DaemonSet, Pod, new_pod, wishes_of
 from kubesim.controllers.pod_control import create_pod, delete_pod, slowly, together
 from kubesim.controllers.replicas import owner_reference
-from kubesim.controllers.revisions import CONTROLLER_REVISIONS, Revision
+from kubesim.controllers.revisions import Revision
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import DAEMON_SETS, NODES
 from kubesim.pods.scheduling import Node

@@ -12,13 +12,13 @@ import msgspec
 from msgspec import Struct
 
 from kubeloop.go_json import go_json
-from kubeloop.objects.apps import REVISION_LABEL
+from kubeloop.objects.apps import CONTROLLER_REVISIONS, REVISION_LABEL
 from kubeloop.objects.core import PODS
 from kubesim.controllers.adoption import OWNER, adopt, check_alive, orphans_of, release, selects
 from kubesim.controllers.base import Api, Stale, View
 from kubesim.controllers.daemonset_pods import DaemonSet, Pod
 from kubesim.controllers.replicas import owner_reference
-from kubesim.controllers.revisions import CONTROLLER_REVISIONS, Revision, hash_of, in_order, patch_of
+from kubesim.controllers.revisions import Revision, hash_of, in_order, patch_of
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import DAEMON_SETS
 from kubesim.store.versions import Tree

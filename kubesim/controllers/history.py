@@ -6,12 +6,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.apps import CONTROLLER_REVISIONS, STATEFULSETS
 from kubeloop.objects.core import Pod
 from kubesim.controllers.adoption import OWNER, adopt, check_alive, orphans_of, selects
 from kubesim.controllers.base import Api, View
 from kubesim.controllers.revisions import (
-    CONTROLLER_REVISIONS,
     HASH_LABEL,
     Create,
     Renumber,

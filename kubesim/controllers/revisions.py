@@ -14,13 +14,11 @@ import msgspec
 from msgspec import Struct
 
 from kubeloop.go_json import canonical, go_json
-from kubeloop.objects.meta import Meta, Resource
+from kubeloop.objects.meta import Meta
 from kubeloop.safe_hash import safe_hash
 from kubesim.strategies.defaulting import fill
 from kubesim.typed.faults import Undecodable
 from kubesim.typed.types import type_of
-
-CONTROLLER_REVISIONS = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
 
 HASH_LABEL = "controller.kubernetes.io/hash"
 

@@ -14,7 +14,7 @@ from functools import partial
 import msgspec
 
 from kubeloop import clock
-from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.apps import CONTROLLER_REVISIONS, STATEFULSETS
 from kubeloop.objects.core import PODS
 from kubeloop.objects.core import Pod as NarrowPod
 from kubeloop.objects.meta import Meta
@@ -35,7 +35,7 @@ from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stal
 from kubesim.controllers.history import Chosen, History
 from kubesim.controllers.pod_control import together
 from kubesim.controllers.pods import Pod
-from kubesim.controllers.revisions import CONTROLLER_REVISIONS, Revision
+from kubesim.controllers.revisions import Revision
 from kubesim.controllers.statefulset_claims import ClaimsMissing, PodClaims
 from kubesim.controllers.statefulset_plan import (
     Create,

@@ -24,6 +24,7 @@ from kubeloop.http_transport import HttpTransport
 from kubeloop.informer import Change, Informer
 from kubeloop.kubeconfig import load
 from kubeloop.ledger import Ledger
+from kubeloop.objects.apps import CONTROLLER_REVISIONS
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.queue import Queue
@@ -32,7 +33,6 @@ from kubeloop.safe_hash import SAFE_LETTERS
 from kubeloop.store import Named, T
 from kubeloop.worker import work
 from kubesim.controllers.revisions import (
-    CONTROLLER_REVISIONS,
     HASH_LABEL,
     Create,
     Renumber,

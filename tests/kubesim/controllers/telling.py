@@ -31,12 +31,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from kubeloop.objects.apps import DEPLOYMENTS, REPLICASETS, REVISION_LABEL, STATEFULSETS
+from kubeloop.objects.apps import CONTROLLER_REVISIONS, DEPLOYMENTS, REPLICASETS, REVISION_LABEL, STATEFULSETS
 from kubeloop.objects.core import CONFIGMAPS, PODS
 from kubeloop.objects.meta import Resource
 from kubesim.controllers.deployment_plan import REVISION
 from kubesim.controllers.replicas import TEMPLATE_HASH
-from kubesim.controllers.revisions import CONTROLLER_REVISIONS, HASH_LABEL
+from kubesim.controllers.revisions import HASH_LABEL
 from kubesim.kinds.registry import CLAIMS, CORE_EVENTS, DAEMON_SETS, DISRUPTION_BUDGETS
 from tests.e2e.history import Event, Tree
 

@@ -21,9 +21,9 @@ from fairlead.contracts.zones.decide.verbs.targets import Target, TargetGroup, w
 from fairlead.core.ask import Answers, Ask, Good, Listing
 from fairlead.core.differences import leaves, orders, reordered
 from fairlead.core.verb import Tree
-from kubeloop.objects.meta import Meta, Resource
+from kubeloop.objects.apps import CONTROLLER_REVISIONS
+from kubeloop.objects.meta import Meta
 
-CONTROLLER_REVISIONS = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
 _ZONE = re.compile(r"zone-[^-]+$")
 PATCH_MARK = "$patch"
 

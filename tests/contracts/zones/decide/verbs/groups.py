@@ -7,11 +7,10 @@ from typing import Any
 
 import msgspec
 
-from fairlead.contracts.zones.decide.verbs.revisions import CONTROLLER_REVISIONS
 from fairlead.contracts.zones.kinds import GROUP_LABEL
 from fairlead.core.ask import Answer, Answers, Ask, Good, Listing, Need, Question
 from fairlead.core.verb import VerbAnswer, VerbDecide, VerbRequest
-from kubeloop.objects.apps import REVISION_LABEL, STATEFULSETS
+from kubeloop.objects.apps import CONTROLLER_REVISIONS, REVISION_LABEL, STATEFULSETS
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Resource
 
