@@ -5,95 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubesim.kinds.registry import KINDS, Kind
-
-Tree = dict[str, Any]
-
-EARLY, LATE = "2026-01-01T00:00:00Z", "2026-01-01T00:05:03Z"
-
-
-def _pod_spec(*names: str, **more: Any) -> Tree:
-    return {"containers": [{"name": name, "image": f"{name}:1"} for name in names or ("main",)], **more}
-
-
-def _template(*names: str, **more: Any) -> Tree:
-    return {"metadata": {"labels": {"app": "a", "tier": "b"}}, "spec": _pod_spec(*names, **more)}
-
-
-def _state(name: str, *, ready: bool = False, restarts: int = 0, last: Tree | None = None, **state: Tree) -> Tree:
-    status: Tree = {
-        "name": name,
-        "ready": ready,
-        "restartCount": restarts,
-        "image": "x",
-        "imageID": "x",
-        "state": state,
-        "lastState": {"terminated": last} if last else {},
-    }
-    return status
-
-
-def _ended(code: int, reason: str = "", **more: Any) -> Tree:
-    return {"exitCode": code, "startedAt": EARLY, "finishedAt": LATE, **({"reason": reason} if reason else {}), **more}
-
-
-def _condition(kind: str, status: str = "True", reason: str = "") -> Tree:
-    return {"type": kind, "status": status, **({"reason": reason} if reason else {})}
-
-
-RUNNING: Tree = {"running": {"startedAt": EARLY}}
-SELECTOR = {"matchLabels": {"tier": "b", "app": "a"}}
-
-POD_STATUSES: dict[str, Tree] = {
-    "fresh": {},
-    "running": {
-        "phase": "Running",
-        "podIP": "10.0.0.1",
-        "podIPs": [{"ip": "10.0.0.1"}],
-        "conditions": [_condition("Ready")],
-        "containerStatuses": [_state("main", ready=True, **RUNNING)],
-    },
-    "restarted": {
-        "phase": "Running",
-        "containerStatuses": [_state("main", ready=True, restarts=3, last=_ended(1), **RUNNING)],
-    },
-    "crashing": {
-        "phase": "Running",
-        "containerStatuses": [_state("main", restarts=2, waiting={"reason": "CrashLoopBackOff"})],
-    },
-    "completed": {"phase": "Succeeded", "containerStatuses": [_state("main", terminated=_ended(0, "Completed"))]},
-    "failed": {"phase": "Failed", "containerStatuses": [_state("main", terminated=_ended(3))]},
-    "killed": {"phase": "Failed", "containerStatuses": [_state("main", terminated=_ended(137, signal=9))]},
-    "evicted": {"phase": "Failed", "reason": "Evicted"},
-    "gated": {"phase": "Pending", "conditions": [_condition("PodScheduled", "False", "SchedulingGated")]},
-    "starting": {
-        "phase": "Pending",
-        "initContainerStatuses": [
-            _state("first", terminated=_ended(0, "Completed")),
-            _state("second", waiting={"reason": "PodInitializing"}),
-        ],
-    },
-    "stuck": {"phase": "Pending", "initContainerStatuses": [_state("first", restarts=4, terminated=_ended(2))]},
-    "half": {
-        "phase": "Running",
-        "conditions": [_condition("Ready", "False")],
-        "containerStatuses": [
-            _state("main", ready=True, **RUNNING),
-            _state("other", terminated=_ended(0, "Completed")),
-        ],
-    },
-}
-_TWO = {"initContainers": [{"name": "first", "image": "f"}, {"name": "second", "image": "s"}]}
-POD_SPECS: dict[str, Tree] = {
-    "starting": _pod_spec(**_TWO),
-    "stuck": _pod_spec(**_TWO),
-    "half": _pod_spec("main", "other"),
-    "running": _pod_spec(
-        nodeName="node-1", readinessGates=[{"conditionType": "Ready"}, {"conditionType": "example.org/x"}]
-    ),
-    "restarted": _pod_spec(
-        "main", initContainers=[{"name": "side", "image": "s", "restartPolicy": "Always"}], hostNetwork=True
-    ),
-}
+from tests.e2e.reading_pods import EARLY, LATE, POD_SPECS, POD_STATUSES, SELECTOR, Tree, condition, pod_spec, template
 
 OBJECTS: list[tuple[str, Tree, Tree]] = [
     ("v1 ServiceAccount", {"metadata": {"name": "default"}}, {}),
@@ -102,18 +14,18 @@ OBJECTS: list[tuple[str, Tree, Tree]] = [
     ("v1 Secret", {"metadata": {"name": "opaque"}, "data": {"x": "MQ=="}}, {}),
     ("v1 Secret", {"metadata": {"name": "typed"}, "type": "example.org/own"}, {}),
     *(
-        ("v1 Pod", {"metadata": {"name": name}, "spec": POD_SPECS.get(name) or _pod_spec()}, status)
+        ("v1 Pod", {"metadata": {"name": name}, "spec": POD_SPECS.get(name) or pod_spec()}, status)
         for name, status in POD_STATUSES.items()
     ),
-    ("v1 PodTemplate", {"metadata": {"name": "template"}, "template": _template("a", "b")}, {}),
+    ("v1 PodTemplate", {"metadata": {"name": "template"}, "template": template("a", "b")}, {}),
     (
         "v1 ReplicationController",
-        {"metadata": {"name": "old"}, "spec": {"replicas": 2, "selector": {"app": "a"}, "template": _template()}},
+        {"metadata": {"name": "old"}, "spec": {"replicas": 2, "selector": {"app": "a"}, "template": template()}},
         {"replicas": 2, "readyReplicas": 1},
     ),
     (
         "apps/v1 ReplicaSet",
-        {"metadata": {"name": "set"}, "spec": {"replicas": 2, "selector": SELECTOR, "template": _template("a", "b")}},
+        {"metadata": {"name": "set"}, "spec": {"replicas": 2, "selector": SELECTOR, "template": template("a", "b")}},
         {"replicas": 2, "readyReplicas": 1},
     ),
     (
@@ -131,21 +43,21 @@ OBJECTS: list[tuple[str, Tree, Tree]] = [
                         {"key": "not", "operator": "NotIn", "values": ["x"]},
                     ],
                 },
-                "template": _template(),
+                "template": template(),
             },
         },
         {"replicas": 3, "updatedReplicas": 2, "readyReplicas": 1, "availableReplicas": 1},
     ),
     (
         "apps/v1 StatefulSet",
-        {"metadata": {"name": "kept"}, "spec": {"serviceName": "x", "selector": SELECTOR, "template": _template()}},
+        {"metadata": {"name": "kept"}, "spec": {"serviceName": "x", "selector": SELECTOR, "template": template()}},
         {"replicas": 1, "readyReplicas": 1},
     ),
     (
         "apps/v1 DaemonSet",
         {
             "metadata": {"name": "everywhere"},
-            "spec": {"selector": SELECTOR, "template": _template(nodeSelector={"disk": "fast"})},
+            "spec": {"selector": SELECTOR, "template": template(nodeSelector={"disk": "fast"})},
         },
         {
             "desiredNumberScheduled": 3,
@@ -179,12 +91,12 @@ OBJECTS: list[tuple[str, Tree, Tree]] = [
     ("apps/v1 ControllerRevision", {"metadata": {"name": "free"}, "revision": 1, "data": {}}, {}),
     (
         "batch/v1 Job",
-        {"metadata": {"name": "many"}, "spec": {"parallelism": 3, "template": _template(restartPolicy="Never")}},
+        {"metadata": {"name": "many"}, "spec": {"parallelism": 3, "template": template(restartPolicy="Never")}},
         {"startTime": EARLY, "active": 1},
     ),
     (
         "batch/v1 Job",
-        {"metadata": {"name": "one"}, "spec": {"suspend": True, "template": _template(restartPolicy="Never")}},
+        {"metadata": {"name": "one"}, "spec": {"suspend": True, "template": template(restartPolicy="Never")}},
         {},
     ),
     (
@@ -194,7 +106,7 @@ OBJECTS: list[tuple[str, Tree, Tree]] = [
             "spec": {
                 "schedule": "0 * * * *",
                 "timeZone": "Etc/UTC",
-                "jobTemplate": {"spec": {"template": _template(restartPolicy="Never")}},
+                "jobTemplate": {"spec": {"template": template(restartPolicy="Never")}},
             },
         },
         {"lastScheduleTime": EARLY},
@@ -449,7 +361,7 @@ OBJECTS: list[tuple[str, Tree, Tree]] = [
             "spec": {"unschedulable": True},
         },
         {
-            "conditions": [_condition("Ready")],
+            "conditions": [condition("Ready")],
             "addresses": [{"type": "InternalIP", "address": "10.0.0.9"}],
             "nodeInfo": {
                 "kubeletVersion": "v1.36.4",

@@ -16,7 +16,7 @@ from kubesim.kinds.registry import AUTOSCALERS_V1, KINDS
 from tests.e2e import reading_gadgets, reading_objects, readings
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.definitions import tree_of
-from tests.e2e.reading_objects import Tree
+from tests.e2e.reading_pods import Tree
 from tests.e2e.readings import GROUPS, MAPS, PARTIAL, PARTIALS, PODS, TABLE
 from tests.e2e.twins import Twins, twins
 
