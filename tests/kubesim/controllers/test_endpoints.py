@@ -210,6 +210,27 @@ async def test_a_pod_on_a_node_that_is_not_there_is_left_out_and_told_about(site
     assert not slice_of(site, "plain").get("endpoints")
 
 
+@everywhere()
+async def test_an_address_that_is_refused_is_told_about_until_the_pod_has_another(site: Site) -> None:
+    node = f"{site.namespace}-node"
+    await site.create(NODES, {"metadata": {"name": node}})
+    await site.create(SERVICES, a_service("plain", ports=[{"port": 80}]))
+    await site.until(lambda: "plain" in site.history.objects(ENDPOINTS), following=[ENDPOINTS, CORE_EVENTS])
+    await site.create(PODS, a_pod("p0", node))
+
+    await site.write_status(PODS, "p0", a_status("127.0.0.9", ready=True))
+
+    def told() -> dict[str, str]:
+        return {each["reason"]: each["message"] for each in site.history.objects(CORE_EVENTS).values()}
+
+    await site.until(lambda: told().keys() >= {"FailedToUpdateEndpoint", "FailedToUpdateEndpointSlices"})
+    assert all('Invalid value: "127.0.0.9"' in text for reason, text in told().items() if reason.startswith("FailedTo"))
+    await site.write_status(PODS, "p0", a_status("10.9.0.10", ready=True))
+    await site.until(lambda: subsets(site, "plain") == ["10.9.0.10 |  | :80"])
+    await site.until(lambda: states(site, "plain") == ["10.9.0.10 true/true/false"], following=[ENDPOINT_SLICES])
+    await site.client.call(Request("DELETE", path_of(NODES, name=node)))
+
+
 def test_slices_are_tried_again_after_one_second_and_then_twice_as_long_each_time() -> None:
     async def scenario(world: World) -> None:
         world.create(SERVICES, a_service("plain", ports=[{"port": 80}]))
