@@ -263,8 +263,10 @@ class Recorder:
         self._tasks: asyncio.TaskGroup | None = None
 
     def work_in(self, tasks: asyncio.TaskGroup) -> None:
-        """From now on Events that take time are written in this group, which is the controller's."""
+        """From now on Events that take time are written in this group, which is the controller's; others wait."""
         self._tasks = tasks
+        if self._waiting:
+            self._begin()
 
     def tell(self, about: Resource, meta: Meta, reason: str, text: str, *, warning: bool = False) -> None:
         """Records what happened; where that is refused (the namespace may be going away) it is let be."""
@@ -284,7 +286,8 @@ class Recorder:
             self._begin()
 
     def _begin(self) -> None:
-        assert self._tasks is not None  # noqa: S101  whoever tells has said where
+        if self._tasks is None:
+            return
         working = self._work_off()
         try:
             self._tasks.create_task(working)

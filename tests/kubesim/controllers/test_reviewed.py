@@ -13,7 +13,9 @@ import pytest
 from kubeloop import clock
 from kubeloop.calls import Call, Handler, Reply
 from kubeloop.objects.apps import DEPLOYMENTS
-from kubeloop.objects.meta import Resource
+from kubeloop.objects.meta import Meta, Resource
+from kubesim.controllers.base import ACCOUNTS, Api
+from kubesim.controllers.base import Recorder as EventRecorder
 from kubesim.kinds.registry import (
     CONFIG_MAPS,
     DAEMON_SETS,
@@ -400,3 +402,21 @@ def test_a_configuration_that_comes_later_counts_from_then_on() -> None:
 
     groups = {name: pod["metadata"]["labels"].get("group") for name, pod in sorted(world.pods().items())}
     assert groups == {"web-0": None, "web-1": None, "web-2": "7", "web-3": "7", "web-4": None, "web-5": None}
+
+
+def test_what_is_told_before_a_controller_runs_is_written_once_it_does() -> None:
+    """Views are shared, so that a controller may hear of changes before it has begun."""
+
+    async def script(world: World) -> None:
+        recorder = EventRecorder(Api(world.verbs, f"{ACCOUNTS}early-controller"), "early")
+        about = Meta("web", "1", "1", NAMESPACE)
+        recorder.tell(STATEFUL_SETS, about, "Early", "too early")
+        recorder.tell(STATEFUL_SETS, about, "Early", "still too early")
+        await world.settle(5)
+        assert world.events() == {}
+        async with asyncio.TaskGroup() as tasks:
+            recorder.work_in(tasks)
+
+    world = with_hook(script, answering(lambda _request: {}), "validating", a_rule("*", "events"))
+
+    assert set(world.events()) == {"Early: too early", "Early: still too early"}
