@@ -12,8 +12,9 @@ from kubeloop.request import JSON, MERGE_PATCH, Request
 from kubesim.auth.rbac import insider, user_of
 from kubesim.cluster import Cluster
 from kubesim.errors import StatusError
-from kubesim.kinds.registry import LIMIT_RANGES, NAMESPACES, PODS, SERVICE_ACCOUNTS
+from kubesim.kinds.registry import LIMIT_RANGES, MUTATING_WEBHOOKS, NAMESPACES, PODS, SERVICE_ACCOUNTS
 from kubesim.time import run
+from tests.kubesim.hooks import a_hook, a_rule
 from tests.kubesim.trees import Tree, a_pod
 
 OWNER = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": "1234", "controller": True}
@@ -69,8 +70,15 @@ def test_a_pod_like_others_is_what_it_would_be_alone(with_account: bool) -> None
     assert on_a_cluster(alike) == on_a_cluster(alone)
 
 
-def test_only_the_first_takes_the_long_way() -> None:
+@pytest.mark.parametrize("resources", ["", "configmaps", "pods/status"])
+def test_only_the_first_takes_the_long_way(resources: str) -> None:
+    """Also with a webhook about something else."""
+
     async def script(cluster: Cluster) -> list[int]:
+        if resources:
+            hook = a_hook("other", a_rule("*", resources))
+            configuration = {"metadata": {"name": "other"}, "webhooks": [hook]}
+            cluster.verbs.create(MUTATING_WEBHOOKS, "", configuration, user="tester")
         made: list[int] = []
 
         def tree(number: int) -> Callable[[], Tree]:

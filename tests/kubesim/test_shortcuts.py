@@ -14,6 +14,7 @@ from kubesim.cluster import Cluster
 from kubesim.kinds.registry import PODS, VALIDATING_WEBHOOKS
 from kubesim.store.versions import Author, Event
 from kubesim.time import run
+from tests.kubesim.hooks import a_hook, a_rule
 from tests.kubesim.trees import Tree, a_pod
 
 POD = "/api/v1/namespaces/default/pods/web-0"
@@ -151,3 +152,33 @@ def test_where_somebody_is_asked_the_long_way_is_taken() -> None:
         return [answer.status for answer in refused]
 
     assert run(scenario()) == [500, 500]
+
+
+ELSEWHERE = {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        a_hook("other-kind", a_rule("*", "configmaps statefulsets/*")),
+        a_hook("other-operation", a_rule("CONNECT", "pods/*")),
+        a_hook("other-part", a_rule("*", "pods/eviction")),
+        a_hook("other-namespace", a_rule("*", "*/*"), namespaceSelector=ELSEWHERE),
+    ],
+    ids=lambda hook: hook["name"],
+)
+def test_where_others_are_asked_about_something_else_the_short_way_stays(hook: Tree) -> None:
+    async def scenario() -> list[int]:
+        cluster = Cluster(seed=1)
+        cluster.verbs.create(PODS, "default", a_pod(), user="tester")
+        configuration = {"metadata": {"name": "asked"}, "webhooks": [hook]}
+        cluster.verbs.create(VALIDATING_WEBHOOKS, "", configuration, user="tester")
+        cluster.handler._writing = None  # type: ignore[assignment]  # the long way leads nowhere
+        transport = cluster.transport(insider("kubelet"))
+        sent = [
+            msgspec.structs.replace(each, content_type=MERGE_PATCH if each.method == "PATCH" else JSON)
+            for each in CASES["a pod that runs is deleted"]
+        ]
+        return [(await transport.send(each)).status for each in sent]
+
+    assert set(run(scenario())) <= {200, 201}

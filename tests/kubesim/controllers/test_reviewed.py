@@ -344,6 +344,17 @@ def test_events_that_wait_for_a_webhook_hold_up_no_controller() -> None:
     assert len(told(world, "SuccessfulCreate")) == 3
 
 
+def test_a_webhook_about_an_equivalent_kind_sees_what_controllers_write_as_that_kind() -> None:
+    hook = Recorder()
+    rule = a_rule("CREATE", "events", apiGroups=["events.k8s.io"])
+
+    with_hook(creates(STATEFUL_SETS, 1), hook, "validating", rule, matchPolicy="Equivalent")
+
+    asked = hook.asked[0][1]
+    assert (asked["kind"]["group"], asked["requestKind"]["group"]) == ("events.k8s.io", "")
+    assert asked["object"]["note"] == "Create Pod web-0 in StatefulSet web successful"
+
+
 def test_a_pod_whose_set_goes_while_a_webhook_thinks_is_garbage() -> None:
     async def slow(_request: Tree) -> Tree:
         await asyncio.sleep(5)
