@@ -24,7 +24,7 @@ RATES = {10_000: 10_000.0, 100_000: 7_000.0}
 OPERATED_RATE = 1_200.0
 """The same with the zones operator deciding."""
 MEGABYTES = 800.0
-REVIEWED, ROUNDS = 2_000, 5
+REVIEWED, ROUNDS = 500, 15
 """Pods that are made per run with and without a webhook, and runs."""
 SURPLUS = 0.03
 """What a webhook about another kind may add to what a pod costs."""
