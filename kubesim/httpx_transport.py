@@ -19,19 +19,11 @@ from typing import Any
 from kubeloop.errors import TransportError
 from kubeloop.request import Request, Transport
 from kubesim.api.clerk import header_lines
+from kubesim.connections import HOST, KUBECONFIG
 from kubesim.requests.reading import flag_of, options_of
 from kubesim.time import RealWorld
 
-HOST = "kubesim.test"
-KUBECONFIG: dict[str, Any] = {
-    "apiVersion": "v1",
-    "kind": "Config",
-    "current-context": "kubesim",
-    "contexts": [{"name": "kubesim", "context": {"cluster": "kubesim", "user": "kubesim"}}],
-    "clusters": [{"name": "kubesim", "cluster": {"server": f"http://{HOST}"}}],
-    "users": [{"name": "kubesim", "user": {}}],
-}
-"""For clients that want one; who they are is up to the transport."""
+__all__ = ["HOST", "KUBECONFIG", "async_transport", "every_client"]
 
 
 def async_transport(httpx: ModuleType, transport: Transport) -> Any:

@@ -20,6 +20,7 @@ from kubesim.api.clerk import header_lines, with_warnings
 from kubesim.auth.rbac import ANONYMOUS, AUTHENTICATED, User, user_of
 from kubesim.bodies.decoding import LARGEST
 from kubesim.cluster import Cluster
+from kubesim.connections import HOST, Connections
 from kubesim.controllers.kubernetes_service import advertise
 from kubesim.discovery.groups import HEALTH
 from kubesim.errors import StatusError, internal_error, unauthorized
@@ -27,6 +28,7 @@ from kubesim.requests import sending
 from kubesim.requests.handling import JSON, PLAIN, Handler, refusal
 from kubesim.requests.pod_logs import Follow
 from kubesim.requests.watching import Watch
+from kubesim.time import VirtualLoop
 
 _log = logging.getLogger(__name__)
 ADMIN_TOKENS = {"admin": "admin"}
@@ -49,6 +51,21 @@ class Server:
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
         """Listens; port 0 takes a free one."""
+        runner = await self._prepared()
+        site = web.TCPSite(runner, host, port, ssl_context=tls)
+        await site.start()
+        self.port = runner.addresses[0][1]
+        self.url = f"{'http' if tls is None else 'https'}://{host}:{self.port}"
+
+    async def answer(self, connections: Connections, host: str) -> None:
+        """Answers at a host that is within the process."""
+        prepared = (await self._prepared()).server
+        assert prepared is not None  # noqa: S101  it was set up
+        connections.serve(host, prepared)
+        self.url = f"http://{host}"
+
+    async def _prepared(self) -> web.AppRunner:
+        """What takes connections."""
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self._serve)
         app.on_response_prepare.append(self._sign)
@@ -64,10 +81,7 @@ class Server:
             auto_decompress=False,
         )
         await self._runner.setup()
-        site = web.TCPSite(self._runner, host, port, ssl_context=tls)
-        await site.start()
-        self.port = self._runner.addresses[0][1]
-        self.url = f"{'http' if tls is None else 'https'}://{host}:{self.port}"
+        return self._runner
 
     async def stop(self) -> None:
         """Ends open watches and logs, lets their answers finish, and stops listening."""
@@ -187,4 +201,19 @@ async def serve(
     try:
         yield server
     finally:
+        await asyncio.shield(server.stop())
+
+
+@asynccontextmanager
+async def served_within(cluster: Cluster, *, host: str = HOST, user: str = "admin") -> AsyncIterator[Server]:
+    """Serves the cluster to all clients on the loop of virtual time, at `http://HOST`, while the context is open."""
+    loop = asyncio.get_running_loop()
+    if not isinstance(loop, VirtualLoop):
+        raise TypeError("a cluster is served within the process in virtual time alone: elsewhere use `serve`")
+    server = Server(cluster.handler, user)
+    await server.answer(loop.connections, host)
+    try:
+        yield server
+    finally:
+        loop.connections.withdraw(host)
         await asyncio.shield(server.stop())

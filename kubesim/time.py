@@ -5,8 +5,8 @@ the one with the lowest lot runs next. A lot is drawn from the seed, the task an
 known by its parent and by which child of it it is. Neither memory addresses (task groups keep their tasks in sets) nor
 the order of arrival nor tasks elsewhere have a say: the same seed gives the same run in every process.
 
-Sockets, threads and subprocesses belong to the real world and are refused; work for a thread is done inline, in no
-time.
+Sockets, threads and subprocesses belong to the real world and are refused, but for connections to hosts that are within
+the process; work for a thread is done inline, in no time.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import asyncio
 import gc
 import hashlib
 import selectors
+import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -23,6 +24,8 @@ from contextvars import Context, ContextVar, copy_context
 from datetime import UTC, datetime, timedelta
 from heapq import heapify, heappop, heappush
 from typing import Any, TypeVar, TypeVarTuple, Unpack
+
+from kubesim.connections import Connections
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -40,6 +43,7 @@ STANDSTILL_STEPS = 10_000_000
 WATCHED_STEPS = 1_000
 INTRUDED = "is a thread, and called into virtual time; do without threads there"
 INTRUDED_STEPS = 1_000
+UNCONNECTED = "a connection was to be opened in virtual time; use the in-process transport"
 GC_THRESHOLD = (100_000, 20, 100)
 
 
@@ -181,6 +185,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._standstill = standstill
         self._most_here = standstill
         """How many steps may have been taken before the clock moves on."""
+        self.connections = Connections()
+        """Hosts that are within the process; all others are refused."""
         self._intrusion: RealWorld | None = None
         """What a thread has tried, which has no place here."""
         self._turning: Counter[str] = Counter()
@@ -329,11 +335,24 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             raise self._intrusion
         return self.call_soon(callback, *args, context=context)
 
-    async def getaddrinfo(self, *args: Any, **kwargs: Any) -> Any:
-        raise RealWorld("a name was to be resolved in virtual time; use the in-process transport")
+    async def getaddrinfo(self, host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
+        address = self.connections.address_of(host)
+        if address is None:
+            raise RealWorld("a name was to be resolved in virtual time; use the in-process transport")
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, port))]
 
-    async def create_connection(self, *args: Any, **kwargs: Any) -> Any:
-        raise RealWorld("a connection was to be opened in virtual time; use the in-process transport")
+    async def sock_connect(self, sock: socket.socket, address: Any) -> None:
+        if self.connections.address_of(address[0]) is None:
+            raise RealWorld(UNCONNECTED)
+        self.connections.reach(sock, address[0])
+
+    async def create_connection(self, protocol_factory: Any, host: Any = None, port: Any = None, **options: Any) -> Any:
+        if options.get("ssl"):
+            raise RealWorld("there is no TLS in virtual time; use an address that begins with http://")
+        connected = self.connections.connected(self, protocol_factory, host, options.get("sock"))
+        if connected is None:
+            raise RealWorld(UNCONNECTED)
+        return connected
 
     async def create_server(self, *args: Any, **kwargs: Any) -> Any:
         raise RealWorld("a server was to be started in virtual time; call its handler instead")

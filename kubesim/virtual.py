@@ -114,6 +114,18 @@ class VirtualCluster:
                 raise
             raise group.exceptions[0] from None
 
+    @asynccontextmanager
+    async def served(self, user: str = "admin") -> AsyncIterator[str]:
+        """The address at which clients find the cluster within, over connections of asyncio that stay in the process.
+
+        `kubesim.connections.KUBECONFIG` has it, too. Who has a token is whose it is, and everybody else the user.
+        """
+        # Imported here: a server is for few, and takes as long to import as all the rest.
+        from kubesim.server import served_within  # noqa: PLC0415
+
+        async with served_within(self.cluster, user=user) as server:
+            yield server.url
+
     async def create(self, resource: Resource, namespace: str, tree: Tree) -> Tree:
         """The object as it is stored."""
         response = await self.client.call(request.create(resource, namespace, msgspec.json.encode(tree)))
