@@ -40,8 +40,10 @@ class Connections:
         """Sockets that stand for a connection to an address until there is one."""
 
     def serve(self, host: str, server: Factory) -> None:
-        """From now on the host is there, at every port."""
+        """From now on the host is there, at every port; one host has one server."""
         address = self._addresses.setdefault(host, f"{NETWORK}.{len(self._addresses) + 1}")
+        if address in self._servers:
+            raise ValueError(f"somebody answers at {host} already: choose another host")
         self._servers[address] = server
 
     def withdraw(self, host: str) -> None:

@@ -17,6 +17,7 @@ from kubeloop.client import Client
 from kubeloop.errors import NotFound
 from kubeloop.objects.meta import Ref, Resource
 from kubesim.cluster import FIRST_NAMESPACES, Cluster
+from kubesim.connections import HOST
 from kubesim.controllers.names import ALL, KUBELET, acts, check
 from kubesim.copies import Copy
 from kubesim.kubelet import Kubelet
@@ -115,15 +116,16 @@ class VirtualCluster:
             raise group.exceptions[0] from None
 
     @asynccontextmanager
-    async def served(self, user: str = "admin") -> AsyncIterator[str]:
+    async def served(self, user: str = "admin", *, host: str = HOST) -> AsyncIterator[str]:
         """The address at which clients find the cluster within, over connections of asyncio that stay in the process.
 
-        `kubesim.connections.KUBECONFIG` has it, too. Who has a token is whose it is, and everybody else the user.
+        `kubesim.connections.KUBECONFIG` has that of the usual host. Who sends a token is whose it is, and everybody
+        else the user; several users have several hosts.
         """
         # Imported here: a server is for few, and takes as long to import as all the rest.
         from kubesim.server import served_within  # noqa: PLC0415
 
-        async with served_within(self.cluster, user=user) as server:
+        async with served_within(self.cluster, user=user, host=host) as server:
             yield server.url
 
     async def create(self, resource: Resource, namespace: str, tree: Tree) -> Tree:

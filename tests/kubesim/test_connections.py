@@ -166,6 +166,18 @@ def test_who_is_let_in_may_do_what_roles_grant() -> None:
     assert VirtualCluster().play(scenario) == 403
 
 
+def test_several_users_have_several_hosts() -> None:
+    async def scenario(world: VirtualCluster) -> list[int]:
+        async with world.served() as ours, world.served("alice", host="alice.test") as hers:
+            with pytest.raises(ValueError, match=r"somebody answers at kubesim\.test already"):
+                async with world.served("bob"):
+                    pass
+            async with aiohttp.ClientSession() as session:
+                return [(await session.get(url + PODS)).status for url in (ours, hers, ours)]
+
+    assert VirtualCluster().play(scenario) == [200, 403, 200]
+
+
 def test_it_is_gone_when_it_is_left_and_open_watches_end() -> None:
     async def scenario(world: VirtualCluster) -> None:
         async with aiohttp.ClientSession(f"http://{HOST}") as session:
