@@ -19,8 +19,9 @@ from kubeloop.objects.meta import Ref
 from tests.builders import NOW
 from tests.contracts.environments.decide.balancing import IDENTIFIED, a_deployment, of
 from tests.contracts.environments.decide.pods import CREATING, IMAGE_BACK_OFF, a_loop, a_tree, listed
+from tests.contracts.environments.decide.specs import NEXT, a_ready_condition
 from tests.contracts.environments.decide.test_companions import a_condition
-from tests.contracts.environments.decide.world import NEXT, World, a_ready_condition, promoted
+from tests.contracts.environments.decide.world import World, promoted
 
 BOTH = Settings(create_balancers=True, create_console=True)
 IMAGE = "materialize/balancerd:v26.0.0"

@@ -39,7 +39,8 @@ from tests.contracts.environments.decide.balancing import (
     of,
     status_in,
 )
-from tests.contracts.environments.decide.world import NAME_OF_IT, NAMESPACE, NEXT, World, a_ready_condition, promoted
+from tests.contracts.environments.decide.specs import NEXT, a_ready_condition
+from tests.contracts.environments.decide.world import NAME_OF_IT, NAMESPACE, World, promoted
 
 BOTH = Settings(create_balancers=True, create_console=True)
 BALANCER, CONSOLE = Ref(BALANCERS, NAMESPACE, NAME_OF_IT), Ref(CONSOLES, NAMESPACE, NAME_OF_IT)

@@ -17,7 +17,8 @@ from fairlead.core.act import Does
 from fairlead.core.explain import Explain
 from fairlead.core.reason import Reason
 from tests.builders import EARLIER, NOW
-from tests.contracts.environments.decide.world import NEXT, World, promoted
+from tests.contracts.environments.decide.specs import NEXT
+from tests.contracts.environments.decide.world import World, promoted
 
 
 def shown(world: World) -> Explain:

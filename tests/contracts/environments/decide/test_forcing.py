@@ -10,7 +10,8 @@ from fairlead.contracts.environments.kinds import Materialize
 from fairlead.core.ask import Bad
 from fairlead.core.verb import Nothing, Refused
 from tests.builders import NOW
-from tests.contracts.environments.decide.world import IMMEDIATELY, NEXT, World, promoted
+from tests.contracts.environments.decide.specs import IMMEDIATELY, NEXT
+from tests.contracts.environments.decide.world import World, promoted
 
 
 def parked() -> World:

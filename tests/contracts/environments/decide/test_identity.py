@@ -16,7 +16,8 @@ from fairlead.core.reason import Reason
 from kubeloop.objects.core import SECRETS
 from kubeloop.sealing import seal
 from tests.builders import NOW
-from tests.contracts.environments.decide.world import ENVIRONMENT_ID, World, a_license, a_spec, promoted
+from tests.contracts.environments.decide.specs import ENVIRONMENT_ID, a_license, a_spec
+from tests.contracts.environments.decide.world import World, promoted
 
 OTHER_ID = "99999999-9999-9999-9999-999999999999"
 OLD_IMAGE = "materialize/environmentd:v0.160.0"

@@ -13,7 +13,8 @@ from fairlead.core.ask import Good
 from fairlead.core.decision import Decision
 from fairlead.core.reason import Reason
 from kubeloop.objects.meta import Ref
-from tests.contracts.environments.decide.world import IMMEDIATELY, NAME_OF_IT, NAMESPACE, NEXT, OLD, World, promoted
+from tests.contracts.environments.decide.specs import IMMEDIATELY, NEXT, OLD
+from tests.contracts.environments.decide.world import NAME_OF_IT, NAMESPACE, World, promoted
 
 BALANCER = Ref(BALANCERS, NAMESPACE, NAME_OF_IT)
 

@@ -11,7 +11,8 @@ from fairlead.core.act import AnyWrite, Create, Delete, Does
 from fairlead.core.ask import Ask, Bad, Http, Read, ReadSecret
 from fairlead.core.decision import Hold
 from fairlead.core.reason import Reason
-from tests.contracts.environments.decide.world import NEXT, OLD, Crashed, World, a_license, a_spec, promoted
+from tests.contracts.environments.decide.specs import NEXT, OLD, a_license, a_spec
+from tests.contracts.environments.decide.world import Crashed, World, promoted
 
 TLS = Settings(default_certificates=DefaultCertificates(internal=CertificateSpec(issuer_ref=IssuerRef("ca"))))
 

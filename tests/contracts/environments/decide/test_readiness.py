@@ -8,7 +8,8 @@ import pytest
 
 from fairlead.core.decision import Hold
 from fairlead.core.reason import Reason
-from tests.contracts.environments.decide.world import NEXT, promoted
+from tests.contracts.environments.decide.specs import NEXT
+from tests.contracts.environments.decide.world import promoted
 
 NOT_READY = {
     "no pod": {"replicas": 0, "readyReplicas": 0},

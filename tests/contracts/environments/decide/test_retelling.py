@@ -20,7 +20,8 @@ from kubeloop.objects.core import Pod, PodMeta, PodStatus
 from kubeloop.objects.meta import Condition
 from kubeloop.store import Store
 from tests.builders import EARLIER, NOW
-from tests.contracts.environments.decide.world import NEXT, World, promoted
+from tests.contracts.environments.decide.specs import NEXT
+from tests.contracts.environments.decide.world import World, promoted
 
 WRITTEN = NOW - timedelta(minutes=7)
 

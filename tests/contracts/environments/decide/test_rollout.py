@@ -13,7 +13,8 @@ from fairlead.core.decision import Hold, Move
 from fairlead.core.reason import Reason
 from fairlead.core.uuids import uuid5
 from kubeloop.objects.apps import STATEFULSETS
-from tests.contracts.environments.decide.world import IMMEDIATELY, NEXT, OLD, World, a_spec, promoted
+from tests.contracts.environments.decide.specs import IMMEDIATELY, NEXT, OLD, a_spec
+from tests.contracts.environments.decide.world import World, promoted
 
 MANUALLY = "ManuallyPromote"
 

@@ -20,7 +20,8 @@ from fairlead.core.reason import Reason
 from kubeloop.objects.core import PODS
 from tests.builders import NOW
 from tests.contracts.environments.decide.pods import CREATING, IMAGE_BACK_OFF, a_loop, a_tree
-from tests.contracts.environments.decide.world import NEXT, World, promoted
+from tests.contracts.environments.decide.specs import NEXT
+from tests.contracts.environments.decide.world import World, promoted
 
 
 def rolling(pod: Answer | None, world: World | None = None) -> World:

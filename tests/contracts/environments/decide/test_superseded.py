@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from fairlead.core.reason import Reason
-from tests.contracts.environments.decide.world import NEXT, OLD, World, a_spec, promoted
+from tests.contracts.environments.decide.specs import NEXT, OLD, a_spec
+from tests.contracts.environments.decide.world import World, promoted
 
 MANUALLY = "ManuallyPromote"
 NEWER = "materialize/environmentd:v27.0.0"

@@ -13,7 +13,8 @@ from fairlead.core.act import Create
 from fairlead.core.ask import Bad, ReadSecret
 from fairlead.core.reason import Reason
 from kubeloop.objects.meta import Ref
-from tests.contracts.environments.decide.world import NAME_OF_IT, NAMESPACE, NEXT, World, a_license, promoted
+from tests.contracts.environments.decide.specs import NEXT, a_license
+from tests.contracts.environments.decide.world import NAME_OF_IT, NAMESPACE, World, promoted
 
 BALANCER = Ref(BALANCERS, NAMESPACE, NAME_OF_IT)
 

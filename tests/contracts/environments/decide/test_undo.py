@@ -18,7 +18,8 @@ from fairlead.core.verb import Refused
 from kubeloop.objects.core import CONFIGMAPS
 from kubeloop.objects.meta import Ref
 from tests.contracts.environments.decide.some import HASHED
-from tests.contracts.environments.decide.world import IMMEDIATELY, NAMESPACE, NEXT, OLD, World, a_spec, promoted
+from tests.contracts.environments.decide.specs import IMMEDIATELY, NEXT, OLD, a_spec
+from tests.contracts.environments.decide.world import NAMESPACE, World, promoted
 
 Tree = dict[str, Any]
 AWS = Settings(cloud_provider="aws", aws_account_id="1", region="us-east-1")

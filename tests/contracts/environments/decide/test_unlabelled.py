@@ -8,7 +8,8 @@ from fairlead.contracts.environments.kinds import RESOURCE_ID
 from fairlead.core.act import Create, Delete
 from fairlead.core.ask import Ask, Bad, Read
 from fairlead.core.reason import Reason
-from tests.contracts.environments.decide.world import IMMEDIATELY, NEXT, OLD, World, promoted
+from tests.contracts.environments.decide.specs import IMMEDIATELY, NEXT, OLD
+from tests.contracts.environments.decide.world import World, promoted
 
 FOUR = ["ConfigMap", "Service", "Service", "StatefulSet"]
 NAMES = {

@@ -15,7 +15,8 @@ from fairlead.core import verb
 from fairlead.core.ask import Answers, Ask, Bad, Good, Need, Read
 from fairlead.core.verb import Absent, Instead, Refused, VerbPlan, VerbRequest
 from kubeloop.objects.meta import Ref
-from tests.contracts.environments.decide.world import NAMESPACE, NEXT, World, promoted
+from tests.contracts.environments.decide.specs import NEXT
+from tests.contracts.environments.decide.world import NAMESPACE, World, promoted
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 ASKED = VerbRequest(NAMESPACE, "m")

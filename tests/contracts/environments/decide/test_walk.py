@@ -17,7 +17,8 @@ from fairlead.core.ask import Bad
 from fairlead.core.decision import Hold
 from fairlead.core.reason import Reason
 from kubeloop.objects.apps import STATEFULSETS
-from tests.contracts.environments.decide.world import IMMEDIATELY, NEXT, OLD, Crashed, World
+from tests.contracts.environments.decide.specs import IMMEDIATELY, NEXT, OLD
+from tests.contracts.environments.decide.world import Crashed, World
 
 LAST = "materialize/environmentd:v26.2.0"
 Act = Callable[[World], None]

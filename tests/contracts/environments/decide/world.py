@@ -6,7 +6,6 @@ What must hold at every moment is asserted on every write and every call, so tha
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Callable
 from copy import deepcopy
 from datetime import datetime, timedelta
@@ -55,37 +54,14 @@ from kubeloop.objects.meta import Ref
 from kubeloop.sealing import seal
 from tests.builders import NOW
 from tests.contracts.environments.decide import holding
+from tests.contracts.environments.decide.specs import a_license, a_ready_condition, a_spec
 from tests.contracts.environments.decide.things import Thing, Tree
 
 NAMESPACE, NAME_OF_IT, UID = "e", "m", "uid-m"
-OLD, NEXT = "materialize/environmentd:v26.0.0", "materialize/environmentd:v26.1.0"
-ENVIRONMENT_ID = "12345678-1234-1234-1234-123456789012"
-IMMEDIATELY = "ImmediatelyPromoteCausingDowntime"
 
 
 class Crashed(Exception):
     """The operator was killed here."""
-
-
-def a_license(environment: str = NIL, **claims: object) -> str:
-    """A key that nobody signed, for this environment."""
-    content = {"exp": 2_000_000_000, "nbf": 1, "iat": 2, "iss": "Materialize, Inc.", "sub": "somebody", "version": 1}
-    parts = ({"typ": "JWT", "alg": "PS256"}, content | {"aud": environment} | claims)
-    return ".".join((*(b64encode(msgspec.json.encode(part)).decode().rstrip("=") for part in parts), "c2lnbmVk"))
-
-
-def a_spec(**fields: object) -> Tree:
-    """The smallest useful one; None leaves a field out."""
-    spec = {
-        "environmentdImageRef": OLD,
-        "backendSecretName": "backend",
-        "environmentId": ENVIRONMENT_ID,
-        "forceRollout": NIL,
-        "rolloutStrategy": "WaitUntilReady",
-        "authenticatorKind": "None",
-        "enableRbac": False,
-    }
-    return {name: value for name, value in (spec | fields).items() if value is not None}
 
 
 class World:
@@ -480,16 +456,6 @@ class World:
         thing = self.things.get(Ref(resource, NAMESPACE, NAME_OF_IT))
         tree = None if thing is None else thing.tree
         return None if tree is None else msgspec.convert(tree | {"status": tree["status"] or None}, into)
-
-
-def a_ready_condition(status: str = "True") -> Tree:
-    return {
-        "type": "Ready",
-        "status": status,
-        "reason": "DeploymentStatus",
-        "message": "balancerd deployment is ready",
-        "lastTransitionTime": "2026-03-01T12:00:00Z",
-    }
 
 
 def promoted(spec: Tree | None = None, settings: Settings | None = None) -> World:
