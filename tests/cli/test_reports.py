@@ -22,7 +22,7 @@ from kubeloop.client import Client
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref, Resource
 from kubesim.auth.rbac import User, master
-from tests.contracts.zones.test_ignored_annotations import Prometheus, check, define, rolled, zones
+from tests.contracts.zones.test_ignored_annotations import a_check_that_fails, rolled, zones
 from tests.engine.world import World, play
 
 ROLES = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
@@ -69,11 +69,7 @@ def telling(manager: Manager) -> Handler:
 
 def test_an_unreachable_prometheus_is_told_as_the_operator_says() -> None:
     async def scenario(world: World) -> None:
-        await define(world)
-        await zones(world, check="health")
-        await check(world)
-        prometheus = Prometheus(world)
-        prometheus.success = "0"
+        prometheus = await a_check_that_fails(world)
         async with world.operating() as manager:
             await world.roll("zone-a", "zone-b")
             await world.until(lambda: rolled(world, "a"))

@@ -8,7 +8,7 @@ from fairlead.cli.documents_of import explain_all
 from fairlead.core.explain import Explain
 from kubeloop.client import Client
 from kubesim.auth.rbac import master
-from tests.contracts.zones.test_ignored_annotations import Prometheus, annotate, check, define, rolled, zones
+from tests.contracts.zones.test_ignored_annotations import a_check_that_fails, annotate, rolled, zones
 from tests.engine.world import World, play
 
 
@@ -32,11 +32,7 @@ def test_an_excluded_zone_is_not_shown_and_neither_is_a_group_of_such() -> None:
 
 def test_a_look_says_that_the_operator_asks_prometheus_and_does_not_ask_itself() -> None:
     async def scenario(world: World) -> None:
-        await define(world)
-        await zones(world, check="health")
-        await check(world)
-        prometheus = Prometheus(world)
-        prometheus.success = "0"
+        prometheus = await a_check_that_fails(world)
         async with world.operating():
             await world.roll("zone-a", "zone-b")
             await world.until(lambda: rolled(world, "a"))

@@ -260,17 +260,23 @@ async def check(world: World, **more: Any) -> None:
     await world.create(HEALTH_CHECKS, "test", {**named, "spec": spec})
 
 
+async def a_check_that_fails(world: World) -> Prometheus:
+    """Of zone-b, for as long as this Prometheus says so."""
+    await define(world)
+    await zones(world, check="health")
+    await check(world)
+    prometheus = Prometheus(world)
+    prometheus.success = "0"
+    return prometheus
+
+
 def evaluations(world: World, result: str) -> float:
     return gauge(world, "rollout_operator_health_check_evaluations_total", "zone-b", result=result) or 0.0
 
 
 def test_a_zone_starts_when_its_health_check_passes() -> None:
     async def scenario(world: World) -> None:
-        await define(world)
-        await zones(world, check="health")
-        await check(world)
-        prometheus = Prometheus(world)
-        prometheus.success = "0"
+        prometheus = await a_check_that_fails(world)
         async with world.operating():
             begun = clock.monotonic()
             await world.roll("zone-a", "zone-b")
@@ -356,11 +362,7 @@ def test_without_a_check_the_zone_starts_and_that_is_told_once(served: bool) -> 
 
 def test_an_invalid_version_of_a_check_leaves_the_valid_one_in_force() -> None:
     async def scenario(world: World) -> None:
-        await define(world)
-        await zones(world, check="health")
-        await check(world)
-        prometheus = Prometheus(world)
-        prometheus.success = "0"
+        await a_check_that_fails(world)
         async with world.operating():
             wrong = {"spec": {"checks": [{"name": "errors", "query": "up", "successQuery": "1"}]}}
             await world.change(HEALTH_CHECKS, "test", "health", wrong)
