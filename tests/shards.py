@@ -46,7 +46,7 @@ class Shard(NamedTuple):
         return span + self.part + (", real control plane" if self.real else "")
 
 
-LENGTH = {False: 45.0, True: 150.0}
+LENGTH = {False: 60.0, True: 150.0}
 """Seconds of a shard; those on a real control plane start one first, so they are longer."""
 USUAL = {False: 0.04, True: 2.0}
 """Seconds of a test."""
@@ -54,15 +54,23 @@ SECONDS: dict[tuple[str, bool], float] = {
     ("tests/chaos/environments/test_crash_at_every_effect.py", False): 70.0,
     ("tests/chaos/environments/test_conversion_in_trouble.py", False): 10.0,
     ("tests/chaos/environments/test_edits_while_migrating.py", False): 7.0,
-    ("tests/chaos/environments/test_examples.py", False): 40.0,
-    ("tests/chaos/environments/test_failing_calls.py", False): 18.0,
-    ("tests/chaos/environments/test_machine.py", False): 36.0,
+    ("tests/chaos/environments/test_examples.py", False): 24.0,
+    ("tests/chaos/environments/test_failing_calls.py", False): 8.0,
+    ("tests/chaos/environments/test_machine.py", False): 24.0,
     ("tests/chaos/environments/test_migration.py", False): 20.0,
     ("tests/chaos/environments/test_mutations.py", False): 20.0,
     ("tests/chaos/test_crash_at_every_effect.py", False): 45.0,
     ("tests/chaos/test_crash_at_every_write.py", False): 20.0,
-    ("tests/chaos/test_machine.py", False): 20.0,
+    ("tests/chaos/test_idle.py", False): 4.0,
+    ("tests/chaos/test_leadership.py", False): 7.0,
+    ("tests/chaos/test_loner_mutations.py", False): 4.0,
+    ("tests/chaos/test_machine.py", False): 13.0,
+    ("tests/chaos/test_mishaps.py", False): 8.0,
+    ("tests/chaos/test_replay.py", False): 8.0,
+    ("tests/chaos/test_scaled_machine.py", False): 6.0,
+    ("tests/chaos/test_scaled_mutations.py", False): 5.0,
     ("tests/cli/test_up.py", False): 80.0,
+    ("tests/cli/test_up_kubectl.py", False): 30.0,
     ("tests/clients/test_kr8s.py", False): 10.0,
     ("tests/clients/test_kubernetes.py", False): 12.0,
     ("tests/clients/test_lightkube.py", False): 10.0,
@@ -71,6 +79,7 @@ SECONDS: dict[tuple[str, bool], float] = {
     ("tests/test_readmes.py", False): 35.0,
     ("tests/contracts/zones/test_phased.py", False): 10.0,
     ("tests/contracts/zones/decide/test_exhaustive.py", False): 12.0,
+    ("tests/e2e/test_alerts.py", False): 22.0,
     ("tests/e2e/test_bad_input.py", False): 25.0,
     ("tests/e2e/test_environment_commands.py", False): 13.0,
     ("tests/e2e/test_environment_commands.py", True): 50.0,
@@ -90,8 +99,12 @@ SECONDS: dict[tuple[str, bool], float] = {
     ("tests/e2e/test_takeover.py", False): 12.0,
     ("tests/e2e/test_webhooks_served.py", False): 20.0,
     ("tests/e2e/test_zones_30_to_32.py", False): 50.0,
+    ("tests/e2e/test_zones_33_to_42.py", False): 30.0,
+    ("tests/e2e/test_zones_rest.py", False): 15.0,
     ("tests/kubesim/controllers/test_namespaces.py", True): 20.0,
     ("tests/engine/webhooks/test_certificates.py", False): 12.0,
+    ("tests/test_soak.py", False): 6.0,
+    ("tests/test_summary.py", False): 16.0,
 }
 """Of files that take longer than their number of tests would say; `make test` prints what shards take."""
 
