@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-_SOAKS = not settings().derandomize
+SOAKS = not settings().derandomize
 _PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 
-MARKS = [pytest.mark.machine, *([pytest.mark.timeout(0)] if _SOAKS else [])]
+MARKS = [pytest.mark.machine, *([pytest.mark.timeout(0)] if SOAKS else [])]
+
+T = TypeVar("T", bound=Callable[..., None])
+
+
+def soaked(test: T) -> T:
+    """Marks one test as `MARKS` do the tests of a file."""
+    for mark in MARKS:
+        mark(test)
+    return test
 
 
 def machine(programs: int) -> settings:
@@ -17,7 +29,7 @@ def machine(programs: int) -> settings:
     The fixed ones are not made smaller when they fail: that takes long, and each is replayed as it is.
     """
     return settings(
-        phases=(*_PHASES, Phase.shrink) if _SOAKS else _PHASES,
-        max_examples=settings().max_examples if _SOAKS else programs,
+        phases=(*_PHASES, Phase.shrink) if SOAKS else _PHASES,
+        max_examples=settings().max_examples if SOAKS else programs,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )

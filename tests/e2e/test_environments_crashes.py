@@ -8,28 +8,32 @@ import pytest
 
 from fairlead.contracts.environments.kinds import MATERIALIZES
 from fairlead.contracts.environments.stand_in.environmentd import PROMOTE
+from tests.chaos.machine import SOAKS, soaked
 from tests.e2e.environments import HASH_V, Scene, V, W, manifest, on_clusters
 from tests.e2e.history import Tree
 
 SIM = ("sim",)
+STRIDE = 1 if SOAKS else 6
+"""Calls from one death to the next; every effect is struck in `tests/chaos/environments`, here reads are as well."""
 
 
 def numbered(number: int) -> Tree:
     return manifest({**V, "podLabels": {"number": str(number)}})
 
 
+@soaked
 @pytest.mark.parametrize("after", [True, False], ids=["after it was carried out", "before it was sent"])
 @pytest.mark.parametrize("strategy", ["WaitUntilReady", "ImmediatelyPromoteCausingDowntime"])
 @on_clusters(on=SIM)
 async def test_a_rollout_completes_at_whichever_call_the_operator_dies(
     scene: Scene, strategy: str, after: bool
 ) -> None:
-    """One rollout for every fourth call, until a life is long enough for the whole of it."""
+    """One rollout for every few calls, until a life is long enough for the whole of it."""
     await scene.apply(numbered(0))
     await scene.promoted(1)
-    generation, calls, died = 1, -2 * after, True
+    generation, calls, died = 1, -(STRIDE // 2) * after, True
     while died:
-        generation, calls = generation + 1, calls + 4
+        generation, calls = generation + 1, calls + STRIDE
         tree = numbered(generation)
         tree["spec"]["rolloutStrategy"] = strategy
         scene.operator.die_at(calls, after=after)

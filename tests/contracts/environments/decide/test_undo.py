@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from fairlead.contracts.environments.decide.hash import rollout_hash
@@ -17,6 +17,7 @@ from fairlead.core.merge_patch import merge_patch
 from fairlead.core.verb import Refused
 from kubeloop.objects.core import CONFIGMAPS
 from kubeloop.objects.meta import Ref
+from tests.chaos.machine import machine, soaked
 from tests.contracts.environments.decide.some import HASHED
 from tests.contracts.environments.decide.specs import IMMEDIATELY, NEXT, OLD, a_spec
 from tests.contracts.environments.decide.world import NAMESPACE, World, promoted
@@ -235,7 +236,8 @@ def test_a_merge_patch_makes_one_value_of_the_other(before: object, after: objec
     assert patched(before, merge_patch(before, after)) == after
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@soaked
+@machine(30)
 @given(some.fixed_dictionaries({}, optional=HASHED), some.fixed_dictionaries({}, optional=HASHED))
 def test_whatever_was_changed_is_put_back_exactly_or_not_at_all(before: Tree, after: Tree) -> None:
     fixed = {"environmentdImageRef": OLD, "backendSecretName": "backend", "environmentId": a_spec()["environmentId"]}
