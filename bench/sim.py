@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from bench import reviewed, turnover, zones_within
+from bench import loaded, reviewed, turnover, zones_within
 from bench.table import Check, machine, markdown
 
 SEED = 1
@@ -28,6 +28,8 @@ REVIEWED, ROUNDS = 500, 15
 """Pods that are made per run with and without a webhook, and runs."""
 SURPLUS = 0.03
 """What a webhook about another kind may add to what a pod costs."""
+LOADED, LOAD_SECONDS, FORK_MILLISECONDS = 20_000, 3.0, 10.0
+"""Pods of a copy, and how long it may take to load it and to fork it."""
 QUICK = 1_000
 
 
@@ -37,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--turnover", type=int, metavar="PODS", help="one run, its figures as JSON")
     parser.add_argument("--digest", action="store_true", help="with --turnover: tell the digest of all writes as well")
     parser.add_argument("--reviewed", type=int, metavar="ROUNDS", help="pods with and without webhooks, as JSON")
+    parser.add_argument("--loaded", type=int, metavar="PODS", help="a copy that is loaded and forked, as JSON")
     parser.add_argument("--zones", type=int, metavar="GROUPS", help="one run with the operator, its figures as JSON")
     wishes = parser.parse_args(arguments)
     if wishes.turnover:
@@ -44,6 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if wishes.reviewed:
         print(msgspec.json.encode(reviewed.run(REVIEWED, SEED, wishes.reviewed)).decode())
+        return 0
+    if wishes.loaded:
+        print(msgspec.json.encode(loaded.run(wishes.loaded)).decode())
         return 0
     if wishes.zones:
         print(msgspec.json.encode(zones_within.run(wishes.zones, SEED)).decode())
@@ -56,6 +62,7 @@ def _all(*, quick: bool) -> int:
     turned = [_turned(pods) for pods in sizes]
     operated = msgspec.json.decode(_own("--zones", "3" if quick else "30"), type=zones_within.Figures)
     asked = msgspec.json.decode(_own("--reviewed", "1" if quick else str(ROUNDS)), type=reviewed.Figures)
+    copied = msgspec.json.decode(_own("--loaded", str(QUICK if quick else LOADED)), type=loaded.Figures)
     twice = [_turned(QUICK, "--digest", hash_seed=seed).digest for seed in ("1", "2")]
     checks = [check for figures in turned for check in _checks(figures)]
     rate = operated.rate
@@ -72,6 +79,7 @@ def _all(*, quick: bool) -> int:
             f"≤ {SURPLUS:.0%}",
             asked.surplus <= SURPLUS,
         ),
+        *_copied(copied),
         Check("pods out beyond a budget meanwhile", str(operated.violations), "0", operated.violations == 0),
         Check(
             "digest of all writes, same seed, two processes",
@@ -114,6 +122,25 @@ def _checks(figures: turnover.Figures) -> list[Check]:
         held = figures.held
         found.append(Check(f"memory with {pods}", f"{held:.0f} MB", f"≤ {MEGABYTES:.0f} MB", held <= MEGABYTES))
     return found
+
+
+def _copied(figures: loaded.Figures) -> list[Check]:
+    of, forked = f"of {figures.pods:,} pods", figures.forked * 1000
+    return [
+        Check(
+            f"a copy {of} is loaded ({figures.megabytes:.0f} MB of lists)",
+            f"{figures.loaded:.2f} s",
+            f"≤ {LOAD_SECONDS:.0f} s",
+            figures.loaded <= LOAD_SECONDS,
+        ),
+        Check(
+            f"a copy {of} is forked (a new cluster without it: {figures.bare * 1000:.1f} ms)",
+            f"{forked:.1f} ms",
+            f"≤ {FORK_MILLISECONDS:.0f} ms",
+            forked <= FORK_MILLISECONDS,
+        ),
+        Check(f"writes of a copy {of} in 90 minutes", str(figures.writes), "0", figures.writes == 0),
+    ]
 
 
 def _turned(pods: int, *wishes: str, hash_seed: str = "0") -> turnover.Figures:
