@@ -125,8 +125,8 @@ class Cluster:
         self.store.hold(copy.revision, copy.tables, copy.marks.unread)
         try:
             self.definitions.resume(copy.tables, copy.marks.undefined)
-        except (LookupError, TypeError, ValueError, StopIteration) as error:
-            raise Unusable(f"a definition is written as no server writes it ({error}): copy it again") from error
+        except ValueError as error:
+            raise Unusable(f"definition {error}: copy it again") from error
         hosts = frozenset(copy.marks.unanswered)
         (network or self.network).ask(lambda name: pass_all if name in hosts else None)
 

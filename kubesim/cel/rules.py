@@ -157,7 +157,7 @@ def _normal(path: str, schema: Tree) -> str | None:
 # Compiling
 
 
-class _Refused(Exception):
+class _Refused(ValueError):
     """`field` is the one of the rule that cannot be used."""
 
     def __init__(self, field: str, text: str) -> None:

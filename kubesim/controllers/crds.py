@@ -9,10 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import lru_cache
+
+import msgspec
 
 from kubeloop.objects.meta import Resource
 from kubesim.api.verbs import Verbs
 from kubesim.cel import rules as cel_rules
+from kubesim.cel.rules import Rules
 from kubesim.crds import conversion_rules as crd_conversion
 from kubesim.crds.conversion import Conversion
 from kubesim.crds.custom import Custom, ScalePaths
@@ -81,7 +85,10 @@ class Definitions:
             home = homes.get((tree["spec"]["group"], tree["spec"]["names"]["plural"]))
             if home is not None:
                 self._homes[version.head.name] = home
-            self._serve(version.head.name, tree)
+            try:
+                self._serve(version.head.name, tree)
+            except (LookupError, TypeError, ValueError, StopIteration) as error:
+                raise ValueError(f"{version.head.name} is written as no server writes it ({error})") from error
             self._resumed[version.head.name] = self._name if version.head.deletion_timestamp is None else self._clean_up
         for resource in undefined:
             self._verbs.registry.replace(resource.group, resource.plural, _kinds(_anything(resource), resource, 0))
@@ -293,14 +300,16 @@ def _anything(resource: Resource) -> Tree:
     }
 
 
-def _nodes(versions: list[Tree]) -> list[Node]:
-    """The schemas of the versions; equal ones are compiled once."""
-    compiled: list[tuple[Tree, Node]] = []
-    for version in versions:
-        schema = version["schema"]["openAPIV3Schema"]
-        known = next((node for each, node in compiled if each == schema), None)
-        compiled.append((schema, known or compile_schema(schema)))
-    return [node for _, node in compiled]
+def _schema(version: Tree) -> tuple[Node, Rules | None]:
+    """The schema of a version and its rules, which all versions and clusters share that have an equal one."""
+    return _compiled(msgspec.json.encode(version["schema"]["openAPIV3Schema"]))
+
+
+@lru_cache(maxsize=1024)
+def _compiled(text: bytes) -> tuple[Node, Rules | None]:
+    schema = msgspec.json.decode(text)
+    root = compile_schema(schema)
+    return root, cel_rules.compiled(schema, root, is_root=True)
 
 
 def _kinds(tree: Tree, home: Resource, since: int) -> list[Kind]:
@@ -308,7 +317,7 @@ def _kinds(tree: Tree, home: Resource, since: int) -> list[Kind]:
     spec = tree["spec"]
     names = [_resource(spec, version["name"]).api_version for version in spec["versions"]]
     conversion = Conversion(
-        schemas=dict(zip(names, _nodes(spec["versions"]), strict=True)),
+        schemas={name: _schema(version)[0] for name, version in zip(names, spec["versions"], strict=True)},
         stored_as=_storage(spec).api_version,
         webhook=crd_conversion.webhook_of(spec),
     )
@@ -321,7 +330,7 @@ def _kinds(tree: Tree, home: Resource, since: int) -> list[Kind]:
 
 def _custom(tree: Tree, version: Tree, conversion: Conversion, since: int) -> Custom:
     resource = _resource(tree["spec"], version["name"])
-    root = conversion.schemas[resource.api_version]
+    root, rules = _schema(version)
     parts = version.get("subresources") or {}
     scale = parts.get("scale")
     paths = None
@@ -336,7 +345,7 @@ def _custom(tree: Tree, version: Tree, conversion: Conversion, since: int) -> Cu
         printer=printer(version.get("additionalPrinterColumns") or ()),
         published={"names": tree["spec"]["names"], "version": version},
         warning=_deprecation(tree["spec"], version),
-        rules=cel_rules.compiled(version["schema"]["openAPIV3Schema"], root, is_root=True),
+        rules=rules,
         scale=paths,
         terminating=is_true(tree, "Terminating"),
     )

@@ -36,6 +36,7 @@ from kubesim.kinds.registry import (
     Kind,
 )
 from kubesim.loading.documents import Item, Refusal, found_in, tree_of
+from kubesim.loading.naming import a_namespace, host_of, plural_of, shown
 from kubesim.loading.remarks import Remarks
 from kubesim.loading.sights import latest_time, sight_of
 from kubesim.loading.strangeness import Strangeness
@@ -99,6 +100,8 @@ class _Gathering:
         """By the UID of an owner those that name it, one of a kind."""
         self._hosts: dict[str, None] = {}
         self._pods: list[Sight] = []
+        self._placed: dict[str, str] = {}
+        """Nodes that pods are on, and one of those."""
         self._nodes: dict[str, None] = {}
         self._certificates: dict[str, int] = {}
         self._revision = 0
@@ -155,7 +158,7 @@ class _Gathering:
             return kind.storage
         if kind is None:
             group, _, version = item.api_version.rpartition("/")
-            kind = Resource(group, version, _plural(item.kind), item.kind, "namespace" in metadata)
+            kind = Resource(group, version, plural_of(item.kind), item.kind, "namespace" in metadata)
             self._kinds[item.api_version, item.kind] = kind
             self._undefined[kind] = None
         if kind in self._undefined:
@@ -202,6 +205,8 @@ class _Gathering:
         match resource:
             case _ if resource == PODS:
                 self._pods.append(sight_of(tree))
+                if node := (tree.get("spec") or {}).get("nodeName"):
+                    self._placed.setdefault(node, place)
             case _ if resource == NODES:
                 self._node(tree)
             case _ if resource == DEFINITIONS:
@@ -234,12 +239,8 @@ class _Gathering:
             self._host(config, f"objects of {name} are served in the version that they were listed in, and no other")
 
     def _host(self, config: Tree, effect: str) -> None:
-        """A webhook, which may be known by a Service or by an address."""
-        service = config.get("service")
-        if service is not None:
-            host = f"{service['name']}.{service['namespace']}.svc"
-        else:
-            host = config.get("url", "").partition("://")[2].partition("/")[0].rpartition("@")[2].partition(":")[0]
+        """A webhook, and what it means that nobody answers for it."""
+        host = host_of(config)
         self._hosts[host.lower()] = None
         self._remarks.say(f"{effect}: nobody answers at {host}, unless an address is given for it")
 
@@ -253,8 +254,10 @@ class _Gathering:
         self._add_namespaces(moment)
         nodes = tuple(self._nodes)
         if NODES in self._unread:
-            nodes = tuple(sorted(self._bound_to()))
+            nodes = tuple(sorted(self._placed))
             self._remarks.say("nodes could not be read: new pods stay pending")
+        for node in sorted(self._placed.keys() - {*nodes, *(name for _, name in self._tables.get(NODES, {}))}):
+            self._remarks.count("pods on nodes that are not here stay as they are", f"{self._placed[node]} on {node}")
         for name, kinds in needing(self._unread).items():
             lacking = ", ".join(each.plural for each in kinds)
             self._remarks.say(f"the {name} stands still, because it needs {lacking}")
@@ -275,10 +278,6 @@ class _Gathering:
         """The second after the last thing that was written: whatever is in the copy is past by then."""
         return datetime.fromisoformat(self._latest) + timedelta(seconds=1) if self._latest else START
 
-    def _bound_to(self) -> set[str]:
-        bodies = (msgspec.json.decode(each.body) for each in self._tables.get(PODS, {}).values())
-        return {name for tree in bodies if (name := (tree.get("spec") or {}).get("nodeName"))}
-
     def _add_namespaces(self, moment: datetime) -> None:
         """Those that objects are in, and that were not listed: nothing could be written there."""
         known = {name for _, name in self._tables.get(NAMESPACES, {})}
@@ -286,7 +285,7 @@ class _Gathering:
         for name in sorted(used - known - {""}):
             self._remarks.count("namespaces that were not listed are added, because objects are in them", name)
             self._revision += 1
-            tree = _namespace(name, moment, self._revision)
+            tree = a_namespace(name, moment, self._revision)
             head = msgspec.convert(tree["metadata"], Head)
             version = Version(("", name), self._revision, head, encode(tree, self._revision))
             self._tables.setdefault(NAMESPACES, {})["", name] = version
@@ -317,33 +316,3 @@ def _tree(item: Item) -> Tree:
     except (msgspec.DecodeError, LookupError, TypeError):
         pass
     raise Unusable(f"{item.origin}: a {item.kind} has no name: give what a cluster lists (kubectl get -o json)")
-
-
-def shown(kind: str, metadata: Tree) -> str:
-    """An object, as sentences name it."""
-    namespace = metadata.get("namespace")
-    return f"{kind} {namespace}/{metadata['name']}" if namespace else f"{kind} {metadata['name']}"
-
-
-def _plural(kind: str) -> str:
-    """As nearly all kinds have it; lists do not say."""
-    name = kind.lower()
-    if name.endswith(("s", "x", "ch", "sh")):
-        return f"{name}es"
-    return f"{name[:-1]}ies" if name.endswith("y") and name[-2:-1] not in "aeiou" else f"{name}s"
-
-
-def _namespace(name: str, moment: datetime, revision: int) -> Tree:
-    return {
-        "kind": "Namespace",
-        "apiVersion": "v1",
-        "metadata": {
-            "name": name,
-            "uid": f"{revision:08x}-0000-4000-8000-00000000c09f",
-            "resourceVersion": str(revision),
-            "creationTimestamp": f"{moment:%Y-%m-%dT%H:%M:%SZ}",
-            "labels": {"kubernetes.io/metadata.name": name},
-        },
-        "spec": {"finalizers": ["kubernetes"]},
-        "status": {"phase": "Active"},
-    }

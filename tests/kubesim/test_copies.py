@@ -235,8 +235,8 @@ async def refusal(world: VirtualCluster, spec: Tree) -> str:
     return str(refused.value)
 
 
-def test_policies_of_the_copy_judge_and_its_webhooks_let_pass() -> None:
-    """The webhook has nobody who answers, and would refuse all secrets."""
+def test_a_webhook_of_the_copy_that_nobody_answers_for_lets_pass() -> None:
+    """It is about all secrets, and fails closed."""
 
     async def scenario(world: VirtualCluster) -> Tree:
         return await world.create(SECRETS, SHOP, {"metadata": {"name": "new"}})

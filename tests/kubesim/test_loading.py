@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from kubeloop.client import Client
+from kubeloop.errors import Forbidden, KubeError
 from kubesim.copies import Copy, Unusable
 from kubesim.kinds.registry import CONFIG_MAPS, CORE_EVENTS, DEPLOYMENTS, NAMESPACES, PODS, SECRETS
 from kubesim.loading import read, state_in
@@ -153,19 +155,26 @@ def test_a_saved_cluster_is_loaded_alone(tmp_path: Path) -> None:
         state_in([tmp_path, tmp_path])
 
 
-def test_a_definition_that_no_server_stores_is_told(tmp_path: Path) -> None:
+RULED: Tree = {"type": "object", "x-kubernetes-validations": [{"rule": "self.of_the_future()"}]}
+
+
+@pytest.mark.parametrize(
+    "version", [{}, {"storage": True}, {"storage": True, "schema": {"openAPIV3Schema": RULED}}], ids=str
+)
+def test_a_definition_that_no_server_stores_is_told(tmp_path: Path, version: Tree) -> None:
     names_ = {"plural": "widgets", "kind": "Widget"}
     spec = {
         "group": "example.com",
         "names": names_,
         "scope": "Namespaced",
-        "versions": [{"name": "v1", "served": True}],
+        "versions": [{"name": "v1", "served": True} | version],
+        "conversion": {"strategy": "None"},
     }
     status = {"conditions": [{"type": "Established", "status": "True"}]}
     definition = an_object("CustomResourceDefinition", api="apiextensions.k8s.io/v1", spec=spec, status=status)
     copy = loaded(tmp_path, definition)
 
-    with pytest.raises(Unusable, match="a definition is written as no server writes it"):
+    with pytest.raises(Unusable, match="definition a is written as no server writes it"):
         VirtualCluster(copy=copy)
 
 
@@ -246,6 +255,47 @@ def test_defaults_that_a_server_did_not_know_are_filled_in(tmp_path: Path) -> No
     assert filled["spec"]["template"]["spec"]["restartPolicy"] == "Always"
     assert filled["spec"]["replicas"] == 3
     assert "Deployment gets defaults that it was listed without (1: Deployment shop/web)" in copy.remarks
+
+
+def test_policies_and_roles_of_the_copy_are_in_force(tmp_path: Path) -> None:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["secrets"]}
+    judged = {"matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": "false", "message": "no!"}]}
+    bound = {"policyName": "none", "validationActions": ["Deny"]}
+    admission, rbac, anywhere = "admissionregistration.k8s.io/v1", "rbac.authorization.k8s.io/v1", {"namespace": ""}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"}
+    subject = {"kind": "User", "name": "alice", "apiGroup": "rbac.authorization.k8s.io"}
+    copy = loaded(
+        tmp_path,
+        an_object("ValidatingAdmissionPolicy", "none", api=admission, number=2, metadata=anywhere, spec=judged),
+        an_object("ValidatingAdmissionPolicyBinding", "none", api=admission, number=3, metadata=anywhere, spec=bound),
+        an_object(
+            "Role", "reader", api=rbac, number=4, rules=[{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]
+        ),
+        an_object("RoleBinding", "reader", api=rbac, number=5, roleRef=role, subjects=[subject]),
+    )
+
+    async def scenario(world: VirtualCluster) -> str:
+        client = Client(world.cluster.transport("alice"))
+        assert (await client.list(PODS, dict, namespace="shop")).items == []
+        with pytest.raises(Forbidden):
+            await client.list(SECRETS, dict, namespace="shop")
+        with pytest.raises(KubeError) as refused:
+            await world.create(SECRETS, "shop", {"metadata": {"name": "s"}})
+        return str(refused.value)
+
+    assert "no!" in VirtualCluster(copy=copy).play(scenario)
+
+
+def test_pods_on_nodes_that_are_not_here_are_told(tmp_path: Path) -> None:
+    node = an_object("Node", "here", number=2, metadata={"namespace": ""}, spec={}, status={})
+    pods = [
+        an_object("Pod", each, number=index, spec={"nodeName": each}) for index, each in enumerate(("here", "away"), 3)
+    ]
+
+    copy = loaded(tmp_path, node, *pods)
+
+    assert copy.marks.nodes == ("here",)
+    assert "pods on nodes that are not here stay as they are (1: Pod shop/away on away)" in copy.remarks
 
 
 # What could not be read
