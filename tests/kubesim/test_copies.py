@@ -6,13 +6,17 @@ The states were listed from kube-apiserver 1.36 with its controllers and the sta
 from __future__ import annotations
 
 import asyncio
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kubeloop.objects.meta import Resource
+from kubeloop.calls import Call, Reply
+from kubeloop.errors import Invalid, KubeError
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import Request, delete
 from kubesim.api.verbs import Verbs
 from kubesim.controllers.manager import CONTROLLERS, Setting
 from kubesim.controllers.names import ALL, KUBELET, NAMES
@@ -69,8 +73,6 @@ def test_nothing_is_written_in_ninety_minutes(name: str, seed: int) -> None:
 @pytest.mark.parametrize("name", STATES)
 def test_objects_are_as_they_were_listed(name: str) -> None:
     """UIDs, versions, times, statuses and who owns which fields included."""
-    import json
-
     listed = json.loads((FOLDER / f"{name}.json").read_text())["items"]
     cluster = VirtualCluster(copy=a_copy(name)).cluster
     kept = {version.head.uid: version.tree() for _, version in cluster.store.everything()}
@@ -228,8 +230,6 @@ def test_addresses_and_ports_of_services_are_taken() -> None:
 
 
 async def refusal(world: VirtualCluster, spec: Tree) -> str:
-    from kubeloop.errors import Invalid
-
     with pytest.raises(Invalid) as refused:
         await world.create(SERVICES, SHOP, {"metadata": {"name": "another"}, "spec": spec})
     return str(refused.value)
@@ -245,9 +245,6 @@ def test_a_webhook_of_the_copy_that_nobody_answers_for_lets_pass() -> None:
 
 
 def test_a_webhook_of_the_copy_is_played_by_who_answers_at_its_name() -> None:
-    from kubeloop.calls import Call, Reply
-    from kubeloop.errors import KubeError
-
     async def refuse(_call: Call) -> Reply:
         return Reply(500, b"no")
 
@@ -374,10 +371,7 @@ def test_every_controller_has_its_name() -> None:
 # What tests read
 
 
-def delete_of(resource: Resource, name: str) -> Any:
-    from kubeloop.objects.meta import Ref
-    from kubeloop.request import delete
-
+def delete_of(resource: Resource, name: str) -> Request:
     return delete(Ref(resource, SHOP, name))
 
 
