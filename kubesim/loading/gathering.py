@@ -35,12 +35,12 @@ from kubesim.kinds.registry import (
     VALIDATING_WEBHOOKS,
     Kind,
 )
+from kubesim.loading.copied_pods import copied_pod, latest_time
 from kubesim.loading.documents import Item, Refusal, found_in, tree_of
 from kubesim.loading.naming import a_namespace, host_of, plural_of, shown
 from kubesim.loading.remarks import Remarks
-from kubesim.loading.sights import latest_time, sight_of
-from kubesim.loading.strangeness import Strangeness
-from kubesim.pods.histories import Sight, measured
+from kubesim.loading.unknown_fields import UnknownFields
+from kubesim.pods.histories import CopiedPod, measured
 from kubesim.store.versions import Head, Key, Tree, Version, encode
 from kubesim.strategies.defaulting import fill
 from kubesim.time import START, seldom_collected
@@ -99,7 +99,8 @@ class _Gathering:
         self._owned: dict[str, list[str]] = {}
         """By the UID of an owner those that name it, one of a kind."""
         self._hosts: dict[str, None] = {}
-        self._pods: list[Sight] = []
+        self._pods: dict[str, CopiedPod] = {}
+        """By UID."""
         self._placed: dict[str, str] = {}
         """Nodes that pods are on, and one of those."""
         self._nodes: dict[str, None] = {}
@@ -107,7 +108,7 @@ class _Gathering:
         self._revision = 0
         self._latest = ""
         self._remarks = Remarks()
-        self._strangeness = Strangeness(self._remarks)
+        self._unknown_fields = UnknownFields(self._remarks)
 
     def refuse(self, refusals: Iterable[Refusal], unread: Iterable[str]) -> None:
         """Marks kinds that could not be read."""
@@ -143,10 +144,10 @@ class _Gathering:
             resource = self._resource(item, kind, metadata)
             if isinstance(kind, Kind):
                 tree = views.inward(kind, tree)
-                self._strangeness.examine(tree, place)
+                self._unknown_fields.examine(tree, place)
                 self._fill(tree, place)
-            self._note(resource, tree, place)
-            self._store(resource, tree, place)
+            if self._stored(resource, tree, place):
+                self._note(resource, tree, place)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise Unusable(
                 f"{item.origin}: {place} is written as no server writes it ({error}): list it again"
@@ -176,7 +177,8 @@ class _Gathering:
         if msgspec.json.encode(tree) != before:
             self._remarks.count(f"{tree['kind']} gets defaults that it was listed without", place)
 
-    def _store(self, resource: Resource, tree: Tree, place: str) -> None:
+    def _stored(self, resource: Resource, tree: Tree, place: str) -> bool:
+        """Whether it is the newest version of its object that is known."""
         revision = int(tree["metadata"]["resourceVersion"])
         head = msgspec.convert(tree["metadata"], Head)
         table = self._tables.setdefault(resource, {})
@@ -190,9 +192,11 @@ class _Gathering:
             raise Unusable(f"{place} is there twice, with two UIDs: give the lists of one cluster, of one moment")
         elif before.revision != revision:
             self._remarks.count("of objects that are there in two versions the newer is taken", place)
-        if before is None or before.revision < revision:
-            table[key] = Version(key, revision, head, encode(tree, revision))
-            self._revision = max(self._revision, revision)
+        if before is not None and before.revision >= revision:
+            return False
+        table[key] = Version(key, revision, head, encode(tree, revision))
+        self._revision = max(self._revision, revision)
+        return True
 
     def _note(self, resource: Resource, tree: Tree, place: str) -> None:
         """What the object says to others than its own controller."""
@@ -204,7 +208,7 @@ class _Gathering:
                 named.append(f"{place} of {reference['kind']} {reference['name']}")
         match resource:
             case _ if resource == PODS:
-                self._pods.append(sight_of(tree))
+                self._pods[metadata["uid"]] = copied_pod(tree)
                 if node := (tree.get("spec") or {}).get("nodeName"):
                     self._placed.setdefault(node, place)
             case _ if resource == NODES:
@@ -268,7 +272,7 @@ class _Gathering:
             lost_owners=self._lost_owners(),
             unanswered=tuple(self._hosts),
             nodes=nodes,
-            pods=measured(self._pods, moment, go_on=go_on),
+            pods=measured(self._pods.values(), moment, go_on=go_on),
             authority=certificates,
         )
         self._tell_of_pods(marks.pods.resting, moment)
@@ -297,7 +301,7 @@ class _Gathering:
         return frozenset(lost)
 
     def _tell_of_pods(self, resting: Collection[str], moment: datetime) -> None:
-        for pod in self._pods:
+        for pod in self._pods.values():
             if pod.uid not in resting:
                 continue
             place = f"{pod.namespace}/{pod.name}"

@@ -27,7 +27,7 @@ _OF_ONE_POD = (
 )
 
 
-class Sight(Struct, frozen=True):
+class CopiedPod(Struct, frozen=True):
     """A pod as it was copied."""
 
     uid: str
@@ -106,7 +106,7 @@ class Histories(Struct, frozen=True):
         return next((Past(past.ready_after) for past in known if past.ready_after is not None), None)
 
 
-def measured(pods: Iterable[Sight], now: datetime, *, go_on: bool = False) -> Histories:
+def measured(pods: Iterable[CopiedPod], now: datetime, *, go_on: bool = False) -> Histories:
     """What these pods tell at this moment.
 
     With `go_on` those do not rest that were on their way: starting, for no longer than those like them needed, or
@@ -131,7 +131,7 @@ def measured(pods: Iterable[Sight], now: datetime, *, go_on: bool = False) -> Hi
     return Histories({pod.uid: pod.version for pod in seen if not (go_on and pod.uid in under_way)}, pasts)
 
 
-def _is_under_way(pod: Sight, known: Histories, now: datetime) -> bool:
+def _is_under_way(pod: CopiedPod, known: Histories, now: datetime) -> bool:
     if pod.deleted is not None:
         return pod.deleted > now
     if pod.ready_since is not None or pod.has_ended or pod.shape not in (Shape.NEW, Shape.RUNNING):

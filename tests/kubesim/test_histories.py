@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kubesim.pods.behaviour import Behaviour, Defaults, Shape
-from kubesim.pods.histories import Histories, Sight, measured
+from kubesim.pods.histories import CopiedPod, Histories, measured
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 USUAL = Defaults(1.0, 0.1)
@@ -22,9 +22,9 @@ def a_pod(
     owner: str = "set",
     shape: Shape = Shape.RUNNING,
     gone_in: float | None = None,
-) -> Sight:
+) -> CopiedPod:
     created = NOW - timedelta(seconds=age)
-    return Sight(
+    return CopiedPod(
         uid=f"uid-{name}",
         version="1",
         namespace="shop",

@@ -234,6 +234,18 @@ def test_of_two_versions_the_newer_is_taken(tmp_path: Path) -> None:
     assert "of objects that are there in two versions the newer is taken (1: ConfigMap shop/a)" in copy.remarks
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_pod_that_is_there_in_two_versions_rests_as_it_is_in_the_newer(tmp_path: Path, order: int) -> None:
+    spec = {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}
+    node = an_object("Node", "n", number=9, metadata={"namespace": ""}, spec={}, status={})
+    pods = [an_object("Pod", "p", number=each, metadata={"uid": "u"}, spec=spec, status={}) for each in (1, 2)]
+
+    copy = loaded(tmp_path, node, *pods[::order])
+
+    assert copy.marks.pods.resting == {"u": "2"}
+    assert VirtualCluster(copy=copy).play(wait) == set()
+
+
 def test_namespaces_that_were_not_listed_are_added(tmp_path: Path) -> None:
     copy = loaded(tmp_path, an_object())
 

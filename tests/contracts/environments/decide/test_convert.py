@@ -81,7 +81,7 @@ def test_hashes_of_an_object_that_was_written_in_v1alpha1(case: str, version: st
     assert made["status"] == a_status(trip.reason, **{k: v for k, v in expected.items() if v != ABSENT})
 
 
-class Sight(NamedTuple):
+class CopiedPod(NamedTuple):
     """The generation of an old object, those that its conditions have observed, and whether L is known then."""
 
     generation: object
@@ -90,17 +90,17 @@ class Sight(NamedTuple):
 
 
 SIGHTS = {
-    "the spec was seen": Sight(3, (3,), True),
-    "the spec was edited since": Sight(4, (3,), False),
-    "a later spec was seen, as after a restore": Sight(3, (4,), True),
-    "one of two conditions is behind": Sight(4, (4, 3), False),
-    "the other of two conditions is behind": Sight(4, (3, 4), False),
-    "a condition counts nothing": Sight(4, (None,), True),
-    "a condition counts nothing and another one is behind": Sight(4, (None, 3), False),
-    "there is no condition": Sight(4, (), True),
-    "the object counts nothing": Sight(None, (3,), True),
-    "the object counts what is no number": Sight("4", (3,), True),
-    "a condition counts what is no number": Sight(4, ("3",), True),
+    "the spec was seen": CopiedPod(3, (3,), True),
+    "the spec was edited since": CopiedPod(4, (3,), False),
+    "a later spec was seen, as after a restore": CopiedPod(3, (4,), True),
+    "one of two conditions is behind": CopiedPod(4, (4, 3), False),
+    "the other of two conditions is behind": CopiedPod(4, (3, 4), False),
+    "a condition counts nothing": CopiedPod(4, (None,), True),
+    "a condition counts nothing and another one is behind": CopiedPod(4, (None, 3), False),
+    "there is no condition": CopiedPod(4, (), True),
+    "the object counts nothing": CopiedPod(None, (3,), True),
+    "the object counts what is no number": CopiedPod("4", (3,), True),
+    "a condition counts what is no number": CopiedPod(4, ("3",), True),
 }
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from kubesim.kubelet.pods import Pod, shape_of
-from kubesim.pods.histories import Sight
+from kubesim.pods.histories import CopiedPod
 from kubesim.store.versions import Tree
 
 _ENDED = ("Succeeded", "Failed")
 
 
-def sight_of(tree: Tree) -> Sight:
+def copied_pod(tree: Tree) -> CopiedPod:
     """The pod's life as its metadata and conditions tell it."""
     metadata, status = tree["metadata"], tree.get("status") or {}
     pod = msgspec.convert(tree, Pod)
@@ -22,7 +22,7 @@ def sight_of(tree: Tree) -> Sight:
     is_ready = ready.get("status") == "True"
     owner = next((each["uid"] for each in metadata.get("ownerReferences") or () if each.get("controller")), "")
     created = _time(metadata.get("creationTimestamp"))
-    return Sight(
+    return CopiedPod(
         uid=metadata["uid"],
         version=metadata["resourceVersion"],
         namespace=metadata.get("namespace", ""),

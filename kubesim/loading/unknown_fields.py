@@ -13,7 +13,7 @@ _RELEASE = "1.36"
 Outline = tuple[Any, ...]
 
 
-class Strangeness:
+class UnknownFields:
     """Of the built-in kinds of one copy."""
 
     def __init__(self, remarks: Remarks) -> None:
