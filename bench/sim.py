@@ -23,6 +23,8 @@ RATES = {10_000: 10_000.0, 100_000: 7_000.0}
 """Least changes of pods per second, by pods."""
 OPERATED_RATE = 1_200.0
 """The same with the zones operator deciding."""
+IDLE_CPU = 1.0
+"""Most seconds of CPU for twelve virtual hours in which nothing happens."""
 MEGABYTES = 800.0
 REVIEWED, ROUNDS = 500, 15
 """Pods that are made per run with and without a webhook, and runs."""
@@ -80,6 +82,12 @@ def _all(*, quick: bool) -> int:
             asked.surplus <= SURPLUS,
         ),
         *_copied(copied),
+        Check(
+            f"twelve idle hours with the zones operator and {operated.pods} pods",
+            f"{operated.idle_cpu:.2f} s, {operated.idle_requests} requests",
+            f"≤ {IDLE_CPU:g} s",
+            operated.idle_cpu <= IDLE_CPU,
+        ),
         Check("pods out beyond a budget meanwhile", str(operated.violations), "0", operated.violations == 0),
         Check(
             "digest of all writes, same seed, two processes",

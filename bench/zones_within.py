@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import time
+from contextlib import AbstractAsyncContextManager
 
 import msgspec
 from msgspec import Struct
@@ -20,7 +21,7 @@ from kubeloop.client import Client
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref, Resource
-from kubeloop.request import MERGE_PATCH, create, patch
+from kubeloop.request import MERGE_PATCH, Request, Response, Stream, Transport, create, patch
 from kubesim import time as virtual
 from kubesim.auth.rbac import master
 from kubesim.cluster import Cluster
@@ -31,6 +32,9 @@ NAMESPACE = "default"
 ZONES = "abc"
 REPLICAS = 10
 AT_A_TIME = 2
+IDLE_SECONDS = 12 * 3600.0
+SETTLED_AFTER = 600.0
+"""Seconds after the last change until what follows from it is written as well: statuses, Events, records."""
 
 
 class Figures(Struct, frozen=True):
@@ -41,12 +45,32 @@ class Figures(Struct, frozen=True):
     """Changes of pods from the new template to the last new pod ready."""
     cpu: float
     virtual_seconds: float
+    idle_cpu: float
+    """Seconds of CPU for the idle hours after the rollout."""
+    idle_requests: int
+    """What the operator asked for meanwhile."""
     violations: int
     """Deletions of pods while two of their zone were out already, or one of another zone of their group."""
 
     @property
     def rate(self) -> float:
         return self.events / self.cpu
+
+
+class _Counted:
+    """A transport that counts what goes over it."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.requests = 0
+
+    async def send(self, request: Request) -> Response:
+        self.requests += 1
+        return await self._transport.send(request)
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        self.requests += 1
+        return self._transport.stream(request)
 
 
 class _Judge:
@@ -100,7 +124,7 @@ async def _run(groups: int, seed: int) -> Figures:
     client = Client(cluster.transport(master("bench")))
     options = OperatorOptions(process="fairlead", identity="bench", parts=(PartOptions(contract("zones"), Settings()),))
     log = configure("error", "logfmt", io.StringIO())
-    wire = cluster.transport(master("fairlead"))
+    wire = _Counted(cluster.transport(master("fairlead")))
     manager = await assemble(options, NAMESPACE, wire, Metrics(), log, cluster.network.call)
     async with asyncio.TaskGroup() as tasks:
         kubelet = Kubelet(cluster.inside("kubelet"), ready_after=0.5, gone_after=0.1)
@@ -118,13 +142,13 @@ async def _run(groups: int, seed: int) -> Figures:
                 body = msgspec.json.encode(_zone(f"group-{number}", letter, "2"))
                 await client.call(patch(Ref(STATEFULSETS, NAMESPACE, f"group-{number}-{letter}"), MERGE_PATCH, body))
         await judge.settled.wait()
-        figures = Figures(
-            pods,
-            judge.events - events,
-            time.process_time() - began,
-            asyncio.get_running_loop().time() - started,
-            judge.violations,
-        )
+        rolled, rolled_cpu = judge.events - events, time.process_time() - began
+        took = asyncio.get_running_loop().time() - started
+        await asyncio.sleep(SETTLED_AFTER)
+        requests, began = wire.requests, time.process_time()
+        await asyncio.sleep(IDLE_SECONDS)
+        idle_cpu = time.process_time() - began
+        figures = Figures(pods, rolled, rolled_cpu, took, idle_cpu, wire.requests - requests, judge.violations)
         for task in running:
             task.cancel()
     return figures

@@ -1,7 +1,7 @@
 """The seam of time and chance: both are asked of the running event loop, so that a run can be virtual and repeated.
 
 A loop with methods `wall` and `draw` (the embedded cluster's) says what time of day it is and seeds whatever is left to
-chance; others run on the machine's clock and its chance.
+chance, and with `is_virtual` whether its time is virtual; others run on the machine's clock and its chance.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from datetime import UTC, datetime
+from functools import lru_cache
 
 
 def now() -> datetime:
@@ -17,6 +18,12 @@ def now() -> datetime:
     return wall() if wall is not None else datetime.now(UTC)
 
 
+def is_virtual() -> bool:
+    """Whether time passes only when nothing is left to do: hours take as long as what wakes up in them."""
+    return bool(getattr(asyncio.get_running_loop(), "is_virtual", False))
+
+
+@lru_cache(maxsize=64)
 def seconds(moment: datetime) -> str:
     """A time of day in UTC as metadata carries it, in whole seconds."""
     return f"{moment.isoformat()[:19]}Z"

@@ -170,6 +170,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     `steps` limits how many callbacks may run, `standstill` how many at the same instant.
     """
 
+    is_virtual = True
+    """Says so to `kubeloop.clock`."""
+
     def __init__(
         self,
         seed: int | None = 0,
@@ -193,6 +196,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Who took steps since there were too many at this instant."""
         self._start = start
         self._now = 0.0
+        self._wall_at, self._wall = 0.0, start
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._timers_made = 0
         self._timers_cancelled = 0
@@ -205,12 +209,15 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self._now
 
     def wall(self) -> datetime:
-        """Time of day."""
-        return self._start + timedelta(seconds=self._now)
+        """Time of day; the same object for as long as it does not change."""
+        if self._wall_at != self._now:
+            self._wall_at, self._wall = self._now, self._start + timedelta(seconds=self._now)
+        return self._wall
 
     def jump(self, seconds: float) -> None:
         """Sets the time of day forward, or back; what waits for the loop's own time waits as long as before."""
         self._start += timedelta(seconds=seconds)
+        self._wall_at = -1.0
 
     def draw(self) -> int:
         """A seed for something that is left to chance."""

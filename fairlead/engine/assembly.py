@@ -125,7 +125,7 @@ def put_together(
         caches,
         log=log,
         notes=notes,
-        pace=Pace(options.interval),
+        pace=Pace(options.interval, resync=options.resync),
         election=election,
         webhooks=_webhooks(parts, outside, limited, notes, log, recording),
         rejoins=options.rejoins,

@@ -53,6 +53,9 @@ class Pace(Struct, frozen=True):
     interval: float | None = None
     """Least seconds between two rounds of a rollout, and until a failed one is tried again; None: as facts allow."""
 
+    resync: float | None = None
+    """Seconds between two looks at everything; None: RESYNC, and never in virtual time."""
+
     def queue(self, back_off: BackOff | None) -> Queue[RolloutKey]:
         if back_off is not None:
             return Queue(first_delay=back_off.first, longest_delay=back_off.longest, jitter=back_off.jitter)
@@ -60,6 +63,13 @@ class Pace(Struct, frozen=True):
             return Queue()
         seconds = max(self.interval, LEAST_BACK_OFF)
         return Queue(first_delay=seconds, longest_delay=seconds, spacing=max(self.interval, 0.0))
+
+    @property
+    def resync_seconds(self) -> float | None:
+        """How often everything is looked at; None: once."""
+        if self.resync is None:
+            return None if clock.is_virtual() else RESYNC
+        return self.resync
 
     @property
     def catch_up_seconds(self) -> float:
@@ -103,6 +113,7 @@ class Manager:
         """Set while rounds run: with a lease, only when it is held."""
         self._parts = tuple(parts)
         self._caches = caches
+        self._pace = pace
         controllers = (each for part in parts for each in part.controllers)
         self._controllers = tuple(sorted(controllers, key=lambda each: each.background))
         self._log = log
@@ -241,7 +252,10 @@ class Manager:
         while True:
             for lane in self._lanes:
                 lane.wake_all()
-            await asyncio.sleep(RESYNC)
+            seconds = self._pace.resync_seconds
+            if seconds is None:
+                return
+            await asyncio.sleep(seconds)
             self._ask_for_lists()  # what they bring that is new wakes its rollouts
 
     def _ask_for_lists(self) -> None:

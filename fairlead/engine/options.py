@@ -75,6 +75,9 @@ class OperatorOptions(Struct, frozen=True, kw_only=True):
     impersonate: str = ""
     interval: float | None = None
     """Least seconds between two passes of a group; None: passes follow the facts."""
+    resync: float | None = None
+    """Seconds between two looks at everything; None: five minutes, and never in virtual time, where watches lose
+    nothing unless somebody has them do so."""
     client_timeout: float = 300.0
     qps: float = 0.0
     """0: no limit of ours."""

@@ -13,17 +13,16 @@ from structlog.types import EventDict, FilteringBoundLogger, WrappedLogger
 
 from fairlead.contracts.zones.kinds import GROUP_LABEL, MAX_UNAVAILABLE, NAME_LABEL, PAUSED
 from fairlead.contracts.zones.settings import Settings
-from fairlead.engine.manager import Manager
+from fairlead.engine.manager import RESYNC, Manager
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.options import OperatorOptions
 from fairlead.engine.process import assemble
 from kubeloop.calls import Reply
-from kubeloop.client import Client
 from kubeloop.errors import KubeError
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import PODS
 from kubeloop.request import MERGE_PATCH
-from kubesim.auth.rbac import insider, master
+from kubesim.auth.rbac import master
 from kubesim.cluster import Cluster
 from kubesim.errors import StatusError
 from kubesim.kubelet import Kubelet
@@ -166,7 +165,7 @@ class World:
 
     def kubelet(self) -> Kubelet:
         return Kubelet(
-            Client(self.cluster.transport(insider("kubelet"))),
+            self.cluster.inside("kubelet"),
             ready_after=self.setting.ready_after,
             gone_after=self.setting.gone_after,
         )
@@ -220,6 +219,7 @@ class World:
             process="fairlead",
             namespaces=(NAMESPACE,),
             interval=self.setting.interval,
+            resync=RESYNC,
             lease=LEASE if self.setting.leased else None,
             identity=process.name,
             parts=(zones(self.settings),),

@@ -15,7 +15,7 @@ from structlog.types import EventDict, FilteringBoundLogger, WrappedLogger
 
 from fairlead.contracts.zones.settings import Settings
 from fairlead.engine.assembly import assemble
-from fairlead.engine.manager import Manager
+from fairlead.engine.manager import RESYNC, Manager
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.options import OperatorOptions
 from kubeloop import clock
@@ -81,6 +81,7 @@ class Operator:
             process="rollout-operator",
             namespaces=(site.namespace,),
             interval=interval,
+            resync=RESYNC,
             lease=lease,
             identity=identity,
             parts=(zones(settings or Settings()),),

@@ -205,7 +205,6 @@ def test_who_cannot_ask_for_the_lease_says_so_and_who_stands_by_has_no_problem()
 
             estate.fault = lambda _: None
             await estate.until(lambda: first.leading.is_set() or second.leading.is_set())
-            await asyncio.sleep(10)  # who stands by asks again in its own time
-            assert (first.problem, second.problem) == ("", "")
+            await estate.until(lambda: (first.problem, second.problem) == ("", ""))
 
     play(scenario)

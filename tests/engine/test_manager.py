@@ -13,6 +13,7 @@ from fairlead.contracts import contract
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.act import EventNote
 from fairlead.engine.controller import Telling
+from fairlead.engine.manager import RESYNC, Pace
 from fairlead.engine.options import PartOptions
 from kubeloop import request
 from kubeloop.objects.apps import STATEFULSETS
@@ -43,6 +44,34 @@ def failures(world: World, group: str) -> float:
     value = world.metrics.registry.get_sample_value(name, {"rollout_group": group})
     assert value is not None
     return value
+
+
+@pytest.mark.parametrize(
+    ("options", "times"),
+    [({"resync": 300.0}, 12), ({"resync": 900.0}, 4), ({}, 0)],
+    ids=["every five minutes", "every quarter of an hour", "unless it is asked for"],
+)
+def test_in_virtual_time_everything_is_listed_as_often_as_is_asked_for(options: dict[str, Any], times: int) -> None:
+    """An hour passes in which nothing happens."""
+
+    async def scenario(world: World) -> None:
+        await world.zone("zone-a", "group")
+        async with world.operating(**options):
+            before = len(world.requests)
+            await asyncio.sleep(3600)
+
+            lists = [each for each in world.requests[before:] if "watch" not in dict(each.query)]
+            assert sum(each.path.endswith("/statefulsets") for each in lists) == times
+
+    play(scenario)
+
+
+def test_in_real_time_everything_is_looked_at_every_five_minutes_unless_said_otherwise() -> None:
+    async def seconds(pace: Pace) -> float | None:
+        return pace.resync_seconds
+
+    assert asyncio.run(seconds(Pace())) == RESYNC == 300.0
+    assert asyncio.run(seconds(Pace(resync=60.0))) == 60.0
 
 
 def test_a_failed_round_is_tried_again_after_the_interval() -> None:

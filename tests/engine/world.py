@@ -22,7 +22,7 @@ from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import Request, Transport
-from kubesim.auth.rbac import insider, master
+from kubesim.auth.rbac import master
 from kubesim.cluster import FIRST_NAMESPACES, Cluster
 from kubesim.faults import Fault, Faulty
 from kubesim.kubelet import Kubelet
@@ -71,7 +71,7 @@ class World:
         """When the operator sent deletions of which pods."""
         self.fault: Callable[[Request], Fault | None] = lambda _: None
         self.wire = Faulty(self.cluster.transport(master("operator")), self._strike)
-        self.kubelet = Kubelet(Client(self.cluster.transport(insider("kubelet"))), gone_after=gone_after)
+        self.kubelet = Kubelet(self.cluster.inside("kubelet"), gone_after=gone_after)
 
     def _strike(self, request: Request, _: int) -> Fault | None:
         self.requests.append(request)

@@ -18,17 +18,17 @@ from fairlead.contracts.environments.stand_in.rules import FAIL, PASSWORD
 from fairlead.contracts.environments.stand_in.rules import PREFIX as ENVIRONMENTD
 from fairlead.engine.assembly import assemble
 from fairlead.engine.kinds.registration import RegistrationFailed
+from fairlead.engine.manager import RESYNC
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.options import OperatorOptions
 from kubeloop import request
 from kubeloop.calls import Call, NoReply, Reply
-from kubeloop.client import Client
 from kubeloop.errors import TransportError
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import CONFIGMAPS, PODS, SECRETS, SERVICE_ACCOUNTS, SERVICES
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import MERGE_PATCH, Request, Response
-from kubesim.auth.rbac import insider, master
+from kubesim.auth.rbac import master
 from kubesim.errors import StatusError
 from kubesim.kubelet import Kubelet
 from kubesim.kubelet.programs import Exit, Hosted, Program, Programs
@@ -116,7 +116,7 @@ class EnvironmentWorld(World):
 
     def kubelet(self) -> Kubelet:
         return Kubelet(
-            Client(self.cluster.transport(insider("kubelet"))),
+            self.cluster.inside("kubelet"),
             ready_after=self.setting.ready_after,
             gone_after=self.setting.gone_after,
             programs=self.programs,
@@ -159,6 +159,7 @@ class EnvironmentWorld(World):
             identity=process.name,
             parts=(environments(self.flags, ConversionOptions(service_name="fn", service_namespace=OPS)),),
             lease=LEASE,
+            resync=RESYNC,
         )
         wire = process.wire
         process.manager = manager = await assemble(options, OPS, wire, Metrics(), self._logger(), wire.call)
