@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import aclosing
 from typing import Generic
 
 from msgspec import Struct
@@ -29,6 +30,8 @@ from kubeloop.errors import (
     error_of_event,
 )
 from kubeloop.objects.meta import Resource
+from kubeloop.request import Stream
+from kubeloop.shared_events import SharedEvent, batches_of
 from kubeloop.store import Index, Key, Store, T, key_of
 from kubeloop.watch import (
     LONGEST_DELAY,
@@ -222,8 +225,7 @@ class Informer(Generic[T]):
                 async with self._client.stream(self.selection.watch(self.version, seconds)) as stream:
                     self.last_error = None
                     useful = asyncio.get_running_loop().call_later(SHORTEST_USEFUL_WATCH, self._is_restored)
-                    async for data in stream:
-                        self._take(data)
+                    await self._read(stream)
             if not self._heard and clock.monotonic() - opened < SHORTEST_USEFUL_WATCH:
                 raise TransportError(f"the watch of {self.resource.plural} ended at once")
             self._pace.reset()
@@ -234,10 +236,21 @@ class Informer(Generic[T]):
                 useful.cancel()
             self._wait = None
 
-    def _take(self, data: bytes) -> None:
-        item = self._codec.present(data)
+    async def _read(self, stream: Stream) -> None:
+        batches = batches_of(stream)
+        if batches is None:
+            async for data in stream:
+                self._take(data)
+            return
+        async with aclosing(batches):
+            async for batch in batches:
+                for each in batch:
+                    self._take(each)
+
+    def _take(self, data: bytes | SharedEvent) -> None:
+        item = self._codec.present(data) if isinstance(data, bytes) else self._codec.shared(data)
         if item is None:
-            self._take_line(self._codec.line(data))
+            self._take_line(self._codec.line(data if isinstance(data, bytes) else data.line()))
         else:
             self._take_object(item)
             self._heard = True

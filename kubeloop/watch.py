@@ -20,6 +20,7 @@ from kubeloop.errors import Garbled, Gone
 from kubeloop.objects.meta import Resource
 from kubeloop.objects.resource_versions import is_later
 from kubeloop.request import Request
+from kubeloop.shared_events import SharedEvent
 from kubeloop.store import Key, Named
 from kubeloop.unreadable import UNREADABLE
 
@@ -146,6 +147,7 @@ class Codec(Generic[T]):
     """Bytes of the API to structs of one type."""
 
     def __init__(self, into: type[T]) -> None:
+        self._into = into
         self._item = msgspec.json.Decoder(into)
         self._page = msgspec.json.Decoder(_Page[into])  # type: ignore[valid-type]
         self._raw_page = msgspec.json.Decoder(_Page[Raw])
@@ -162,6 +164,13 @@ class Codec(Generic[T]):
             return None
         try:
             return self._item.decode(data[start : data.rindex(b"}")])
+        except (ValueError, RecursionError):
+            return None
+
+    def shared(self, event: SharedEvent) -> T | None:
+        """The same of an event that was decoded for others already."""
+        try:
+            return event.read(self._into)
         except (ValueError, RecursionError):
             return None
 

@@ -1,9 +1,10 @@
 """Workers that take keys from a queue and reconcile them.
 
 Four outcomes: done; look again at a time; not begun, so that nothing is known of it; retry with back-off, after any
-exception. The failure of one key is told and does not touch the others. Between two keys a worker gives way to the
-loop, so that keys which are always ready and never wait hold up nothing else. Work that waits for somebody who may
-never answer steps aside: another worker goes on with other keys meanwhile, and no more than `workers` are ever at work.
+exception. The failure of one key is told and does not touch the others. Between two keys, or after a few, a worker
+gives way to the loop, so that keys which are always ready and never wait hold up nothing else. Work that waits for
+somebody who may never answer steps aside: another worker goes on with other keys meanwhile, and no more than `workers`
+are ever at work.
 """
 
 from __future__ import annotations
@@ -43,14 +44,16 @@ async def work(
     *,
     workers: int,
     failed: Callable[[K, Exception], None],
+    in_a_row: int = 1,
 ) -> None:
     """Reconciles keys, up to `workers` at once, until the queue is closed or the caller is cancelled.
 
     `reconcile` answers with the seconds until it wants to look again, as NotBegun where it did not begin, or None.
+    A worker gives way to the loop after so many keys `in_a_row`: more than one is for work that hardly ever waits.
     """
     async with asyncio.TaskGroup() as group:
         crew = _Crew(group)
-        crew.worker = partial(_worker, queue, reconcile, failed, crew)
+        crew.worker = partial(_worker, queue, reconcile, failed, crew, in_a_row)
         for number in range(workers):
             group.create_task(crew.worker(), name=f"worker {number}")
 
@@ -149,8 +152,10 @@ async def _worker(
     reconcile: Callable[[K], Awaitable[float | None]],
     failed: Callable[[K, Exception], None],
     crew: _Crew,
+    in_a_row: int,
 ) -> None:
     _CREW.set(crew)
+    turn = 0
     while not crew.give_place():
         try:
             key = await crew.next_key(queue)
@@ -171,5 +176,6 @@ async def _worker(
                 queue.add_after(key, again)
         finally:
             queue.done(key)
-        if len(queue):  # else the next `get` waits, which gives way just as well
+        turn += 1
+        if len(queue) and turn % in_a_row == 0:  # else the next `get` waits, which gives way just as well
             await asyncio.sleep(0)

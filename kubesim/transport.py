@@ -7,7 +7,7 @@ between, and a caller that gives up does not know whether its write was carried 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 
 from kubeloop.errors import TransportError
@@ -17,12 +17,12 @@ from kubesim.auth.rbac import User
 from kubesim.errors import StatusError
 from kubesim.requests.handling import JSON, PLAIN, Handler, refusal
 from kubesim.requests.pod_logs import Follow
-from kubesim.requests.watching import Watch
+from kubesim.requests.watching import Shared, Watch
 from kubesim.time import Draws
 
 
 class LocalStream:
-    """The lines of a watch or a log, or the body of a refusal."""
+    """The lines of a log, or the body of a refusal."""
 
     def __init__(self, status: int, headers: Mapping[str, str], lines: AsyncIterator[bytes]) -> None:
         self.status = status
@@ -31,6 +31,35 @@ class LocalStream:
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self._lines
+
+
+class LocalWatch:
+    """The lines of a watch, or its events as they are for whoever shares them."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.status = 200
+        self.headers = with_warnings(JSON, watch.warnings)
+        self._watch = watch
+        self._batches = self._giving_way()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for batch in self._batches:
+            for each in batch:
+                yield each if isinstance(each, bytes) else each.line()
+
+    def batches(self) -> AsyncGenerator[Sequence[bytes | Shared], None]:
+        return self._batches
+
+    async def _giving_way(self) -> AsyncGenerator[Sequence[bytes | Shared], None]:
+        """Has a turn for others between those that come together and the next."""
+        async with aclosing(self._watch.batches()) as batches:
+            async for batch in batches:
+                yield batch
+                if self._watch.has_more():  # else waiting for the next gives way just as well
+                    await asyncio.sleep(0)
+
+    async def aclose(self) -> None:
+        await self._batches.aclose()
 
 
 class LocalTransport:
@@ -67,7 +96,7 @@ class LocalTransport:
         return response
 
     @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[LocalStream]:
+    async def stream(self, request: Request) -> AsyncIterator[LocalStream | LocalWatch]:
         await self._travel()
         stream: Watch | Follow | None = None
         try:
@@ -81,9 +110,12 @@ class LocalTransport:
             yield LocalStream(answer.status, answer.headers, _once(answer.body))
             return
         try:
-            async with aclosing(_giving_way(stream)) as lines:
-                headers = JSON if isinstance(stream, Watch) else PLAIN
-                yield LocalStream(200, with_warnings(headers, stream.warnings), lines)
+            if isinstance(stream, Watch):
+                async with aclosing(LocalWatch(stream)) as watch:
+                    yield watch
+            else:
+                async with aclosing(_giving_way(stream)) as lines:
+                    yield LocalStream(200, with_warnings(PLAIN, stream.warnings), lines)
         finally:
             stream.close()
 
@@ -95,17 +127,9 @@ async def _once(body: bytes) -> AsyncIterator[bytes]:
     yield body
 
 
-async def _giving_way(stream: Watch | Follow) -> AsyncGenerator[bytes, None]:
-    """The lines, with a turn for others between those that come together and the next."""
-    async with aclosing(stream.batches() if isinstance(stream, Watch) else _one_by_one(stream)) as batches:
-        async for batch in batches:
-            for line in batch:
-                yield line
-            if not isinstance(stream, Watch) or stream.has_more():  # else waiting for the next gives way just as well
-                await asyncio.sleep(0)
-
-
-async def _one_by_one(stream: Follow) -> AsyncGenerator[list[bytes], None]:
+async def _giving_way(stream: Follow) -> AsyncGenerator[bytes, None]:
+    """The lines, with a turn for others after each."""
     async with aclosing(stream.lines()) as lines:
         async for line in lines:
-            yield [line]
+            yield line
+            await asyncio.sleep(0)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 def is_later(version: str, than: str) -> bool | None:
     """None, unknown, unless both are numbers; of whatever length, as nobody checks what a proxy makes of one."""
+    if len(version) == len(than) and version.isdigit() and than.isdigit() and (version + than).isascii():
+        return version > than
     one, other = _rank(version), _rank(than)
     return None if one is None or other is None else one > other
 

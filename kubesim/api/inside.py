@@ -42,7 +42,7 @@ class InsideClient(Client):
         self._user = user
         self._shortcuts = shortcuts
         self._admission = admission
-        self._is_near = is_near
+        self.is_near = is_near
 
     def put_status(self, pod: Version, fields: Tree) -> Version | None:
         """The pod with these fields in its status; None where there is no short way."""
@@ -57,4 +57,4 @@ class InsideClient(Client):
         return self._shortcuts.deleted(pod, options, self._user) if self._may("DELETE", "", pod) else None
 
     def _may(self, operation: str, part: str, pod: Version) -> bool:
-        return self._is_near and not self._admission.concerns(operation, PODS, part, pod.head.namespace)
+        return self.is_near and not self._admission.concerns(operation, PODS, part, pod.head.namespace)

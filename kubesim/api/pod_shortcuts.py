@@ -154,10 +154,10 @@ class Shortcuts:
         return self._put_status(old, fields, user, is_deep=False)
 
     def _put_status(self, old: Version, fields: Tree, user: str, *, is_deep: bool) -> Version | None:
-        found = pod_splicing.pieces(old) if old.head.deletion_timestamp is None else None
-        if found is None or not _are_objects(fields.get("conditions", [_UNTIMED])):
+        body = pod_splicing.body_of(old) if old.head.deletion_timestamp is None else None
+        if body is None or not _are_objects(fields.get("conditions", [_UNTIMED])):
             return None
-        before = found.thin["status"]
+        before = pod_splicing.status_of(body)
         status = merged(before, fields) if is_deep else before | fields
         if "conditions" in status:
             status["conditions"] = [_UNTIMED | each for each in status["conditions"]]
@@ -165,12 +165,11 @@ class Shortcuts:
             status["qosClass"] = before["qosClass"]
         if status == before:
             return old
-        after = found.thin | {"status": status}
-        causes = list(rules_pods.pod_status(found.thin, after))
+        known = body.spec.known
+        causes = list(rules_pods.pod_status({"spec": known, "status": before}, {"spec": known, "status": status}))
         if causes:
             raise invalid(PODS, old.head.name, causes)
-        found.thin = after
-        return self._table.rewrite(old, old.head, found.with_status(), Author(user, "patch", "status"))
+        return self._table.rewrite(old, old.head, body.with_status(status), Author(user, "patch", "status"))
 
     def _bound(self, old: Version, body: bytes, user: str) -> Response | None:
         """The pod on the node that a Binding names."""

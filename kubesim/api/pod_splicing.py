@@ -16,7 +16,7 @@ from msgspec.structs import force_setattr
 
 from kubesim.rules.workloads import stateful_set_status
 from kubesim.store.store import Table
-from kubesim.store.versions import STAMP, Author, Head, PartReader, Tree, Version
+from kubesim.store.versions import STAMP, Author, Head, Parted, PartReader, Tree, Version
 
 _RULES = {"StatefulSet": stateful_set_status}
 """Of kinds whose status is looked at alone, and which keep nothing else that a status write may change."""
@@ -75,13 +75,6 @@ class Spec(Struct, frozen=True):
             self._read[reader] = one if one == other else None
         return self._read[reader]
 
-    def __contains__(self, text: bytes) -> bool:
-        """Whether one of its parts has this text."""
-        for part in self.before:
-            if text in part:
-                return True
-        return any(text in part for part in self.after) if self.after else False
-
     def text(self, token: bytes, name: str) -> bytes:
         """That of one pod."""
         before = token.join(self.before)
@@ -108,16 +101,10 @@ class Body(Struct, frozen=True, gc=False):
         text = self.spec.text(self.token, name)
         return text + b"}" if self.node is None else text + b"," + _encode({"nodeName": self.node})[1:]
 
-    def part(self, version: Version, name: str, reader: PartReader) -> Any:
-        match name:
-            case "metadata":
-                return reader.decode(b'{"resourceVersion":"%d",%b' % (version.revision, self.metadata))
-            case "status":
-                return reader.decode(self.status)
-            case _:
-                return self._spec(version, reader)
+    def has_spec_of(self, other: Parted) -> bool:
+        return isinstance(other, Body) and self.spec is other.spec and self.node == other.node
 
-    def _spec(self, version: Version, reader: PartReader) -> Any:
+    def spec_read(self, version: Version, reader: PartReader) -> Any:
         """Decoded once for all pods that share it, where the reader does not see what each has of its own."""
         shared = self.spec.read(reader)
         if shared is None:
@@ -128,12 +115,12 @@ class Body(Struct, frozen=True, gc=False):
             force_setattr(shared, field, self.node)
         return shared
 
-    def __contains__(self, text: bytes) -> bool:
-        return text in self.status or text in self.metadata or text in self.spec
-
     def __len__(self) -> int:
         shared = 0 if self.spec.is_shared else len(self.spec.before[0])
         return len(self.metadata) + len(self.status) + shared
+
+    def with_status(self, status: Tree) -> Body:
+        return Body(self.metadata, self.spec, _encode(status), self.token, self.node)
 
 
 class Pieces:
@@ -144,11 +131,6 @@ class Pieces:
     def __init__(self, body: Body, thin: Tree) -> None:
         self.body = body
         self.thin = thin
-
-    def with_status(self) -> Body:
-        """The body with the status of the thin tree."""
-        body = self.body
-        return Body(body.metadata, body.spec, _encode(self.thin["status"]), body.token, body.node)
 
     def with_metadata(self) -> tuple[Head, Body]:
         """The body with the metadata of the thin tree, and its head."""
@@ -168,10 +150,20 @@ def metadata_of(tree: Tree) -> bytes:
     return _encode({key: value for key, value in tree.items() if key != "resourceVersion"})[1:]
 
 
+def body_of(version: Version) -> Body | None:
+    """The body of a pod in parts; None when it has other parts."""
+    kept = version.kept
+    return kept if isinstance(kept, Body) else _cut(version.body)
+
+
+def status_of(body: Body) -> Tree:
+    """A status that the caller may change."""
+    return _tree.decode(body.status)
+
+
 def pieces(version: Version, *, metadata: bool = False) -> Pieces | None:
     """The pieces of a pod, its metadata in the thin tree where that is to change; None when it has other pieces."""
-    kept = version.kept
-    body = kept if isinstance(kept, Body) else _cut(version.body)
+    body = body_of(version)
     if body is None:
         return None
     known = body.spec.known

@@ -26,7 +26,7 @@ from kubesim.auth.rbac import user_of
 from kubesim.controllers.event_correlation import Correlator, Told
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import CORE_EVENTS
-from kubesim.store.decoded import reader_of
+from kubesim.store.decoded import Reader, reader_of
 from kubesim.store.following import follow
 from kubesim.store.versions import Author, Event, Key, Tree, Version, timestamp
 from kubesim.typed.types import Typed
@@ -191,7 +191,7 @@ class View(Generic[P]):
     async def run(self) -> None:
         """Until cancelled; when the watch is ended it lists again and tells what has changed meanwhile."""
         async with self._turn:
-            await follow(self._table, None, self._lag, self._replace, self._apply)
+            await follow(self._table, None, self._lag, self._replace, self._apply, heads_only=self._heads_only)
 
     def _replace(self, versions: list[Version], revision: int) -> None:
         present = {version.key for version in versions}
@@ -208,8 +208,13 @@ class View(Generic[P]):
         self.revision = event.revision
         if event.type == "DELETED":
             self._tell(self.objects.remove(*event.new.key), None)
-        elif not (self._heads_only and event.old is not None and event.old.head is event.new.head):
+            return
+        seen = None if event.old is None else self.objects.get(*event.new.key)
+        if seen is None or event.old is None or not isinstance(self._read, Reader):
             self._put(event.new)
+        else:
+            new = self._read.after(event.new, event.old, seen)
+            self._tell(self.objects.put(new, event.new.key), new)
 
     def _put(self, version: Version) -> None:
         new = self._read(version)

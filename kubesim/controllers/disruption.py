@@ -117,7 +117,7 @@ class DisruptionController:
     async def run(self) -> None:
         """Until cancelled."""
         self._api.store.listen(self._watch_out, PODS)
-        if any(_TARGET_BYTES in version.kept for version in self._api.store.table(PODS).live.values()):
+        if any(version.status_mentions(_TARGET_BYTES) for version in self._api.store.table(PODS).live.values()):
             self._wanted.set()
         async with asyncio.TaskGroup() as tasks:
             self._events.work_in(tasks)
@@ -131,7 +131,7 @@ class DisruptionController:
             tasks.create_task(work(self._stale, self._relieve, workers=1, failed=failed))
 
     def _watch_out(self, _resource: Resource, event: Event, author: Author) -> None:
-        if not self._wanted.is_set() and _TARGET_BYTES in event.new.kept:
+        if not self._wanted.is_set() and event.new.status_mentions(_TARGET_BYTES):
             self._wanted.set()
 
     def _budget_changed(self, old: Budget | None, new: Budget | None) -> None:

@@ -56,7 +56,6 @@ from kubesim.controllers.statefulset_pods import (
     has_storage,
     identity_labels,
     is_member,
-    is_numbered,
     new_pod,
     ordinal_of,
     ordinal_of_name,
@@ -133,9 +132,9 @@ class StatefulSetController:
         objects = self._pods.objects
         meta = set_.metadata
         claimed = []
-        selector, prefix = set_.spec.selector, f"{meta.name}-"
+        selector = set_.spec.selector
         for pod in objects.by(OWNER, meta.uid):
-            if is_numbered(pod.metadata.name, prefix) and selects(selector, pod.metadata.labels):
+            if is_member(set_, pod) and selects(selector, pod.metadata.labels):
                 claimed.append(pod)
             elif meta.deletion_timestamp is None:
                 self._wrote_pod(key, await release(self._api, PODS, pod.metadata, (meta.uid,)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -114,6 +115,7 @@ class Set(Struct, frozen=True):
         }
 
 
+@lru_cache(maxsize=20_000)
 def parent_and_ordinal(name: str) -> tuple[str, int]:
     """Of a pod's name; the ordinal is -1 when there is none or it is no 32 bit number."""
     parent, dash, digits = name.rpartition("-")
@@ -177,12 +179,8 @@ def has_identity(set_: Set, pod: Pod, ordinal: int) -> bool:
 
 
 def is_member(set_: Set, pod: Pod) -> bool:
-    return is_numbered(pod.metadata.name, f"{set_.metadata.name}-")
-
-
-def is_numbered(name: str, prefix: str) -> bool:
-    """Whether nothing but a number follows the prefix."""
-    return name.startswith(prefix) and (digits := name[len(prefix) :]).isdecimal() and digits.isascii()
+    """Whether nothing but a number follows the name of the set in that of the pod."""
+    return parent_and_ordinal(pod.metadata.name)[0] == set_.metadata.name
 
 
 def identity_labels(name: str, ordinal: int) -> dict[str, str]:

@@ -10,6 +10,7 @@ import re
 from typing import Protocol
 
 import msgspec
+from msgspec import Struct
 
 from kubeloop.client import Client
 from kubeloop.informer import Change, Informer
@@ -17,6 +18,15 @@ from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import JSON, MERGE_PATCH, Request, patch, path_to
 from kubesim.kubelet.pods import Pod, Tree, outline_of
+
+
+class Pace(Struct, frozen=True):
+    """How work with an access is best shared out."""
+
+    workers: int
+    """How many pods are seen to at once."""
+    in_a_row: int
+    """How many one of them sees to before others have a turn."""
 
 
 class Watching(Protocol):
@@ -34,6 +44,8 @@ class Watching(Protocol):
 
 class PodAccess(Protocol):
     """The pods of a namespace, or of all; every failure is a KubeError."""
+
+    pace: Pace
 
     async def follow(self, watching: Watching) -> None:
         """Tells of the pods there are, and of all that becomes of them, until cancelled."""
@@ -55,6 +67,8 @@ def ref_of(pod: Pod) -> Ref:
 
 class OverClient:
     """Pods over a client, by an informer and requests."""
+
+    pace = Pace(workers=16, in_a_row=1)
 
     def __init__(self, client: Client, namespace: str) -> None:
         self._client = client

@@ -43,7 +43,6 @@ from kubesim.pods.behaviour import Behaviour, Defaults, Run, Shape, Wish, behavi
 from kubesim.pods.histories import Histories
 from kubesim.pods.scheduling import Node, Wishes
 
-CONCURRENT_REQUESTS = 16
 LOOK_AGAIN = 1.0
 """Seconds between looks at a pod that lacks something."""
 
@@ -168,7 +167,9 @@ class Kubelet:
             tasks.create_task(self._telling.run())
             if self._programs is not None:
                 tasks.create_task(self._programs.follow(self._client, self._namespace))
-            tasks.create_task(work(self._queue, self._look, workers=CONCURRENT_REQUESTS, failed=_failed))
+            pace = self._pods.pace
+            seeing = work(self._queue, self._look, workers=pace.workers, failed=_failed, in_a_row=pace.in_a_row)
+            tasks.create_task(seeing)
 
     def seen(self, pod: Pod, *, initial: bool) -> None:
         """A pod is there, or is another than before."""

@@ -6,12 +6,11 @@ requests take time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from kubeloop.errors import error_of
+from kubeloop.errors import KubeError, error_of
+from kubeloop.worker import stepping_aside
 from kubesim.api.inside import InsideClient
 from kubesim.errors import StatusError
-from kubesim.kubelet.access import OverClient, Watching
+from kubesim.kubelet.access import OverClient, Pace, Watching
 from kubesim.kubelet.pods import Pod, Tree
 from kubesim.requests.handling import refusal
 from kubesim.store.decoded import reader_of
@@ -30,6 +29,7 @@ class InProcess:
         self._table = client.pods
         self._namespace = namespace
         self._over_client = OverClient(client, namespace)
+        self.pace = Pace(workers=1, in_a_row=32) if client.is_near else OverClient.pace
         self._written: set[int] = set()
         """Revisions of own writes that the watch has not brought yet: nobody needs to be told of them."""
 
@@ -58,28 +58,56 @@ class InProcess:
         return version.head.namespace == self._namespace
 
     async def bind(self, pod: Pod, node: str) -> Pod:
-        done = self._briefly(pod, lambda old: self._client.bind(old, node))
-        return await self._over_client.bind(pod, node) if done is None else _read(done)
+        old = self._stored(pod)
+        if old is not None:
+            try:
+                new = self._client.bind(old, node)
+            except StatusError as error:
+                raise _as_answer(error, pod) from error
+            if new is not None:
+                return self._wrote(pod, old, new)
+        async with stepping_aside():
+            return await self._over_client.bind(pod, node)
 
     async def put_status(self, pod: Pod, fields: Tree) -> Pod:
-        done = self._briefly(pod, lambda old: self._client.put_status(old, fields))
-        return await self._over_client.put_status(pod, fields) if done is None else _read(done)
+        old = self._stored(pod)
+        if old is not None:
+            try:
+                new = self._client.put_status(old, fields)
+            except StatusError as error:
+                raise _as_answer(error, pod) from error
+            if new is not None:
+                return self._wrote(pod, old, new)
+        async with stepping_aside():
+            return await self._over_client.put_status(pod, fields)
 
     async def delete(self, pod: Pod) -> None:
-        options = Options(uid=pod.metadata.uid, grace=0)
-        if self._briefly(pod, lambda old: self._client.delete(old, options)) is None:
+        old = self._stored(pod)
+        if old is not None:
+            try:
+                new = self._client.delete(old, Options(uid=pod.metadata.uid, grace=0))
+            except StatusError as error:
+                raise _as_answer(error, pod) from error
+            if new is not None:
+                return
+        async with stepping_aside():
             await self._over_client.delete(pod)
 
-    def _briefly(self, pod: Pod, write: Callable[[Version], Version | None]) -> Version | None:
-        """What the pod is after a write; None where it is not at hand: there is no short way, or it is gone."""
+    def _stored(self, pod: Pod) -> Version | None:
+        """The pod as it is now; None when it is gone, or another has its name."""
         meta = pod.metadata
-        old = self._table.live.get((meta.namespace, meta.name))
-        if old is None or old.head.uid != meta.uid:
-            return None
-        try:
-            new = write(old)
-        except StatusError as error:
-            raise error_of(refusal(error), f"writing to pod {meta.namespace}/{meta.name}") from error
-        if new is not None and new is not old:
-            self._written.add(new.revision)
-        return new
+        found = self._table.live.get((meta.namespace, meta.name))
+        return found if found is not None and found.head.uid == meta.uid else None
+
+    def _wrote(self, pod: Pod, old: Version, new: Version) -> Pod:
+        """What the pod is after a write, if nobody else has written to it since it was seen, made from that."""
+        if new is old:
+            return _read(new)
+        self._written.add(new.revision)
+        is_seen = pod.metadata.resource_version == str(old.revision)
+        return _read.after(new, old, pod) if is_seen else _read(new)
+
+
+def _as_answer(error: StatusError, pod: Pod) -> KubeError:
+    """The refusal as a client raises it."""
+    return error_of(refusal(error), f"writing to pod {pod.metadata.namespace}/{pod.metadata.name}")

@@ -102,15 +102,18 @@ def outline_of(pod: Pod) -> Pod:
 
 def shape_of(pod: Pod) -> Shape:
     """What the pod's status says."""
-    waiting = [each.state.waiting.reason for each in pod.status.container_statuses if each.state.waiting is not None]
+    status = pod.status
+    waiting = [each.state.waiting.reason for each in status.container_statuses if each.state.waiting is not None]
     if CRASH_LOOP in waiting:
         return Shape.CRASHED
     if IMAGE_BACK_OFF in waiting:
         return Shape.IMAGE
-    if pod.status.phase != "Running":
+    if status.phase != "Running":
         return Shape.NEW
-    ready = any(each.get("type") == "Ready" and each.get("status") == "True" for each in pod.status.conditions)
-    return Shape.READY if ready else Shape.RUNNING
+    for each in status.conditions:
+        if each.get("type") == "Ready":
+            return Shape.READY if each.get("status") == "True" else Shape.RUNNING
+    return Shape.RUNNING
 
 
 def begun(pod: Pod, shape: Shape, behaviour: Behaviour, now: float) -> Run:
@@ -127,6 +130,8 @@ def begun(pod: Pod, shape: Shape, behaviour: Behaviour, now: float) -> Run:
 
 def _ago(time: str, wall: datetime) -> float:
     """Seconds since a time of day; none where there is no such time, or it is yet to come."""
+    if not time:
+        return 0.0
     try:
         return max((wall - datetime.fromisoformat(time)).total_seconds(), 0.0)
     except (TypeError, ValueError):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -16,9 +17,12 @@ from kubesim.kinds.registry import Kind
 from kubesim.reads.listing import Query, begins_with_state, watch
 from kubesim.requests.forms import Dress
 from kubesim.requests.tables import INITIAL_EVENTS_END
+from kubesim.store.decoded import reader_of
 from kubesim.store.store import Store
 from kubesim.store.versions import Event, Tree
 from kubesim.store.watchers import Watcher
+
+T = TypeVar("T")
 
 LINES_AT_ONCE = 32
 """A long backlog is read in steps, as from a socket."""
@@ -38,6 +42,20 @@ class Wish(Struct, frozen=True):
     """How late events reach the client, at least and at most."""
     dress: Dress | None = None
     """The form of the objects; None for the one they have."""
+
+
+class Shared(Struct, frozen=True, gc=False):
+    """An event whose object is decoded once for all who read it in the process."""
+
+    event: Event
+
+    def read(self, into: type[T]) -> T | None:
+        """What the object is now; None where it is gone, or where whoever gets it could change it for others."""
+        reader = reader_of(into)
+        return reader.of(self.event) if reader.is_shareable and self.event.type != "DELETED" else None
+
+    def line(self) -> bytes:
+        return self.event.line()
 
 
 class Watch:
@@ -70,11 +88,11 @@ class Watch:
         """Events until the time-out, the end of the server or `close`."""
         async with aclosing(self.batches()) as batches:
             async for batch in batches:
-                for line in batch:
-                    yield line
+                for each in batch:
+                    yield each if isinstance(each, bytes) else each.line()
 
-    async def batches(self) -> AsyncGenerator[list[bytes], None]:
-        """The same, with what has arrived by the same time together."""
+    async def batches(self) -> AsyncGenerator[Sequence[bytes | Shared], None]:
+        """The same, with what has arrived by the same time together; events that nobody dresses are not yet lines."""
         if self._watcher is None:
             if self._refusal is not None:
                 yield [_error(self._refusal)]
@@ -114,9 +132,9 @@ class Watch:
             return 1
         return min(LINES_AT_ONCE, backlog) if self._announce and backlog > 0 else LINES_AT_ONCE
 
-    async def _lines(self, events: list[Event]) -> list[bytes]:
+    async def _lines(self, events: list[Event]) -> list[bytes | Shared]:
         if self._is_plain:
-            return [event.line() for event in events]
+            return [Shared(event) for event in events]
         return [await self._line(event) for event in events]
 
     def _next_bookmark(self) -> float:

@@ -15,15 +15,19 @@ async def follow(
     lag: tuple[float, float],
     present: Callable[[list[Version], int], None],
     changed: Callable[[Event], None],
+    *,
+    heads_only: bool = False,
 ) -> None:
     """Until cancelled: tells all there is at a revision, then each change, as late as the lag says.
 
-    When the watch is ended it begins again with what there is then.
+    With `heads_only` a change that leaves the head of an object as it was is none. When the watch is ended it begins
+    again with what there is then.
     """
     while True:
         revision = table.store.revision
         present([version for version in table.at(None) if match is None or match(version)], revision)
         watcher = table.watch(revision, match, lag)
+        watcher.heads_only = heads_only
         try:
             while events := await watcher.arrived():
                 for event in events:

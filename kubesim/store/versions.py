@@ -72,11 +72,18 @@ class Parted(Protocol):
     def joined(self, version: Version) -> bytes:
         """The body in one piece, as that of a version."""
 
-    def part(self, version: Version, name: str, reader: PartReader) -> Any:
-        """Its metadata, spec or status, as that of a version, as the reader reads it."""
+    @property
+    def metadata(self) -> bytes:
+        """What follows the resource version in it."""
 
-    def __contains__(self, text: bytes) -> bool:
-        """Whether one of its parts has this text."""
+    @property
+    def status(self) -> bytes: ...
+
+    def has_spec_of(self, other: Parted) -> bool:
+        """Whether the other's spec is the same object; one that is equal may not be noticed."""
+
+    def spec_read(self, version: Version, reader: PartReader) -> Any:
+        """Its spec, as that of a version, as the reader reads it."""
 
     def __len__(self) -> int:
         """Bytes that nobody shares with it."""
@@ -103,6 +110,11 @@ class Version(Struct, eq=False, gc=False):
         if len(_lately) > JOINED:
             _lately.popleft().forget_body()
         return joined
+
+    def status_mentions(self, text: bytes) -> bool:
+        """Whether the text occurs in the status, or, of an object in one piece, anywhere in it."""
+        kept = self.kept
+        return text in (kept if isinstance(kept, bytes) else kept.status)
 
     def forget_body(self) -> None:
         """It is put together anew for whoever still needs it."""

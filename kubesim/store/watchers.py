@@ -57,10 +57,14 @@ class Watcher:
         """Whether it is ended when what it has not handed out is older than the history."""
         self._later = 0
         """How many events it was given since it is bounded."""
+        self.heads_only = False
+        """Whether it is spared changes that leave the head of an object as it was."""
 
     def push(self, event: Event, now: float | None) -> None:
         """Takes an event if it concerns this watcher, as what it means to it; what is past (None) has no lag."""
         if event.revision <= self.floor:
+            return
+        if self.heads_only and event.old is not None and event.old.head is event.new.head and event.type != "DELETED":
             return
         seen = event if self._match is None else self._translated(event, self._match)
         if seen is None or (self.is_bounded and self._is_behind()):

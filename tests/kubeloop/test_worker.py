@@ -139,6 +139,36 @@ def test_keys_that_are_always_ready_and_never_wait_leave_the_loop_to_others() ->
     play(scenario)
 
 
+@pytest.mark.parametrize(("in_a_row", "turns"), [(1, 5), (3, 1), (10, 0)])
+def test_others_have_a_turn_after_so_many_keys_in_a_row(in_a_row: int, turns: int) -> None:
+    """Six keys are ready; on a plain loop everybody who is ready has one turn, then everybody the next."""
+
+    async def scenario() -> int:
+        queue: Queue[int] = Queue()
+        seen: list[int] = []
+        turn = 0
+
+        async def look(_key: int) -> None:
+            seen.append(turn)
+            if len(seen) == 6:
+                queue.close()
+
+        async def others() -> None:
+            nonlocal turn
+            while True:
+                turn += 1
+                await asyncio.sleep(0)
+
+        for key in range(6):
+            queue.add(key)
+        beside = asyncio.create_task(others())
+        await work(queue, look, workers=1, failed=lambda *_: None, in_a_row=in_a_row)
+        beside.cancel()
+        return seen[-1] - seen[0]
+
+    assert asyncio.run(scenario()) == turns
+
+
 def test_as_many_keys_are_in_work_at_once_as_there_are_workers() -> None:
     async def scenario() -> None:
         scene = Scene()
