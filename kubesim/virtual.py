@@ -45,10 +45,13 @@ class VirtualCluster:
         ready_after: float = 1.0,
         gone_after: float = 0.1,
         nodes: int = 3,
+        coarse: bool = False,
         copy: Copy | None = None,
         controllers: Sequence[str] = ALL,
     ) -> None:
-        """With a `copy` it begins with that, at its moment, and runs the pods of its nodes.
+        """With `coarse` pods are bound, run and are ready in one write, where only that they become ready matters.
+
+        With a `copy` it begins with that, at its moment, and runs the pods of its nodes.
 
         Only `controllers` that are named act, as in kube-controller-manager's `--controllers`; `kubelet` is one.
         """
@@ -62,6 +65,7 @@ class VirtualCluster:
             self._start = copy.now
         self.client = Client(self.cluster.transport())
         self._ready_after, self._gone_after, self._nodes = ready_after, gone_after, nodes
+        self._coarse = coarse
         self._played = False
         self._written = asyncio.Event()
         self.cluster.store.listen(lambda *_: self._written.set())
@@ -83,6 +87,7 @@ class VirtualCluster:
             self.cluster.inside("kubelet"),
             ready_after=self._ready_after,
             gone_after=self._gone_after,
+            coarse=self._coarse,
             nodes=self._nodes if marks.nodes is None else marks.nodes,
             histories=marks.pods,
         )

@@ -36,6 +36,7 @@ def main() -> None:
         metavar="MODULE:CLASS",
         help="what pods run that are its own, made without arguments; the endpoints answer for it",
     )
+    parser.add_argument("--coarse", action="store_true", help="bind pods when they are ready, and write one status")
     parser.add_argument("--events", action="store_true", help="tell of pods' lives in Events")
     with suppress(asyncio.CancelledError):
         asyncio.run(serve(parser.parse_args()))
@@ -73,6 +74,7 @@ async def serve(arguments: argparse.Namespace) -> None:
             nodes=arguments.nodes,
             programs=programs,
             events=arguments.events,
+            coarse=arguments.coarse,
         )
         await kubelet.run()
 

@@ -53,6 +53,9 @@ class PodAccess(Protocol):
     async def bind(self, pod: Pod, node: str) -> Pod:
         """Puts the pod on a node; answers with what is known of it then."""
 
+    async def start(self, pod: Pod, node: str, fields: Tree) -> Pod:
+        """Both at once where that can be done, else one after the other; answers with the whole pod as it is then."""
+
     async def put_status(self, pod: Pod, fields: Tree) -> Pod:
         """Sets these fields of the status; answers with the whole pod as it is then."""
 
@@ -97,6 +100,9 @@ class OverClient:
         body = msgspec.json.encode(binding)
         await self._client.call(Request("POST", path_to(ref_of(pod), "binding"), body=body, content_type=JSON))
         return pod
+
+    async def start(self, pod: Pod, node: str, fields: Tree) -> Pod:
+        return await self.put_status(await self.bind(pod, node), fields)
 
     async def put_status(self, pod: Pod, fields: Tree) -> Pod:
         """By a merge patch, which the API refuses if the pod is another by now."""

@@ -27,16 +27,16 @@ from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import Conflict, Invalid, KubeError, NotFound
 from kubeloop.informer import Change, Informer
-from kubeloop.objects.meta import Ref
 from kubeloop.queue import Queue
 from kubeloop.request import get
 from kubeloop.worker import work
 from kubesim.api.inside import InsideClient
-from kubesim.kubelet.access import OverClient, PodAccess, ref_of
+from kubesim.kubelet.access import OverClient, PodAccess
 from kubesim.kubelet.in_process import InProcess
+from kubesim.kubelet.life import Life
 from kubesim.kubelet.nodes import NODES, ROOM, ZONES, register
 from kubesim.kubelet.obstacles import Obstacle, Obstacles, no_place
-from kubesim.kubelet.pods import Pod, begun, outline_of, shape_of, status_fields
+from kubesim.kubelet.pods import Pod, Tree, begun, outline_of, shape_of, status_fields
 from kubesim.kubelet.programs import Hosted, Programs
 from kubesim.kubelet.telling import Telling
 from kubesim.pods.behaviour import Behaviour, Defaults, Run, Shape, Wish, behaviour_of, turned, wanted
@@ -51,55 +51,6 @@ FIRST_DOWN, LONGEST_DOWN = 1.0, 300.0
 
 ADDRESSES = 94 * 254 * 254
 """Pods get 10.2.1.1 up to 10.95.254.254, below those of Services; endpoints may not have those of the loopback."""
-
-
-class Life:
-    """What is remembered of one pod."""
-
-    __slots__ = (
-        "address",
-        "annotations",
-        "deleted",
-        "dying_since",
-        "exited",
-        "hindered",
-        "node",
-        "pod",
-        "rests",
-        "run",
-        "settled",
-    )
-
-    def __init__(self, pod: Pod) -> None:
-        self.pod = pod
-        """The newest that was seen."""
-        self.annotations = pod.metadata.annotations
-        self.node = pod.spec.node_name
-        self.address = pod.status.pod_ip
-        self.run: Run | None = None
-        self.dying_since: float | None = None
-        self.deleted = False
-        self.exited = False
-        """Its program has ended by itself, and the status does not say so yet."""
-        self.hindered = False
-        """At the last look it lacked something."""
-        self.rests = False
-        """It stays as it is until somebody changes it."""
-        self.settled = False
-        """Nothing more is due: what happens next comes with the whole pod, so little of it is kept until then."""
-
-    def settle(self) -> None:
-        self.settled = True
-        self.pod = outline_of(self.pod)
-
-    @property
-    def version(self) -> int:
-        """Of the newest pod that is known."""
-        return int(self.pod.metadata.resource_version)
-
-    @property
-    def ref(self) -> Ref:
-        return ref_of(self.pod)
 
 
 class Kubelet:
@@ -118,6 +69,7 @@ class Kubelet:
         scheduler: str = "",
         demanding: bool = False,
         histories: Histories | None = None,
+        coarse: bool = False,
     ) -> None:
         """With `events` pods' lives are told in Events.
 
@@ -127,6 +79,9 @@ class Kubelet:
 
         `nodes` that are named are there already and are taken over as they are; of a number as many are registered.
 
+        A `coarse` one binds a pod, runs it and makes it ready in one write, when the pod is ready: until then it is
+        pending. Pods whose annotations ask for more than times go through all shapes all the same.
+
         Pods that rest by their `histories` are left as they are until somebody changes them; others behave like them.
         """
         self._client = client
@@ -134,6 +89,7 @@ class Kubelet:
         self._telling = Telling(client, everything=events)
         self._obstacles = Obstacles(client, ROOM) if demanding else None
         self._namespace = namespace
+        self._coarse = coarse
         self._programs = programs
         if programs is not None:
             programs.exited = self._exited
@@ -257,20 +213,28 @@ class Kubelet:
             if _is_deleted(life.pod):
                 self._host(life, Shape.NEW)
                 return await self._end(life, behaviour)
-            if not life.node:
-                if self._is_hindered(life, await self._before_binding(life)):
-                    return LOOK_AGAIN
-                if not (await self._bind(life, behaviour) and self._is_ours(life)):
-                    return None
-            if self._is_hindered(life, await self._before_starting(life)):
-                return LOOK_AGAIN
-            again = await self._shape(life, behaviour)
-            if again is None and self._programs is None:
-                life.settle()
-            return again
+            return await self._go_on(life, behaviour)
         except (NotFound, Invalid):
             # Gone, or made again under its name: the watch will say so.
             return None
+
+    async def _go_on(self, life: Life, behaviour: Behaviour) -> float | None:
+        """Does what is due for a pod that nobody has deleted."""
+        if self._coarse and behaviour.is_plain and not life.node:
+            again = await self._start(life, behaviour)
+            if again != 0.0:
+                return again
+        if not life.node:
+            if self._is_hindered(life, await self._before_binding(life)):
+                return LOOK_AGAIN
+            if not (await self._bind(life, behaviour) and self._is_ours(life)):
+                return None
+        if self._is_hindered(life, await self._before_starting(life)):
+            return LOOK_AGAIN
+        again = await self._shape(life, behaviour)
+        if again is None and self._programs is None:
+            life.settle()
+        return again
 
     def _behaviour(self, pod: Pod) -> Behaviour:
         meta = pod.metadata
@@ -299,11 +263,35 @@ class Kubelet:
         """Whether the pod is on one of these nodes, or may come to be; others have a kubelet of their own."""
         return not life.node or life.node in self._nodes
 
-    async def _bind(self, life: Life, behaviour: Behaviour) -> bool:
-        spec = life.pod.spec
-        if behaviour.pending or spec.scheduling_gates or self._scheduler not in ("", spec.scheduler_name):
-            return False
+    async def _start(self, life: Life, behaviour: Behaviour) -> float | None:
+        """Binds the pod, runs it and makes it ready in one write, when that is due: 0 afterwards."""
+        if not self._may_be_bound(life, behaviour):
+            return None
+        now = clock.monotonic()
+        life.run = life.run or begun(life.pod, Shape.NEW, behaviour, now)
+        if (rest := life.run.started + behaviour.ready_after - now) > 0:
+            return rest
+        obstacles = await self._before_binding(life) or await self._before_starting(life)
+        if self._is_hindered(life, obstacles):
+            return LOOK_AGAIN
         node = await self._place_for(life)
+        if not node:
+            life.run = None  # it starts when there is a node for it
+            return None
+        fields = self._fields(life, Shape.READY, 0)
+        life.pod = await self._pods.start(life.pod, node, fields)
+        life.node = node
+        life.run = turned(life.run, Shape.READY, now)
+        self._telling.bound(life.pod, node)
+        self._telling.took(life.pod, Shape.NEW, Shape.READY)
+        return 0.0
+
+    def _may_be_bound(self, life: Life, behaviour: Behaviour) -> bool:
+        spec = life.pod.spec
+        return not (behaviour.pending or spec.scheduling_gates or self._scheduler not in ("", spec.scheduler_name))
+
+    async def _bind(self, life: Life, behaviour: Behaviour) -> bool:
+        node = await self._place_for(life) if self._may_be_bound(life, behaviour) else ""
         if not node:
             return False
         life.pod = await self._pods.bind(life.pod, node)
@@ -361,11 +349,13 @@ class Kubelet:
         self._host(life, seen)
         return None if wish.until is None else wish.until - now
 
-    async def _write(self, life: Life, shape: Shape, restarts: int) -> None:
+    def _fields(self, life: Life, shape: Shape, restarts: int) -> Tree:
         if not life.address:
             life.address = self._address()
-        fields = status_fields(life.pod, shape, restarts, life.address, clock.seconds(clock.now()))
-        life.pod = await self._pods.put_status(life.pod, fields)
+        return status_fields(life.pod, shape, restarts, life.address, clock.seconds(clock.now()))
+
+    async def _write(self, life: Life, shape: Shape, restarts: int) -> None:
+        life.pod = await self._pods.put_status(life.pod, self._fields(life, shape, restarts))
         if life.pod.metadata.annotations != life.annotations:
             self._telling.check(life.pod)
             life.annotations = life.pod.metadata.annotations

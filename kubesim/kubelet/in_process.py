@@ -6,7 +6,10 @@ requests take time.
 
 from __future__ import annotations
 
-from kubeloop.errors import KubeError, error_of
+from collections.abc import Callable
+from typing import TypeVarTuple, Unpack
+
+from kubeloop.errors import error_of
 from kubeloop.worker import stepping_aside
 from kubesim.api.inside import InsideClient
 from kubesim.errors import StatusError
@@ -17,6 +20,8 @@ from kubesim.store.decoded import reader_of
 from kubesim.store.following import follow
 from kubesim.store.versions import Event, Version
 from kubesim.writes.deletion import Options
+
+Ts = TypeVarTuple("Ts")
 
 _read = reader_of(Pod)
 
@@ -58,56 +63,47 @@ class InProcess:
         return version.head.namespace == self._namespace
 
     async def bind(self, pod: Pod, node: str) -> Pod:
-        old = self._stored(pod)
-        if old is not None:
-            try:
-                new = self._client.bind(old, node)
-            except StatusError as error:
-                raise _as_answer(error, pod) from error
-            if new is not None:
-                return self._wrote(pod, old, new)
+        done = self._briefly(pod, self._client.bind, node)
+        if done is not None:
+            return _after(pod, *done)
         async with stepping_aside():
             return await self._over_client.bind(pod, node)
 
+    async def start(self, pod: Pod, node: str, fields: Tree) -> Pod:
+        done = self._briefly(pod, self._client.start, node, fields)
+        return await self.put_status(await self.bind(pod, node), fields) if done is None else _after(pod, *done)
+
     async def put_status(self, pod: Pod, fields: Tree) -> Pod:
-        old = self._stored(pod)
-        if old is not None:
-            try:
-                new = self._client.put_status(old, fields)
-            except StatusError as error:
-                raise _as_answer(error, pod) from error
-            if new is not None:
-                return self._wrote(pod, old, new)
+        done = self._briefly(pod, self._client.put_status, fields)
+        if done is not None:
+            return _after(pod, *done)
         async with stepping_aside():
             return await self._over_client.put_status(pod, fields)
 
     async def delete(self, pod: Pod) -> None:
-        old = self._stored(pod)
-        if old is not None:
-            try:
-                new = self._client.delete(old, Options(uid=pod.metadata.uid, grace=0))
-            except StatusError as error:
-                raise _as_answer(error, pod) from error
-            if new is not None:
-                return
-        async with stepping_aside():
-            await self._over_client.delete(pod)
+        if self._briefly(pod, self._client.delete, Options(uid=pod.metadata.uid, grace=0)) is None:
+            async with stepping_aside():
+                await self._over_client.delete(pod)
 
-    def _stored(self, pod: Pod) -> Version | None:
-        """The pod as it is now; None when it is gone, or another has its name."""
+    def _briefly(
+        self, pod: Pod, write: Callable[[Version, Unpack[Ts]], Version | None], *what: *Ts
+    ) -> tuple[Version, Version] | None:
+        """What the pod was before a write and is after it; None, and nothing written, where there is no short way."""
         meta = pod.metadata
-        found = self._table.live.get((meta.namespace, meta.name))
-        return found if found is not None and found.head.uid == meta.uid else None
+        old = self._table.live.get((meta.namespace, meta.name))
+        if old is None or old.head.uid != meta.uid:
+            return None
+        try:
+            new = write(old, *what)
+        except StatusError as error:
+            raise error_of(refusal(error), f"writing to pod {meta.namespace}/{meta.name}") from error
+        if new is None:
+            return None
+        if new is not old:
+            self._written.add(new.revision)
+        return old, new
 
-    def _wrote(self, pod: Pod, old: Version, new: Version) -> Pod:
-        """What the pod is after a write, if nobody else has written to it since it was seen, made from that."""
-        if new is old:
-            return _read(new)
-        self._written.add(new.revision)
-        is_seen = pod.metadata.resource_version == str(old.revision)
-        return _read.after(new, old, pod) if is_seen else _read(new)
 
-
-def _as_answer(error: StatusError, pod: Pod) -> KubeError:
-    """The refusal as a client raises it."""
-    return error_of(refusal(error), f"writing to pod {pod.metadata.namespace}/{pod.metadata.name}")
+def _after(pod: Pod, old: Version, new: Version) -> Pod:
+    """The pod after a write, made from what was seen of it if nobody else has written since."""
+    return _read.after(new, old, pod) if pod.metadata.resource_version == str(old.revision) else _read(new)

@@ -71,6 +71,12 @@ class Behaviour(Struct, frozen=True):
     hangs: bool = False
     flap: float | None = None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether a pod only becomes ready, and stays so until it is deleted."""
+        asks = self.hold or self.pending or self.image_fails
+        return not asks and self.crash_after is None and self.flap is None
+
 
 class Shape(Enum):
     """What a status says of a pod on a node."""

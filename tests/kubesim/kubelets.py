@@ -44,9 +44,11 @@ class World:
             self.requests.append(f"{request.method} {request.path.removeprefix('/api/v1/namespaces/default/pods/')}")
 
     @asynccontextmanager
-    async def kubelet(self, transport: Transport | None = None, gone_after: float = 0.1) -> AsyncIterator[None]:
+    async def kubelet(
+        self, transport: Transport | None = None, gone_after: float = 0.1, **more: Any
+    ) -> AsyncIterator[None]:
         """Runs one for a while; a kubelet that fails fails the test."""
-        kubelet = Kubelet(self.client(transport), ready_after=READY_AFTER, gone_after=gone_after)
+        kubelet = Kubelet(self.client(transport), ready_after=READY_AFTER, gone_after=gone_after, **more)
         task = asyncio.create_task(kubelet.run())
         try:
             yield
