@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
-from msgspec import Struct
+from msgspec import Struct, field
 
+from kubeloop.client import Client
+from kubeloop.informer import Informer
 from kubeloop.objects import apps, core
 from kubeloop.objects.meta import Meta
+from kubeloop.request import Transport
 from kubesim.api.pod_splicing import Body
 from kubesim.controllers.pods import Pod as ControllersPod
+from kubesim.faults import Faulty
 from kubesim.kinds.registry import PODS, STATEFUL_SETS
 from kubesim.kubelet.pods import Pod as KubeletPod
 from kubesim.store.decoded import REMEMBERED, Reader, is_shareable, reader_of
@@ -141,3 +147,76 @@ def test_nobody_can_change_what_the_cluster_itself_shares(into: type[Struct]) ->
         field = changed.__struct_fields__[0]
         with pytest.raises(AttributeError):
             setattr(changed, field, None)
+
+
+def informed(wrap: Callable[[Transport], Transport], into: type[Any]) -> list[Any]:
+    """What two informers hold of a pod after it has changed, one of them as usual and one over another transport."""
+
+    async def scenario(world: VirtualCluster) -> list[Any]:
+        ways = (world.cluster.transport(), wrap(world.cluster.transport()))
+        informers: list[Informer[Any]] = [Informer(Client(way), PODS, into) for way in ways]
+        async with asyncio.TaskGroup() as tasks:
+            running = [tasks.create_task(each.run()) for each in informers]
+            await asyncio.gather(*(each.synced.wait() for each in informers))
+            await world.create(PODS, "default", a_pod())
+            await asyncio.sleep(10)
+            for task in running:
+                task.cancel()
+        return [each.store.get("default", "web-0") for each in informers]
+
+    return VirtualCluster().play(scenario)
+
+
+class HeldPod(Struct, frozen=True):
+    metadata: Meta
+    status: dict[str, Any] = {}
+
+
+def test_informers_in_the_process_hold_one_object() -> None:
+    one, other = informed(lambda transport: transport, core.Pod)
+
+    assert one is other
+    assert one.status.phase == "Running"
+
+
+@pytest.mark.parametrize(
+    ("wrap", "into"),
+    [(Faulty, core.Pod), (lambda transport: transport, HeldPod)],
+    ids=["that comes as bytes", "that somebody could change"],
+)
+def test_informers_hold_an_object_each(wrap: Callable[[Transport], Transport], into: type[Any]) -> None:
+    one, other = informed(wrap, into)
+
+    assert one == other
+    assert one is not other
+
+
+class StrictStatus(Struct, frozen=True):
+    """Of which a running pod has none."""
+
+    pod_ip: int = field(name="podIP", default=0)
+
+
+class StrictPod(Struct, frozen=True):
+    metadata: Meta
+    status: StrictStatus = StrictStatus()
+
+
+def test_an_informer_sets_aside_what_it_cannot_read() -> None:
+    """As it does with lines: the pod is held as it was last read, and what is wrong with it is known."""
+
+    async def scenario(world: VirtualCluster) -> tuple[bool, list[str]]:
+        informer = Informer(world.client, PODS, StrictPod)
+        running = asyncio.create_task(informer.run())
+        await informer.synced.wait()
+        await world.create(PODS, "default", a_pod())
+        await asyncio.sleep(10)
+        running.cancel()
+        problems = [str(each) for each in informer.unreadable.values()]
+        return informer.store.get("default", "web-0") is not None, problems
+
+    held, problems = VirtualCluster().play(scenario)
+
+    assert held
+    assert len(problems) == 1
+    assert "podIP" in problems[0]
