@@ -245,12 +245,28 @@ class Informer(Generic[T]):
         async with aclosing(batches):
             async for batch in batches:
                 for each in batch:
-                    self._take(each)
+                    if isinstance(each, bytes):
+                        self._take(each)
+                    else:
+                        self._take_shared(each)
 
-    def _take(self, data: bytes | SharedEvent) -> None:
-        item = self._codec.present(data) if isinstance(data, bytes) else self._codec.shared(data)
+    def _take_shared(self, event: SharedEvent) -> None:
+        gone = event.gone()
+        item = self._codec.shared(event) if gone is None else None
+        if gone is not None:
+            self._take_deletion(Identity.of(*gone))
+        elif item is not None:
+            self._take_object(item)
+        else:
+            self._take(event.line())
+            return
+        self._heard = True
+        self._pace.reset()
+
+    def _take(self, data: bytes) -> None:
+        item = self._codec.present(data)
         if item is None:
-            self._take_line(self._codec.line(data if isinstance(data, bytes) else data.line()))
+            self._take_line(self._codec.line(data))
         else:
             self._take_object(item)
             self._heard = True

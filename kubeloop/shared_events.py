@@ -19,6 +19,9 @@ class SharedEvent(Protocol):
     def read(self, into: type[T]) -> T | None:
         """What the object is now, shared by all who read the type; None where the line has to be read."""
 
+    def gone(self) -> tuple[str, str, str, str] | None:
+        """Namespace, name, UID and last version of an object that is gone; None while it is there."""
+
     def line(self) -> bytes: ...
 
 

@@ -102,6 +102,10 @@ class Identity(Struct, frozen=True):
 
     metadata: _IdentityMeta = _IdentityMeta()
 
+    @classmethod
+    def of(cls, namespace: str, name: str, uid: str, version: str) -> Identity:
+        return cls(_IdentityMeta(name, namespace, uid, version))
+
     @property
     def key(self) -> Key:
         return self.metadata.namespace, self.metadata.name

@@ -218,7 +218,7 @@ class Shortcuts:
             return old
         author = Author(user, "delete")
         if plan.tree is not None:
-            old = self._table.rewrite(old, *found.with_metadata(), author)
+            old = self._table.rewrite(old, *found.with_metadata(old.head), author)
         return self._table.remove(old, author) if plan.gone else old
 
     def delete(self, namespace: str, name: str, options: deletion.Options, user: str) -> bytes | None:

@@ -11,7 +11,7 @@ from copy import copy
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct, field
+from msgspec import Raw, Struct, field, structs
 from msgspec.structs import force_setattr
 
 from kubesim.rules.workloads import stateful_set_status
@@ -132,12 +132,15 @@ class Pieces:
         self.body = body
         self.thin = thin
 
-    def with_metadata(self) -> tuple[Head, Body]:
-        """The body with the metadata of the thin tree, and its head."""
+    def with_metadata(self, head: Head) -> tuple[Head, Body]:
+        """The body with the metadata of the thin tree, where only the deletion is not as in the head."""
         metadata, body = self.thin["metadata"], self.body
-        return msgspec.convert(metadata, Head), Body(
-            metadata_of(metadata), body.spec, body.status, body.token, body.node
+        going = structs.replace(
+            head,
+            deletion_timestamp=metadata.get("deletionTimestamp"),
+            deletion_grace_period_seconds=metadata.get("deletionGracePeriodSeconds"),
         )
+        return going, Body(metadata_of(metadata), body.spec, body.status, body.token, body.node)
 
     def with_node(self) -> Body:
         """The body with the node and the status of the thin tree; the pod had no node before."""

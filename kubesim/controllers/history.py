@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -25,7 +25,7 @@ from kubesim.controllers.revisions import (
 )
 from kubesim.controllers.statefulset_pods import Set, revision_of
 from kubesim.errors import StatusError
-from kubesim.store.versions import Tree
+from kubesim.store.versions import Key, Tree
 
 
 class Chosen(msgspec.Struct, frozen=True):
@@ -42,6 +42,8 @@ class History:
     def __init__(self, api: Api, view: View[Revision]) -> None:
         self._api = api
         self._view = view
+        self._patches: dict[Key, tuple[Mapping[str, object], bytes]] = {}
+        """The template that a set had at the last look, and the patch for it."""
 
     def of(self, set_: Set) -> list[Revision]:
         """The set's revisions, and orphans that it may adopt, oldest first."""
@@ -57,7 +59,7 @@ class History:
     async def choose(self, set_: Set, revisions: list[Revision]) -> Chosen:
         """The revisions that matter now; makes or renumbers the one for the set's template where needed."""
         collisions = set_.status.collision_count or 0
-        patch = patch_of(set_.spec.template)
+        patch = self._patch(set_)
         match choose(revisions, patch):
             case Reuse(update):
                 pass
@@ -67,6 +69,17 @@ class History:
                 update, collisions = await self._create(set_, patch, number, collisions)
         current = next((each for each in revisions if each.name == set_.status.current_revision), update)
         return Chosen(current, update, collisions)
+
+    def _patch(self, set_: Set) -> bytes:
+        place = set_.metadata.namespace, set_.metadata.name
+        known = self._patches.get(place)
+        if known is None or known[0] != set_.spec.template:
+            known = self._patches[place] = set_.spec.template, patch_of(set_.spec.template)
+        return known[1]
+
+    def forget(self, place: Key) -> None:
+        """The set is gone."""
+        self._patches.pop(place, None)
 
     async def truncate(self, set_: Set, revisions: list[Revision], pods: Iterable[Pod], chosen: Chosen) -> None:
         """Deletes what is beyond the set's limit and neither in use by the set nor by a pod."""

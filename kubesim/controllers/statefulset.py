@@ -17,7 +17,7 @@ from kubeloop import clock
 from kubeloop.objects.apps import CONTROLLER_REVISIONS, STATEFULSETS
 from kubeloop.objects.core import PODS
 from kubeloop.objects.core import Pod as NarrowPod
-from kubeloop.objects.meta import Meta
+from kubeloop.objects.meta import LabelSelector, Meta
 from kubeloop.queue import Queue
 from kubeloop.worker import work
 from kubesim.api.verbs import Verbs
@@ -88,6 +88,8 @@ class StatefulSetController:
         self._revisions = api.view(CONTROLLER_REVISIONS, Revision, {OWNER: owner_or_orphan})
         self._history = History(api, self._revisions)
         self._expected = Expectations()
+        self._members: dict[Key, tuple[tuple[str, LabelSelector], tuple[Pod, ...]]] = {}
+        """The pods of sets at the last look, by which UID and selector of the set, where all that it owned were its."""
         self._events = Recorder(api, "statefulset-controller")
         self._claims = PodClaims(api, self._events, self._wrote_claim)
         self._queue: Queue[Key] = Queue(first_delay=FIRST_RETRY, longest_delay=LONGEST_RETRY)
@@ -120,6 +122,8 @@ class StatefulSetController:
         set_ = self._sets.objects.get(*key)
         if set_ is None:
             self._expected.forget(key)
+            self._members.pop(key, None)
+            self._history.forget(key)
             return None
         if any(not revision.metadata.controller_uid for revision in self._history.of(set_)):
             check_alive(self._api, STATEFULSETS, set_.metadata)
@@ -129,15 +133,10 @@ class StatefulSetController:
 
     async def _claim(self, key: Key, set_: Set) -> list[Pod]:
         """The set's pods; adopts and releases as its selector says."""
-        objects = self._pods.objects
-        meta = set_.metadata
-        claimed = []
-        selector = set_.spec.selector
-        for pod in objects.by(OWNER, meta.uid):
-            if is_member(set_, pod) and selects(selector, pod.metadata.labels):
-                claimed.append(pod)
-            elif meta.deletion_timestamp is None:
-                self._wrote_pod(key, await release(self._api, PODS, pod.metadata, (meta.uid,)))
+        objects, meta = self._pods.objects, set_.metadata
+        claimed, strays = self._owned(key, set_)
+        for pod in strays if meta.deletion_timestamp is None else ():
+            self._wrote_pod(key, await release(self._api, PODS, pod.metadata, (meta.uid,)))
         for pod in objects.by(OWNER, orphans_of(meta.namespace)):
             wanted = selects(set_.spec.selector, pod.metadata.labels) and is_member(set_, pod)
             if not wanted or pod.metadata.deletion_timestamp is not None or meta.deletion_timestamp is not None:
@@ -148,6 +147,18 @@ class StatefulSetController:
             if adopted is not None:
                 claimed.append(pod)
         return claimed
+
+    def _owned(self, key: Key, set_: Set) -> tuple[list[Pod], list[Pod]]:
+        """Pods that the set owns: its members, and others; those that were members at the last look are so still."""
+        selector, owned = set_.spec.selector, self._pods.objects.by(OWNER, set_.metadata.uid)
+        before = self._members.get(key)
+        known = set(map(id, before[1])) if before is not None and before[0] == (set_.metadata.uid, selector) else set()
+        strays = [pod for pod in owned if id(pod) not in known and not _belongs(set_, pod)]
+        if strays:
+            self._members.pop(key, None)
+            return [pod for pod in owned if _belongs(set_, pod)], strays
+        self._members[key] = (set_.metadata.uid, selector), owned
+        return list(owned), strays
 
     async def _update(self, key: Key, set_: Set, pods: list[Pod]) -> float | None:
         """One round: revisions, pods, status, history; answers with the seconds until the next look."""
@@ -312,3 +323,7 @@ class StatefulSetController:
         else:
             text = f"{about} failed error: {error}"
             self._events.tell(STATEFULSETS, set_.metadata, f"Failed{verb}", text, warning=True)
+
+
+def _belongs(set_: Set, pod: Pod) -> bool:
+    return is_member(set_, pod) and selects(set_.spec.selector, pod.metadata.labels)

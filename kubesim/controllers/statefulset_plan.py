@@ -17,6 +17,7 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kubeloop.objects.apps import REVISION_LABEL
 from kubeloop.objects.core import Pod
 from kubesim.controllers.statefulset_pods import (
     Set,
@@ -24,6 +25,7 @@ from kubesim.controllers.statefulset_pods import (
     available_at,
     has_identity,
     is_available,
+    is_ready,
     is_running_and_ready,
     is_terminating,
     ordinal_of,
@@ -263,14 +265,15 @@ def _status(set_: Set, pods: Iterable[Pod], revisions: Revisions, now: datetime)
     seconds = set_.spec.min_ready_seconds
     replicas = ready = available = current = updated = 0
     for pod in pods:
-        if not pod.status.phase:
+        phase, meta = pod.status.phase, pod.metadata
+        if not phase:
             continue
         replicas += 1
-        if is_running_and_ready(pod):
+        if phase == "Running" and is_ready(pod):
             ready += 1
             available += is_available(pod, seconds, now) if seconds else 1
-        if not is_terminating(pod):
-            revision = revision_of(pod)
+        if meta.deletion_timestamp is None:
+            revision = meta.labels.get(REVISION_LABEL, "")
             current += revision == revisions.current
             updated += revision == revisions.update
     return Status(

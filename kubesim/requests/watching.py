@@ -50,9 +50,14 @@ class Shared(Struct, frozen=True, gc=False):
     event: Event
 
     def read(self, into: type[T]) -> T | None:
-        """What the object is now; None where it is gone, or where whoever gets it could change it for others."""
+        """What the object is now; None where whoever gets it could change it for others."""
         reader = reader_of(into)
-        return reader.of(self.event) if reader.is_shareable and self.event.type != "DELETED" else None
+        return reader.of(self.event) if reader.is_shareable else None
+
+    def gone(self) -> tuple[str, str, str, str] | None:
+        """Which object is gone, in which version; None while it is there."""
+        event = self.event
+        return None if event.type != "DELETED" else (*event.new.key, event.new.head.uid, str(event.revision))
 
     def line(self) -> bytes:
         return self.event.line()
