@@ -58,7 +58,8 @@ def test_what_becomes_of_it_is_what_becomes_of_any_other() -> None:
                 await asyncio.sleep(3)
                 return world.pod()
 
-        return untimed(run(scenario()))
+        pod: Tree = untimed(run(scenario()))
+        return pod
 
     assert ready(coarse=True) == ready(coarse=False)
 
