@@ -21,7 +21,7 @@ from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Resource
 from kubeloop.request import create
 from kubesim import time as virtual
-from kubesim.auth.rbac import insider, master
+from kubesim.auth.rbac import master
 from kubesim.cluster import Cluster
 from kubesim.kubelet import Kubelet
 
@@ -72,7 +72,7 @@ async def _made(pods: int, seed: int, resource: str) -> float:
     if resource:
         await client.call(create(MUTATING, "", msgspec.json.encode(_configuration(resource))))
     async with asyncio.TaskGroup() as tasks:
-        kubelet = Kubelet(Client(cluster.transport(insider("kubelet"))))
+        kubelet = Kubelet(cluster.inside("kubelet"))
         running = [tasks.create_task(work) for work in (cluster.run(), kubelet.run())]
         began = time.process_time()
         for number in range(pods // REPLICAS):
