@@ -1,7 +1,8 @@
-"""No controller writes anything past the webhooks: what is stored under its name was asked about."""
+"""No controller and no kubelet writes anything past the webhooks: what is stored under its name was asked about."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from typing import Any
@@ -22,6 +23,7 @@ from kubesim.kinds.registry import (
     STATEFUL_SETS,
     STORAGE_CLASSES,
 )
+from kubesim.kubelet import Kubelet
 from kubesim.store.versions import Tree
 from tests.kubesim.controllers.test_daemonset import a_node
 from tests.kubesim.controllers.test_judged import a_workload
@@ -95,31 +97,71 @@ async def busy(world: World) -> None:
     await world.settle(60)
 
 
-def test_everything_that_controllers_store_was_asked_about() -> None:
-    asked: Counter[Write] = Counter()
+class Reviews:
+    """Lets everything pass and remembers what it was asked about."""
 
-    async def handler(call: Call) -> Reply:
+    def __init__(self) -> None:
+        self.asked: Counter[Write] = Counter()
+
+    async def __call__(self, call: Call) -> Reply:
         request = json.loads(call.body)["request"]
         user = request["userInfo"]["username"].removeprefix(ACCOUNTS)
-        asked[user, request["operation"], request["resource"]["resource"], request.get("subResource", "")] += 1
+        self.asked[user, request["operation"], request["resource"]["resource"], request.get("subResource", "")] += 1
         return await answering(lambda _request: {})(call)
 
-    async def script(world: World) -> None:
+    async def begin(self, world: World) -> None:
+        """From now on it is asked about everything."""
         await world.settle(2)
-        world.cluster.network.serve(HOST, handler)
+        world.cluster.network.serve(HOST, self)
         await configure(world.cluster, "validating", "all", a_hook("all", a_rule("*", "*/*")))
         world.writes.clear()
+
+
+def stored_by(world: World, *users: str) -> Counter[Write]:
+    """What was written under names that begin like these."""
+    stored: Counter[Write] = Counter()
+    for resource, event, author in world.writes:
+        is_first_step = author.verb == "delete" and event.type == "MODIFIED"
+        if author.user.startswith(users) and not is_first_step:
+            name = author.user.removeprefix(ACCOUNTS)
+            stored[name, OPERATIONS[author.verb], resource.plural, author.subresource] += 1
+    return stored
+
+
+def test_everything_that_controllers_store_was_asked_about() -> None:
+    reviews = Reviews()
+
+    async def script(world: World) -> None:
+        await reviews.begin(world)
         await busy(world)
+
+    stored = stored_by(play(script), ACCOUNTS)
+
+    assert {write[0] for write in stored} == CONTROLLERS
+    assert stored - reviews.asked == Counter()
+    assert stored["statefulset-controller", "CREATE", PODS.plural, ""] == 2
+
+
+def test_everything_that_the_kubelet_stores_was_asked_about() -> None:
+    reviews = Reviews()
+
+    async def script(world: World) -> None:
+        await reviews.begin(world)
+        async with asyncio.TaskGroup() as tasks:
+            kubelet = tasks.create_task(Kubelet(world.cluster.inside("kubelet"), events=True).run())
+            world.create(STATEFUL_SETS, with_labels(STATEFUL_SETS, "st"))
+            await world.settle(30)
+            world.patch(STATEFUL_SETS, "st", {"spec": {"replicas": 1}})
+            await world.settle(60)
+            kubelet.cancel()
 
     world = play(script)
 
-    stored: Counter[Write] = Counter()
-    for resource, event, author in world.writes:
-        is_of_controller = author.user.startswith(ACCOUNTS)
-        is_first_step = author.verb == "delete" and event.type == "MODIFIED"
-        if is_of_controller and not is_first_step:
-            name = author.user.removeprefix(ACCOUNTS)
-            stored[name, OPERATIONS[author.verb], resource.plural, author.subresource] += 1
-    assert {write[0] for write in stored} == CONTROLLERS
-    assert stored - asked == Counter()
-    assert stored["statefulset-controller", "CREATE", PODS.plural, ""] == 2
+    stored = stored_by(world, "kubelet")
+    assert stored - reviews.asked == Counter()
+    assert {(operation, part) for _, operation, plural, part in stored if plural == PODS.plural} == {
+        ("CREATE", "binding"),
+        ("UPDATE", "status"),
+        ("DELETE", ""),
+    }
+    assert world.status("st")["readyReplicas"] == 1
