@@ -228,6 +228,7 @@ class _Gathering:
         if all(each["status"] == "True" for each in conditions if each["type"] == "Ready"):
             self._nodes[name] = None
         else:
+            self._nodes.pop(name, None)
             self._remarks.say(f"node {name} is not ready: it gets no pods, and those on it stay as they are")
 
     def _define(self, tree: Tree) -> None:

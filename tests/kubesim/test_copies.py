@@ -216,17 +216,11 @@ def test_pods_under_way_go_on_where_that_is_wanted() -> None:
     assert VirtualCluster(copy=copy, ready_after=500.0).play(scenario) == {True}
 
 
-def test_addresses_and_ports_of_services_are_taken() -> None:
-    async def scenario(world: VirtualCluster) -> tuple[str, str]:
-        port = {"port": 80, "nodePort": 30080}
-        taken = await refusal(world, {"type": "NodePort", "ports": [port]})
-        address = await refusal(world, {"clusterIP": "10.0.0.77", "ports": [{"port": 80}]})
-        return taken, address
+def test_ports_of_services_are_taken() -> None:
+    async def scenario(world: VirtualCluster) -> str:
+        return await refusal(world, {"type": "NodePort", "ports": [{"port": 80, "nodePort": 30080}]})
 
-    port, address = VirtualCluster(copy=a_copy("at_rest")).play(scenario)
-
-    assert "provided port is already allocated" in port
-    assert "10.0.0.77" in address
+    assert "provided port is already allocated" in VirtualCluster(copy=a_copy("at_rest")).play(scenario)
 
 
 async def refusal(world: VirtualCluster, spec: Tree) -> str:

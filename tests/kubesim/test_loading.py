@@ -14,7 +14,7 @@ import yaml
 from kubeloop.client import Client
 from kubeloop.errors import Forbidden, KubeError
 from kubesim.copies import Copy, Unusable
-from kubesim.kinds.registry import CONFIG_MAPS, CORE_EVENTS, DEPLOYMENTS, NAMESPACES, PODS, SECRETS
+from kubesim.kinds.registry import CONFIG_MAPS, CORE_EVENTS, DEPLOYMENTS, NAMESPACES, PODS, SECRETS, SERVICES
 from kubesim.loading import read, state_in
 from kubesim.store.versions import Tree
 from kubesim.virtual import VirtualCluster
@@ -296,6 +296,19 @@ def test_policies_and_roles_of_the_copy_are_in_force(tmp_path: Path) -> None:
         return str(refused.value)
 
     assert "no!" in VirtualCluster(copy=copy).play(scenario)
+
+
+def test_addresses_of_services_are_taken(tmp_path: Path) -> None:
+    ports = [{"port": 80, "protocol": "TCP", "targetPort": 80}]
+    spec = {"type": "ClusterIP", "clusterIP": "10.96.0.50", "clusterIPs": ["10.96.0.50"], "ports": ports}
+    copy = loaded(tmp_path, an_object("Service", "s", spec=spec, status={"loadBalancer": {}}))
+
+    async def scenario(world: VirtualCluster) -> str:
+        with pytest.raises(KubeError) as refused:
+            await world.create(SERVICES, "shop", {"metadata": {"name": "t"}, "spec": spec})
+        return str(refused.value)
+
+    assert "provided IP is already allocated" in VirtualCluster(copy=copy).play(scenario)
 
 
 def test_pods_on_nodes_that_are_not_here_are_told(tmp_path: Path) -> None:
