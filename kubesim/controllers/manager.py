@@ -8,7 +8,8 @@ read is not there to be deleted.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from typing import Protocol
 
 from msgspec import Struct
@@ -52,6 +53,7 @@ from kubesim.kinds.registry import (
     STORAGE_CLASSES,
     VOLUMES,
 )
+from kubesim.store.store import Store
 
 
 class Acting(Protocol):
@@ -142,6 +144,19 @@ def needing(unread: Collection[Resource]) -> dict[str, tuple[Resource, ...]]:
     """By name the controllers that stand still where these kinds could not be read, and which of them they need."""
     lacking = {each.name: tuple(kind for kind in each.needs if kind in unread) for each in CONTROLLERS}
     return {name: kinds for name, kinds in lacking.items() if kinds}
+
+
+@cache
+def structs() -> Mapping[Resource, tuple[type, ...]]:
+    """What controllers read of each kind: an object that cannot be read so ends them."""
+    verbs = Verbs(Store())
+    given = Setting(verbs, Chosen(verbs), "", frozenset())
+    for each in CONTROLLERS:
+        each.make(given)
+    found: dict[Resource, tuple[type, ...]] = {}
+    for resource, struct in verbs.views:
+        found[resource] = (*found.get(resource, ()), struct)
+    return found
 
 
 def start(group: asyncio.TaskGroup, given: Setting, wanted: Sequence[str], unread: Collection[Resource]) -> None:

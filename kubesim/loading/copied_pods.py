@@ -55,4 +55,4 @@ def latest_time(tree: Tree) -> str:
                 times += each.get("lastTransitionTime"), each.get("lastHeartbeatTime")
     if tree["kind"] == "Lease":
         times.append((tree.get("spec") or {}).get("renewTime"))
-    return max((each for each in times if isinstance(each, str)), default="")
+    return max((each for each in times if _time(each) is not None), default="")

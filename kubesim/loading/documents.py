@@ -144,11 +144,18 @@ def _items(path: Path, text: bytes) -> Iterator[Item | Refusal]:
         kind = "" if is_mixed else document.kind.removesuffix("List")
         version = "" if is_mixed else document.api_version
         for each in document.items or ():
-            told = msgspec.json.decode(each, type=_Typed) if is_mixed else _Typed(kind, version)
+            told = _told(path, each) if is_mixed else _Typed(kind, version)
             if told.kind.endswith("List"):  # kubectl puts lists of one kind into a list of several
                 yield from _items(path, bytes(each))
             else:
                 yield _typed(path, told.kind, told.api_version, each)
+
+
+def _told(path: Path, item: Raw) -> _Typed:
+    try:
+        return msgspec.json.decode(item, type=_Typed)
+    except msgspec.DecodeError as error:
+        raise Unusable(f"{path} holds something that is no object ({error}): list it again") from error
 
 
 def _is_whole(path: Path, document: _Document) -> None:

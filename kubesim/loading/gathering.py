@@ -15,13 +15,15 @@ from typing import Any
 import msgspec
 
 from kubeloop.objects.meta import Resource
-from kubesim.controllers.manager import needing
+from kubesim.controllers.manager import needing, structs
 from kubesim.copies import Copy, Marks, Unusable
+from kubesim.errors import StatusError
 from kubesim.kinds import views
 from kubesim.kinds.registry import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
     CONFIG_MAPS,
+    CONTROLLER_REVISIONS,
     DEFINITIONS,
     KINDS,
     MUTATING_WEBHOOKS,
@@ -39,7 +41,7 @@ from kubesim.loading.copied_pods import copied_pod, latest_time
 from kubesim.loading.documents import Item, Refusal, found_in, tree_of
 from kubesim.loading.naming import a_namespace, host_of, plural_of, shown
 from kubesim.loading.remarks import Remarks
-from kubesim.loading.unknown_fields import UnknownFields
+from kubesim.loading.unknown_fields import MANY, UnknownFields
 from kubesim.pods.histories import CopiedPod, measured
 from kubesim.store.versions import Head, Key, Tree, Version, encode
 from kubesim.strategies.defaulting import fill
@@ -56,8 +58,6 @@ EVERYWHERE = (
     PRIORITY_CLASSES,
 )
 """Kinds that every cluster has objects of: without any, they were not listed."""
-_UNFILLED = ("Event", "Pod")
-"""Kinds that there are many of, and whose defaults nobody compares."""
 _CERTIFICATES = "kube-root-ca.crt"
 
 
@@ -88,6 +88,7 @@ class _Gathering:
 
     def __init__(self) -> None:
         self._tables: dict[Resource, dict[Key, Version]] = {}
+        self._structs = structs()
         self._kinds: dict[tuple[str, str], Kind | Resource] = {
             (kind.resource.api_version, kind.resource.kind): kind for kind in KINDS if not kind.answered
         }
@@ -148,7 +149,7 @@ class _Gathering:
                 self._fill(tree, place)
             if self._stored(resource, tree, place):
                 self._note(resource, tree, place)
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, StatusError) as error:
             raise Unusable(
                 f"{item.origin}: {place} is written as no server writes it ({error}): list it again"
             ) from error
@@ -170,7 +171,7 @@ class _Gathering:
 
     def _fill(self, tree: Tree, place: str) -> None:
         """With defaults that its own server did not know; without them templates never equal what is made of them."""
-        if tree["kind"] in _UNFILLED:
+        if tree["kind"] in MANY:  # nobody compares theirs
             return
         before = msgspec.json.encode(tree)
         fill(tree)
@@ -194,7 +195,13 @@ class _Gathering:
             self._remarks.count("of objects that are there in two versions the newer is taken", place)
         if before is not None and before.revision >= revision:
             return False
-        table[key] = Version(key, revision, head, encode(tree, revision))
+        body = encode(tree, revision)
+        for struct in self._structs.get(resource, ()):
+            if resource == CONTROLLER_REVISIONS:  # their data stays as it is written
+                msgspec.json.decode(body, type=struct)
+            else:
+                msgspec.convert(tree, struct)
+        table[key] = Version(key, revision, head, body)
         self._revision = max(self._revision, revision)
         return True
 
@@ -203,9 +210,10 @@ class _Gathering:
         metadata = tree["metadata"]
         self._latest = max(self._latest, latest_time(tree))
         for reference in metadata.get("ownerReferences") or ():
-            named = self._owned.setdefault(reference["uid"], [])
+            uid, _, kind, name = (reference[key] for key in ("uid", "apiVersion", "kind", "name"))
+            named = self._owned.setdefault(uid, [])
             if not named:
-                named.append(f"{place} of {reference['kind']} {reference['name']}")
+                named.append(f"{place} of {kind} {name}")
         match resource:
             case _ if resource == PODS:
                 self._pods[metadata["uid"]] = copied_pod(tree)

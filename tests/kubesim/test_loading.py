@@ -91,7 +91,7 @@ def test_events_of_either_group_are_the_same(tmp_path: Path) -> None:
 
 
 def test_the_moment_is_that_of_the_last_write_or_the_one_that_is_given(tmp_path: Path) -> None:
-    conditions = {"conditions": [{"type": "Ready", "lastTransitionTime": "2026-06-01T12:30:00Z"}]}
+    conditions = {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-06-01T12:30:00Z"}]}
     pod = an_object("Pod", status=conditions, spec={})
 
     assert loaded(tmp_path, pod).now == datetime(2026, 6, 1, 12, 30, 1, tzinfo=UTC)
@@ -123,6 +123,19 @@ def test_the_moment_is_that_of_the_last_write_or_the_one_that_is_given(tmp_path:
         ),
         (json.dumps(an_object(metadata={"labels": 3})), "ConfigMap shop/a is written as no server writes it"),
         (json.dumps(an_object("CustomResourceDefinition", api="apiextensions.k8s.io/v1")), "as no server writes it"),
+        (
+            json.dumps(an_object("EndpointSlice", api="discovery.k8s.io/v1", addressType="IPv4", endpoints=[{}])),
+            "EndpointSlice shop/a is written as no server writes it",
+        ),
+        (
+            json.dumps(an_object("Pod", spec={"containers": 3})),
+            "Pod shop/a is written as no server writes it",
+        ),
+        (
+            json.dumps(an_object(metadata={"ownerReferences": [{"uid": "u"}]})),
+            "ConfigMap shop/a is written as no server",
+        ),
+        (json.dumps(a_list({"kind": 3})), "holds something that is no object"),
         (json.dumps({"kind": "Table", "rows": []}), "holds a table: list it with kubectl get -o json"),
         (json.dumps({"kind": "Status", "reason": "Forbidden"}), "holds an answer of the server that names no kind"),
         (json.dumps({"hello": 1}), "holds something without kind or apiVersion"),
