@@ -62,10 +62,10 @@ async def rest(world: VirtualCluster) -> list[str]:
 
 
 @pytest.mark.parametrize("name", STATES)
-@pytest.mark.parametrize("seed", [0, 1])
-def test_nothing_is_written_in_ninety_minutes(name: str, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "coarse"), [(0, False), (1, False), (0, True)])
+def test_nothing_is_written_in_ninety_minutes(name: str, seed: int, coarse: bool) -> None:
     """With all controllers and the kubelet at work."""
-    world = VirtualCluster(seed, copy=a_copy(name))
+    world = VirtualCluster(seed, copy=a_copy(name), coarse=coarse)
 
     assert world.play(rest) == []
 
