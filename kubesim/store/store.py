@@ -214,6 +214,8 @@ class Store:
         for table in self._tables.values():
             if table.resource not in but_for:
                 table.live.clear()
+            # What stays must not be newer than what comes after it.
+            revision = max((revision, *(version.revision for version in table.live.values())))
         for resource, versions in tables.items():
             self.table(resource).live.update(versions)
         for table in self._tables.values():

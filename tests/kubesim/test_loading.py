@@ -375,6 +375,16 @@ def test_controllers_stand_still_that_need_what_could_not_be_read(tmp_path: Path
     assert DEPLOYMENTS not in refused.marks.unread
 
 
+def test_what_a_new_cluster_has_of_kinds_that_were_not_listed_is_older_than_what_comes(tmp_path: Path) -> None:
+    """Whoever watches takes a lower version for an old one."""
+    cluster = VirtualCluster(copy=loaded(tmp_path, an_object())).cluster
+
+    versions = [version.revision for _, version in cluster.store.everything()]
+
+    assert len(versions) > 100, "roles of a new cluster"
+    assert cluster.store.revision >= max(versions)
+
+
 def test_a_kind_that_nobody_knows_must_be_named_in_full(tmp_path: Path) -> None:
     with pytest.raises(Unusable, match='no kind is named "gadgets": write its plural and group'):
         loaded(tmp_path, an_object(), unread=["gadgets"])
