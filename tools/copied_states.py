@@ -22,10 +22,11 @@ from fairlead.engine.options import OperatorOptions
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.http_caller import HttpCaller
+from kubeloop.http_transport import HttpTransport
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import CONFIGMAPS, NAMESPACES, PODS, SERVICE_ACCOUNTS
 from kubeloop.objects.meta import Ref, Resource
-from kubeloop.request import MERGE_PATCH, Request, Transport, create, delete, patch, path_of
+from kubeloop.request import MERGE_PATCH, Request, create, delete, patch, path_of
 from kubesim.kubelet import Kubelet
 from kubesim.kubelet.nodes import NODES, register
 from tests.operator_parts import zones
@@ -70,7 +71,7 @@ class NotReached(Exception):
 class Stage:
     """Where a state is brought about: a cluster with nodes, and a namespace."""
 
-    def __init__(self, client: Client, transport: Callable[[], Transport]) -> None:
+    def __init__(self, client: Client, transport: Callable[[], HttpTransport]) -> None:
         self.client = client
         self._transport = transport
         self._tasks: list[asyncio.Task[None]] = []
@@ -124,8 +125,12 @@ class Stage:
             parts=(zones(Settings()),),
         )
         quiet = structlog.wrap_logger(structlog.ReturnLogger(), processors=[])
-        manager = await assemble(options, SHOP, self._transport(), Metrics(), quiet, HttpCaller())
-        await manager.run()
+        transport, caller = self._transport(), HttpCaller()
+        try:
+            await (await assemble(options, SHOP, transport, Metrics(), quiet, caller)).run()
+        finally:
+            await caller.close()
+            await transport.close()
 
     async def create(self, resource: Resource, name: str, **tree: Any) -> Tree:
         metadata = {"name": name, **tree.pop("metadata", {})}
@@ -429,6 +434,7 @@ async def stuck(stage: Stage) -> None:
     await stage.create(NAMESPACES, "leaving")
     await stage.change(NAMESPACES, "leaving", {"metadata": {"finalizers": ["example.com/hold"]}})
     await stage.remove(NAMESPACES, "leaving")
+    await stage.until("nothing is left of the namespace but its finalizer", lambda: is_empty(stage, "leaving"))
     await stage.until("the rollout has given up", lambda: gave_up(stage, "slow"))
     await stage.stop(kubelet)
     node = await stage.read(NODES, "worker-c-1")
@@ -442,6 +448,11 @@ async def stuck(stage: Stage) -> None:
     taint = {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}
     await stage.change(NODES, "worker-c-1", {"spec": {"taints": [taint]}})
     await stage.quiet()
+
+
+async def is_empty(stage: Stage, namespace: str) -> bool:
+    """Whether the controller of namespaces is done with it."""
+    return not (await stage.read(NAMESPACES, namespace))["spec"].get("finalizers")
 
 
 async def has_pods(stage: Stage, count: int) -> bool:
