@@ -47,6 +47,11 @@ class _Ending(Struct):
     status: Raw
 
 
+class _Phased(Struct):
+    phase: str | None = None
+
+
+_phased = msgspec.json.Decoder(_Phased)
 _pod = msgspec.json.Decoder(_Pod)
 _pod_spec = msgspec.json.Decoder(_PodSpec)
 _ending = msgspec.json.Decoder(_Ending)
@@ -165,7 +170,10 @@ def status_of(body: Body) -> Tree:
 
 
 def pieces(version: Version, *, metadata: bool = False) -> Pieces | None:
-    """The pieces of a pod, its metadata in the thin tree where that is to change; None when it has other pieces."""
+    """The pieces of a pod; None when it has other pieces.
+
+    Where the metadata is to change the thin tree has that, and of the status the phase; otherwise it is the other way.
+    """
     body = body_of(version)
     if body is None:
         return None
@@ -173,7 +181,7 @@ def pieces(version: Version, *, metadata: bool = False) -> Pieces | None:
     thin: Tree = {
         "metadata": _tree.decode(b"{" + body.metadata) if metadata else _identity(version.head),
         "spec": dict(known) if body.node is None else known | {"nodeName": body.node},
-        "status": _tree.decode(body.status),
+        "status": {"phase": _phased.decode(body.status).phase} if metadata else _tree.decode(body.status),
     }
     return Pieces(body, thin)
 

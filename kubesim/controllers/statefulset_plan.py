@@ -29,6 +29,7 @@ from kubesim.controllers.statefulset_pods import (
     is_running_and_ready,
     is_terminating,
     ordinal_of,
+    parent_and_ordinal,
     revision_of,
 )
 
@@ -105,7 +106,7 @@ class Slot(Struct, frozen=True):
 
 def plan(set_: Set, pods: Sequence[Pod], revisions: Revisions, now: datetime) -> Plan:
     """What to do about a set that owns exactly `pods`."""
-    placed_at = [(ordinal_of(pod), pod) for pod in pods]
+    placed_at = [(parent_and_ordinal(pod.metadata.name)[1], pod) for pod in pods]
     slots = _slots(set_, dict(placed_at), revisions)
     condemned = _condemned(set_, placed_at)
     placed = [slot.pod for slot in slots if slot.pod is not None] + condemned

@@ -55,7 +55,7 @@ class InProcess:
             elif event.revision in self._written:
                 self._written.discard(event.revision)
             else:
-                watching.seen(_read(event.new), initial=False)
+                watching.seen(_read.of(event), initial=False)
 
         await follow(self._table, self._is_ours if self._namespace else None, self._client.lag, present, changed)
 
