@@ -1,4 +1,4 @@
-"""A crash at every write, every call to a pod and every record of scaling, delayed scaling and evicting.
+"""A crash at every write, every call to a pod and every record of scaling, also alone, delayed scaling and evicting.
 
 Whatever was lost, no invariant is broken and who goes on asking gets what they asked for.
 """
@@ -13,10 +13,11 @@ import pytest
 from kubeloop.calls import NoReply
 from kubeloop.errors import TransportError
 from tests.chaos.plans import ZonePlan
-from tests.chaos.scaled import GroupPlan, Scaled, ScaledWorld
+from tests.chaos.scaled import ALONE, GroupPlan, Scaled, ScaledWorld
 from tests.chaos.world import LEASE, Process, World, play
 
 ZONES = tuple(ZonePlan("g", f"zone-{letter}", 2) for letter in "ab")
+LONER = ZonePlan(ALONE, "loner", 2)
 INSISTING = 900.0
 """Seconds for which somebody goes on asking."""
 
@@ -40,6 +41,21 @@ async def scaling(world: ScaledWorld) -> None:
     await until_done(asking)
     await world.finish()
     assert [zone for _, zone, _, _ in world.referee.downscales] == ["zone-a", "zone-b"]
+
+
+async def scaling_alone(world: ScaledWorld) -> None:
+    """A StatefulSet of no group is scaled by hand; a pod fails at first, and hears then that it stays."""
+    world.pods_called.manners["loner-1"] = "failing"
+    await world.scaled_by("patch", "loner", 0)
+    world.pods_called.manners.clear()
+
+    async def asking() -> bool:
+        await world.scaled_by("patch", "loner", 0)
+        return world.replicas_of("loner") == 0
+
+    await until_done(asking)
+    await world.finish()
+    assert [zone for _, zone, _, _ in world.referee.downscales] == ["loner"]
 
 
 async def delayed_scaling(world: ScaledWorld) -> None:
@@ -77,12 +93,16 @@ async def answer_lost(_world: World, _process: Process, what: str) -> None:
     raise NoReply("the answer was lost") if "http://" in what else TransportError("the answer was lost")
 
 
-def setting(group: GroupPlan, leased: bool, seed: int = 0) -> Scaled:
+def setting(story: str, leased: bool, seed: int = 0) -> Scaled:
+    group = STORIES[story][1]
+    if story == "scaling alone":
+        return Scaled(ZONES[:1], seed=seed, leased=leased, groups=(group,), loners=(LONER,))
     return Scaled(ZONES, seed=seed, leased=leased, groups=(group,))
 
 
 STORIES: dict[str, tuple[Story, GroupPlan]] = {
     "scaling": (scaling, GroupPlan("g", "led", least="2m")),
+    "scaling alone": (scaling_alone, GroupPlan("g", prepares=False)),
     "delayed scaling": (delayed_scaling, GroupPlan("g", "mirrored", delay="20s")),
     "evicting": (evicting, GroupPlan("g", budget="zone", prepares=False)),
 }
@@ -99,13 +119,13 @@ STORIES: dict[str, tuple[Story, GroupPlan]] = {
     ],
 )
 def test_a_crash_at_any_effect_changes_nothing_of_the_end(story: str, fate: Fate, before: bool, leased: bool) -> None:
-    tell, group = STORIES[story]
+    tell, _ = STORIES[story]
     struck: list[str] = []
     number = 0
 
     while len(struck) == number:
         number += 1
-        play_with(tell, setting(group, leased, seed=number), fate, number, before, struck)
+        play_with(tell, setting(story, leased, seed=number), fate, number, before, struck)
 
     assert number > len(LEAST[story]), struck
     assert all(any(effect in each for each in struck) for effect in LEAST[story]), struck
@@ -113,6 +133,7 @@ def test_a_crash_at_any_effect_changes_nothing_of_the_end(story: str, fate: Fate
 
 LEAST = {
     "scaling": ("POST http://", "patch statefulsets/zone-a", "patch statefulsets/zone-b"),
+    "scaling alone": ("POST http://loner", "DELETE http://loner", "patch statefulsets/loner", "patch pods/loner"),
     "delayed scaling": ("POST http://", "DELETE http://", "patch statefulsets/zone-b", "replicatemplates/g"),
     "evicting": ("patch pods/",),
 }
