@@ -201,6 +201,7 @@ NOT_COMPARISONS = {
     "tests/plane/test_launch.py",
     "tests/tools/test_answers.py",  # that what is recorded of a real cluster is what it says
     "tests/tools/test_bootstrap.py",
+    "tests/tools/test_copies.py",
     "tests/tools/test_exchanges.py",
     "tests/tools/test_schemas.py",
 }
