@@ -86,6 +86,11 @@ def _are_objects(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
 
 
+def _timed(condition: Tree) -> Tree:
+    is_whole = "lastProbeTime" in condition and "lastTransitionTime" in condition
+    return condition if is_whole else _UNTIMED | condition
+
+
 class Shortcuts:
     """For the pods of one cluster; a refusal is a StatusError, as on the long way."""
 
@@ -146,23 +151,29 @@ class Shortcuts:
             return None
         if change.metadata.uid not in ("", old.head.uid):
             return None
-        is_deep = b"null" in body or any(isinstance(value, dict) for value in change.status.values())
-        return self._put_status(old, change.status, user, is_deep=is_deep)
+        kept = pod_splicing.body_of(old) if old.head.deletion_timestamp is None else None
+        if kept is None or not _are_objects(change.status.get("conditions", [_UNTIMED])):
+            return None
+        before = pod_splicing.status_of(kept)
+        if b"null" in body or any(isinstance(value, dict) for value in change.status.values()):
+            status = merged(before, change.status)
+        else:
+            status = before | change.status
+        if before.get("qosClass") and not status.get("qosClass"):
+            status["qosClass"] = before["qosClass"]
+        return self._with(old, kept, before, status, user)
 
     def put_status(self, old: Version, fields: Tree, user: str) -> Version | None:
         """The pod with these fields in its status, none of which is null or an object; None to take the long way."""
-        return self._put_status(old, fields, user, is_deep=False)
-
-    def _put_status(self, old: Version, fields: Tree, user: str, *, is_deep: bool) -> Version | None:
         body = pod_splicing.body_of(old) if old.head.deletion_timestamp is None else None
-        if body is None or not _are_objects(fields.get("conditions", [_UNTIMED])):
+        if body is None:
             return None
         before = pod_splicing.status_of(body)
-        status = merged(before, fields) if is_deep else before | fields
+        return self._with(old, body, before, before | fields, user)
+
+    def _with(self, old: Version, body: pod_splicing.Body, before: Tree, status: Tree, user: str) -> Version:
         if "conditions" in status:
-            status["conditions"] = [_UNTIMED | each for each in status["conditions"]]
-        if before.get("qosClass") and not status.get("qosClass"):
-            status["qosClass"] = before["qosClass"]
+            status["conditions"] = [_timed(each) for each in status["conditions"]]
         if status == before:
             return old
         known = body.spec.known
@@ -200,7 +211,7 @@ class Shortcuts:
         subresources.bound(found.thin, old.head.name, {"target": {"name": node}})
         before = found.thin["status"]
         status = found.thin["status"] = before | fields
-        status["conditions"] = [_UNTIMED | each for each in status["conditions"]]
+        status["conditions"] = [_timed(each) for each in status["conditions"]]
         causes = list(rules_pods.pod_status(found.thin | {"status": before}, found.thin))
         if causes:
             raise invalid(PODS, old.head.name, causes)

@@ -30,7 +30,6 @@ from kubesim.controllers.statefulset_pods import (
     is_terminating,
     ordinal_of,
     parent_and_ordinal,
-    revision_of,
 )
 
 ENDED = ("Failed", "Succeeded")
@@ -96,7 +95,7 @@ class Plan(Struct, frozen=True):
         return tuple(action for batch in self.batches for place in batch for action in place)
 
 
-class Slot(Struct, frozen=True):
+class Slot(Struct, frozen=True, gc=False):
     """A place of the set: the pod in it, or the revision of the pod to be made."""
 
     ordinal: int
@@ -160,8 +159,10 @@ def _slots(set_: Set, by_ordinal: dict[int, Pod], revisions: Revisions) -> list[
     slots = []
     for ordinal in range(set_.start, set_.start + set_.spec.replicas):
         pod = by_ordinal.get(ordinal)
-        revision = revision_of(pod) if pod is not None else _revision_for(set_, ordinal, revisions)
-        slots.append(Slot(ordinal, pod, revision))
+        if pod is None:
+            slots.append(Slot(ordinal, None, _revision_for(set_, ordinal, revisions)))
+        else:
+            slots.append(Slot(ordinal, pod, pod.metadata.labels.get(REVISION_LABEL, "")))
     return slots
 
 

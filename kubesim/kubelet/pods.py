@@ -179,7 +179,8 @@ def _conditions(pod: Pod, ready: bool, now: str) -> list[Tree]:
     for type_, says in wanted.items():
         before = seen.get(type_, {})
         same = before.get("status") == says["status"] and before.get("lastTransitionTime")
-        made.append({"type": type_, **says, "lastTransitionTime": before["lastTransitionTime"] if same else now})
+        since = before["lastTransitionTime"] if same else now
+        made.append({"lastProbeTime": None, "lastTransitionTime": since, "type": type_, **says})
     return made + [condition for type_, condition in seen.items() if type_ not in wanted]
 
 
