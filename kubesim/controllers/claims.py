@@ -15,7 +15,8 @@ from kubeloop.objects.meta import Meta, Resource
 from kubeloop.queue import Queue
 from kubeloop.worker import work
 from kubesim.api.verbs import Verbs
-from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
+from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Stale, failed
+from kubesim.controllers.event_recorder import Recorder
 from kubesim.controllers.storage import (
     BETA_PROVISIONER,
     BIND_COMPLETED,

@@ -33,10 +33,11 @@ from kubesim.controllers.adoption import (
     release,
     selects,
 )
-from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
+from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Stale, failed
 from kubesim.controllers.daemonset_history import DaemonHistory
 from kubesim.controllers.daemonset_plan import DaemonSetView, Plan, duty, manage, roll, status_of
 from kubesim.controllers.daemonset_pods import DaemonSet, Pod, new_pod, wishes_of
+from kubesim.controllers.event_recorder import Recorder
 from kubesim.controllers.pod_control import create_pod, delete_pod, slowly, together
 from kubesim.controllers.replicas import owner_reference
 from kubesim.controllers.revisions import Revision

@@ -30,9 +30,10 @@ from kubesim.controllers.adoption import (
     release,
     selects,
 )
-from kubesim.controllers.base import ACCOUNTS, Api, Recorder, failed
+from kubesim.controllers.base import ACCOUNTS, Api, failed
 from kubesim.controllers.deployment_plan import Deployment
 from kubesim.controllers.deployment_turn import Turn
+from kubesim.controllers.event_recorder import Recorder
 from kubesim.controllers.pod_control import is_of_ending_namespace
 from kubesim.controllers.pods import Pod
 from kubesim.controllers.replicas import ReplicaSet, owner_reference

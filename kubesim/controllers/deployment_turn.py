@@ -17,7 +17,7 @@ from kubeloop import clock
 from kubeloop.objects.apps import DEPLOYMENTS, REPLICASETS
 from kubesim.controllers import deployment_status as says
 from kubesim.controllers.adoption import check_alive
-from kubesim.controllers.base import Api, Recorder, Stale, View
+from kubesim.controllers.base import Api, Stale, View
 from kubesim.controllers.deployment_plan import (
     REVISION,
     Condition,
@@ -40,6 +40,7 @@ from kubesim.controllers.deployment_plan import (
     unhealthy,
     without_hash,
 )
+from kubesim.controllers.event_recorder import Recorder
 from kubesim.controllers.pod_control import is_of_ending_namespace
 from kubesim.controllers.pods import Pod
 from kubesim.controllers.replicas import ReplicaSet, as_tree

@@ -23,7 +23,7 @@ from kubeloop.objects.meta import Condition, LabelSelector, Meta, Resource
 from kubeloop.queue import Queue
 from kubeloop.worker import work
 from kubesim.api.verbs import Verbs
-from kubesim.controllers.base import ACCOUNTS, Api, Recorder, View, failed
+from kubesim.controllers.base import ACCOUNTS, Api, View, failed
 from kubesim.controllers.disruption_counts import (
     DELETION_TIMEOUT,
     BudgetSpec,
@@ -32,6 +32,7 @@ from kubesim.controllers.disruption_counts import (
     count_healthy,
     still_disrupted,
 )
+from kubesim.controllers.event_recorder import Recorder
 from kubesim.controllers.pods import PodMeta
 from kubesim.kinds.registry import DISRUPTION_BUDGETS
 from kubesim.pods.budgets import is_noted, note_allowance, note_failure

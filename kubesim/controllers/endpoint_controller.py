@@ -11,7 +11,8 @@ from typing import ClassVar, Generic, TypeVar
 from kubeloop.queue import Queue
 from kubeloop.store import Named
 from kubeloop.worker import work
-from kubesim.controllers.base import Api, Expectations, Recorder, Stale, View, failed
+from kubesim.controllers.base import Api, Expectations, Stale, View, failed
+from kubesim.controllers.event_recorder import Recorder
 from kubesim.controllers.selected_pods import Chosen, Key, Pod, Service
 from kubesim.errors import StatusError
 

@@ -19,7 +19,8 @@ from kubeloop.queue import Queue
 from kubeloop.worker import work
 from kubesim.api.verbs import Verbs
 from kubesim.controllers.adoption import change_owners, release
-from kubesim.controllers.base import ACCOUNTS, Api, Recorder, Stale, View, failed
+from kubesim.controllers.base import ACCOUNTS, Api, Stale, View, failed
+from kubesim.controllers.event_recorder import Recorder
 from kubesim.errors import StatusError, quoted
 from kubesim.kinds.registry import CORE_EVENTS, Kind
 from kubesim.store.versions import Head, Tree, Version

@@ -28,7 +28,8 @@ from kubesim.controllers.adoption import (
     release,
     selects,
 )
-from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
+from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Stale, failed
+from kubesim.controllers.event_recorder import Recorder
 from kubesim.controllers.pod_control import create_pod, delete_pod, slowly, together
 from kubesim.controllers.pods import Pod
 from kubesim.controllers.replicas import ReplicaSet, SetStatus, as_tree, doomed, new_pod, owner_reference, status_of

@@ -31,7 +31,8 @@ from kubesim.controllers.adoption import (
     release,
     selects,
 )
-from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Recorder, Stale, failed
+from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Stale, failed
+from kubesim.controllers.event_recorder import Recorder
 from kubesim.controllers.history import Chosen, History
 from kubesim.controllers.pod_control import together
 from kubesim.controllers.pods import Pod

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Meta, OwnerReference, Resource
-from kubesim.controllers.base import Api, Recorder, Stale, View
+from kubesim.controllers.base import Api, Stale, View
+from kubesim.controllers.event_recorder import Recorder
 from kubesim.controllers.replicas import owner_reference
 from kubesim.controllers.statefulset_pods import DELETE, Set, claim_name, ordinal_of_name
 from kubesim.controllers.storage import Claim

@@ -15,7 +15,7 @@ from kubeloop.calls import Call, Handler, Reply
 from kubeloop.objects.apps import DEPLOYMENTS
 from kubeloop.objects.meta import Meta, Resource
 from kubesim.controllers.base import ACCOUNTS, Api
-from kubesim.controllers.base import Recorder as EventRecorder
+from kubesim.controllers.event_recorder import Recorder as EventRecorder
 from kubesim.kinds.registry import (
     CONFIG_MAPS,
     DAEMON_SETS,
