@@ -18,7 +18,7 @@ from typing import Any
 
 from kubeloop.errors import TransportError
 from kubeloop.request import Request, Transport
-from kubesim.api.clerk import header_lines
+from kubesim.api.writer import header_lines
 from kubesim.connections import HOST, KUBECONFIG
 from kubesim.requests.reading import flag_of, options_of
 from kubesim.time import RealWorld

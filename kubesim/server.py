@@ -16,7 +16,7 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from kubeloop.request import Request, Response
-from kubesim.api.clerk import header_lines, with_warnings
+from kubesim.api.writer import header_lines, with_warnings
 from kubesim.auth.rbac import ANONYMOUS, AUTHENTICATED, User, user_of
 from kubesim.bodies.decoding import LARGEST
 from kubesim.cluster import Cluster

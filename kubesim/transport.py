@@ -12,7 +12,7 @@ from contextlib import aclosing, asynccontextmanager
 
 from kubeloop.errors import TransportError
 from kubeloop.request import Request, Response
-from kubesim.api.clerk import with_warnings
+from kubesim.api.writer import with_warnings
 from kubesim.auth.rbac import User
 from kubesim.errors import StatusError
 from kubesim.requests.handling import JSON, PLAIN, Handler, refusal

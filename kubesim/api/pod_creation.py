@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from kubesim.admission.questions import Admission
 from kubesim.api import pod_splicing
-from kubesim.api.clerk import Clerk
+from kubesim.api.writer import Writer
 from kubesim.auth.rbac import User
 from kubesim.kinds.registry import LIMIT_RANGES, NAMESPACES, PODS, PRIORITY_CLASSES, SERVICE_ACCOUNTS
 from kubesim.plugins.chain import new_token_volume
@@ -71,7 +71,7 @@ class Births:
             return self._made(pattern, place[1], labels, Author(user.name, "create"))
         tree = make()
         write = self._writes.create(PODS, place[0], Typed(tree), user=user.name)
-        made = await Clerk(self._admission, user).carried_out(write)
+        made = await Writer(self._admission, user).carried_out(write)
         if not is_reviewed and (alike not in self._patterns or pattern is not None):
             self._patterns.pop(alike, None)
             self._patterns[alike] = _pattern(self._table.live[place], _encode(tree), seen)

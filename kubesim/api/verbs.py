@@ -1,8 +1,8 @@
 """The verbs of the API on decoded trees, for the server itself.
 
 A verb is carried out at once and whole: nothing else runs in between, so there is no partial write to see, and nobody
-is asked, neither policies nor webhooks. `writes` are the same verbs as they ask for admission and conversion; a `Clerk`
-has those questions answered, for requests and for controllers alike.
+is asked, neither policies nor webhooks. `writes` are the same verbs as they ask for admission and conversion; a
+`Writer` has those questions answered, for requests and for controllers alike.
 Custom resources that a webhook converts are seen and written as they are stored. Trees that go in are copied, trees
 that come out belong to the caller. Who owns which fields is left as it is (`managed_fields`).
 """

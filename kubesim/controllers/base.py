@@ -17,8 +17,8 @@ from kubeloop.objects.meta import Meta, Resource
 from kubeloop.request import MERGE_PATCH
 from kubeloop.store import Index, P, Store
 from kubesim.api import pod_splicing
-from kubesim.api.clerk import Clerk, shown_deletion
 from kubesim.api.verbs import Verbs
+from kubesim.api.writer import Writer, shown_deletion
 from kubesim.auth.rbac import user_of
 from kubesim.errors import StatusError
 from kubesim.store.decoded import Reader, reader_of
@@ -78,7 +78,7 @@ class Api:
         return self._verbs.admission.concerns(operation, resource, subresource, namespace)
 
     async def _carried_out(self, write: Write, options: Tree | None = None) -> Tree:
-        return await Clerk(self._verbs.admission, self._user, options).carried_out(write)
+        return await Writer(self._verbs.admission, self._user, options).carried_out(write)
 
     async def create(self, resource: Resource, namespace: str, tree: Tree) -> Tree:
         return await self._carried_out(

@@ -12,9 +12,9 @@ import msgspec
 
 from kubeloop.calls import Caller
 from kubeloop.request import Request, Response
-from kubesim.api.clerk import Clerk, shown_options
 from kubesim.api.pod_shortcuts import Shortcuts
 from kubesim.api.verbs import Verbs
+from kubesim.api.writer import Writer, shown_options
 from kubesim.auth.impersonation import Impersonation
 from kubesim.auth.rbac import Access, User, attributes_of
 from kubesim.auth.tokens import Tokens
@@ -54,16 +54,16 @@ class Handler:
 
     async def answer(self, request: Request, user: User) -> Response:
         """The answer to anything that is not a watch; failures are answers too."""
-        clerk: Clerk | None = None
+        writer: Writer | None = None
         try:
             if user.is_inside and (done := self.shortcuts.answer(request, user.name)) is not None:
                 return done
             check_deadline(request)
-            clerk = Clerk(self.admission, self._allowed(request, user), shown_options(request))
-            answer = await self._answer(request, clerk)
+            writer = Writer(self.admission, self._allowed(request, user), shown_options(request))
+            answer = await self._answer(request, writer)
         except StatusError as error:
             answer = rewritten(refusal(error), refusal_media(accepted(request)))
-        return answer if clerk is None else clerk.signed(answer)
+        return answer if writer is None else writer.signed(answer)
 
     def _allowed(self, request: Request, user: User) -> User:
         """Whom the request is carried out as; whether they may is asked even before whether there is such a path."""
@@ -112,7 +112,7 @@ class Handler:
         except Unserved:
             return None
 
-    async def _answer(self, request: Request, clerk: Clerk) -> Response:
+    async def _answer(self, request: Request, writer: Writer) -> Response:
         if is_broken(request.path):
             return Response(400, b"400 Bad Request", PLAIN)
         published = self._publishing.answer(request)
@@ -127,36 +127,36 @@ class Handler:
         if target.subresource == "log" or target.subresource in pod_logs.CONNECTIONS:
             return self._said(target, request)
         form = _form(target, request)
-        clerk.warnings += target.kind.warnings
+        writer.warnings += target.kind.warnings
         if form.is_plain:
-            return await self._carried_out(target, request, clerk)
+            return await self._carried_out(target, request, writer)
         dress = Dress(form, target.kind, target.subresource, options_of(request).get("includeObject", ""))
         is_stored = dress.wants_stored and request.method == "GET"
-        return dress.answer(await self._carried_out(target, request, clerk, as_stored=is_stored), is_stored=is_stored)
+        return dress.answer(await self._carried_out(target, request, writer, as_stored=is_stored), is_stored=is_stored)
 
     async def _carried_out(
-        self, target: Target, request: Request, clerk: Clerk, *, as_stored: bool = False
+        self, target: Target, request: Request, writer: Writer, *, as_stored: bool = False
     ) -> Response:
         match request.method:
             case "GET":
                 read = self._reading.one if target.name else self._reading.page
                 return await read(target, options_of(request), as_stored=as_stored)
             case "POST":
-                return _json(201, await self._writing.create(target, request, clerk))
+                return _json(201, await self._writing.create(target, request, writer))
             case "DELETE":
-                return await self._delete(target, request, clerk)
+                return await self._delete(target, request, writer)
             case _:
-                created, made = await self._writing.change(target, request, clerk)
+                created, made = await self._writing.change(target, request, writer)
                 return _json(201 if created else 200, made)
 
-    async def _delete(self, target: Target, request: Request, clerk: Clerk) -> Response:
+    async def _delete(self, target: Target, request: Request, writer: Writer) -> Response:
         """An object, or all of a collection that a query selects; the answer to the latter is what there was."""
         if target.name:
-            return _json(*await self._writing.delete(target, request, clerk))
+            return _json(*await self._writing.delete(target, request, writer))
         options = options_of(request)
         listed = await self._reading.page(target, options)
         versions = self.verbs.select(target.kind.resource, query_of(target, options)).versions
-        await self._writing.delete_all(target, request, clerk, list(versions))
+        await self._writing.delete_all(target, request, writer, list(versions))
         return listed
 
 

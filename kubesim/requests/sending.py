@@ -12,7 +12,7 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from kubeloop.request import Response
-from kubesim.api.clerk import header_lines
+from kubesim.api.writer import header_lines
 from kubesim.requests.handling import JSON
 from kubesim.time import Draws
 

@@ -12,10 +12,10 @@ import msgspec
 from kubeloop.objects.meta import Resource
 from kubeloop.request import Request
 from kubesim.api.binding import BINDING, bind
-from kubesim.api.clerk import Clerk, shown_deletion
 from kubesim.api.eviction import EVICTION, evict
 from kubesim.api.pod_shortcuts import Shortcuts
 from kubesim.api.verbs import Verbs
+from kubesim.api.writer import Writer, shown_deletion
 from kubesim.auth.rbac import Access, attributes_of
 from kubesim.bodies import decoding as bodies
 from kubesim.bodies.decoding import Expected
@@ -61,19 +61,19 @@ class _Wish(TypedDict):
     dry_run: bool
 
 
-def _examiner(request: Request, kind: Kind, subresource: str, clerk: Clerk) -> Examine:
+def _examiner(request: Request, kind: Kind, subresource: str, writer: Writer) -> Examine:
     """Programs of the cluster's own send whole objects as they are stored; what a patch makes is decoded anyway."""
-    if clerk.user.is_inside and request.method != "PATCH":
+    if writer.user.is_inside and request.method != "PATCH":
         return _as_it_is
-    return examiner(request, kind, subresource, clerk.warnings)
+    return examiner(request, kind, subresource, writer.warnings)
 
 
 def _as_it_is(tree: Tree) -> Tree:
     return Typed(tree)
 
 
-def _manager(request: Request, clerk: Clerk) -> Manager | None:
-    return None if clerk.user.is_inside else manager_of(request, clerk.warnings)
+def _manager(request: Request, writer: Writer) -> Manager | None:
+    return None if writer.user.is_inside else manager_of(request, writer.warnings)
 
 
 class Writing:
@@ -86,48 +86,48 @@ class Writing:
         self._access_reviews = access_reviews
         self._escalation = Escalation(verbs.store, access)
 
-    async def create(self, target: Target, request: Request, clerk: Clerk) -> Tree:
+    async def create(self, target: Target, request: Request, writer: Writer) -> Tree:
         """What was made."""
         kind, writes = target.kind, self._verbs.writes
         resource, place = kind.resource, (target.namespace, target.name)
         bodies.limited(request)
-        wish: _Wish = {"user": clerk.user.name, "dry_run": is_dry(request)}
+        wish: _Wish = {"user": writer.user.name, "dry_run": is_dry(request)}
         if target.subresource not in _POSTED:
-            examine = _examiner(request, kind, "", clerk)
-            manager = _manager(request, clerk)
+            examine = _examiner(request, kind, "", writer)
+            manager = _manager(request, writer)
             tree = bodies.object_in(request, Expected(resource, kind.custom is not None, examine))
             tree = examine(tree)
-            _name_owners_once(tree, clerk.warnings)
+            _name_owners_once(tree, writer.warnings)
             if kind.answered:
-                return self._access_reviews.answer(kind, target.namespace, tree, clerk.user, manager)
+                return self._access_reviews.answer(kind, target.namespace, tree, writer.user, manager)
             write = writes.create(resource, target.namespace, tree, manager=manager, **wish)
-            return await clerk.carried_out(self._guarded(write, target, clerk))
-        examine = _examiner(request, kind, target.subresource, clerk)
+            return await writer.carried_out(self._guarded(write, target, writer))
+        examine = _examiner(request, kind, target.subresource, writer)
         tree = examine(bodies.object_in(request, Expected(_POSTED[target.subresource])))
         if target.subresource == "token":
-            return self._access_reviews.token_request(*place, tree, _manager(request, clerk))
+            return self._access_reviews.token_request(*place, tree, _manager(request, writer))
         post = bind if target.subresource == "binding" else evict
-        return await clerk.carried_out(post(writes, *place, tree, **wish))
+        return await writer.carried_out(post(writes, *place, tree, **wish))
 
-    async def change(self, target: Target, request: Request, clerk: Clerk) -> tuple[bool, Tree]:
+    async def change(self, target: Target, request: Request, writer: Writer) -> tuple[bool, Tree]:
         """Whether the object was not there before, and what it is then."""
         kind, subresource = target.kind, target.subresource
         if request.method == "PATCH":
             accepted(request.content_type, custom=kind.custom is not None)
         bodies.limited(request)
-        wish: _Wish = {"user": clerk.user.name, "dry_run": is_dry(request)}
+        wish: _Wish = {"user": writer.user.name, "dry_run": is_dry(request)}
         place = kind.resource, target.namespace, target.name
-        examine = _examiner(request, kind, subresource, clerk)
+        examine = _examiner(request, kind, subresource, writer)
         shown = subresources.SCALE if subresource == "scale" else kind.resource
         expected = Expected(shown, kind.custom is not None, examine)
         existed = (target.namespace, target.name) in self._verbs.store.table(kind.storage).live
-        writes, manager = self._verbs.writes, _manager(request, clerk)
+        writes, manager = self._verbs.writes, _manager(request, writer)
         if is_apply(request):
             config, twice = configuration_of(request.body)
-            complain(request, twice, clerk.warnings)
+            complain(request, twice, writer.warnings)
             if kind.custom is not None:
                 config = numbers.read(config)
-            applier = manager_of(request, clerk.warnings)
+            applier = manager_of(request, writer.warnings)
             write = writes.apply(*place, config, subresource=subresource, manager=applier, **wish)
         elif request.method == "PATCH":
             if not existed:  # which the server finds out before it looks at the patch
@@ -136,14 +136,14 @@ class Writing:
 
             def made(tree: Tree) -> Tree:
                 sent = _placed(target, examine(bodies.settled(tree, expected, strategic=strategic)))
-                _name_owners_once(sent, clerk.warnings, " after mutating admission happens")
+                _name_owners_once(sent, writer.warnings, " after mutating admission happens")
                 return sent
 
             content = request.content_type, request.body
             write = writes.patch(*place, *content, subresource=subresource, examine=made, manager=manager, **wish)
         else:
             sent = _placed(target, examine(bodies.object_in(request, expected)))
-            _name_owners_once(sent, clerk.warnings)
+            _name_owners_once(sent, writer.warnings)
             if subresource == "scale":
                 self._same_uid(target, sent, dry_run=wish["dry_run"])
             write = writes.update(*place, sent, subresource=subresource, manager=manager, **wish)
@@ -153,14 +153,14 @@ class Writing:
             and (is_apply(request) or (request.method == "PUT" and kind.create_on_update))
         )
         if creates:
-            self._access.demand(clerk.user, msgspec.structs.replace(attributes_of(request), verb="create"))
-        return creates, await clerk.carried_out(self._guarded(write, target, clerk))
+            self._access.demand(writer.user, msgspec.structs.replace(attributes_of(request), verb="create"))
+        return creates, await writer.carried_out(self._guarded(write, target, writer))
 
-    def _guarded(self, write: Write, target: Target, clerk: Clerk) -> Write:
+    def _guarded(self, write: Write, target: Target, writer: Writer) -> Write:
         """The write; one of roles or bindings gives nobody more rights than who sends it has."""
-        if target.kind.resource.group != RBAC or clerk.user.is_master:
+        if target.kind.resource.group != RBAC or writer.user.is_master:
             return write
-        return self._escalation.guarded(write, clerk.user, target.kind, target.namespace, target.name)
+        return self._escalation.guarded(write, writer.user, target.kind, target.namespace, target.name)
 
     def _same_uid(self, target: Target, scale: Tree, *, dry_run: bool) -> None:
         """A Scale that carries a UID replaces that of the same object only."""
@@ -169,40 +169,40 @@ class Writing:
         if found is not None and wanted and wanted != found.head.uid:
             raise uid_precondition(resource, *place, wanted, found.head.uid, dry_run=dry_run)
 
-    async def delete(self, target: Target, request: Request, clerk: Clerk) -> tuple[int, Tree | bytes]:
+    async def delete(self, target: Target, request: Request, writer: Writer) -> tuple[int, Tree | bytes]:
         """The code of the answer, and the object or that it is gone."""
-        wanted, wish = self._deletion(target, request, clerk)
+        wanted, wish = self._deletion(target, request, writer)
         if target.kind.resource == PODS and not wish["dry_run"]:
-            body = self._shortcuts.delete(target.namespace, target.name, wanted, clerk.user.name)
+            body = self._shortcuts.delete(target.namespace, target.name, wanted, writer.user.name)
             if body is not None:
                 return 200, body
         write = self._verbs.writes.removals.delete(target.kind.resource, target.namespace, target.name, wanted, **wish)
-        answer = await clerk.carried_out(write)
+        answer = await writer.carried_out(write)
         held = "deletionTimestamp" in (answer.get("metadata") or {}) and (answer["metadata"].get("finalizers") or [])
-        return (202 if held and clerk.options.get("orphanDependents") is False else 200), answer
+        return (202 if held and writer.options.get("orphanDependents") is False else 200), answer
 
-    async def delete_all(self, target: Target, request: Request, clerk: Clerk, versions: list[Version]) -> None:
+    async def delete_all(self, target: Target, request: Request, writer: Writer, versions: list[Version]) -> None:
         """Deletes these objects; what is gone meanwhile is passed over."""
-        wanted, wish = self._deletion(target, request, clerk)
+        wanted, wish = self._deletion(target, request, writer)
         for version in versions:
             resource = target.kind.resource
             write = self._verbs.writes.removals.delete(resource, *version.key, wanted, collection=True, **wish)
             try:
-                await clerk.carried_out(write, limited=False)
+                await writer.carried_out(write, limited=False)
             except StatusError as error:
                 if error.code != _GONE:
                     raise
 
-    def _deletion(self, target: Target, request: Request, clerk: Clerk) -> tuple[deletion.Options, _Wish]:
+    def _deletion(self, target: Target, request: Request, writer: Writer) -> tuple[deletion.Options, _Wish]:
         """The options in the body, or those in the query when there is none."""
         bodies.limited(request)
         version = target.kind.resource.api_version
         given = bodies.options_in(request, version) if request.body else _asked(request)
-        clerk.options = shown_deletion(given)
+        writer.options = shown_deletion(given)
         wanted, dry_run = deletion.options_of(given)
         if target.kind.resource == JOBS and not wanted.propagation:
-            clerk.warnings.append(_PODS_STAY)
-        return wanted, {"user": clerk.user.name, "dry_run": dry_run}
+            writer.warnings.append(_PODS_STAY)
+        return wanted, {"user": writer.user.name, "dry_run": dry_run}
 
 
 def _placed(target: Target, sent: Tree) -> Tree:

@@ -2,7 +2,7 @@
 
 A question is one of admission, or one for trees in another version (`converting`). Between a question and its answer
 the cluster may change, so a write looks again before it stores. Driven with `unreviewed`, nobody is asked and nothing
-comes in between; `clerk` has questions answered by those whom they concern.
+comes in between; `writer` has questions answered by those whom they concern.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import pytest
 
 from kubeloop import clock
 from kubeloop.request import Response
-from kubesim.api.clerk import Clerk
+from kubesim.api.writer import Writer
 from kubesim.auth.rbac import user_of
 from kubesim.cluster import Cluster
 from kubesim.kinds.registry import CONFIG_MAPS, DISRUPTION_BUDGETS, LEASES
@@ -268,8 +268,8 @@ def test_without_configurations_a_write_takes_no_turn_of_the_loop() -> None:
         handler = cluster.handler
         write = handler.verbs.writes.create(CONFIG_MAPS, "default", a_map("a"), user="admin")
         task = asyncio.create_task(other())
-        clerk = _clerk(cluster)
-        await clerk.carried_out(write)
+        writer = _writer(cluster)
+        await writer.carried_out(write)
         order.append("written")
         await task
         return order
@@ -277,8 +277,8 @@ def test_without_configurations_a_write_takes_no_turn_of_the_loop() -> None:
     assert on_a_cluster(script) == ["written", "other"]
 
 
-def _clerk(cluster: Cluster) -> Clerk:
-    return Clerk(cluster.handler.admission, user_of("admin"))
+def _writer(cluster: Cluster) -> Writer:
+    return Writer(cluster.handler.admission, user_of("admin"))
 
 
 @pytest.mark.parametrize(("allowed", "status"), [(1, 201), (0, 429), (-1, 403)])

@@ -24,7 +24,7 @@ _SHORTENED = 256
 _TEXTS = ("fieldManager", "fieldValidation")
 
 
-class Clerk:
+class Writer:
     """Works on behalf of one user, for one request or for a program within the cluster."""
 
     def __init__(self, admission: Admission, user: User, options: Tree | None = None) -> None:
