@@ -225,11 +225,11 @@ class Kubelet:
             if again != 0.0:
                 return again
         if not life.node:
-            if self._is_hindered(life, await self._before_binding(life)):
+            if self._obstacles is not None and self._is_hindered(life, await self._before_binding(life)):
                 return LOOK_AGAIN
             if not (await self._bind(life, behaviour) and self._is_ours(life)):
                 return None
-        if self._is_hindered(life, await self._before_starting(life)):
+        if self._obstacles is not None and self._is_hindered(life, await self._before_starting(life)):
             return LOOK_AGAIN
         again = await self._shape(life, behaviour)
         if again is None and self._programs is None:
