@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from kubeloop.calls import Call, Reply
 from kubeloop.http_caller import HttpCaller
 from kubeloop.request import Transport
 from kubesim.cluster import Cluster
@@ -29,7 +30,7 @@ class ServedGround:
 
     def __init__(self, controllers: bool) -> None:
         self._caller = HttpCaller()
-        self.cluster = Cluster(caller=self._caller)
+        self.cluster = Cluster(caller=self._call)
         self.url = ""
         self._controllers = controllers
         self._authority = Authority()
@@ -72,6 +73,10 @@ class ServedGround:
         tls.load_cert_chain(chain)
         server = await self._open.enter_async_context(serve(self.cluster, tls=tls))
         self.url = server.url
+
+    async def _call(self, call: Call) -> Reply:
+        """Hosts that a scenario serves are within the process, all others are reached over sockets."""
+        return await self.cluster.network.before(self._caller)(call)
 
     async def clear(self, namespace: str) -> None:
         await self._open.aclose()
