@@ -1,0 +1,116 @@
+"""LeaderWorkerSets: where they live, the labels and annotations of what is made for them, and what decisions read.
+
+Pod templates stay trees: they are stored, compared and handed on whole, with fields that nobody here knows.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from kubeloop.objects.meta import Meta, Resource
+
+GROUP = "leaderworkerset.x-k8s.io"
+LEADER_WORKER_SETS = Resource(GROUP, "v1", "leaderworkersets", "LeaderWorkerSet")
+POD_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
+LEASE = "b8b2488c.x-k8s.io"
+"""Held by whoever acts on LeaderWorkerSets, under any name."""
+MANAGER = "lws"
+"""The field manager of leader StatefulSets: with another name, fields of an earlier controller would stay."""
+
+_PREFIX = "leaderworkerset.sigs.k8s.io/"
+# Labels.
+NAME = f"{_PREFIX}name"
+REVISION_KEY = f"{_PREFIX}template-revision-hash"
+WORKER_INDEX = f"{_PREFIX}worker-index"
+GROUP_INDEX = f"{_PREFIX}group-index"
+GROUP_KEY = f"{_PREFIX}group-key"
+SUBGROUP_INDEX = f"{_PREFIX}subgroup-index"
+SUBGROUP_KEY = f"{_PREFIX}subgroup-key"
+# Annotations.
+EXCLUSIVE_TOPOLOGY = f"{_PREFIX}exclusive-topology"
+SUBGROUP_EXCLUSIVE_TOPOLOGY = f"{_PREFIX}subgroup-exclusive-topology"
+RECREATE_AFTER_START = f"{_PREFIX}experimental-recreate-group-after-start"
+REPLICAS = f"{_PREFIX}replicas"
+SIZE = f"{_PREFIX}size"
+LEADER_NAME = f"{_PREFIX}leader-name"
+SUBGROUP_SIZE = f"{_PREFIX}subgroup-size"
+OLD_SUBGROUP_SIZE = "leaderworkerset.gke.io/subgroup-size"
+"""As releases before 0.6 wrote it."""
+SUBGROUP_POLICY_TYPE = f"{_PREFIX}subgroup-policy-type"
+SUBDOMAIN_POLICY = f"{_PREFIX}subdomainPolicy"
+LEADER_REQUESTS_TPUS = f"{_PREFIX}leader-requests-tpus"
+# Annotations of our own; absent, each changes nothing.
+PAUSED = "fairlead.dev/paused"
+RECREATE_BACK_OFF = "fairlead.dev/recreate-back-off"
+MAX_GROUP_RESTARTS = "fairlead.dev/max-group-restarts"
+DISRUPTION_BUDGET = "fairlead.dev/disruption-budget"
+TEARDOWN = "fairlead.dev/teardown"
+EXCLUSIVE_SCOPE = "fairlead.dev/exclusive-scope"
+REVISION_HISTORY_LIMIT = "fairlead.dev/revision-history-limit"
+GROUP_RECREATIONS = "fairlead.dev/group-recreations"
+
+SHARED, UNIQUE_PER_REPLICA = "Shared", "UniquePerReplica"
+LEADER_CREATED, LEADER_READY = "LeaderCreated", "LeaderReady"
+RECREATE_ON_RESTART, RECREATE_AFTER_START_POLICY, NO_RESTART = (
+    "RecreateGroupOnPodRestart",
+    "RecreateGroupAfterStart",
+    "None",
+)
+LEADER_WORKER, LEADER_EXCLUDED = "LeaderWorker", "LeaderExcluded"
+
+Json: TypeAlias = dict[str, Any]
+IntOrPercent: TypeAlias = int | str
+
+
+class RollingUpdate(Struct, frozen=True, rename="camel"):
+    max_unavailable: IntOrPercent = 1
+    max_surge: IntOrPercent = 0
+    partition: int = 0
+
+
+class RolloutStrategy(Struct, frozen=True, rename="camel"):
+    type: str = "RollingUpdate"
+    rolling_update_configuration: RollingUpdate | None = None
+
+
+class LeaderWorkerSetSpec(Struct, frozen=True, rename="camel"):
+    leader_worker_template: Json = {}
+    """As it was sent: what a revision stores."""
+    network_config: Json | None = None
+    """As it was sent: what a revision stores."""
+    replicas: int = 1
+    startup_policy: str = LEADER_CREATED
+    rollout_strategy: RolloutStrategy = RolloutStrategy()
+
+
+class LeaderWorkerSetMeta(Meta, frozen=True, rename="camel"):
+    generation: int = 0
+    annotations: dict[str, str] = {}
+    creation_timestamp: datetime | None = None
+
+
+class SetCondition(Struct, frozen=True, rename="camel"):
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition_time: datetime | None = None
+    observed_generation: int = 0
+
+
+class LeaderWorkerSetStatus(Struct, frozen=True, rename="camel"):
+    replicas: int = 0
+    ready_replicas: int = 0
+    updated_replicas: int = 0
+    hpa_pod_selector: str = ""
+    observed_generation: int = 0
+    conditions: tuple[SetCondition, ...] = ()
+
+
+class LeaderWorkerSet(Struct, frozen=True):
+    metadata: LeaderWorkerSetMeta
+    spec: LeaderWorkerSetSpec = LeaderWorkerSetSpec()
+    status: LeaderWorkerSetStatus = LeaderWorkerSetStatus()
