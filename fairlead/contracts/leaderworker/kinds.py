@@ -59,7 +59,11 @@ RECREATE_ON_RESTART, RECREATE_AFTER_START_POLICY, NO_RESTART = (
     "RecreateGroupAfterStart",
     "None",
 )
+DEFAULT_RESTART = "Default"
+"""An old name of NO_RESTART."""
 LEADER_WORKER, LEADER_EXCLUDED = "LeaderWorker", "LeaderExcluded"
+ROLLING_UPDATE = "RollingUpdate"
+LARGEST_REPLICAS = 1_000_000
 
 Json: TypeAlias = dict[str, Any]
 IntOrPercent: TypeAlias = int | str
@@ -72,7 +76,7 @@ class RollingUpdate(Struct, frozen=True, rename="camel"):
 
 
 class RolloutStrategy(Struct, frozen=True, rename="camel"):
-    type: str = "RollingUpdate"
+    type: str = ROLLING_UPDATE
     rolling_update_configuration: RollingUpdate | None = None
 
 
