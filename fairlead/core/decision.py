@@ -75,6 +75,8 @@ class Admit(Struct, frozen=True, kw_only=True):
     """One word for logs and metrics: which row of the contract's table answered."""
     code: int = 0
     """HTTP code of a denial; 0 leaves it to the API server, which says 400."""
+    reason: str = ""
+    """Reason of the Status that a client gets with a denial: `Forbidden`, say."""
     message: str = ""
     warnings: tuple[str, ...] = ()
     patch: bytes = b""

@@ -204,6 +204,8 @@ def _answered(envelope: Envelope, review: Review, verdict: Admit) -> bytes:
         status: dict[str, object] = {"message": verdict.message}
         if verdict.code:
             status["code"] = verdict.code
+        if verdict.reason:
+            status["reason"] = verdict.reason
         response["status"] = status
     if verdict.warnings:
         response["warnings"] = verdict.warnings

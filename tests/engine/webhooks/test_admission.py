@@ -123,14 +123,14 @@ def test_nulls_in_the_places_of_objects_reach_the_judge() -> None:
 
 def test_a_denial_carries_its_code_its_message_and_its_warnings() -> None:
     def judge(seen: Seen, now: datetime) -> Admit:
-        return Admit(allowed=False, code=429, message="not now", warnings=("careful", "very"))
+        return Admit(allowed=False, code=429, reason="TooManyRequests", message="not now", warnings=("careful", "very"))
 
     answer = response_of(run(Court(judge).answer(call(body()))))
 
     assert answer == {
         "uid": "uid-1",
         "allowed": False,
-        "status": {"message": "not now", "code": 429},
+        "status": {"message": "not now", "code": 429, "reason": "TooManyRequests"},
         "warnings": ["careful", "very"],
     }
 
