@@ -63,6 +63,8 @@ DEFAULT_RESTART = "Default"
 """An old name of NO_RESTART."""
 LEADER_WORKER, LEADER_EXCLUDED = "LeaderWorker", "LeaderExcluded"
 ROLLING_UPDATE = "RollingUpdate"
+WITHIN_SET = "LeaderWorkerSet"
+"""The value of EXCLUSIVE_SCOPE that counts."""
 LARGEST_REPLICAS = 1_000_000
 
 Json: TypeAlias = dict[str, Any]

@@ -1,0 +1,117 @@
+"""Variables by which TPU workers of a group find one another (section 3.7 step 5)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from fairlead.contracts.leaderworker.decide.identity import parent_and_ordinal
+from fairlead.contracts.leaderworker.decide.pod_view import PodView, Refusal, environment_of
+from fairlead.contracts.leaderworker.decide.subgroups import has_subgroups, subgroup_size
+from fairlead.contracts.leaderworker.kinds import LEADER_REQUESTS_TPUS, SUBGROUP_INDEX, WORKER_INDEX, Json
+
+RESOURCE = "google.com/tpu"
+HOSTNAMES, WORKER_ID, LEADER, ADDRESSES, PORT = (
+    "TPU_WORKER_HOSTNAMES",
+    "TPU_WORKER_ID",
+    "TPU_NAME",
+    "TPU_PROCESS_ADDRESSES",
+    "TPU_PROCESS_PORT",
+)
+FIRST_PORT = 8476
+MOST_HOSTS = 100_000
+"""A list of more is larger than any object that the API server stores."""
+
+_AMOUNT = re.compile(r"[+-]?[0-9.]*")
+
+
+def requests_tpus(container: Json) -> bool:
+    """Whether it asks for any; `0` and `0k` ask for none."""
+    resources = container.get("resources") or {}
+    return any(_is_some((resources.get(kind) or {}).get(RESOURCE)) for kind in ("limits", "requests"))
+
+
+def _is_some(quantity: object) -> bool:
+    found = _AMOUNT.match(str(quantity).strip()) if quantity is not None else None
+    return found is not None and any(digit in "123456789" for digit in found[0])
+
+
+def tpu_variables(pod: PodView, size: int) -> list[tuple[Json, list[Json]]]:
+    """The containers that get variables, each with its own; none where the first container has them already."""
+    containers = [each for each in pod.containers if requests_tpus(each)]
+    if not containers or {HOSTNAMES, WORKER_ID} & {each.get("name") for each in environment_of(containers[0])}:
+        return []
+    if has_subgroups(pod):
+        return [(containers[0], _in_subgroup(pod, containers[0]))]
+    return [*_in_group(pod, size, containers)]
+
+
+def _in_group(pod: PodView, size: int, containers: list[Json]) -> Iterator[tuple[Json, list[Json]]]:
+    """Worker ids count containers: with 2 of them the pod at place q has 2q and 2q+1."""
+    leader, worker = _place(pod)
+    with_leader = pod.is_leader or _leader_requests(pod)
+    count = len(containers)
+    _bounded(pod, size * count)
+    ports = [_port(each) or str(FIRST_PORT + place) for place, each in enumerate(containers)]
+    hosts = [leader] * with_leader + [f"{leader}-{each}" for each in range(1, size)]
+    names = [f"{host}.{pod.subdomain}" for host in hosts for _ in containers]
+    addresses = [f"{name}:{ports[place % count]}" for place, name in enumerate(names)]
+    first = (worker if with_leader else worker - 1) * count
+    for place, container in enumerate(containers):
+        yield container, [*_variables(names, first + place, leader, addresses, container, ports[place])]
+
+
+def _in_subgroup(pod: PodView, container: Json) -> list[Json]:
+    """With a leader that takes part, subgroups of 4 are (leader, 1, 2, 3) and (4, 5, 6, 7); else (1, 2, 3, 4), …"""
+    leader, worker = _place(pod)
+    size = subgroup_size(pod)
+    _bounded(pod, size)
+    if SUBGROUP_INDEX not in pod.labels:
+        raise Refusal(
+            f"pod {pod.name} requests {RESOURCE} but belongs to no subgroup, so it has no place among TPU workers: a "
+            "leader that is excluded from subgroups cannot request TPUs"
+        )
+    index = pod.number(SUBGROUP_INDEX, pod.labels[SUBGROUP_INDEX], "label")
+    if pod.is_leader or _leader_requests(pod):
+        identifier, members = worker % size, range(index * size, (index + 1) * size)
+    else:
+        index = (worker - 1) // size
+        identifier, members = (worker - 1) % size, range(index * size + 1, (index + 1) * size + 1)
+    names = [f"{leader if each == 0 else f'{leader}-{each}'}.{pod.subdomain}" for each in members]
+    port = _port(container) or str(FIRST_PORT)
+    addresses = [f"{name}:{port}" for name in names]
+    return [*_variables(names, identifier, leader, addresses, container, port)]
+
+
+def _variables(
+    names: list[str], identifier: int, leader: str, addresses: list[str], container: Json, port: str
+) -> Iterator[Json]:
+    yield {"name": HOSTNAMES, "value": ",".join(names)}
+    yield {"name": WORKER_ID, "value": str(identifier)}
+    yield {"name": LEADER, "value": leader}
+    yield {"name": ADDRESSES, "value": ",".join(addresses)}
+    if _port(container) is None:
+        yield {"name": PORT, "value": port}
+
+
+def _place(pod: PodView) -> tuple[str, int]:
+    """The leader of the group, and the pod's place in it."""
+    if pod.is_leader:
+        return pod.name, 0
+    leader, _ = parent_and_ordinal(pod.name)
+    return leader, pod.number(WORKER_INDEX, pod.labels[WORKER_INDEX], "label")
+
+
+def _leader_requests(pod: PodView) -> bool:
+    return pod.annotations.get(LEADER_REQUESTS_TPUS) == "true"
+
+
+def _port(container: Json) -> str | None:
+    """The one that its environment names; empty where it is not said as a text, None without the variable."""
+    found = (each.get("value") or "" for each in environment_of(container) if each.get("name") == PORT)
+    return next(found, None)
+
+
+def _bounded(pod: PodView, hosts: int) -> None:
+    if hosts > MOST_HOSTS:
+        raise Refusal(f"pod {pod.name} would get the names of {hosts} TPU workers, which no pod can hold")
