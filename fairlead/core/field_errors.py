@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import msgspec
+from kubeloop.go_json import go_json
 
 _SHORT = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v"}
 _ESCAPED = _SHORT | {'"': r"\"", "\\": r"\\"}
@@ -25,11 +25,10 @@ def together(errors: Iterable[str]) -> str:
 
 
 def _shown(value: object) -> str:
-    """As JSON that could stand in a page; text as Go quotes it."""
+    """As Go prints it: text quoted, and everything else as JSON."""
     if isinstance(value, str):
         return f'"{"".join(map(_character, value))}"'
-    text = msgspec.json.encode(value).decode()
-    return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
+    return go_json(value).decode()
 
 
 def _character(each: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from fairlead.contracts.leaderworker.decide.identity import parent_and_ordinal
 from fairlead.contracts.leaderworker.decide.pod_view import PodView, Refusal, environment_of
 from fairlead.contracts.leaderworker.decide.subgroups import has_subgroups, subgroup_size
 from fairlead.contracts.leaderworker.kinds import LEADER_REQUESTS_TPUS, SUBGROUP_INDEX, WORKER_INDEX, Json
+from kubeloop import quantities
 
 RESOURCE = "google.com/tpu"
 HOSTNAMES, WORKER_ID, LEADER, ADDRESSES, PORT = (
@@ -22,8 +22,6 @@ FIRST_PORT = 8476
 MOST_HOSTS = 100_000
 """A list of more is larger than any object that the API server stores."""
 
-_AMOUNT = re.compile(r"[+-]?[0-9.]*")
-
 
 def requests_tpus(container: Json) -> bool:
     """Whether it asks for any; `0` and `0k` ask for none."""
@@ -32,8 +30,12 @@ def requests_tpus(container: Json) -> bool:
 
 
 def _is_some(quantity: object) -> bool:
-    found = _AMOUNT.match(str(quantity).strip()) if quantity is not None else None
-    return found is not None and any(digit in "123456789" for digit in found[0])
+    if quantity is None:
+        return False
+    try:
+        return quantities.number(str(quantity)) != 0
+    except ValueError:  # the API server refuses the pod by name
+        return False
 
 
 def tpu_variables(pod: PodView, size: int) -> list[tuple[Json, list[Json]]]:
