@@ -1,0 +1,59 @@
+"""LeaderWorkerSets on a cluster: their kind, and the webhooks of the contract as an installation registers them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import structlog
+
+from fairlead.contracts.leaderworker.install.definitions import definitions
+from fairlead.contracts.leaderworker.kinds import GROUP, NAME
+from fairlead.contracts.leaderworker.webhooks import DEFAULT_POD, DEFAULT_SET, VALIDATE_POD, VALIDATE_SET, endpoints
+from fairlead.engine.driver.questions import AskContext
+from fairlead.engine.webhooks.admission import AdmissionContext
+from fairlead.engine.webhooks.afterwards import Afterwards
+from fairlead.engine.webhooks.handlers import Webhooks
+from kubeloop.calls import Handler
+from tests.e2e.clusters import Site
+from tests.e2e.history import Tree
+from tests.e2e.installing import define
+from tests.e2e.webhooks import MUTATING, VALIDATING, install, rule, serve
+
+OF_THE_SET: Tree = {"objectSelector": {"matchExpressions": [{"key": NAME, "operator": "Exists"}]}}
+
+
+async def define_sets(site: Site) -> None:
+    await define(site, *definitions())
+
+
+async def admit(site: Site, gang_scheduler: str = "") -> None:
+    """Registers the four webhooks; returns when they are in effect."""
+    handler = webhooks(site, gang_scheduler)
+    sets, pods = ("leaderworkersets", GROUP, "v1"), ("pods", "", "v1")
+    hooks: dict[Any, list[Tree]] = {MUTATING: [], VALIDATING: []}
+    for name, kind, path, operations, about in (
+        ("mleaderworkerset.kb.io", MUTATING, DEFAULT_SET, "CREATE UPDATE", sets),
+        ("mpod.kb.io", MUTATING, DEFAULT_POD, "CREATE", pods),
+        ("vleaderworkerset.kb.io", VALIDATING, VALIDATE_SET, "CREATE UPDATE", sets),
+        ("vpod.kb.io", VALIDATING, VALIDATE_POD, "CREATE UPDATE", pods),
+    ):
+        hooks[kind].append(
+            {
+                "name": name,
+                "clientConfig": await serve(site, handler, f"{name}.test.svc", path),
+                "rules": [rule(operations, *about)],
+                "failurePolicy": "Fail",
+                "timeoutSeconds": 10,
+                **(OF_THE_SET if about is pods else {}),
+            }
+        )
+    for kind, entries in hooks.items():
+        await install(site, kind, f"lws-{kind.plural}", *entries)
+
+
+def webhooks(site: Site, gang_scheduler: str = "") -> Handler:
+    """Those of the contract, as every replica serves them."""
+    log = structlog.get_logger()
+    context = AdmissionContext(Afterwards(log), log, lambda _telling, _note: None)
+    served = Webhooks(endpoints(gang_scheduler), AskContext(site.client), lambda: site.client, context)
+    return served.handler
