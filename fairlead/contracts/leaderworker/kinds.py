@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from kubeloop.objects.meta import Meta, Resource
 
@@ -120,3 +120,16 @@ class LeaderWorkerSet(Struct, frozen=True):
     metadata: LeaderWorkerSetMeta
     spec: LeaderWorkerSetSpec = LeaderWorkerSetSpec()
     status: LeaderWorkerSetStatus = LeaderWorkerSetStatus()
+
+
+class RevisionMeta(Meta, frozen=True, rename="camel"):
+    annotations: dict[str, str] = {}
+    creation_timestamp: datetime | None = None
+
+
+class Revision(Struct, frozen=True):
+    """A ControllerRevision; its data stays undecoded until it is compared or built from."""
+
+    metadata: RevisionMeta
+    revision: int = 0
+    data: Raw = Raw(b"null")
