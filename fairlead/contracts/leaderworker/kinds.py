@@ -8,8 +8,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
+from kubeloop.objects.apps import StatefulSetStatus
 from kubeloop.objects.meta import Meta, Resource
 
 GROUP = "leaderworkerset.x-k8s.io"
@@ -133,3 +134,29 @@ class Revision(Struct, frozen=True):
     metadata: RevisionMeta
     revision: int = 0
     data: Raw = Raw(b"null")
+
+
+class ManagedFields(Struct, frozen=True, rename="camel"):
+    """Which fields somebody owns, as the API server keeps it."""
+
+    manager: str = ""
+    operation: str = ""
+    subresource: str = ""
+    fields_v1: Json = field(name="fieldsV1", default_factory=dict)
+
+
+class StatefulSetMeta(Meta, frozen=True, rename="camel"):
+    generation: int = 0
+    annotations: dict[str, str] = {}
+    managed_fields: tuple[ManagedFields, ...] = ()
+
+
+class StatefulSet(Struct, frozen=True):
+    """One of leaders, or of the workers of one group.
+
+    Its spec is whole, so that a round can tell that what it would apply is there already.
+    """
+
+    metadata: StatefulSetMeta
+    spec: Json = {}
+    status: StatefulSetStatus = StatefulSetStatus()

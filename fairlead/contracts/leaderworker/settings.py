@@ -1,0 +1,12 @@
+"""What an operator of LeaderWorkerSets is told, beside what the sets say themselves."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Settings(Struct, frozen=True):
+    history_limit: int = 0
+    """How many old revisions stay where a set does not say (section 6.4)."""
+    gang_scheduler: str = ""
+    """Whose PodGroups are made; empty: nobody's (section 6.2)."""
