@@ -64,6 +64,16 @@ def number(text: str) -> Decimal:
         return Decimal(parsed.unscaled).scaleb(parsed.scale)
 
 
+def total(*terms: tuple[str, int]) -> str:
+    """The sum of amounts, each so many times, as the server writes it: in the way of the first that is not zero."""
+    parsed = [(_parsed(text), times) for text, times in terms]
+    with localcontext() as context:
+        context.prec = _PRECISION
+        amount = sum((Decimal(each.unscaled).scaleb(each.scale) * times for each, times in parsed), Decimal(0))
+    formats = (each.format for each, times in parsed if each.unscaled and times)
+    return _written(_number(amount, next(formats, _SI)))
+
+
 def quantity(value: object) -> Decimal:
     """What a value of a field stands for, also when it is a plain number; 0 for anything that is no quantity."""
     try:

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from kubeloop.quantities import canonical, number, quantity
+from kubeloop.quantities import canonical, number, quantity, total
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,19 @@ def test_what_is_no_quantity_is_told_and_counts_as_nothing(text: str) -> None:
 def test_amounts_are_written_as_the_server_does(value: float | str, expected: str) -> None:
     assert canonical(str(value)) == expected
     assert quantity(value) == number(expected)
+
+
+@pytest.mark.parametrize(
+    ("terms", "expected"),
+    [
+        ((), "0"),
+        ((("0", 3), ("1Gi", 2)), "2Gi"),
+        ((("500m", 3), ("1", 1)), "2500m"),
+        ((("1Gi", 1), ("1G", 1)), "2073741824"),
+        ((("1G", 1), ("1Gi", 1)), "2073741824"),
+        ((("1024Mi", 1), ("1Gi", 1)), "2Gi"),
+        ((("1", 0), ("2", 1)), "2"),
+    ],
+)
+def test_amounts_add_up(terms: tuple[tuple[str, int], ...], expected: str) -> None:
+    assert total(*terms) == expected

@@ -10,19 +10,27 @@ from msgspec.structs import replace
 
 from fairlead.contracts.leaderworker.decide.revisions import data_of
 from fairlead.contracts.leaderworker.kinds import (
+    GROUP_INDEX,
+    GROUP_KEY,
     NAME,
     REVISION_KEY,
+    WORKER_INDEX,
     LeaderWorkerSet,
     LeaderWorkerSetMeta,
     LeaderWorkerSetSpec,
     LeaderWorkerSetStatus,
     Revision,
     RevisionMeta,
+    StatefulSet,
+    StatefulSetMeta,
 )
-from kubeloop.objects.meta import OwnerReference
+from kubeloop.objects.apps import StatefulSetStatus
+from kubeloop.objects.core import Pod, PodMeta, PodStatus
+from kubeloop.objects.meta import Condition, OwnerReference
 from kubeloop.safe_hash import safe_hash
 
 UID = "lws-uid"
+LEADERS_UID = "leaders-uid"
 
 
 def a_template(image: str = "nginx:1", **changes: Any) -> dict[str, Any]:
@@ -66,3 +74,57 @@ def renumbered(revision: Revision, number: int) -> Revision:
 
 def tree(data: bytes) -> dict[str, Any]:
     return msgspec.json.decode(data, type=dict[str, Any])
+
+
+def a_leader(index: int = 0, key: str = "k", **changes: Any) -> Pod:
+    labels = {
+        NAME: "a",
+        WORKER_INDEX: "0",
+        GROUP_INDEX: str(index),
+        GROUP_KEY: f"group-{index}",
+        REVISION_KEY: key,
+        **changes.pop("labels", {}),
+    }
+    meta = PodMeta(
+        name=changes.pop("name", f"a-{index}"),
+        uid=changes.pop("uid", f"leader-{index}"),
+        resource_version="1",
+        namespace="default",
+        labels=labels,
+        owner_references=(OwnerReference("StatefulSet", "a", changes.pop("owner", LEADERS_UID), controller=True),),
+        **changes.pop("meta", {}),
+    )
+    ready = "True" if changes.pop("ready", True) else "False"
+    return Pod(
+        meta, PodStatus(phase=changes.pop("phase", "Running"), conditions=(Condition("Ready", ready),)), **changes
+    )
+
+
+def the_leaders(body: dict[str, Any] | None = None, **changes: Any) -> StatefulSet:
+    """The leader StatefulSet, as it was applied."""
+    body = body or {"metadata": {"labels": {}, "annotations": {}}, "spec": {}}
+    meta = StatefulSetMeta(
+        name="a",
+        uid=LEADERS_UID,
+        resource_version="5",
+        namespace="default",
+        labels=body["metadata"]["labels"],
+        annotations=body["metadata"]["annotations"],
+        owner_references=(OwnerReference("LeaderWorkerSet", "a", UID, controller=True),),
+    )
+    return replace(StatefulSet(meta, body["spec"]), **changes)
+
+
+def some_workers(index: int = 0, key: str = "k", ready: bool = True, **changes: Any) -> StatefulSet:
+    """The worker StatefulSet of a group of two."""
+    owner = changes.pop("owner", f"leader-{index}")
+    meta = StatefulSetMeta(
+        name=f"a-{index}",
+        uid=changes.pop("uid", f"workers-{index}"),
+        resource_version="5",
+        namespace="default",
+        labels={NAME: "a", GROUP_INDEX: str(index), REVISION_KEY: key},
+        owner_references=(OwnerReference("Pod", f"a-{index}", owner, controller=True),),
+    )
+    status = StatefulSetStatus(replicas=1, available_replicas=int(ready), current_revision="r", update_revision="r")
+    return StatefulSet(meta, {"replicas": 1, **changes}, status)
