@@ -1,0 +1,169 @@
+"""The groups of a set: which there are, which are ready, and which carry the selected key (section 3.11).
+
+A group is a leader pod that the leader StatefulSet controls, and the worker StatefulSet that this very leader owns.
+Pods of others that carry the labels, and pods without a usable index, are no groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from msgspec import Struct
+
+from fairlead.contracts.leaderworker.decide.budgets import Budget
+from fairlead.contracts.leaderworker.decide.planner import Group, Leaders, Numbers
+from fairlead.contracts.leaderworker.decide.trees import part
+from fairlead.contracts.leaderworker.kinds import (
+    GROUP_INDEX,
+    PAUSED,
+    REPLICAS,
+    REVISION_KEY,
+    LeaderWorkerSet,
+    RollingUpdate,
+    StatefulSet,
+)
+from fairlead.core.integers import parse_integer
+from fairlead.core.ordinals import ordinal_of
+from kubeloop.objects.core import Pod
+from kubeloop.objects.meta import Meta
+
+
+class GroupState(Struct, frozen=True):
+    index: int
+    leader: Pod
+    workers: StatefulSet | None
+    """Those of this leader."""
+    size: int
+    """Of its own revision."""
+    is_updated: bool
+    """Leader and workers carry the selected key (section 3.11 point 2)."""
+
+    @property
+    def key(self) -> str:
+        return key_on(self.leader.metadata)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is whole enough to be counted: a leader without its workers is not (section 3.11 point 3)."""
+        return self.size == 1 or self.workers is not None
+
+    @property
+    def is_ready(self) -> bool:
+        """The leader runs and is ready, and so are all its workers (section 3.11 point 1)."""
+        if not is_running_and_ready(self.leader):
+            return False
+        return self.size == 1 or (self.workers is not None and are_ready(self.workers))
+
+    @property
+    def is_leaving(self) -> bool:
+        return self.leader.metadata.deletion_timestamp is not None
+
+
+def key_on(meta: Meta) -> str:
+    return meta.labels.get(REVISION_KEY, "")
+
+
+def is_running_and_ready(pod: Pod) -> bool:
+    """By its conditions, as the StatefulSet controller sees it."""
+    return pod.status.phase == "Running" and is_ready(pod)
+
+
+def is_ready(pod: Pod) -> bool:
+    return any(each.type == "Ready" and each.status == "True" for each in pod.status.conditions)
+
+
+def are_ready(workers: StatefulSet) -> bool:
+    """All that are wanted are available, and none is of another revision of the StatefulSet's own."""
+    status = workers.status
+    return (
+        replicas_of(workers) == (status.available_replicas or 0) and status.current_revision == status.update_revision
+    )
+
+
+def replicas_of(found: StatefulSet) -> int:
+    replicas = found.spec.get("replicas")
+    return replicas if isinstance(replicas, int) else 1
+
+
+def partition_of(found: StatefulSet) -> int:
+    """0 where it has none."""
+    partition = part(found.spec, "updateStrategy", "rollingUpdate").get("partition")
+    return partition if isinstance(partition, int) else 0
+
+
+def groups_of(
+    leaders: StatefulSet | None,
+    pods: Iterable[Pod],
+    workers: Iterable[StatefulSet],
+    current_key: str,
+    size_of: Callable[[str], int],
+) -> tuple[GroupState, ...]:
+    """By index; `size_of` says how large a group of a key is."""
+    if leaders is None:
+        return ()
+    by_owner = {each.metadata.controller_uid: each for each in workers if each.metadata.controller_uid}
+    found = (_group(leaders, each, by_owner, current_key, size_of) for each in pods)
+    return tuple(sorted((each for each in found if each is not None), key=lambda each: each.index))
+
+
+def _group(
+    leaders: StatefulSet,
+    pod: Pod,
+    by_owner: Mapping[str, StatefulSet],
+    current_key: str,
+    size_of: Callable[[str], int],
+) -> GroupState | None:
+    index = ordinal_of(pod.metadata.name, leaders.metadata.name)
+    if pod.metadata.controller_uid != leaders.metadata.uid or index is None:
+        return None
+    if pod.metadata.labels.get(GROUP_INDEX) != str(index):
+        return None
+    key = key_on(pod.metadata)
+    size = size_of(key)
+    own = by_owner.get(pod.metadata.uid)
+    updated = key == current_key and (size == 1 or (own is not None and key_on(own.metadata) == current_key))
+    return GroupState(index, pod, own, size, updated)
+
+
+def carried_keys(pods: Iterable[Pod], workers: Iterable[StatefulSet]) -> frozenset[str]:
+    """Keys of all that lives: their revisions must stay."""
+    everything: list[Meta] = [*(each.metadata for each in pods), *(each.metadata for each in workers)]
+    return frozenset(key_on(each) for each in everything if each.deletion_timestamp is None) - {""}
+
+
+def rolling_update(seen: LeaderWorkerSet) -> RollingUpdate:
+    """With its defaults, where no webhook has filled them in (section 2.4)."""
+    return seen.spec.rollout_strategy.rolling_update_configuration or RollingUpdate()
+
+
+def numbers_of(
+    seen: LeaderWorkerSet,
+    allowed: Budget,
+    leaders: StatefulSet | None,
+    groups: Iterable[GroupState],
+    is_new_revision: bool,
+) -> Numbers:
+    """What the planner reads. A group whose leader is going is not ready: it is gone before the next look."""
+    by_index = {each.index: each for each in groups}
+    there = max(by_index, default=-1) + 1
+    states = (by_index.get(index) for index in range(there))
+    return Numbers(
+        replicas=seen.spec.replicas,
+        budget=allowed,
+        leaders=None if leaders is None else _leaders(leaders),
+        groups=tuple(
+            Group() if each is None else Group(each.is_ready and not each.is_leaving, each.is_updated)
+            for each in states
+        ),
+        kept_below=max(0, rolling_update(seen).partition),
+        is_new_revision=is_new_revision,
+        paused=seen.metadata.annotations.get(PAUSED) == "true",
+    )
+
+
+def _leaders(found: StatefulSet) -> Leaders:
+    try:
+        recorded = parse_integer(found.metadata.annotations.get(REPLICAS, ""), bits=32)
+    except ValueError:
+        recorded = None
+    return Leaders(replicas_of(found), partition_of(found), recorded)
