@@ -1,7 +1,7 @@
 """What a set says of itself: counts of groups, conditions, and the one Event that a turn of them tells.
 
-Sections 2.3 and 2.16 and 3.11. A condition is absent until it first holds and is never removed; when it no longer holds it
-keeps its reason and message. Only a turn changes its time.
+Sections 2.3 and 2.16 and 3.11. A condition is absent until it first holds and is never removed; when it no longer holds
+it keeps its reason and message. Only a turn changes its time.
 """
 
 from __future__ import annotations
