@@ -52,12 +52,13 @@ def _controller(resource: Resource, owner: Meta) -> Json:
 def metadata(name: str, seen: LeaderWorkerSet, labels: Mapping[str, str], annotations: Mapping[str, str]) -> Json:
     """Of a StatefulSet: what the set itself carries is copied, and what is ours wins (section 2.8)."""
     copied = {key: value for key, value in seen.metadata.annotations.items() if key not in _NOT_COPIED}
-    return {
+    made = {
         "name": name,
         "namespace": seen.metadata.namespace,
         "labels": {**seen.metadata.labels, **labels},
         "annotations": {**copied, **annotations},
     }
+    return {key: value for key, value in made.items() if value}
 
 
 def template_annotations(seen: LeaderWorkerSet, view: SetView) -> dict[str, str]:

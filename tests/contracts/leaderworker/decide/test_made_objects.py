@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -89,6 +91,31 @@ def test_01_the_leader_set_is_as_the_contract_says() -> None:
             },
         },
     }
+
+
+RECORDED = Path(__file__).parent / "recorded"
+SPECS = {each["name"]: each["spec"] for each in msgspec.json.decode((RECORDED / "revisions.json").read_bytes())}
+SETS = msgspec.json.decode((RECORDED / "sets.json").read_bytes())
+
+
+@pytest.mark.parametrize("recorded", SETS, ids=lambda each: each["name"])
+def test_sets_are_those_of_the_go_program(recorded: dict[str, Any]) -> None:
+    """As release 0.9.0 applies and creates them, to the field: a take-over changes no template.
+
+    It sets the owner separately, and tells workers nothing of the type of their subgroups.
+    """
+    spec = SPECS[recorded["name"]]
+    seen = a_set(template=spec["leaderWorkerTemplate"], network_config=spec.get("networkConfig"))
+    view = of_revision(data_of(seen))
+
+    made_leaders = leader_set(seen, view, "k", Plan(0, 2, Row.REST, Stage.STEADY), Budget(1, 0), None)
+    made_workers = worker_set(seen, view, a_leader().metadata)
+
+    for made in (made_leaders, made_workers):
+        made["metadata"].pop("ownerReferences")
+    marks(made_workers).pop(SUBGROUP_POLICY_TYPE, None)
+    assert made_leaders == recorded["leaders"]
+    assert made_workers == recorded["workers"]
 
 
 def test_leaders_have_their_own_template_where_there_is_one() -> None:
@@ -196,7 +223,6 @@ def test_the_worker_set_belongs_to_its_leader() -> None:
         "name": "a-1",
         "namespace": "default",
         "labels": {"team": "b", **labels, REVISION_KEY: "old"},
-        "annotations": {},
         "ownerReferences": [
             {
                 "apiVersion": "v1",
