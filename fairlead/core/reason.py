@@ -135,6 +135,27 @@ class Reason(Enum):
         ReasonKind.WAITING,
         "all pods of the Deployment carry the labels of its selector",
     )
+    SET_LEAVING = "SetLeaving", ReasonKind.WAITING, "the object is gone"
+    LEADERS_LEAVING = "LeadersLeaving", ReasonKind.WAITING, "the StatefulSet of the leaders is gone"
+    NAME_TAKEN = "NameTaken", ReasonKind.BLOCKED, "the object of that name is gone"
+    REVISION_UNREADABLE = "RevisionUnreadable", ReasonKind.BLOCKED, "the ControllerRevision is deleted"
+    REVISION_MISSING = "RevisionMissing", ReasonKind.WAITING, "the ControllerRevision of the leader's key is there"
+    GROUPS_NOT_READY = "GroupsNotReady", ReasonKind.WAITING, "the group becomes ready"
+    OLD_GROUPS_NOT_READY = (
+        "OldGroupsNotReady",
+        ReasonKind.BLOCKED,
+        "these groups become ready, or more groups may be unavailable",
+    )
+    PARTITION_REACHED = "PartitionReached", ReasonKind.HELD, "the partition is lowered"
+    LEADER_UNBOUND = "LeaderUnbound", ReasonKind.WAITING, "the leader has a node"
+    NODE_UNLABELLED = "NodeUnlabelled", ReasonKind.FAILED, "the node of the leader has the label of the topology"
+    LEADER_STARTING = "LeaderStarting", ReasonKind.WAITING, "the leader is ready"
+    WORKERS_LEAVING = "WorkersLeaving", ReasonKind.WAITING, "the workers of the leader before are gone"
+    GROUP_LEAVING = "GroupLeaving", ReasonKind.WAITING, "the leader is gone"
+    GROUP_NESTED = "GroupNested", ReasonKind.BLOCKED, "the pod is deleted"
+    RECREATION_SPACING = "RecreationSpacing", ReasonKind.WAITING, "the time between two recreations has passed"
+    RESTARTS_EXCEEDED = "RestartsExceeded", ReasonKind.BLOCKED, "somebody deletes the leader, or the spec changes"
+    RECREATING = "Recreating", ReasonKind.MOVING, ""
     NOT_LEADING = "NotLeading", ReasonKind.WAITING, "this replica holds its Lease again"
     JOURNAL_UNAVAILABLE = "JournalUnavailable", ReasonKind.WAITING, "the journal can be read and written"
     STORAGE_SETTLING = "StorageSettling", ReasonKind.WAITING, "every API server has heard of the storage version"

@@ -1,0 +1,82 @@
+"""What is written about revisions: one is recorded, becomes the newest again, or is forgotten (section 3.12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from fairlead.contracts.leaderworker.decide.made_parts import owned_by_set
+from fairlead.contracts.leaderworker.decide.notes import creating_revision, revision_ref
+from fairlead.contracts.leaderworker.decide.revisions import Drafted, Kept, Reused
+from fairlead.contracts.leaderworker.kinds import NAME, REVISION_KEY, LeaderWorkerSet, Revision
+from fairlead.core.act import AnyWrite, Create, Delete, Does, Patch, PatchKind
+from kubeloop.objects.apps import CONTROLLER_REVISIONS
+
+CHANGE_CAUSE = "kubernetes.io/change-cause"
+
+
+def recorded(seen: LeaderWorkerSet, chosen: Kept | Reused | Drafted) -> tuple[AnyWrite, ...]:
+    """What must be there before anything carries the key."""
+    match chosen:
+        case Drafted():
+            return (_created(seen, chosen),)
+        case Reused(revision, number) if number > revision.revision:
+            return (_renewed(seen, revision, number),)
+    return ()
+
+
+def _created(seen: LeaderWorkerSet, drafted: Drafted) -> Create:
+    metadata = {
+        "name": drafted.name,
+        "namespace": seen.metadata.namespace,
+        "labels": {NAME: seen.metadata.name, REVISION_KEY: drafted.key},
+        "ownerReferences": [owned_by_set(seen)],
+    }
+    if cause := seen.metadata.annotations.get(CHANGE_CAUSE):
+        metadata["annotations"] = {CHANGE_CAUSE: cause}
+    body = {
+        "apiVersion": CONTROLLER_REVISIONS.api_version,
+        "kind": CONTROLLER_REVISIONS.kind,
+        "metadata": metadata,
+        "revision": drafted.number,
+        "data": msgspec.Raw(drafted.data),
+    }
+    return Create(
+        resource=CONTROLLER_REVISIONS,
+        namespace=seen.metadata.namespace,
+        name=drafted.name,
+        body=msgspec.json.encode(body),
+        does=Does.RECORD_REVISION,
+        scope=seen.metadata.uid,
+        change_to=drafted.key,
+        tell=creating_revision(seen, drafted),
+        contested=True,
+    )
+
+
+def _renewed(seen: LeaderWorkerSet, revision: Revision, number: int) -> Patch:
+    metadata = revision.metadata
+    return Patch(
+        ref=revision_ref(seen, metadata.name, metadata.uid),
+        kind=PatchKind.MERGE,
+        body=msgspec.json.encode({"revision": number}),
+        resource_version=metadata.resource_version,
+        does=Does.RENEW_REVISION,
+        scope=seen.metadata.uid,
+        change_from=str(revision.revision),
+        change_to=str(number),
+        contested=True,
+    )
+
+
+def forgotten(seen: LeaderWorkerSet, revisions: Iterable[Revision]) -> list[AnyWrite]:
+    return [
+        Delete(
+            ref=revision_ref(seen, each.metadata.name, each.metadata.uid),
+            does=Does.FORGET_REVISION,
+            scope=seen.metadata.uid,
+            change_from=str(each.revision),
+        )
+        for each in revisions
+    ]

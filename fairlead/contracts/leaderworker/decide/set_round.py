@@ -1,0 +1,296 @@
+"""One round of a LeaderWorkerSet (section 3.2): its revision, its leaders, its Service, its status, and its history.
+
+What is recorded comes before what carries its key, and the status comes last: whatever fails ends the round, and the
+next one starts from what is there.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.contracts.leaderworker.decide import notes
+from fairlead.contracts.leaderworker.decide.budgets import budget
+from fairlead.contracts.leaderworker.decide.groups import (
+    GroupState,
+    carried_keys,
+    groups_of,
+    key_on,
+    numbers_of,
+    partition_of,
+    replicas_of,
+    rolling_update,
+)
+from fairlead.contracts.leaderworker.decide.leader_set import leader_set
+from fairlead.contracts.leaderworker.decide.normal_form import UnreadableData
+from fairlead.contracts.leaderworker.decide.planner import Plan, Row, Stage, plan
+from fairlead.contracts.leaderworker.decide.recreations import counters_on, entry_name, failed_groups, limits_of
+from fairlead.contracts.leaderworker.decide.revision_writes import forgotten, recorded
+from fairlead.contracts.leaderworker.decide.revisions import (
+    Drafted,
+    Kept,
+    Reused,
+    Unusable,
+    history_limit,
+    key_of,
+    readable,
+    select,
+    stored,
+    surplus,
+)
+from fairlead.contracts.leaderworker.decide.seen import SetSeen
+from fairlead.contracts.leaderworker.decide.services import needs_shared_service, shared_service
+from fairlead.contracts.leaderworker.decide.set_view import SetView, of_revision, of_spec
+from fairlead.contracts.leaderworker.decide.status import Report, report
+from fairlead.contracts.leaderworker.decide.unchanged import is_unchanged
+from fairlead.contracts.leaderworker.kinds import MANAGER
+from fairlead.core.act import AnyWrite, Apply, Create, Does, EventNote, Patch, PatchKind
+from fairlead.core.ask import Ask, Bad, Good, Need, Read
+from fairlead.core.decision import Decision, Hold, Move, Outcome, Verdict
+from fairlead.core.reason import Reason
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import SERVICES
+from kubeloop.objects.meta import Meta, Ref
+
+AGAIN = timedelta(seconds=5)
+"""After so long it is looked again whether what is in the way is gone."""
+
+
+class Rolled(Struct, frozen=True):
+    """What a round makes of its set: the revision that was selected, the groups as they are, and what comes next."""
+
+    key: str
+    view: SetView
+    views: dict[str, SetView]
+    """By key, of all revisions that can be read."""
+    groups: tuple[GroupState, ...]
+    plan: Plan
+    chosen: Kept | Reused | Drafted
+    apply: Apply | None
+    """None where the leaders are as they should be."""
+
+
+def decide(seen: SetSeen, now: datetime) -> Outcome:
+    given = seen.set.metadata
+    if given.deletion_timestamp is not None:
+        return Decision("leave", Hold(Reason.SET_LEAVING))
+    leaders = seen.leaders
+    if leaders is None:
+        question = live_leaders(seen)
+        if stages := seen.answers.lacking((question,)):
+            return Need(stages)
+        if (decision := _unseen(seen, seen.answers[question], now)) is not None:
+            return decision
+    elif leaders.metadata.deletion_timestamp is not None:
+        return Decision("await_leaders", Hold(Reason.LEADERS_LEAVING, now + AGAIN))
+    elif leaders.metadata.controller_uid != given.uid:
+        return _taken(seen, now)
+    chosen = select(seen.set, None if leaders is None else key_on(leaders.metadata), seen.revisions)
+    if isinstance(chosen, Unusable):
+        details = ((_named(seen), chosen.problem),)
+        return Decision("read_revision", Hold(Reason.REVISION_UNREADABLE, details=details))
+    return _decided(seen, rolled(seen, chosen), now)
+
+
+def live_leaders(seen: SetSeen) -> Ask:
+    """Asked before they are made: the cache has no StatefulSet of others, which may have the name."""
+    return Ask(Read(_leaders(seen)), is_expected_to_fail=True)
+
+
+def _leaders(seen: SetSeen, uid: str = "") -> Ref:
+    return Ref(STATEFULSETS, seen.set.metadata.namespace, seen.set.metadata.name, uid)
+
+
+def _named(seen: SetSeen) -> str:
+    return f"leaderworkerset/{seen.set.metadata.name}"
+
+
+class _Found(Struct, frozen=True):
+    metadata: Meta
+
+
+def _unseen(seen: SetSeen, answer: Good | Bad, now: datetime) -> Decision | None:
+    """None where there is no StatefulSet of the name; one that the cache lacks is another's, or ours on its way."""
+    if isinstance(answer, Bad):
+        if answer.kind == "absent":
+            return None
+        return Decision("read_leaders", Hold(Reason.READ_FAILED, details=((_named(seen), answer.text),)))
+    owner = msgspec.json.decode(answer.value, type=_Found).metadata.controller_uid
+    if owner == seen.set.metadata.uid:
+        return Decision("await_leaders", Hold(Reason.CACHE_BEHIND, now + AGAIN))
+    return _taken(seen, now)
+
+
+def _taken(seen: SetSeen, now: datetime) -> Decision:
+    problem = f"a StatefulSet {seen.set.metadata.name} exists that this LeaderWorkerSet does not control"
+    verdict = Hold(Reason.NAME_TAKEN, now + AGAIN, ((_named(seen), problem),))
+    return Decision("await_leaders", verdict, tell=(notes.leaders_not_created(seen.set, problem),))
+
+
+def rolled(seen: SetSeen, chosen: Kept | Reused | Drafted) -> Rolled:
+    """What the selected revision and the groups come to; pure arithmetic up to the body that is applied."""
+    if isinstance(chosen, Drafted):
+        key, data = chosen.key, chosen.data
+    else:
+        key, data = key_of(chosen.revision), stored(chosen.revision)
+    view = of_revision(data)
+    views = _views(seen) | {key: view}
+    leaders = seen.leaders
+
+    def size_of(other: str) -> int:
+        return views.get(other, view).size
+
+    groups = groups_of(leaders, seen.pods, seen.workers, key, size_of)
+    allowed = budget(rolling_update(seen.set), seen.set.spec.replicas)
+    is_new = leaders is not None and key != key_on(leaders.metadata)
+    drawn = plan(numbers_of(seen.set, allowed, leaders, groups, is_new))
+    body = leader_set(seen.set, view, key, drawn, allowed, leaders)
+    apply = None
+    if leaders is None or not is_unchanged(body, leaders):
+        apply = _applied(seen, msgspec.json.encode(body, order="sorted"), drawn, chosen)
+    return Rolled(key, view, views, groups, drawn, chosen, apply)
+
+
+def _views(seen: SetSeen) -> dict[str, SetView]:
+    """Of the newest revision of each key; what cannot be read is left out."""
+    views: dict[str, SetView] = {}
+    for each in readable(seen.set, seen.revisions):
+        try:
+            views[key_of(each)] = of_revision(stored(each))
+        except UnreadableData:
+            continue
+    return views
+
+
+def _applied(seen: SetSeen, body: bytes, drawn: Plan, chosen: Kept | Reused | Drafted) -> Apply:
+    """Bound to the version that its numbers were computed from (section 3.2 step 5)."""
+    leaders = seen.leaders
+    return Apply(
+        ref=_leaders(seen, "" if leaders is None else leaders.metadata.uid),
+        body=body,
+        manager=MANAGER,
+        force=True,
+        resource_version="" if leaders is None else leaders.metadata.resource_version,
+        does=Does.APPLY_LEADERS,
+        scope=seen.set.metadata.uid,
+        change_from="" if leaders is None else f"partition {partition_of(leaders)} replicas {replicas_of(leaders)}",
+        change_to=f"partition {drawn.partition} replicas {drawn.replicas}",
+        tell=_applied_note(seen, drawn, chosen),
+        refusable=True,
+        contested=True,
+    )
+
+
+def _applied_note(seen: SetSeen, drawn: Plan, chosen: Kept | Reused | Drafted) -> EventNote | None:
+    if isinstance(chosen, Drafted):
+        revision = notes.revision_ref(seen.set, chosen.name)
+    else:
+        revision = notes.revision_ref(seen.set, chosen.revision.metadata.name, chosen.revision.metadata.uid)
+    if seen.leaders is None:
+        return notes.created_leaders(seen.set, revision)
+    if drawn.row is Row.SELECT:
+        return None
+    return notes.updating(seen.set, partition_of(seen.leaders), drawn, revision)
+
+
+def _decided(seen: SetSeen, found: Rolled, now: datetime) -> Decision:
+    service = _shared_service(seen, found)
+    for write in (found.apply, service):
+        if write is not None and isinstance(answer := seen.answers.known.get(write), Bad):
+            return _refused(seen, write, answer)
+    writes = (*recorded(seen.set, found.chosen), *(each for each in (found.apply, service) if each is not None))
+    told = _told(seen, found, now)
+    return Decision(
+        found.plan.stage.value,
+        _verdict(found.plan, told, writes),
+        tell=_notes(seen, found),
+        reports=() if told is None else _reports(seen, told, found),
+    )
+
+
+def _refused(seen: SetSeen, write: Apply | Create, answer: Bad) -> Decision:
+    if isinstance(write, Create):
+        note = notes.service_not_created(seen.set, answer.text)
+    elif seen.leaders is None:
+        note = notes.leaders_not_created(seen.set, answer.text)
+    else:
+        note = notes.leaders_not_updated(seen.set, answer.text)
+    return Decision("apply", Hold(Reason.OBJECT_REFUSED, details=((_named(seen), answer.text),)), tell=(note,))
+
+
+def _shared_service(seen: SetSeen, found: Rolled) -> Create | None:
+    """The Service of the set's name where somebody needs it and there is none (section 3.8)."""
+    given = seen.set.metadata
+    carried = [found.views[each.key] for each in found.groups if each.key in found.views]
+    if not needs_shared_service(of_spec(seen.set), (found.view, *carried)):
+        return None
+    if any(each.metadata.name == given.name for each in seen.services):
+        return None
+    return Create(
+        resource=SERVICES,
+        namespace=given.namespace,
+        name=given.name,
+        body=msgspec.json.encode(shared_service(seen.set), order="sorted"),
+        does=Does.CREATE_SERVICE,
+        scope=given.uid,
+        refusable=True,
+        contested=True,
+    )
+
+
+def _told(seen: SetSeen, found: Rolled, now: datetime) -> Report | None:
+    """None before there are leaders: what is observed is what was recorded and applied."""
+    if seen.leaders is None:
+        return None
+    uids = {entry_name(each.key, each.index): each.leader.metadata.uid for each in found.groups}
+    failed = failed_groups(limits_of(seen.set), counters_on(seen.leaders), uids)
+    return report(seen.set, seen.leaders, found.groups, now, failed)
+
+
+def _reports(seen: SetSeen, told: Report, found: Rolled) -> tuple[AnyWrite, ...]:
+    """The status where it changed; then, once an update is done, the revisions that nobody needs any more."""
+    status = (_status(seen, told),) if told.is_changed else ()
+    if not told.is_done:
+        return status
+    limit = history_limit(seen.set, seen.settings.history_limit).limit
+    carried = carried_keys(seen.pods, seen.workers)
+    return (*status, *forgotten(seen.set, surplus(seen.set, seen.revisions, found.key, carried, limit)))
+
+
+def _status(seen: SetSeen, told: Report) -> Patch:
+    metadata = seen.set.metadata
+    return Patch(
+        ref=notes.set_ref(seen.set),
+        kind=PatchKind.MERGE,
+        body=msgspec.json.encode({"status": told.status}, order="sorted"),
+        subresource="status",
+        resource_version=metadata.resource_version,
+        does=Does.REPORT_STATUS,
+        scope=metadata.uid,
+        contested=True,
+        tell=None if told.turn is None else notes.turned(seen.set, told.turn),
+    )
+
+
+def _notes(seen: SetSeen, found: Rolled) -> tuple[EventNote, ...]:
+    leaders, drawn = seen.leaders, found.plan
+    reclaimed = None if leaders is None else notes.reclaiming(seen.set, replicas_of(leaders), drawn)
+    return tuple(each for each in (reclaimed, notes.blocked(seen.set, drawn)) if each is not None)
+
+
+_WAITS = {
+    Stage.HELD: Reason.PARTITION_REACHED,
+    Stage.PAUSED: Reason.PAUSED,
+    Stage.BLOCKED: Reason.OLD_GROUPS_NOT_READY,
+}
+
+
+def _verdict(drawn: Plan, told: Report | None, writes: tuple[AnyWrite, ...]) -> Verdict:
+    if writes:
+        is_scaling = drawn.stage in (Stage.CREATING, Stage.SCALING_FIRST, Stage.STEADY)
+        return Move(Reason.SCALING if is_scaling else Reason.ROLLING, writes)
+    if drawn.stage in _WAITS:
+        return Hold(_WAITS[drawn.stage])
+    return Hold(Reason.COMPLETE if told is not None and told.is_done else Reason.GROUPS_NOT_READY)
