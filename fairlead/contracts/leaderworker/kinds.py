@@ -21,6 +21,9 @@ LEASE = "b8b2488c.x-k8s.io"
 MANAGER = "lws"
 """The field manager of leader StatefulSets: with another name, fields of an earlier controller would stay."""
 
+OUR_MANAGER = "fairlead"
+"""The field manager of what no other controller of these kinds writes."""
+
 _PREFIX = "leaderworkerset.sigs.k8s.io/"
 # Labels.
 NAME = f"{_PREFIX}name"
@@ -53,6 +56,7 @@ EXCLUSIVE_SCOPE = "fairlead.dev/exclusive-scope"
 REVISION_HISTORY_LIMIT = "fairlead.dev/revision-history-limit"
 GROUP_RECREATIONS = "fairlead.dev/group-recreations"
 
+PARALLEL_TEARDOWN = "Parallel"
 SHARED, UNIQUE_PER_REPLICA = "Shared", "UniquePerReplica"
 LEADER_CREATED, LEADER_READY = "LeaderCreated", "LeaderReady"
 RECREATE_ON_RESTART, RECREATE_AFTER_START_POLICY, NO_RESTART = (

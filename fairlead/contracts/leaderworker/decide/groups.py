@@ -131,6 +131,12 @@ def carried_keys(pods: Iterable[Pod], workers: Iterable[StatefulSet]) -> frozens
     return frozenset(key_on(each) for each in everything if each.deletion_timestamp is None) - {""}
 
 
+def carried_entries(leader_pods: Iterable[Pod]) -> frozenset[str]:
+    """Names of what is counted of groups: a key and an index each, of all that there are."""
+    found = ((key_on(each.metadata), each.metadata.labels.get(GROUP_INDEX, "")) for each in leader_pods)
+    return frozenset(f"{key}/{index}" for key, index in found if key and index)
+
+
 def rolling_update(seen: LeaderWorkerSet) -> RollingUpdate:
     """With its defaults, where no webhook has filled them in (section 2.4)."""
     return seen.spec.rollout_strategy.rolling_update_configuration or RollingUpdate()

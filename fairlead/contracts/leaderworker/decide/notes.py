@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from fairlead.contracts.leaderworker.decide.planner import Plan
 from fairlead.contracts.leaderworker.decide.revisions import Drafted, Occasion
-from fairlead.contracts.leaderworker.decide.status import GROUPS_PROGRESSING, GROUPS_UPDATING, Turn
-from fairlead.contracts.leaderworker.kinds import GROUP_INDEX, LEADER_NAME, LEADER_WORKER_SETS, LeaderWorkerSet
+from fairlead.contracts.leaderworker.decide.status import (
+    GROUPS_PROGRESSING,
+    GROUPS_UPDATING,
+    MAX_RESTARTS_EXCEEDED,
+    Turn,
+)
+from fairlead.contracts.leaderworker.kinds import (
+    GROUP_INDEX,
+    LEADER_NAME,
+    LEADER_WORKER_SETS,
+    REVISION_KEY,
+    LeaderWorkerSet,
+)
 from fairlead.core.act import EventNote
 from kubeloop.objects.apps import CONTROLLER_REVISIONS
 from kubeloop.objects.core import PODS
@@ -101,6 +112,24 @@ def nested_leader(seen: LeaderWorkerSet, leader: Meta) -> EventNote:
         "requires Kubernetes ≥v1.27 or v1.26 with StatefulSetStartOrdinal feature"
     )
     return _warning(seen, FAILED_CREATE, _CREATE, text, pod_ref(leader))
+
+
+def pod_group_not_created(seen: LeaderWorkerSet, leader: Meta, error: str) -> EventNote:
+    text = f"Failed to create PodGroup for leader pod {leader.name}: {error}"
+    return _warning(seen, FAILED_CREATE, _CREATE, text, pod_ref(leader))
+
+
+def revision_missing(seen: LeaderWorkerSet, leader: Meta) -> EventNote:
+    """A group that is rebuilt waits for it until the rollout reaches the group (section 5 point 6)."""
+    key = leader.labels.get(REVISION_KEY, "")
+    text = f"There is no ControllerRevision with key {key}: no workers are made for leader pod {leader.name}"
+    return _warning(seen, FAILED_CREATE, _CREATE, text, pod_ref(leader))
+
+
+def restarts_exceeded(seen: LeaderWorkerSet, leader: Meta) -> EventNote:
+    group = leader.labels.get(GROUP_INDEX, "")
+    text = f"Group {group} was recreated as often as allowed and is left as it is: delete {leader.name} to start anew"
+    return _warning(seen, MAX_RESTARTS_EXCEEDED, _UPDATE, text, pod_ref(leader))
 
 
 def blocked(seen: LeaderWorkerSet, drawn: Plan) -> EventNote | None:

@@ -44,6 +44,8 @@ class GroupSeen(Struct, frozen=True, kw_only=True):
     """Pods of the group that were deleted and of which no round has been told."""
     leaders: StatefulSet | None = None
     """The StatefulSet of leaders: it counts the recreations of groups."""
+    leader_pods: tuple[Pod, ...] = ()
+    """Of all groups of the set."""
     workers: StatefulSet | None = None
     """The StatefulSet of the leader's name, whoever owns it."""
     revisions: tuple[Revision, ...] = ()

@@ -195,8 +195,10 @@ def _applied_note(seen: SetSeen, drawn: Plan, chosen: Kept | Reused | Drafted) -
     return notes.updating(seen.set, partition_of(seen.leaders), drawn, revision)
 
 
-def _decided(seen: SetSeen, found: Rolled, now: datetime) -> Decision:
+def _decided(seen: SetSeen, found: Rolled, now: datetime) -> Outcome:
     service = _shared_service(seen, found)
+    if isinstance(service, Need):
+        return service
     for write in (found.apply, service):
         if write is not None and isinstance(answer := seen.answers.known.get(write), Bad):
             return _refused(seen, write, answer)
@@ -220,13 +222,21 @@ def _refused(seen: SetSeen, write: Apply | Create, answer: Bad) -> Decision:
     return Decision("apply", Hold(Reason.OBJECT_REFUSED, details=((_named(seen), answer.text),)), tell=(note,))
 
 
-def _shared_service(seen: SetSeen, found: Rolled) -> Create | None:
-    """The Service of the set's name where somebody needs it and there is none (section 3.8)."""
+def _shared_service(seen: SetSeen, found: Rolled) -> Create | Need | None:
+    """The Service of the set's name where somebody needs it and there is none (section 3.8).
+
+    One without our label is not in the cache: early releases wrote none.
+    """
     given = seen.set.metadata
     carried = [found.views[each.key] for each in found.groups if each.key in found.views]
     if not needs_shared_service(of_spec(seen.set), (found.view, *carried)):
         return None
     if any(each.metadata.name == given.name for each in seen.services):
+        return None
+    question = Ask(Read(Ref(SERVICES, given.namespace, given.name)), is_expected_to_fail=True)
+    if stages := seen.answers.lacking((question,)):
+        return Need(stages)
+    if isinstance(seen.answers[question], Good):
         return None
     return Create(
         resource=SERVICES,
