@@ -16,6 +16,10 @@ from kubeloop.objects.meta import Meta, Resource
 GROUP = "leaderworkerset.x-k8s.io"
 LEADER_WORKER_SETS = Resource(GROUP, "v1", "leaderworkersets", "LeaderWorkerSet")
 POD_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
+PART = "leaderworker"
+GROUP_CONTROLLER = "leaderworker-groups"
+EVENT_SOURCE = "leaderworkerset"
+"""Who Events come from, as upstream's controller names itself."""
 LEASE = "b8b2488c.x-k8s.io"
 """Held by whoever acts on LeaderWorkerSets, under any name."""
 MANAGER = "lws"

@@ -1,0 +1,232 @@
+"""The controllers of leaders and workers: rounds of sets and rounds of groups, on one set of informers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
+from typing import Any, cast
+
+from fairlead.contracts.leaderworker import gather as gathering
+from fairlead.contracts.leaderworker.decide import group_round, set_round
+from fairlead.contracts.leaderworker.decide.seen import GroupSeen, Service, SetSeen
+from fairlead.contracts.leaderworker.gather import BY_SET, POD_INDEXES, Stores
+from fairlead.contracts.leaderworker.kinds import (
+    EVENT_SOURCE,
+    GROUP_CONTROLLER,
+    LEADER_WORKER_SETS,
+    NAME,
+    PART,
+    LeaderWorkerSet,
+    Revision,
+    StatefulSet,
+)
+from fairlead.contracts.leaderworker.settings import Settings
+from fairlead.contracts.leaderworker.words import REASONS, WRITES
+from fairlead.core.act import Does
+from fairlead.core.ask import Answers
+from fairlead.core.decision import Decision, Hold
+from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Telling, Wake
+from kubeloop.caches import Caches
+from kubeloop.informer import Change, Informer
+from kubeloop.objects.apps import CONTROLLER_REVISIONS, STATEFULSETS
+from kubeloop.objects.core import PODS, SERVICES, Pod
+from kubeloop.objects.meta import Resource
+from kubeloop.store import Named
+from kubeloop.tombstones import Tombstones
+
+SET_WRITES = frozenset(
+    {
+        Does.RECORD_REVISION,
+        Does.RENEW_REVISION,
+        Does.FORGET_REVISION,
+        Does.APPLY_LEADERS,
+        Does.CREATE_SERVICE,
+        Does.REPORT_STATUS,
+    }
+)
+GROUP_WRITES = frozenset(
+    {
+        Does.CREATE_SERVICE,
+        Does.CREATE_POD_GROUP,
+        Does.CREATE_WORKERS,
+        Does.REMOVE_WORKERS,
+        Does.RECREATE_GROUP,
+        Does.COUNT_RECREATION,
+    }
+)
+TELLING = Telling(component=EVENT_SOURCE, joined=False)
+"""Every note has its own Event, in its own words (section 2.15)."""
+
+
+class _Watched:
+    """The informers of one namespace, or of all of them."""
+
+    def __init__(self, caches: Caches, namespace: str) -> None:
+        def labelled(resource: Resource, into: type[Any], indexes: Mapping[str, Any]) -> Informer[Any]:
+            return caches.informer(resource, into, namespace=namespace, labels=NAME, indexes=indexes)
+
+        self.sets: Informer[LeaderWorkerSet] = caches.informer(LEADER_WORKER_SETS, LeaderWorkerSet, namespace=namespace)
+        self.statefulsets: Informer[StatefulSet] = labelled(STATEFULSETS, StatefulSet, BY_SET)
+        self.pods: Informer[Pod] = labelled(PODS, Pod, POD_INDEXES)
+        self.revisions: Informer[Revision] = labelled(CONTROLLER_REVISIONS, Revision, BY_SET)
+        self.services: Informer[Service] = labelled(SERVICES, Service, BY_SET)
+        self.gone = Tombstones(self.pods, gathering.by_group)
+        self.all = tuple(
+            cast("Informer[Named]", each)
+            for each in (self.sets, self.statefulsets, self.pods, self.revisions, self.services)
+        )
+
+    @property
+    def stores(self) -> Stores:
+        return Stores(
+            self.sets.store, self.statefulsets.store, self.pods.store, self.revisions.store, self.services.store
+        )
+
+
+def controllers(caches: Caches, namespaces: tuple[str, ...], settings: Settings) -> tuple[Controller[Any], ...]:
+    """For these namespaces; none means all."""
+    watched = {namespace: _Watched(caches, namespace) for namespace in namespaces or ("",)}
+
+    def of(key: RolloutKey) -> _Watched:
+        return watched.get(key.namespace) or watched[""]
+
+    def informers(key: RolloutKey) -> Mapping[Resource, Informer[Named]]:
+        return {each.resource: each for each in of(key).all}
+
+    def every(keys: Callable[[_Watched], Iterable[RolloutKey]]) -> Callable[[], Iterable[RolloutKey]]:
+        return lambda: chain.from_iterable(map(keys, watched.values()))
+
+    def gather_set(key: RolloutKey, answers: Answers) -> SetSeen | None:
+        return gathering.set_snapshot(key, of(key).stores, settings, answers)
+
+    def gather_group(key: RolloutKey, answers: Answers) -> GroupSeen | None:
+        each = of(key)
+        return gathering.group_snapshot(key, each.stores, each.gone, settings, answers)
+
+    def handled(seen: GroupSeen, _: Decision) -> None:
+        for each in watched.values():
+            each.gone.forget(seen.gone)
+
+    def subscribe_sets(wake: Wake) -> None:
+        for each in watched.values():
+            _wake_sets(each, wake)
+
+    def subscribe_groups(wake: Wake) -> None:
+        for each in watched.values():
+            _wake_groups(each, wake)
+
+    of_sets: Controller[SetSeen] = Controller(
+        name=PART,
+        informers=tuple(one for each in watched.values() for one in each.all),
+        subscribe=subscribe_sets,
+        watched=informers,
+        scopes=lambda key: gathering.set_scopes(key, of(key).stores),
+        rollouts=every(_sets),
+        gather=gather_set,
+        versions=gathering.set_versions,
+        decide=set_round.decide,
+        say=lambda _seen, decision, _now: _say(decision),
+        writes=SET_WRITES,
+        done=_done(SET_WRITES),
+        telling=TELLING,
+        observed=gathering.observed,
+    )
+    of_groups: Controller[GroupSeen] = Controller(
+        name=GROUP_CONTROLLER,
+        kind="group",
+        informers=of_sets.informers,
+        subscribe=subscribe_groups,
+        watched=informers,
+        scopes=lambda key: gathering.group_scopes(key, of(key).stores),
+        rollouts=every(_groups),
+        gather=gather_group,
+        versions=gathering.group_versions,
+        decide=group_round.decide,
+        say=lambda _seen, decision, _now: _say(decision),
+        writes=GROUP_WRITES,
+        done=_done(GROUP_WRITES),
+        handled=handled,
+        telling=TELLING,
+    )
+    return of_sets, of_groups
+
+
+def _done(writes: frozenset[Does]) -> dict[Does, LogRecord]:
+    return {does: LogRecord(WRITES[does].level, WRITES[does].message) for does in writes}
+
+
+def _say(decision: Decision) -> tuple[LogRecord, ...]:
+    reason = decision.verdict.reason
+    words = REASONS[reason]
+    details = decision.verdict.details if isinstance(decision.verdict, Hold) else ()
+    keys: dict[str, object] = {"reason": reason.word}
+    if details:
+        keys["waiting_for"] = "; ".join(text for _, text in details)
+    return (LogRecord(words.level, words.message, keys),)
+
+
+def _sets(watched: _Watched) -> list[RolloutKey]:
+    return [RolloutKey((each.metadata.namespace, each.metadata.name)) for each in watched.sets.store.items()]
+
+
+def _groups(watched: _Watched) -> list[RolloutKey]:
+    return list(dict.fromkeys(key for each in watched.pods.store.items() if (key := gathering.group_of(each))))
+
+
+def _newest(change: Change[Any]) -> Any:
+    return change.new if change.new is not None else change.old
+
+
+def _wake_sets(watched: _Watched, wake: Wake) -> None:
+    """Section 3.1 point 1; leader pods too, because groups are ready by what their pods say."""
+
+    def set_changed(change: Change[LeaderWorkerSet]) -> None:
+        meta = _newest(change).metadata
+        wake(RolloutKey((meta.namespace, meta.name)), change.initial)
+
+    def made_changed(change: Change[Any]) -> None:
+        if (key := gathering.set_of(_newest(change))) is not None:
+            wake(key, change.initial)
+
+    def pod_changed(change: Change[Pod]) -> None:
+        if gathering.is_leader(_newest(change)):
+            made_changed(change)
+
+    watched.sets.subscribe(set_changed)
+    watched.pods.subscribe(pod_changed)
+    for each in (watched.statefulsets, watched.revisions, watched.services):
+        each.subscribe(made_changed)
+
+
+def _wake_groups(watched: _Watched, wake: Wake) -> None:
+    """Section 3.1 point 2; a set that changes, or a revision that comes, concerns all groups of the set."""
+
+    def pod_changed(change: Change[Pod]) -> None:
+        if (key := gathering.group_of(_newest(change))) is not None:
+            wake(key, change.initial)
+
+    def named_alike(change: Change[Any]) -> None:
+        meta = _newest(change).metadata
+        if watched.pods.store.get(meta.namespace, meta.name) is not None:
+            wake(RolloutKey((meta.namespace, meta.name)), change.initial)
+
+    def all_of(key: RolloutKey | None, initial: bool) -> None:
+        for pod in watched.pods.store.by(gathering.SET, str(key)) if key is not None else ():
+            wake(RolloutKey((pod.metadata.namespace, pod.metadata.name)), initial)
+
+    def set_changed(change: Change[LeaderWorkerSet]) -> None:
+        meta = _newest(change).metadata
+        old, new = change.old, change.new
+        same = old is not None and new is not None and old.spec == new.spec
+        if not same or (old and new and old.metadata.annotations != new.metadata.annotations):
+            all_of(RolloutKey((meta.namespace, meta.name)), change.initial)
+
+    def revision_changed(change: Change[Revision]) -> None:
+        if change.old is None:
+            all_of(gathering.set_of(_newest(change)), change.initial)
+
+    watched.pods.subscribe(pod_changed)
+    watched.statefulsets.subscribe(named_alike)
+    watched.services.subscribe(named_alike)
+    watched.sets.subscribe(set_changed)
+    watched.revisions.subscribe(revision_changed)
