@@ -6,18 +6,50 @@ from typing import Any
 
 import structlog
 
+from fairlead.contracts.leaderworker.contract import CONTRACT
 from fairlead.contracts.leaderworker.install.definitions import definitions
 from fairlead.contracts.leaderworker.kinds import GROUP, NAME
+from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.contracts.leaderworker.webhooks import DEFAULT_POD, DEFAULT_SET, VALIDATE_POD, VALIDATE_SET, endpoints
+from fairlead.engine.assembly import assemble
 from fairlead.engine.driver.questions import AskContext
+from fairlead.engine.metrics import Metrics
+from fairlead.engine.options import OperatorOptions, PartOptions
 from fairlead.engine.webhooks.admission import AdmissionContext
 from fairlead.engine.webhooks.afterwards import Afterwards
 from fairlead.engine.webhooks.handlers import Webhooks
 from kubeloop.calls import Handler
+from kubeloop.request import Transport
 from tests.e2e.clusters import Site
 from tests.e2e.history import Tree
 from tests.e2e.installing import define
 from tests.e2e.webhooks import MUTATING, VALIDATING, install, rule, serve
+from tests.engine.world import Log
+
+
+class Operator:
+    """Of LeaderWorkerSets in the namespace of the site; its webhooks are those of `admit`."""
+
+    def __init__(self, site: Site, settings: Settings = Settings(), identity: str = "lws-1") -> None:
+        self.metrics = Metrics()
+        self.log = Log()
+        self._site, self._settings, self._identity = site, settings, identity
+
+    async def __call__(self, transport: Transport) -> None:
+        options = OperatorOptions(
+            process="lws-manager",
+            identity=self._identity,
+            namespaces=(self._site.namespace,),
+            parts=(PartOptions(CONTRACT, self._settings),),
+            lease="fairlead",
+        )
+        try:
+            manager = await assemble(options, self._site.namespace, transport, self.metrics, self.log.logger())
+            await manager.run()
+        finally:
+            if (close := getattr(transport, "close", None)) is not None:
+                await close()
+
 
 OF_THE_SET: Tree = {"objectSelector": {"matchExpressions": [{"key": NAME, "operator": "Exists"}]}}
 

@@ -17,6 +17,8 @@ GROUP = "leaderworkerset.x-k8s.io"
 LEADER_WORKER_SETS = Resource(GROUP, "v1", "leaderworkersets", "LeaderWorkerSet")
 POD_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 PART = "leaderworker"
+OWN_LABELS = {"app.kubernetes.io/name": "lws"}
+"""Of what the operator makes for itself."""
 GROUP_CONTROLLER = "leaderworker-groups"
 EVENT_SOURCE = "leaderworkerset"
 """Who Events come from, as upstream's controller names itself."""

@@ -1,0 +1,19 @@
+"""Leaders and workers: groups of pods that live, fail and are updated as one."""
+
+from __future__ import annotations
+
+from fairlead.contracts.leaderworker.kinds import GROUP, LEADER_WORKER_SETS, LEASE, OWN_LABELS, PART
+from fairlead.engine.contract import Contract, Room, Root
+
+CONTRACT = Contract(
+    name=PART,
+    about="groups of a leader and its workers",
+    labels=OWN_LABELS,
+    groups=frozenset({GROUP}),
+    part=Room("fairlead.contracts.leaderworker.part", "part"),
+    lease=LEASE,
+    kinds=Room("fairlead.contracts.leaderworker.install.definitions", "definitions"),
+    roots=(Root(LEADER_WORKER_SETS, optional=True),),
+    nothing=LEADER_WORKER_SETS.kind,
+    lane="Pod",
+)
