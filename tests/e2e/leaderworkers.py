@@ -30,10 +30,10 @@ from tests.engine.world import Log
 class Operator:
     """Of LeaderWorkerSets in the namespace of the site; its webhooks are those of `admit`."""
 
-    def __init__(self, site: Site, settings: Settings = Settings(), identity: str = "lws-1") -> None:
+    def __init__(self, site: Site, settings: Settings | None = None, identity: str = "lws-1") -> None:
         self.metrics = Metrics()
         self.log = Log()
-        self._site, self._settings, self._identity = site, settings, identity
+        self._site, self._settings, self._identity = site, settings or Settings(), identity
 
     async def __call__(self, transport: Transport) -> None:
         options = OperatorOptions(
