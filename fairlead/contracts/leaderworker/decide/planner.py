@@ -24,6 +24,9 @@ class Group(Struct, frozen=True):
     """Leader and workers carry the selected key."""
 
 
+_MISSING = Group()
+
+
 class Leaders(Struct, frozen=True):
     """What the leader StatefulSet asks for now."""
 
@@ -121,7 +124,7 @@ def _row(seen: Numbers, leaders: Leaders) -> tuple[Row, int, int]:
 
 
 def _states(seen: Numbers, count: int) -> tuple[Group, ...]:
-    return (*seen.groups, *(Group() for _ in range(count - len(seen.groups))))[:count]
+    return (*seen.groups[:count], *(_MISSING,) * (count - len(seen.groups)))
 
 
 def _unready(seen: Numbers) -> int:

@@ -162,3 +162,52 @@ def changed(draw: st.DrawFn, template: Tree) -> Tree:
 
 def _setting(tree: Tree, key: str, value: Any) -> Callable[[], object]:
     return lambda: tree.update({key: value})
+
+
+def everything() -> Tree:
+    """A template that API servers take, with a bit of everything in it, spelled in ways that they do not keep."""
+    term = {"labelSelector": {"matchLabels": {"a": ""}}, "namespaceSelector": {}, "topologyKey": "rack"}
+    storage = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1024Mi"}}}
+    sources = [{"configMap": {"name": "c"}}, {"serviceAccountToken": {"path": "t"}}]
+    container = {
+        "name": "worker",
+        "image": "nginx:1",
+        "command": ["sh", "-c", "a < b && c > d"],
+        "args": [""],
+        "env": [
+            {"name": "B", "value": ""},
+            {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+            {"name": "M", "valueFrom": {"resourceFieldRef": {"resource": "limits.memory"}}},
+        ],
+        "envFrom": [{"secretRef": {"name": "s"}}],
+        "resources": {"limits": {"cpu": "1000m", "memory": "0.5Gi"}, "requests": {"cpu": 0.5, "memory": "100u"}},
+        "livenessProbe": {"httpGet": {"path": "/", "port": 80}, "initialDelaySeconds": 0},
+        "readinessProbe": {"grpc": {"port": 1}, "terminationGracePeriodSeconds": None},
+        "lifecycle": {"preStop": {"sleep": {"seconds": 1}}},
+        "volumeMounts": [{"name": "data", "mountPath": "/data", "readOnly": False}],
+        "securityContext": {"runAsUser": 0, "privileged": False, "capabilities": {"add": []}},
+    }
+    spec = {
+        "containers": [container],
+        "initContainers": [{"name": "i", "image": "x", "restartPolicy": "Always"}],
+        "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}},
+        "tolerations": [
+            {"operator": "Exists"},
+            {"key": "k", "value": "", "effect": "NoExecute", "tolerationSeconds": 0},
+        ],
+        "volumes": [
+            {"name": "h", "hostPath": {"path": "/x", "type": ""}},
+            {"name": "e", "ephemeral": {"volumeClaimTemplate": {"spec": storage}}},
+            {"name": "p", "projected": {"sources": sources}},
+            {"name": "m", "emptyDir": {"sizeLimit": "1024Mi", "medium": ""}},
+        ],
+        "imagePullSecrets": [{"name": "pull"}],
+        "nodeSelector": {"a": ""},
+        "hostNetwork": False,
+        "enableServiceLinks": False,
+        "securityContext": {},
+        "overhead": {},
+        "terminationGracePeriodSeconds": 1,
+    }
+    claims = [{"metadata": {"name": "data"}, "spec": storage}]
+    return {"size": 2, "workerTemplate": {"spec": spec}, "volumeClaimTemplates": claims}

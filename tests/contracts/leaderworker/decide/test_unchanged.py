@@ -19,6 +19,7 @@ from fairlead.contracts.leaderworker.decide.set_view import of_revision
 from fairlead.contracts.leaderworker.decide.unchanged import is_unchanged
 from fairlead.contracts.leaderworker.kinds import MANAGER, REPLICAS, StatefulSet
 from tests.contracts.leaderworker.decide.some import a_set, a_template
+from tests.contracts.leaderworker.decide.templates import everything
 from tests.kubesim.desk import Desk, Tree, decoded, played
 
 RECORDED = msgspec.json.decode((Path(__file__).parent / "recorded" / "revisions.json").read_bytes())
@@ -66,50 +67,7 @@ def test_what_was_applied_is_not_sent_again(recorded: Tree) -> None:
 
 
 def test_a_template_with_a_bit_of_everything_is_not_sent_again() -> None:
-    term = {"labelSelector": {"matchLabels": {"a": ""}}, "namespaceSelector": {}, "topologyKey": "rack"}
-    storage = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1024Mi"}}}
-    sources = [{"configMap": {"name": "c"}}, {"serviceAccountToken": {"path": "t"}}]
-    container = {
-        **CONTAINER,
-        "command": ["sh", "-c", "a < b && c > d"],
-        "args": [""],
-        "env": [
-            {"name": "B", "value": ""},
-            {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
-            {"name": "M", "valueFrom": {"resourceFieldRef": {"resource": "limits.memory"}}},
-        ],
-        "envFrom": [{"secretRef": {"name": "s"}}],
-        "resources": {"limits": {"cpu": "1000m", "memory": "0.5Gi"}, "requests": {"cpu": 0.5, "memory": "100u"}},
-        "livenessProbe": {"httpGet": {"path": "/", "port": 80}, "initialDelaySeconds": 0},
-        "readinessProbe": {"grpc": {"port": 1}, "terminationGracePeriodSeconds": None},
-        "lifecycle": {"preStop": {"sleep": {"seconds": 1}}},
-        "volumeMounts": [{"name": "data", "mountPath": "/data", "readOnly": False}],
-        "securityContext": {"runAsUser": 0, "privileged": False, "capabilities": {"add": []}},
-    }
-    spec = {
-        "containers": [container],
-        "initContainers": [{"name": "i", "image": "x", "restartPolicy": "Always"}],
-        "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}},
-        "tolerations": [
-            {"operator": "Exists"},
-            {"key": "k", "value": "", "effect": "NoExecute", "tolerationSeconds": 0},
-        ],
-        "volumes": [
-            {"name": "h", "hostPath": {"path": "/x", "type": ""}},
-            {"name": "e", "ephemeral": {"volumeClaimTemplate": {"spec": storage}}},
-            {"name": "p", "projected": {"sources": sources}},
-            {"name": "m", "emptyDir": {"sizeLimit": "1024Mi", "medium": ""}},
-        ],
-        "imagePullSecrets": [{"name": "pull"}],
-        "nodeSelector": {"a": ""},
-        "hostNetwork": False,
-        "enableServiceLinks": False,
-        "securityContext": {},
-        "overhead": {},
-        "terminationGracePeriodSeconds": 1,
-    }
-    claims = [{"metadata": {"name": "data"}, "spec": storage}]
-    body = the_body(a_template(workerTemplate={"spec": spec}, volumeClaimTemplates=claims))
+    body = the_body(everything())
 
     assert judged(body, body) == (True, True)
 
