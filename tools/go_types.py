@@ -36,7 +36,7 @@ class Sources:
 
     def __init__(self, release: str) -> None:
         """`release` is that of Kubernetes: the modules of v1.36.4 are v0.36.4."""
-        cache = Path(_go("env", "GOMODCACHE")) / "k8s.io"
+        cache = Path(go("env", "GOMODCACHE")) / "k8s.io"
         number = "v0" + release.removeprefix("v").removeprefix("1")
         self._folders = {name: cache / f"{name}@{number}" for name in _MODULES}
         missing = [str(folder) for folder in self._folders.values() if not folder.is_dir()]
@@ -78,7 +78,8 @@ class Sources:
         raise Unavailable(f"there is no package {package} in the Go sources")
 
 
-def _go(*arguments: str) -> str:
+def go(*arguments: str) -> str:
+    """What Go's command prints; Unavailable where there is no Go or it fails."""
     try:
         return subprocess.run(["go", *arguments], capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError) as problem:

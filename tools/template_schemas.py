@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
@@ -28,6 +27,7 @@ import yaml
 
 from fairlead.contracts.leaderworker.install.definitions import definitions
 from fairlead.plane.build import Unavailable
+from tools.go_types import go
 from tools.keeping import keep
 
 Tree = dict[str, Any]
@@ -178,12 +178,7 @@ def printed(types: Tree) -> str:
 
 def upstream() -> Tree:
     """The definition of upstream's release."""
-    answer = subprocess.run(
-        ["go", "mod", "download", "-json", MODULE], capture_output=True, text=True, check=False, cwd=Path.home()
-    )
-    if answer.returncode:
-        raise Unavailable(f"{MODULE} cannot be had: {answer.stderr.strip() or answer.stdout.strip()}")
-    folder = Path(json.loads(answer.stdout)["Dir"])
+    folder = Path(json.loads(go("mod", "download", "-json", MODULE))["Dir"])
     found: Tree = yaml.safe_load((folder / DEFINITION).read_text(encoding="utf-8"))
     return found
 

@@ -91,7 +91,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         file = tmp_path / "k8s.io" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    monkeypatch.setattr("tools.go_types._go", lambda *_: str(tmp_path))
+    monkeypatch.setattr("tools.go_types.go", lambda *_: str(tmp_path))
     return tmp_path
 
 

@@ -25,7 +25,7 @@ JUDGES = {
     VALIDATE_POD: validate_pod,
 }
 """By path."""
-COMPONENT = "admission"
+COMPONENT = "leaderworkerset"
 TIMEOUT = 10.0
 """Seconds that the API server waits where a registration says nothing else, as upstream's do."""
 
