@@ -14,11 +14,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tools import answers, bootstrap, builtins, copies, exchanges, protos, schemas, traces
+from tools import answers, bootstrap, builtins, copies, exchanges, protos, schemas, template_schemas, traces
 
 ROOT = Path(__file__).parent.parent
 FILES = (
     "kubesim/data/*.json",
+    "fairlead/contracts/*/install/*.json",
     "tests/exchanges/recorded/*.json",
     "tests/e2e/*_answers.json",
     "tests/kubesim/*.json",
@@ -28,6 +29,7 @@ FILES = (
 COMMANDS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "protos": protos.main,
     "schemas": schemas.main,
+    "template_schemas": template_schemas.main,
     "bootstrap": bootstrap.main,
     "exchanges": exchanges.main,
     "answers": answers.main,
