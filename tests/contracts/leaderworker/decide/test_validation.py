@@ -148,6 +148,13 @@ def test_a_name_that_was_generated_is_held_to_its_beginning_too() -> None:
     ]
 
 
+def test_the_beginning_of_a_generated_name_may_end_with_a_dash() -> None:
+    tree = a_set("web-7k2p")
+    tree["metadata"]["generateName"] = "web-"
+
+    assert list(refusals(tree)) == []
+
+
 def test_all_refusals_come_at_once_in_upstreams_order() -> None:
     tree = a_set(
         "2cube",
