@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec import Struct
+
 from kubeloop.go_json import go_json
 
 _SHORT = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v"}
 _ESCAPED = _SHORT | {'"': r"\"", "\\": r"\\"}
+
+
+class Encoded(Struct, frozen=True):
+    """A value that is shown as JSON also where it is text, as Go shows those that encode themselves."""
+
+    value: object
 
 
 def invalid(path: str, value: object, detail: str) -> str:
@@ -28,7 +36,7 @@ def _shown(value: object) -> str:
     """As Go prints it: text quoted, and everything else as JSON."""
     if isinstance(value, str):
         return f'"{"".join(map(_character, value))}"'
-    return go_json(value).decode()
+    return go_json(value.value if isinstance(value, Encoded) else value).decode()
 
 
 def _character(each: str) -> str:

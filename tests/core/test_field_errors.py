@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.core.field_errors import invalid, required, together
+from fairlead.core.field_errors import Encoded, invalid, required, together
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,8 @@ from fairlead.core.field_errors import invalid, required, together
         ("grün", '"grün"'),
         ("\u200b", r'"\u200b"'),
         ({"a": "<b>"}, r'{"a":"\u003cb\u003e"}'),
+        ("<b>", '"<b>"'),
+        (Encoded("<b>"), r'"\u003cb\u003e"'),
     ],
 )
 def test_the_value_is_shown_as_go_shows_it(value: object, shown: str) -> None:

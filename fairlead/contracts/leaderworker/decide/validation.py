@@ -21,14 +21,14 @@ from fairlead.contracts.leaderworker.kinds import (
     WITHIN_SET,
     Json,
 )
-from fairlead.core.field_errors import invalid, required
+from fairlead.core.field_errors import Encoded, invalid, required
+from fairlead.core.integers import parse_integer
 from fairlead.core.rounding import Round, scaled
 
 _TEMPLATE = "spec.leaderWorkerTemplate"
 _UPDATE = "spec.rolloutStrategy.rollingUpdateConfiguration"
 _SUBGROUP_SIZE = f"{_TEMPLATE}.SubGroupPolicy.subGroupSize"
 _LARGEST_INT32 = 2**31 - 1
-_LARGEST_INT64 = 2**63 - 1
 _LONGEST_LABEL = 63
 _LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _PERCENT = "[0-9]+%"
@@ -175,17 +175,18 @@ def _budgets(wanted: Wanted) -> Iterator[str]:
     surge = _scaled(wanted.surge, wanted.replicas, Round.UP)
     for (path, value), amount in zip(given.items(), (unavailable, surge), strict=True):
         if amount is None:
-            yield invalid(path, value, "invalid value")
+            yield invalid(path, Encoded(value), "invalid value")
     if not unavailable and not surge and wanted.replicas != 0:
-        yield invalid(f"{_UPDATE}.maxUnavailable", wanted.unavailable, "must not be 0 when `maxSurge` is 0")
+        detail = "must not be 0 when `maxSurge` is 0"
+        yield invalid(f"{_UPDATE}.maxUnavailable", Encoded(wanted.unavailable), detail)
 
 
 def _budget(path: str, value: object) -> Iterator[str]:
     if isinstance(value, str):
         if not re.fullmatch(_PERCENT, value):
-            yield invalid(path, value, _NO_PERCENT)
+            yield invalid(path, Encoded(value), _NO_PERCENT)
         elif _over(value, 100):
-            yield invalid(path, value, "must not be greater than 100%")
+            yield invalid(path, Encoded(value), "must not be greater than 100%")
     elif not _is_number(value):
         yield invalid(path, value, _NO_BUDGET)
     elif _number(value, 0) < 0:
@@ -193,10 +194,13 @@ def _budget(path: str, value: object) -> Iterator[str]:
 
 
 def _scaled(value: object, replicas: int, rounding: Round) -> int | None:
-    """So many groups; None for what is neither a number nor a percentage."""
-    if isinstance(value, str) and re.fullmatch(_PERCENT, value) and not _over(value, _LARGEST_INT64):
-        return scaled(int(value[:-1]), replicas, rounding)
-    return _number(value, 0) if _is_number(value) else None
+    """So many groups; None for what is neither a number nor a percentage, which may have a sign here."""
+    if not isinstance(value, str):
+        return _number(value, 0) if _is_number(value) else None
+    try:
+        return scaled(parse_integer(value.removesuffix("%")), replicas, rounding) if value.endswith("%") else None
+    except ValueError:
+        return None
 
 
 def _over(percent: str, bound: int) -> bool:

@@ -74,6 +74,14 @@ def subgroups(size: object = 4, group: object = 2, kind: str = "LeaderWorker") -
             ],
         ),
         (
+            a_set(update={"maxSurge": "<5>"}),
+            [
+                rf'{UPDATE}.maxSurge: Invalid value: "\u003c5\u003e": {NO_PERCENT}',
+                rf'{UPDATE}.maxSurge: Invalid value: "\u003c5\u003e": invalid value',
+            ],
+        ),
+        (a_set(update={"maxUnavailable": "-1%"}), [f'{UPDATE}.maxUnavailable: Invalid value: "-1%": {NO_PERCENT}']),
+        (
             a_set(update={"maxUnavailable": "9" * 30 + "%"}),
             [
                 f'{UPDATE}.maxUnavailable: Invalid value: "{"9" * 30}%": must not be greater than 100%',
