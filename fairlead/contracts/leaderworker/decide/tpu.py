@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fairlead.contracts.leaderworker.decide.identity import parent_and_ordinal
 from fairlead.contracts.leaderworker.decide.pod_view import PodView, Refusal, environment_of
 from fairlead.contracts.leaderworker.decide.subgroups import has_subgroups, subgroup_size
+from fairlead.contracts.leaderworker.decide.trees import part
 from fairlead.contracts.leaderworker.kinds import LEADER_REQUESTS_TPUS, SUBGROUP_INDEX, WORKER_INDEX, Json
 from kubeloop import quantities
 
@@ -23,10 +24,9 @@ MOST_HOSTS = 100_000
 """A list of more is larger than any object that the API server stores."""
 
 
-def requests_tpus(container: Json) -> bool:
-    """Whether it asks for any; `0` and `0k` ask for none."""
-    resources = container.get("resources") or {}
-    return any(_is_some((resources.get(kind) or {}).get(RESOURCE)) for kind in ("limits", "requests"))
+def requests_tpus(container: object) -> bool:
+    """Whether it asks for any; `0` and `0k` ask for none, and so does what is no container."""
+    return any(_is_some(part(container, "resources", kind).get(RESOURCE)) for kind in ("limits", "requests"))
 
 
 def _is_some(quantity: object) -> bool:

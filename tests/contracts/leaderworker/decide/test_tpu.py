@@ -159,8 +159,11 @@ def test_a_pod_without_a_place_among_workers_is_refused(
         ({"limits": {"google.com/tpu": "0.0e3"}}, False),
         ({"limits": {"google.com/tpu": None}, "requests": None}, False),
         ({"limits": {"nvidia.com/gpu": "4"}}, False),
+        ({"limits": {"google.com/tpu": "many"}}, False),
+        ({"limits": ["google.com/tpu"]}, False),
+        ("text", False),
         (None, False),
     ],
 )
-def test_who_requests_tpus(resources: Tree | None, expected: bool) -> None:
+def test_who_requests_tpus(resources: object, expected: bool) -> None:
     assert requests_tpus({"name": "main", "resources": resources}) is expected
