@@ -13,6 +13,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from fairlead.cli import exits
 from fairlead.cli.flags import clap, go
 from fairlead.cli.flags.leave import Leave
 from fairlead.contracts import contracts
@@ -47,6 +48,8 @@ def run(name: str, arguments: Sequence[str] | None = None, variables: Mapping[st
     dialect = DIALECTS[program.dialect]
     try:
         given = dialect.given(program, sys.argv[1:] if arguments is None else arguments, variables)
+        if asked := program.asked(given):
+            return _left(Leave(exits.OK, asked, is_asked_for=True))
         options = program.options(given, variables)
     except Leave as leave:
         return _left(leave)

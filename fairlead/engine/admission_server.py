@@ -33,6 +33,7 @@ def admission_server(given: WebhookOptions, webhooks: Webhooks, trace: Trace, gr
         webhooks.timeout,
         checks_cluster=True,
         afterwards=webhooks.afterwards,
+        tls=given.tls,
     )
 
 
@@ -41,10 +42,11 @@ def secured_of(webhooks: WebhookOptions, ground: ProcessContext) -> Secured:
     injector = None if labels is None else _injector(TrustLabels(*labels), webhooks, ground)
     if webhooks.certificate_file:
         files = CertificateFiles(Path(webhooks.certificate_file), Path(webhooks.key_file))
-        return Secured(webhooks.port, FromFiles(files, ground.log, follows=webhooks.renews), injector)
+        followed = FromFiles(files, ground.log, follows=webhooks.renews)
+        return Secured(webhooks.port, followed, injector, webhooks.host)
     injects = webhooks.injects
     made = SelfSigned(_stored(webhooks, ground), injector if injects else None, ground.log, renews=webhooks.renews)
-    return Secured(webhooks.port, made, None if injects else injector)
+    return Secured(webhooks.port, made, None if injects else injector, webhooks.host)
 
 
 def _injector(labels: TrustLabels, webhooks: WebhookOptions, ground: ProcessContext) -> Injector:

@@ -53,10 +53,21 @@ def elections(options: OperatorOptions, home: str, client: Client, log: Filterin
     leases = [Ref(LEASES, place_of(options, home), name) for name in leases_of(options)]
     if not leases:
         return None
+    times = options.lease_times
 
     def standing(lease: Ref) -> Election:
         labels, waits, stuck = labels_of(options, lease.name), _waiting(lease, log), _stuck(lease, log)
-        return Election(client, lease, options.identity, labels=labels, waits=waits, stuck=stuck)
+        return Election(
+            client,
+            lease,
+            options.identity,
+            duration=times.duration,
+            renew_deadline=times.renew_deadline,
+            retry_period=times.retry_period,
+            labels=labels,
+            waits=waits,
+            stuck=stuck,
+        )
 
     return Elections([standing(lease) for lease in leases])
 

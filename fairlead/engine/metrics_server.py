@@ -21,7 +21,7 @@ TIMEOUT = 10.0
 def metrics_server(given: MetricsOptions, ground: ProcessContext) -> HttpsServer:
     routes = {given.path: Reviewed(showing(ground.metrics), ground.client, ground.log)}
     secured = Secured(given.port, _certificates(given, ground), host=given.host)
-    return HttpsServer("metrics", secured, lambda _: nullcontext(routes), TIMEOUT)
+    return HttpsServer("metrics", secured, lambda _: nullcontext(routes), TIMEOUT, tls=given.tls)
 
 
 def _certificates(given: MetricsOptions, ground: ProcessContext) -> Certificates:

@@ -9,8 +9,19 @@ from msgspec import Struct
 from fairlead.engine.contract import Contract
 from fairlead.engine.serving.cluster_label import ClusterLabel
 from fairlead.engine.serving.plain_paths import EVERYWHERE, PlainPaths
+from fairlead.engine.serving.tls_limits import USUAL_TLS, TlsLimits
 
 YEAR = 365 * 86400.0
+
+
+class KeptAuthority(Struct, frozen=True):
+    """An authority that is kept with its key beside the certificate that it signs, by the names of TLS Secrets.
+
+    The Secret is there from the installation, and is filled here.
+    """
+
+    common_name: str
+    organisation: str
 
 
 class WebhookOptions(Struct, frozen=True, kw_only=True):
@@ -18,6 +29,7 @@ class WebhookOptions(Struct, frozen=True, kw_only=True):
 
     port: int = 8443
     """0: any free port."""
+    host: str = EVERYWHERE
     certificate_file: str = ""
     """With `key_file`: a certificate made by others; without them one is made and kept in a Secret."""
     key_file: str = ""
@@ -32,7 +44,10 @@ class WebhookOptions(Struct, frozen=True, kw_only=True):
     renews: bool = False
     """Whether certificates are replaced while running; else the process ends with its certificate."""
     injects: bool = True
-    """Whether the authority of a certificate made by us is written into the labelled webhook configurations."""
+    """Whether the authority of a certificate made by us is written into the webhook configurations that want it."""
+    authority: KeptAuthority | None = None
+    """Kept in the Secret; None: the certificate is signed by one whose key is forgotten at once."""
+    tls: TlsLimits = USUAL_TLS
 
 
 class MetricsOptions(Struct, frozen=True, kw_only=True):
@@ -45,6 +60,18 @@ class MetricsOptions(Struct, frozen=True, kw_only=True):
     certificate_file: str = ""
     """With `key_file`: used where both are there; else the certificate is made at the start and kept nowhere."""
     key_file: str = ""
+    tls: TlsLimits = USUAL_TLS
+
+
+class LeaseTimes(Struct, frozen=True):
+    """Seconds: how long a Lease counts, how long its holder tries to renew it, and how long lies between two tries."""
+
+    duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+
+USUAL_TIMES = LeaseTimes()
 
 
 class PartOptions(Struct, frozen=True):
@@ -65,8 +92,8 @@ class OperatorOptions(Struct, frozen=True, kw_only=True):
     """`debug`, `info`, `warn` or `error`."""
     log_format: str = "logfmt"
     """`logfmt` or `json`."""
-    server_port: int = 8001
-    """0: any free port."""
+    server_port: int | None = 8001
+    """0: any free port; None: nothing is served there."""
     api_url: str = ""
     config_file: str = ""
     by_contract: bool = False
@@ -84,6 +111,7 @@ class OperatorOptions(Struct, frozen=True, kw_only=True):
     burst: int = 0
     lease: str | None = None
     """Name of the Lease to hold while acting; None: no election."""
+    lease_times: LeaseTimes = USUAL_TIMES
     identity: str = ""
     """Who holds the Lease."""
     webhooks: WebhookOptions | None = None
@@ -94,6 +122,10 @@ class OperatorOptions(Struct, frozen=True, kw_only=True):
     """All interfaces by default."""
     plain_paths: PlainPaths = PlainPaths()
     """What that server is asked for."""
+    ready_when_served: bool = False
+    """Whether a replica is ready once it serves its webhooks; else once its caches are filled."""
+    grace_seconds: float = 30.0
+    """From a signal to the moment when a process that still runs is killed."""
     secure_metrics: MetricsOptions | None = None
     """None: there are none."""
     cluster: ClusterLabel | None = None

@@ -9,8 +9,15 @@ import asyncio
 import gc
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -37,7 +44,7 @@ from fairlead.engine.serving.https_server import (
 from fairlead.engine.serving.probes import probes
 from fairlead.engine.traces import Trace, TracedTransport, traced_caller, tracing, untraced
 from kubeloop import kubeconfig
-from kubeloop.calls import Caller
+from kubeloop.calls import Caller, Handler
 from kubeloop.errors import ServerError, Throttled, TransportError
 from kubeloop.http_caller import HttpCaller
 from kubeloop.http_transport import HttpTransport
@@ -49,6 +56,8 @@ __all__ = ["START_TIMEOUT", "assemble", "run"]
 T = TypeVar("T")
 Preflight: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
+USUAL_GRACE = 30.0
+"""Seconds that a pod is given to end where nobody says otherwise."""
 DRAIN_SECONDS = 5.0
 """For which a replica among several answers webhooks after a signal: the API server and the proxies of the nodes learn
 a little later than the pod itself that it goes."""
@@ -70,14 +79,18 @@ def _run_loop(main: Coroutine[Any, Any, None]) -> None:
 
 
 async def _process(options: OperatorOptions, log: FilteringBoundLogger) -> None:
-    ending = Ending(DRAIN_SECONDS if options.lease is not None else 0.0)
+    pace = min(options.grace_seconds / USUAL_GRACE, 1.0)
+    ending = Ending(DRAIN_SECONDS if options.lease is not None else 0.0, pace)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ending.asked)
     metrics = Metrics()
     manager: Manager | None = None
+    served = asyncio.Event()
 
     def obstacle() -> str | None:
+        if options.ready_when_served:
+            return None if served.is_set() else ""
         return "" if manager is None or not manager.ready.is_set() else manager.problem or None
 
     async def report(namespaces: Sequence[str]) -> OperatorReport:
@@ -85,40 +98,47 @@ async def _process(options: OperatorOptions, log: FilteringBoundLogger) -> None:
         return silent(options.process) if known is None else await known.report(options.process, namespaces)
 
     told = {EXPLAIN: handling(report)}
-    plain = probes(
-        options.server_port,
-        metrics,
-        obstacle,
-        log,
-        options.cluster,
-        options.server_host,
-        told,
-        options.plain_paths,
-    )
-    async with plain as port:
+    async with _plain(options, metrics, obstacle, log, told) as port:
         log.info("starting", process=options.process, version=__version__, port=port)
         config = config_of(options)
         with _tracing(options, log) as trace:
             async with _connected(config, trace) as transport, _calling(trace) as caller:
                 manager, preflight = put_together(options, config.namespace, transport, metrics, log, caller)
                 manager.trace = trace
-                await _work(
-                    manager, preflight, ProcessContext(options, config.namespace, transport, metrics, log), ending
-                )
+                ground = ProcessContext(options, config.namespace, transport, metrics, log)
+                await _work(manager, preflight, ground, ending, served)
     log.info("stopped")
 
 
-async def _work(manager: Manager, preflight: Preflight, ground: ProcessContext, ending: Ending) -> None:
+def _plain(
+    options: OperatorOptions,
+    metrics: Metrics,
+    obstacle: Callable[[], str | None],
+    log: FilteringBoundLogger,
+    told: Mapping[str, Handler],
+) -> AbstractAsyncContextManager[int | None]:
+    """The plain server, if there is to be one."""
+    port, host = options.server_port, options.server_host
+    if port is None:
+        return nullcontext(None)
+    return probes(port, metrics, obstacle, log, options.cluster, host, told, options.plain_paths)
+
+
+async def _work(
+    manager: Manager, preflight: Preflight, ground: ProcessContext, ending: Ending, served: asyncio.Event
+) -> None:
+    """`served` is set when the API server meets everything here that it may ask."""
     async with AsyncExitStack() as stack:
         servers = _servers(manager, ground)
         shared = ServingContext(ground.metrics, ground.log, ending, ground.options.cluster)
         for server in (*servers, *_metrics_servers(ground)):
             await stack.enter_async_context(serving_https(server, shared))
+        served.set()
         if servers:
             # A cluster that is slow or out of order must not end a process whose webhooks answer.
-            await _rounds(manager, lambda: _forbearing(preflight, ground.log), ending.stop)
+            await _rounds(manager, lambda: _forbearing(preflight, ground.log), ending)
         else:
-            await _rounds(manager, preflight, ending.stop)
+            await _rounds(manager, preflight, ending)
 
 
 def _servers(manager: Manager, ground: ProcessContext) -> tuple[HttpsServer, ...]:
@@ -139,10 +159,10 @@ def _metrics_servers(ground: ProcessContext) -> tuple[HttpsServer, ...]:
     return (metrics_server(given, ground),)
 
 
-async def _rounds(manager: Manager, preflight: Preflight, stop: asyncio.Event) -> None:
-    await unless(stop, preflight())
-    if not stop.is_set():
-        await _until(stop, manager)
+async def _rounds(manager: Manager, preflight: Preflight, ending: Ending) -> None:
+    await unless(ending.stop, preflight())
+    if not ending.stop.is_set():
+        await _until(ending, manager)
 
 
 async def _forbearing(preflight: Preflight, log: FilteringBoundLogger) -> None:
@@ -180,18 +200,18 @@ async def _connected(config: ClusterConfig, trace: Trace) -> AsyncIterator[Trans
         await transport.close()
 
 
-async def _until(stop: asyncio.Event, manager: Manager) -> None:
+async def _until(ending: Ending, manager: Manager) -> None:
     """Runs the manager; on the stop signal its rounds under way get a moment to end."""
     running = asyncio.create_task(manager.run())
     freezing = asyncio.create_task(_freeze(manager))
-    stopping = asyncio.create_task(stop.wait())
+    stopping = asyncio.create_task(ending.stop.wait())
     try:
         await asyncio.wait((running, stopping), return_when=asyncio.FIRST_COMPLETED)
         if not running.done():
             manager.stop()
             if not manager.leading.is_set():  # no round is under way, and the wait for a lease may never end
                 running.cancel()
-            await asyncio.wait((running,), timeout=STOP_TIMEOUT)
+            await asyncio.wait((running,), timeout=STOP_TIMEOUT * ending.pace)
     finally:
         for task in (freezing, stopping, running):
             task.cancel()

@@ -28,6 +28,8 @@ class Program(Struct, frozen=True, kw_only=True):
     """Before the names of flags that are given as variables, in dialects that have them."""
     options: Callable[[Given, Mapping[str, str]], OperatorOptions]
     """What flags and variables come down to; raises FlagError."""
+    asked: Callable[[Given], str] = lambda _: ""
+    """What to print where somebody asks for that alone, and the operator is not to run; empty: it is."""
     warnings: Callable[[Given], Iterable[str]] = lambda _: ()
     """A sentence for each thing that was given and is not used."""
     elsewhere: str = ""

@@ -10,3 +10,5 @@ class Settings(Struct, frozen=True):
     """How many old revisions stay where a set does not say (section 6.4)."""
     gang_scheduler: str = ""
     """Whose PodGroups are made; empty: nobody's (section 6.2)."""
+    operator_namespace: str = ""
+    """Of the Lease, the Secret and the Service of webhooks; empty: the one that the operator runs in."""

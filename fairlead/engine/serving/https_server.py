@@ -13,6 +13,7 @@ from structlog.types import FilteringBoundLogger
 from fairlead.engine.serving.cluster_label import ClusterLabel
 from fairlead.engine.serving.routes import Routes
 from fairlead.engine.serving.server import Measures, Terms, serving
+from fairlead.engine.serving.tls_limits import USUAL_TLS, TlsLimits
 from fairlead.engine.webhooks.afterwards import Afterwards
 from kubeloop.calls import Handler
 
@@ -57,6 +58,7 @@ class HttpsServer(Struct, frozen=True):
     """Whether requests must say which cluster they are meant for, where the process checks that."""
     afterwards: Afterwards | None = None
     """What is left to do after its answers."""
+    tls: TlsLimits = USUAL_TLS
     dns_name: str = ""
     """By which the API server calls it."""
     handler: Handler | None = None
@@ -73,13 +75,15 @@ class Ending:
 
     With the default time-outs all is over in less than the thirty seconds that a pod is given: drain, requests under
     way, STOP_TIMEOUT for what they leave to do (5 + 10 + 10), rounds and lease beside that, and the last traces (3).
-    Conversions leave nothing to do (5 + 5).
+    Conversions leave nothing to do (5 + 5). Where a pod is given less, all of it takes so much less: `pace` is that
+    part.
     """
 
-    def __init__(self, drain: float) -> None:
+    def __init__(self, drain: float, pace: float = 1.0) -> None:
         self.stop = asyncio.Event()
         self._at_once = asyncio.Event()
-        self._drain = drain
+        self._drain = drain * pace
+        self.pace = pace
 
     def asked(self) -> None:
         if self.stop.is_set():
@@ -118,6 +122,7 @@ async def serving_https(server: HttpsServer, context: ServingContext) -> AsyncIt
     if served is None:
         yield
         return
+    server.tls.apply(served.context)
     context.measures.show_certificate(server.name, lambda: served.ends_at)
     listening = asyncio.Event()
     task = asyncio.create_task(_served(server, served, context, listening))
@@ -139,7 +144,7 @@ async def _served(
     secured, log, ending = server.secured, context.log, context.ending
     terms = Terms(
         server.timeout,
-        ending=min(server.timeout, server.limits.ending),
+        ending=min(server.timeout, server.limits.ending) * ending.pace,
         cluster=context.cluster if server.checks_cluster else None,
         tls=credentials.context,
         largest=server.limits.largest,
@@ -162,7 +167,7 @@ async def _served(
                     await keeping
     finally:
         if server.afterwards is not None:
-            await server.afterwards.finished(STOP_TIMEOUT)
+            await server.afterwards.finished(STOP_TIMEOUT * ending.pace)
 
 
 async def _either(task: asyncio.Task[None], event: asyncio.Event) -> None:
