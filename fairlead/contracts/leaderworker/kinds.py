@@ -24,8 +24,6 @@ EVENT_SOURCE = "leaderworkerset"
 """Who Events come from, as upstream's controller names itself."""
 LEASE = "b8b2488c.x-k8s.io"
 """Held by whoever acts on LeaderWorkerSets, under any name."""
-OWN_LABELS = {"app.kubernetes.io/name": "lws"}
-"""Of what the operator makes for itself."""
 MANAGER = "lws"
 """The field manager of leader StatefulSets: with another name, fields of an earlier controller would stay."""
 
