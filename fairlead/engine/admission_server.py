@@ -38,8 +38,7 @@ def admission_server(given: WebhookOptions, webhooks: Webhooks, trace: Trace, gr
 
 
 def secured_of(webhooks: WebhookOptions, ground: ProcessContext) -> Secured:
-    labels = next(filter(None, (each.contract.trust_labels for each in ground.options.parts)), None)
-    injector = None if labels is None else _injector(TrustLabels(*labels), webhooks, ground)
+    injector = _injector(webhooks, ground)
     if webhooks.certificate_file:
         files = CertificateFiles(Path(webhooks.certificate_file), Path(webhooks.key_file))
         followed = FromFiles(files, ground.log, follows=webhooks.renews)
@@ -49,10 +48,17 @@ def secured_of(webhooks: WebhookOptions, ground: ProcessContext) -> Secured:
     return Secured(webhooks.port, made, None if injects else injector, webhooks.host)
 
 
-def _injector(labels: TrustLabels, webhooks: WebhookOptions, ground: ProcessContext) -> Injector:
+def _injector(webhooks: WebhookOptions, ground: ProcessContext) -> Injector | None:
+    """None where no contract has configurations that want the authority."""
+    contracts = [each.contract for each in ground.options.parts]
+    labels = next(filter(None, (each.trust_labels for each in contracts)), None)
+    names = tuple(name for each in contracts for name in each.trust_names)
+    if labels is None and not names:
+        return None
     client, log = ground.client, ground.log
     caches = Caches(client, lambda selection, _: Troubles(selection.resource, "", log))
-    served = TrustScope(labels, ground.options.namespaces, place_of(ground.options, ground.home))
+    asked = None if labels is None else TrustLabels(*labels)
+    served = TrustScope(asked, ground.options.namespaces, place_of(ground.options, ground.home), names)
     injector = Injector(client, served, log, caches, keeps=webhooks.renews)
     ground.metrics.show_policies(lambda: policies(injector.entries()))
     return injector

@@ -72,7 +72,9 @@ class Contract(Struct, frozen=True, kw_only=True):
     """Whether its operator defines its kinds itself, once it leads."""
     trust_labels: tuple[str, str] | None = None
     """By which webhook configurations ask for the authority of the certificate of webhooks: one that is exactly `true`,
-    and one that names the operator by its namespace; None: none is written to."""
+    and one that names the operator by its namespace; None: none asks by labels."""
+    trust_names: tuple[str, ...] = ()
+    """Of the webhook configurations that get the authority whatever their labels say."""
 
     # For commands.
     chart: str = ""

@@ -1,21 +1,28 @@
-"""Which webhook configurations get the certificate authority, and the smallest patch that gives it."""
+"""Which webhook configurations get the certificate authority, and the smallest write that gives it.
+
+Those that ask by a label are patched. Those that a contract knows by name are replaced, bound to the version that was
+read, because its role grants no patch.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from fairlead.core.act import Does, Patch, PatchKind
-from fairlead.core.ask import Answers, Ask, Bad, Listing, Need
+from fairlead.core.act import Does, Patch, PatchKind, Replace
+from fairlead.core.ask import Answers, Ask, Bad, Good, Listing, Need, Question, Read
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
 from kubeloop.objects.admissionregistration import Entry, WebhookConfiguration
 from kubeloop.objects.meta import Ref, Resource
 
 LIST_TIMEOUT_SECONDS = 30.0
+READ_AGAIN = timedelta(seconds=10)
+"""Until what could not be read, or was not what the watch shows, is looked at without a new event."""
 
 
 class TrustLabels(Struct, frozen=True):
@@ -30,11 +37,14 @@ class TrustLabels(Struct, frozen=True):
 class TrustScope(Struct, frozen=True):
     """Whose webhooks an operator answers."""
 
-    labels: TrustLabels
+    labels: TrustLabels | None
+    """None: no label asks for anything."""
     namespaces: tuple[str, ...]
     """Empty: all of the cluster."""
     home: str = ""
     """Where the operator itself is, which counts when all are served."""
+    names: tuple[str, ...] = ()
+    """Of configurations that are to trust this operator whatever they say themselves."""
 
     def wants(self, found: WebhookConfiguration, entry: Entry) -> bool:
         """Whether the entry is to trust this operator.
@@ -42,6 +52,8 @@ class TrustScope(Struct, frozen=True):
         The label names an operator by its namespace. One that serves all namespaces is named by none of them, and
         others may serve some of them: it takes what calls a Service of its own namespace, or names that namespace.
         """
+        if self.labels is None or found.metadata.name in self.names:
+            return found.metadata.name in self.names
         labels, namespace = found.metadata.labels, self.labels.namespace
         if labels.get(self.labels.wish) != "true" or namespace not in labels:
             return False
@@ -52,7 +64,9 @@ class TrustScope(Struct, frozen=True):
 
     @property
     def selector(self) -> str:
-        """Configurations that name one of the namespaces; none given means any."""
+        """Configurations that name one of the namespaces; none given means any. Names select nothing: all are seen."""
+        if self.labels is None or self.names:
+            return ""
         label = self.labels.namespace
         match self.namespaces:
             case ():
@@ -75,19 +89,46 @@ class InjectionSnapshot(Struct, frozen=True, kw_only=True):
     answers: Answers = Answers()
 
     def patches(self) -> tuple[Patch, ...]:
-        """For those that do not trust the authority yet."""
-        made = (injected(each, self.resource, self.served, self.bundles) for each in self.found)
+        """For those that ask by a label and do not trust the authority yet."""
+        asking = (each for each in self.found if each.metadata.name not in self.served.names)
+        made = (injected(each, self.resource, self.served, self.bundles) for each in asking)
         return tuple(patch for patch in made if patch is not None)
 
+    def reads(self) -> tuple[Ask, ...]:
+        """What must be read whole to be replaced: what is known by name and does not trust the authority yet."""
+        return tuple(
+            Ask(Read(Ref(self.resource, "", each.metadata.name, each.metadata.uid)))
+            for each in self.found
+            if each.metadata.name in self.served.names
+            and any(
+                self.bundles[entry.client_config.ca_bundle] != entry.client_config.ca_bundle for entry in each.webhooks
+            )
+        )
 
-def inject(seen: InjectionSnapshot, _: datetime) -> Decision:
+    def replacements(self) -> tuple[Replace, ...]:
+        """Made of what was read; of what has changed since it was seen there is none."""
+        made = (replaced(ask, self.answers[ask], self.bundles) for ask in self.reads())
+        return tuple(each for each in made if each is not None)
+
+
+def inject(seen: InjectionSnapshot, now: datetime) -> Decision | Need:
     """Gives a configuration the bundle; one that was changed meanwhile is left to what the watch will show."""
+    if seen.reads():
+        return _replace(seen, now)
     patches = seen.patches()
     if not patches:
         return Decision("trusted", Hold(Reason.COMPLETE))
     if any(isinstance(seen.answers.known.get(patch), Bad) for patch in patches):
         return Decision("wait_for_watch", Hold(Reason.CACHE_BEHIND))
     return Decision("inject", Move(Reason.TRUSTING, patches))
+
+
+def _replace(seen: InjectionSnapshot, now: datetime) -> Decision | Need:
+    if todo := seen.answers.lacking(seen.reads()):
+        return Need(todo)
+    if replacements := seen.replacements():
+        return Decision("inject", Move(Reason.TRUSTING, replacements))
+    return Decision("wait_for_watch", Hold(Reason.CACHE_BEHIND, again=now + READ_AGAIN))
 
 
 def trust(seen: InjectionSnapshot, _: datetime) -> Decision | Need:
@@ -100,11 +141,16 @@ def trust(seen: InjectionSnapshot, _: datetime) -> Decision | Need:
         return _list_again(seen, listed.text or listed.kind)
     if not seen.is_readable:
         return _list_again(seen, "the answer cannot be read; does a proxy answer in the API server's place?")
-    patches = seen.patches()
-    if todo := seen.answers.lacking(patches):
+    reads = seen.reads()
+    if todo := seen.answers.lacking(reads):
+        return Need(todo)
+    writes: tuple[Question, ...] = (*seen.patches(), *seen.replacements())
+    if todo := seen.answers.lacking(writes):
         return Need(todo)
     # One that is gone trusts nobody and is asked by nobody.
-    if any(isinstance(bad := seen.answers[each], Bad) and bad.kind != "absent" for each in patches):
+    asked: tuple[Question, ...] = (*reads, *writes)
+    lost = [bad for each in asked if isinstance(bad := seen.answers[each], Bad) and bad.kind != "absent"]
+    if lost or sum(isinstance(seen.answers[each], Good) for each in reads) > len(seen.replacements()):
         return Decision("trust_again", Hold(Reason.TRUST_INCOMPLETE))
     return Decision("trusted", Hold(Reason.COMPLETE))
 
@@ -145,3 +191,50 @@ def injected(
         change_to=f"{len(steps) // 2} of {len(found.webhooks)} entries",
         refusable=True,
     )
+
+
+def replaced(read: Ask, answer: Good | Bad, bundles: Mapping[str, str]) -> Replace | None:
+    """The configuration as it was read, with the bundle in every entry; None: it is gone, or not what was seen."""
+    assert isinstance(read.to, Read)  # noqa: S101  whoever asks for it reads
+    tree = _tree(answer.value) if isinstance(answer, Good) else None
+    if tree is None or tree["metadata"].get("uid") != read.to.ref.uid:
+        return None
+    entries = [entry for entry in tree["webhooks"] if entry["clientConfig"].get("caBundle", "") in bundles]
+    if len(entries) != len(tree["webhooks"]):
+        return None
+    lacking = 0
+    for entry in entries:
+        held = entry["clientConfig"].get("caBundle", "")
+        lacking += held != bundles[held]
+        entry["clientConfig"]["caBundle"] = bundles[held]
+    if not lacking:
+        return None
+    return Replace(
+        ref=read.to.ref,
+        does=Does.INJECT_CA,
+        body=msgspec.json.encode(tree),
+        resource_version=str(tree["metadata"]["resourceVersion"]),
+        change_to=f"{lacking} of {len(entries)} entries",
+        contested=True,
+    )
+
+
+class _Configuration(Struct, frozen=True):
+    """What must be in one for it to be replaced."""
+
+    metadata: dict[str, Any]
+    webhooks: list[_Entry]
+
+
+class _Entry(Struct, frozen=True, rename="camel"):
+    client_config: dict[str, Any]
+
+
+def _tree(body: bytes) -> dict[str, Any] | None:
+    """None where it is no configuration; does a proxy answer in the API server's place?"""
+    try:
+        tree: dict[str, Any] = msgspec.json.decode(body, type=dict[str, Any])
+        msgspec.convert(tree, _Configuration)
+    except msgspec.MsgspecError:
+        return None
+    return tree if tree["metadata"].get("resourceVersion") else None

@@ -103,10 +103,12 @@ def test_a_configuration_without_the_bundle_is_patched_once_for_what_was_seen() 
     lacking = configuration("", **LABELS)
     (patch,) = seen_with(lacking).patches()
 
-    assert inject(seen_with(lacking), NOW).verdict == Move(Reason.TRUSTING, (patch,))
-    assert inject(seen_with(configuration(BUNDLE, **LABELS)), NOW).verdict == Hold(Reason.COMPLETE)
+    assert inject(seen_with(lacking), NOW) == Decision("inject", Move(Reason.TRUSTING, (patch,)))
+    trusting = seen_with(configuration(BUNDLE, **LABELS))
+    assert inject(trusting, NOW) == Decision("trusted", Hold(Reason.COMPLETE))
     refused: dict[Question, Answer] = {patch: Bad("failed", "the test failed", 422)}
-    assert inject(seen_with(lacking, answers=refused), NOW).verdict == Hold(Reason.CACHE_BEHIND)
+    waiting = Decision("wait_for_watch", Hold(Reason.CACHE_BEHIND))
+    assert inject(seen_with(lacking, answers=refused), NOW) == waiting
 
 
 def test_all_that_were_listed_are_patched_in_one_stage_and_counted_each() -> None:
