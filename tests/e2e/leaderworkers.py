@@ -13,6 +13,7 @@ from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.contracts.leaderworker.webhooks import DEFAULT_POD, DEFAULT_SET, VALIDATE_POD, VALIDATE_SET, endpoints
 from fairlead.engine.assembly import assemble
 from fairlead.engine.driver.questions import AskContext
+from fairlead.engine.manager import Manager
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.options import OperatorOptions, PartOptions
 from fairlead.engine.webhooks.admission import AdmissionContext
@@ -33,6 +34,7 @@ class Operator:
     def __init__(self, site: Site, settings: Settings | None = None, identity: str = "lws-1") -> None:
         self.metrics = Metrics()
         self.log = Log()
+        self.manager: Manager | None = None
         self._site, self._settings, self._identity = site, settings or Settings(), identity
 
     async def __call__(self, transport: Transport) -> None:
@@ -44,8 +46,9 @@ class Operator:
             lease="fairlead",
         )
         try:
-            manager = await assemble(options, self._site.namespace, transport, self.metrics, self.log.logger())
-            await manager.run()
+            site, log = self._site, self.log.logger()
+            self.manager = await assemble(options, site.namespace, transport, self.metrics, log)
+            await self.manager.run()
         finally:
             if (close := getattr(transport, "close", None)) is not None:
                 await close()

@@ -18,12 +18,11 @@ from fairlead.engine.assembly import assemble
 from fairlead.engine.manager import RESYNC, Manager
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.options import OperatorOptions
-from kubeloop import clock
 from kubeloop.calls import Call, Caller, Handler, NoReply, Reply
 from kubeloop.http_caller import HttpCaller
-from kubeloop.objects.meta import Resource
 from kubeloop.request import Transport
 from tests.e2e.clusters import SimGround, Site
+from tests.e2e.resting import Shown, is_idle, shown_alike
 from tests.e2e.served import ServedGround
 from tests.operator_parts import zones
 
@@ -31,8 +30,6 @@ INTERVAL = 0.2
 """Seconds; the setting of the acceptance scenarios."""
 LOOK_EVERY = 0.02
 """Seconds between looks at what no event of the cluster announces."""
-SOON = 2.0
-"""Seconds; a look that is due later than that is a wait and not work in hand."""
 ABSENT = "carrying on without"
 """Said of an optional kind that is not served."""
 POD_CALL_FAILED = "pod call failed"
@@ -162,28 +159,11 @@ class Operator:
         return await self._in_step() == before and self._is_idle()
 
     def _is_idle(self) -> bool:
-        """No key is ready, in work, or to be looked at soon."""
         assert self.manager is not None
-        queue = self.manager._lanes[0].queue
-        soon = [due for due in queue._delayed.values() if due < clock.monotonic() + SOON]
-        return not (queue._live or queue._initial or queue._working or queue._again or soon)
+        return is_idle(self.manager._lanes[0])
 
-    async def _in_step(self) -> dict[tuple[Resource, str], dict[str, str]] | None:
-        """The versions of what the cluster shows, when the operator's caches show exactly the same."""
-        if self.manager is None:
-            return None
-        shown = {}
-        for informer in (one for each in self.manager._controllers for one in each.informers):
-            selection = informer.selection
-            listed = await self._site.client.list(
-                selection.resource, informer._codec._item.type, namespace=selection.namespace, labels=selection.labels
-            )
-            held = {item.metadata.name: item.metadata.resource_version for item in informer.store.items()}
-            live = {item.metadata.name: item.metadata.resource_version for item in listed.items}
-            if held != live:
-                return None
-            shown[selection.resource, selection.labels] = live
-        return shown
+    async def _in_step(self) -> Shown | None:
+        return None if self.manager is None else await shown_alike(self._site, self.manager)
 
     def _logger(self) -> FilteringBoundLogger:
         logger = structlog.wrap_logger(

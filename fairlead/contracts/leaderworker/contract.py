@@ -19,4 +19,5 @@ CONTRACT = Contract(
     roots=(Root(LEADER_WORKER_SETS, optional=True),),
     nothing=LEADER_WORKER_SETS.kind,
     lane="Pod",
+    deciders=Room("fairlead.contracts.leaderworker.deciders", "DECIDERS"),
 )

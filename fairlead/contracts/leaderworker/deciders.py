@@ -1,10 +1,17 @@
-"""What decides the reviews of LeaderWorkerSets, and from what, for whoever decides recorded ones again."""
+"""What decides the rounds and reviews of leaders and workers, and from what, for whoever decides them again."""
 
 from __future__ import annotations
 
+from fairlead.contracts.leaderworker.decide import group_round, set_round
 from fairlead.contracts.leaderworker.decide.reviews import ReviewSnapshot
+from fairlead.contracts.leaderworker.decide.seen import GroupSeen, SetSeen
+from fairlead.contracts.leaderworker.kinds import GROUP_CONTROLLER, PART
 from fairlead.contracts.leaderworker.webhooks import JUDGES
 from fairlead.core.replay import Decider
 
-DECIDERS = {path: Decider(ReviewSnapshot, judge) for path, judge in JUDGES.items()}
-"""By controller, and by the first path of a webhook."""
+DECIDERS = {
+    PART: Decider(SetSeen, set_round.decide),
+    GROUP_CONTROLLER: Decider(GroupSeen, group_round.decide),
+    **{path: Decider(ReviewSnapshot, judge) for path, judge in JUDGES.items()},
+}
+"""By controller, and by the path of a webhook."""
