@@ -96,7 +96,8 @@ class Play:
         return self.site.history.objects(LEADER_WORKER_SETS)[name]
 
     def status(self, name: str = "a") -> Tree:
-        status: Tree = self.tree(name).get("status", {})
+        """Empty where nothing is said yet."""
+        status: Tree = self.site.history.objects(LEADER_WORKER_SETS).get(name, {}).get("status", {})
         return status
 
     def conditions(self, name: str = "a") -> dict[str, str]:
@@ -161,10 +162,10 @@ class Play:
 
     def is_available(self, name: str = "a") -> bool:
         """As the set says of its newest generation."""
-        tree = self.site.history.objects(LEADER_WORKER_SETS).get(name, {})
-        status = tree.get("status", {})
+        observed = self.status(name).get("observedGeneration")
         return (
-            status.get("observedGeneration") == tree.get("metadata", {}).get("generation", -1)
+            observed is not None
+            and observed == self.tree(name)["metadata"]["generation"]
             and self.conditions(name).get("Available") == "True"
         )
 
