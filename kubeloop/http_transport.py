@@ -16,7 +16,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 from weakref import WeakSet
 
 import aiohttp
@@ -75,6 +75,11 @@ class HttpTransport:
         self._sockets: WeakSet[socket.socket] = WeakSet()
         """All that were made and are not forgotten by everybody else."""
         self._tls: tuple[tuple[bytes, bytes], ssl.SSLContext] | None = None
+
+    @property
+    def host(self) -> str:
+        """Host and port of the API server."""
+        return urlsplit(self._config.server).netloc
 
     async def send(self, request: Request) -> Response:
         limits = aiohttp.ClientTimeout(total=request.timeout, sock_connect=CONNECT_SECONDS)

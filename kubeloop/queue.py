@@ -21,7 +21,7 @@ import asyncio
 import heapq
 from collections import deque
 from collections.abc import Hashable
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from kubeloop import clock
 
@@ -32,6 +32,22 @@ K = TypeVar("K", bound=Hashable)
 
 class Closed(Exception):
     """The queue gives out no more keys."""
+
+
+class QueueWatcher(Protocol):
+    """Told what happens to keys."""
+
+    def added(self, key: object) -> None:
+        """It is ready and waits for a worker."""
+
+    def taken(self, key: object) -> None:
+        """A worker has it."""
+
+    def done(self, key: object) -> None:
+        """The worker is done with it."""
+
+    def delayed(self, key: object) -> None:
+        """It runs again after a while."""
 
 
 class Queue(Generic[K]):
@@ -78,6 +94,7 @@ class Queue(Generic[K]):
         """Set for the head of `_timeline` whenever that is not empty."""
         self._sequence = 0
         self._closed = False
+        self.watcher: QueueWatcher | None = None
 
     def __len__(self) -> int:
         """How many keys are ready and wait for a worker."""
@@ -147,6 +164,8 @@ class Queue(Generic[K]):
     def done(self, key: K) -> None:
         """The work on the key has ended, well or not."""
         self._working.discard(key)
+        if self.watcher is not None:
+            self.watcher.done(key)
         now = clock.monotonic()
         if self._spacing > 0:
             self._hold(key, now)
@@ -177,12 +196,17 @@ class Queue(Generic[K]):
         if key in self._working:
             self._again.add(key)
         elif not initial:
-            self._initial.pop(key, None)
+            was_ready = self._initial.pop(key, self._live) is None
             self._live[key] = None
-            self._wake()
+            self._come(key, was_ready)
         elif key not in self._initial:
             self._initial[key] = None
-            self._wake()
+            self._come(key, was_ready=False)
+
+    def _come(self, key: K, was_ready: bool) -> None:
+        if self.watcher is not None and not was_ready:
+            self.watcher.added(key)
+        self._wake()
 
     def _hold(self, key: K, now: float) -> None:
         """Starts the spacing of the key, and forgets that of others which is over."""
@@ -196,6 +220,8 @@ class Queue(Generic[K]):
             self._delay(key, self._held[key])
 
     def _delay(self, key: K, due: float) -> None:
+        if self.watcher is not None and key not in self._delayed:
+            self.watcher.delayed(key)
         self._delayed[key] = due
         self._sequence += 1
         heapq.heappush(self._timeline, (due, self._sequence, key))
@@ -233,6 +259,8 @@ class Queue(Generic[K]):
         key = next(iter(ready))
         del ready[key]
         self._working.add(key)
+        if self.watcher is not None:
+            self.watcher.taken(key)
         return key
 
     def _wake(self) -> None:

@@ -154,7 +154,7 @@ class Reason(Enum):
     GROUP_LEAVING = "GroupLeaving", ReasonKind.WAITING, "the leader is gone"
     GROUP_NESTED = "GroupNested", ReasonKind.BLOCKED, "the pod is deleted"
     RECREATION_SPACING = "RecreationSpacing", ReasonKind.WAITING, "the time between two recreations has passed"
-    RESTARTS_EXCEEDED = "RestartsExceeded", ReasonKind.BLOCKED, "somebody deletes the leader, or the spec changes"
+    RESTARTS_EXCEEDED = "RestartsExceeded", ReasonKind.HELD, "somebody deletes the leader, or the spec changes"
     RECREATING = "Recreating", ReasonKind.MOVING, ""
     NOT_LEADING = "NotLeading", ReasonKind.WAITING, "this replica holds its Lease again"
     JOURNAL_UNAVAILABLE = "JournalUnavailable", ReasonKind.WAITING, "the journal can be read and written"

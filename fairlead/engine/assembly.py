@@ -86,6 +86,7 @@ def put_together(
     `home` is the namespace for the lease when all namespaces are served; `caller` makes the calls to pods.
     """
     headers = headers_of(options, home)
+    metrics.host = getattr(transport, "host", "")
 
     def limited(gate: Callable[[], None] | None = None) -> Client:
         """A client with a share of its own of the limit."""

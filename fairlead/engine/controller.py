@@ -22,6 +22,7 @@ from fairlead.engine.driver.applied import Applied
 from fairlead.engine.driver.round import MOST_AT_ONCE, Asker
 from kubeloop.informer import Informer
 from kubeloop.objects.meta import Resource
+from kubeloop.queue import QueueWatcher
 from kubeloop.records import Records
 from kubeloop.store import Named
 
@@ -151,6 +152,7 @@ class Controller(Struct, Generic[S], frozen=True):
     background: bool = False
     """Whether no rollout waits for its rounds: one runs at a time, and what fails is tried again slowly."""
     watcher: Watcher = Nobody()
+    queue_watcher: QueueWatcher | None = None
     back_off: BackOff | None = None
     """None: as the pace of the process says, or what is usual in the background."""
     refusals_hold: bool = True

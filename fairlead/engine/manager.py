@@ -143,6 +143,7 @@ class Manager:
         )
         back_off = BACKGROUND_BACK_OFF if controller.background else None
         queue = pace.queue(controller.back_off or back_off)
+        queue.watcher = controller.queue_watcher
         # In the background one at a time: they shall not use up what the client may send while a rollout has something
         # to do.
         workers = 1 if controller.background else WORKERS

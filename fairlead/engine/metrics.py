@@ -184,6 +184,18 @@ class Metrics:
         self._pod_paths = _Words()
         """Annotations name them, so anybody who may write one makes up as many as there are names."""
         self._routes = _Words()
+        self.host = ""
+        """Of the API server."""
+        self._on_call: list[Callable[[Request, int | None, str], None]] = []
+        self._on_answer: list[Callable[[AnsweredRequest], None]] = []
+
+    def on_call(self, told: Callable[[Request, int | None, str], None]) -> None:
+        """From now on it is told of every request to the API server too: status, None without an answer, and host."""
+        self._on_call.append(told)
+
+    def on_answer(self, told: Callable[[AnsweredRequest], None]) -> None:
+        """From now on it is told of every request that was served too."""
+        self._on_answer.append(told)
 
     def of(self, make: Callable[[Metrics], T]) -> T:
         """What `make` makes of this: once, because a registry takes every series once, and shown from then on.
@@ -209,6 +221,8 @@ class Metrics:
         """One request to the API server ended; without an answer the status is `error`."""
         labels = (client_path(request.path), request.method, "error" if status is None else str(status))
         self.client_requests.labels(*labels).observe(seconds)
+        for told in self._on_call:
+            told(request, status, self.host)
         if status == WRONG_CLUSTER:
             self.refused_cluster(client_path(request.path), dict(request.headers).get(HEADER, ""))
 
@@ -232,6 +246,8 @@ class Metrics:
         self.request_bytes.labels(*where).observe(served.request_bytes)
         self.response_bytes.labels(*where).observe(served.response_bytes)
         self.requests.labels(*where, str(served.status), str(served.websocket).lower()).observe(served.seconds)
+        for told in self._on_answer:
+            told(served)
 
     def wrong_cluster(self, method: str, label: str, request_label: str) -> None:
         """Counted by the label that the request had, as long as clients do not make up too many of them."""

@@ -17,6 +17,7 @@ CONTRACT = Contract(
     programs={"lws-manager": Room("fairlead.contracts.leaderworker.options", "PROGRAM")},
     section=Room("fairlead.contracts.leaderworker.section", "SECTION"),
     roots=(Root(LEADER_WORKER_SETS, optional=True),),
+    look=Room("fairlead.contracts.leaderworker.looks", "LOOK"),
     nothing=LEADER_WORKER_SETS.kind,
     lane="Pod",
     deciders=Room("fairlead.contracts.leaderworker.deciders", "DECIDERS"),

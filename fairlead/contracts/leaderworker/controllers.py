@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from itertools import chain
 from typing import Any, cast
 
 from fairlead.contracts.leaderworker import gather as gathering
 from fairlead.contracts.leaderworker.decide import group_round, set_round
 from fairlead.contracts.leaderworker.decide.seen import GroupSeen, Service, SetSeen
-from fairlead.contracts.leaderworker.gather import BY_SET, POD_INDEXES, Stores
+from fairlead.contracts.leaderworker.explain import explain
+from fairlead.contracts.leaderworker.gather import BY_SET, MEMBERS, POD_INDEXES, Stores
+from fairlead.contracts.leaderworker.group_decisions import GroupDecisions
 from fairlead.contracts.leaderworker.kinds import (
     EVENT_SOURCE,
     GROUP_CONTROLLER,
@@ -20,18 +23,22 @@ from fairlead.contracts.leaderworker.kinds import (
     Revision,
     StatefulSet,
 )
+from fairlead.contracts.leaderworker.metrics import LeaderWorkerMetrics
 from fairlead.contracts.leaderworker.settings import Settings
+from fairlead.contracts.leaderworker.shown import Shown
 from fairlead.contracts.leaderworker.words import REASONS, WRITES
 from fairlead.core.act import Does
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision, Hold
+from fairlead.core.explain import Explain
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Telling, Wake
+from kubeloop import clock
 from kubeloop.caches import Caches
 from kubeloop.informer import Change, Informer
 from kubeloop.objects.apps import CONTROLLER_REVISIONS, STATEFULSETS
 from kubeloop.objects.core import PODS, SERVICES, Pod
 from kubeloop.objects.meta import Resource
-from kubeloop.store import Named
+from kubeloop.store import Named, Readable
 from kubeloop.tombstones import Tombstones
 
 SET_WRITES = frozenset(
@@ -83,7 +90,9 @@ class _Watched:
         )
 
 
-def controllers(caches: Caches, namespaces: tuple[str, ...], settings: Settings) -> tuple[Controller[Any], ...]:
+def controllers(
+    caches: Caches, namespaces: tuple[str, ...], settings: Settings, measures: LeaderWorkerMetrics
+) -> tuple[Controller[Any], ...]:
     """For these namespaces; none means all."""
     watched = {namespace: _Watched(caches, namespace) for namespace in namespaces or ("",)}
 
@@ -129,7 +138,12 @@ def controllers(caches: Caches, namespaces: tuple[str, ...], settings: Settings)
         writes=SET_WRITES,
         done=_done(SET_WRITES),
         telling=TELLING,
+        observe=measures.set_decided,
+        wrote=measures.set_wrote,
+        explain=_explained(lambda key: of(key).pods.store, measures.decisions),
         observed=gathering.observed,
+        watcher=measures.of_sets,
+        queue_watcher=measures.set_queue,
     )
     of_groups: Controller[GroupSeen] = Controller(
         name=GROUP_CONTROLLER,
@@ -147,8 +161,27 @@ def controllers(caches: Caches, namespaces: tuple[str, ...], settings: Settings)
         done=_done(GROUP_WRITES),
         handled=handled,
         telling=TELLING,
+        observe=measures.group_decided,
+        wrote=measures.group_wrote,
+        watcher=measures.of_groups,
+        queue_watcher=measures.group_queue,
     )
     return of_sets, of_groups
+
+
+def _explained(
+    pods_of: Callable[[RolloutKey], Readable[Pod]], decisions: GroupDecisions
+) -> Callable[[SetSeen, Decision, datetime], Explain]:
+    """With the pods as they are when somebody looks: rounds of a set see its leaders alone."""
+
+    def explained(seen: SetSeen, decision: Decision, _: datetime) -> Explain:
+        given = seen.set.metadata
+        key = RolloutKey((given.namespace, given.name))
+        pods = pods_of(key).by(MEMBERS, str(key))
+        rounds, since = decisions.of(given.namespace, [each.metadata.name for each in seen.pods])
+        return explain(Shown(seen=seen, decision=decision, pods=pods, rounds=rounds, since=since, at=clock.now()))
+
+    return explained
 
 
 def _done(writes: frozenset[Does]) -> dict[Does, LogRecord]:

@@ -7,6 +7,7 @@ own: both are looked up by index. Which of it really belongs to the set is decid
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -24,9 +25,9 @@ from fairlead.core.ask import Answers
 from fairlead.engine.controller import RolloutKey
 from kubeloop.objects.core import Pod
 from kubeloop.store import Named, Readable
-from kubeloop.tombstones import Tombstones
 
-SET, GROUP = "set", "group"
+SET, GROUP, MEMBERS = "set", "group", "members"
+"""Indexes: everything of a set, of pods its leaders; all pods of a group; all pods of a set."""
 
 
 def set_of(item: Named) -> RolloutKey | None:
@@ -65,7 +66,13 @@ def by_group(pod: Pod) -> Iterator[str]:
 
 
 BY_SET = {SET: _by_set}
-POD_INDEXES = {SET: _leaders_by_set, GROUP: by_group}
+
+
+def _members_by_set(pod: Pod) -> Iterator[str]:
+    yield from _by_set(pod)
+
+
+POD_INDEXES = {SET: _leaders_by_set, GROUP: by_group, MEMBERS: _members_by_set}
 
 
 class Stores(Struct, frozen=True):
@@ -97,8 +104,14 @@ def set_snapshot(key: RolloutKey, stores: Stores, settings: Settings, answers: A
     )
 
 
+class Gone(Protocol):
+    """Tombstones, or none."""
+
+    def by(self, value: str) -> tuple[Pod, ...]: ...
+
+
 def group_snapshot(
-    key: RolloutKey, stores: Stores, gone: Tombstones[Pod], settings: Settings, answers: Answers
+    key: RolloutKey, stores: Stores, gone: Gone, settings: Settings, answers: Answers
 ) -> GroupSeen | None:
     """Everything that a round of the group may read; None when nothing is left of it."""
     pods, lost = stores.pods.by(GROUP, str(key)), gone.by(str(key))
@@ -137,7 +150,12 @@ def _versions(items: Iterable[Named]) -> Iterator[str]:
 
 
 def observed(seen: SetSeen) -> dict[str, int]:
-    return {f"leaderworkerset/{seen.set.metadata.name}": seen.set.metadata.generation}
+    return generation_of(seen.set)
+
+
+def generation_of(found: LeaderWorkerSet) -> dict[str, int]:
+    """By the name that documents have for it."""
+    return {f"leaderworkerset/{found.metadata.name}": found.metadata.generation}
 
 
 def set_scopes(key: RolloutKey, stores: Stores) -> Iterator[str]:

@@ -32,6 +32,10 @@ REASONS: dict[Reason, Words] = {
     Reason.GROUPS_NOT_READY: Words("info", "waiting for groups", "{detail}"),
     Reason.OLD_GROUPS_NOT_READY: Words("warn", "rollout blocked", "{detail}"),
     Reason.PARTITION_REACHED: Words("info", "partition reached", "{detail}"),
+    Reason.POD_MISSING: Words("info", "waiting for pods", "{object} does not exist yet: {detail}"),
+    Reason.PODS_NOT_READY: Words("info", "waiting for pods", "{object} is not ready: {detail}"),
+    Reason.POD_TERMINATING: Words("info", "waiting for pods", "{object} is shutting down{detail}"),
+    Reason.POD_STUCK: Words("warn", "pod stuck", "{object} is stuck: {detail}"),
     Reason.PAUSED: Words("info", "rollout paused", "{object} is paused"),
     Reason.LEADER_UNBOUND: Words("info", "waiting for the leader's node", "{object}: {detail}"),
     Reason.NODE_UNLABELLED: Words("warn", f"{FAILED}: node without topology", "{object}: {detail}"),
@@ -62,3 +66,9 @@ WRITES: dict[Does, Words] = {
     Does.RECREATE_GROUP: Words("info", "group recreated"),
     Does.COUNT_RECREATION: Words("debug", "recreation counted"),
 }
+"""Logged once the write has succeeded."""
+
+
+def text_of(reason: Reason, about: str, detail: str) -> str:
+    """What is said of an object by its name."""
+    return REASONS[reason].text.format(object=about, detail=detail)

@@ -1,0 +1,180 @@
+"""The explain document of a LeaderWorkerSet: its groups pod by pod, what comes next, and what each wait is for.
+
+A function of what the round was decided on and of the pods as they are, so it can be made when somebody looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fairlead.contracts.leaderworker.decide.groups import partition_of, replicas_of
+from fairlead.contracts.leaderworker.decide.planner import Stage
+from fairlead.contracts.leaderworker.decide.revisions import Kept
+from fairlead.contracts.leaderworker.decide.set_round import Rolled
+from fairlead.contracts.leaderworker.group_waits import block_of, blocked, kept, names, resumed, worst_first
+from fairlead.contracts.leaderworker.kinds import PART
+from fairlead.contracts.leaderworker.lanes import lanes_of
+from fairlead.contracts.leaderworker.shown import Shown
+from fairlead.core import outcome
+from fairlead.core.decision import Hold, Move
+from fairlead.core.explain import Block, Explain, Lane, Stands
+from fairlead.core.reason import Reason, ReasonKind
+
+OF_TURNS = "plan"
+"""The rule of waits that are about which group comes next, and not about one that is not ready."""
+
+
+def explain(shown: Shown) -> Explain:
+    """Where the set stands after this decision, and why."""
+    verdict, metadata = shown.decision.verdict, shown.seen.set.metadata
+    lanes = lanes_of(shown)
+    wanted = shown.seen.set.spec.replicas
+    below = [each for index, each in shown.groups.items() if index < wanted]
+    return Explain(
+        part=PART,
+        namespace=metadata.namespace,
+        rollout=metadata.name,
+        outcome=_outcome(shown, lanes),
+        stands=Stands(
+            phase=_phase(shown),
+            done=sum(each.is_updated and each.is_ready and not each.is_leaving for each in below),
+            total=wanted,
+            unit="groups",
+            lanes=lanes,
+        ),
+        next=() if verdict.reason.blocks else tuple(_coming(shown)),
+        blocked_by=worst_first(_waits(shown, lanes)),
+        again=verdict.again,
+    )
+
+
+def _outcome(shown: Shown, lanes: tuple[Lane, ...]) -> str:
+    """One that waits for groups which nothing but a person helps does not go on by itself."""
+    word = outcome.outcome_of(shown.decision.verdict.reason)
+    if word != outcome.WAITING:
+        return word
+    kinds = [{block.kind for block in found} for lane in lanes if (found := _own_waits(lane))]
+    stops = {ReasonKind.BLOCKED.value, ReasonKind.INVALID.value, ReasonKind.FAILED.value}
+    held = {ReasonKind.HELD.value}
+    if not kinds or not all(each & (stops | held) for each in kinds):
+        return word
+    return outcome.BLOCKED if any(each & stops for each in kinds) else outcome.HELD
+
+
+def _own_waits(lane: Lane) -> tuple[Block, ...]:
+    return tuple(block for block in lane.waits if block.rule != OF_TURNS)
+
+
+_PHASES = {
+    Stage.CREATING: "Creating",
+    Stage.SELECTED: "Rolling",
+    Stage.SCALING_FIRST: "Scaling",
+    Stage.ROLLING: "Rolling",
+    Stage.RECLAIMING: "Reclaiming",
+    Stage.HELD: "Held",
+    Stage.PAUSED: "Paused",
+    Stage.BLOCKED: "Blocked",
+}
+
+
+def _phase(shown: Shown) -> str:
+    reason, rolled = shown.decision.verdict.reason, shown.rolled
+    if reason is Reason.COMPLETE:
+        return "Current"
+    if reason in (Reason.SET_LEAVING, Reason.LEADERS_LEAVING):
+        return "Leaving"
+    if reason.blocks or rolled is None:
+        return "Blocked"
+    if rolled.plan.stage is Stage.STEADY and reason is Reason.SCALING:
+        return "Scaling"
+    return _PHASES.get(rolled.plan.stage, "Settling")
+
+
+def _waits(shown: Shown, lanes: tuple[Lane, ...]) -> Iterator[Block]:
+    verdict, about = shown.decision.verdict, f"leaderworkerset/{shown.name}"
+    groups = [block for lane in lanes for block in _own_waits(lane)]
+    if isinstance(verdict, Move):
+        yield from (block for block in groups if block.kind != ReasonKind.WAITING.value)
+        return
+    match verdict.reason:
+        case Reason.COMPLETE:
+            return
+        case Reason.GROUPS_NOT_READY:
+            detail = "waiting for the StatefulSet controller to report the groups"
+            yield from groups or [block_of(shown, shown.decision.rule, verdict.reason, about, detail)]
+        case reason:
+            yield from _held(shown, verdict, about)
+            yield from groups if reason is Reason.OLD_GROUPS_NOT_READY else ()
+
+
+def _held(shown: Shown, verdict: Hold, about: str) -> Iterator[Block]:
+    rule, reason = shown.decision.rule, verdict.reason
+    match reason:
+        case Reason.PARTITION_REACHED:
+            path = '{"spec":{"rolloutStrategy":{"rollingUpdateConfiguration":{"partition":0}}}}'
+            given = shown.seen.set.metadata
+            command = f"kubectl -n {given.namespace} patch leaderworkerset {given.name} --type merge -p '{path}'"
+            yield block_of(shown, rule, reason, about, kept(shown), advice=(f"let all groups go on: {command}",))
+        case Reason.PAUSED:
+            yield block_of(shown, rule, reason, about, advice=(resumed(shown),))
+        case Reason.OLD_GROUPS_NOT_READY:
+            detail = blocked(shown, () if shown.rolled is None else shown.rolled.plan.blocked_by)
+            yield block_of(shown, rule, reason, about, detail, advice=_more_unavailable(shown))
+        case _:
+            for each, detail in verdict.details or ((about, ""),):
+                yield block_of(shown, rule, reason, each, detail)
+
+
+def _more_unavailable(shown: Shown) -> tuple[str, ...]:
+    more = shown.budget.unavailable + 1
+    return (f"make these groups ready, or let {more} groups be unavailable: set maxUnavailable to {more}",)
+
+
+def _coming(shown: Shown) -> Iterator[str]:
+    """What is done now, or as soon as the wait is over; then what follows."""
+    rolled = shown.rolled
+    if rolled is None:
+        return
+    now = tuple(_now(shown, rolled)) if isinstance(shown.decision.verdict, Move) else ()
+    yield from now
+    then = "then " if now else ""
+    for each in _later(shown, rolled):
+        yield then + each
+        then = "then "
+
+
+def _now(shown: Shown, rolled: Rolled) -> Iterator[str]:
+    leaders, plan = shown.seen.leaders, rolled.plan
+    if not isinstance(rolled.chosen, Kept):
+        yield f"record revision {rolled.key}"
+    if leaders is None:
+        yield f"make {plan.replicas} group{'s' * (plan.replicas != 1)} of {rolled.view.size}"
+        return
+    before = replicas_of(leaders)
+    if plan.replicas > before:
+        yield f"start {names(shown, range(before, plan.replicas))}"
+    if moved := [each for each in _outdated(shown, plan.partition) if each < partition_of(leaders)]:
+        yield f"update {names(shown, moved)}"
+    if plan.replicas < before:
+        yield f"remove {names(shown, range(plan.replicas, before))}"
+
+
+def _outdated(shown: Shown, first: int) -> list[int]:
+    """Groups from an index on that do not carry the key yet."""
+    return [index for index, each in sorted(shown.groups.items()) if index >= first and each.key != shown.key]
+
+
+def _later(shown: Shown, rolled: Rolled) -> Iterator[str]:
+    plan, wanted = rolled.plan, shown.seen.set.spec.replicas
+    left = [index for index in _outdated(shown, shown.kept_below) if index < min(plan.partition, wanted)]
+    if left and plan.stage not in (Stage.HELD, Stage.PAUSED):
+        yield f"update {names(shown, left)}, the highest first; {_allowed(shown)}"
+    if plan.replicas > wanted and plan.stage not in (Stage.HELD, Stage.PAUSED) and shown.kept_below == 0:
+        surge = names(shown, range(wanted, plan.replicas))
+        yield f"remove {surge} of the surge when the others are ready"
+
+
+def _allowed(shown: Shown) -> str:
+    limits, wanted = shown.budget, shown.seen.set.spec.replicas
+    more = f", and {limits.surge} more may be there" if limits.surge else ""
+    return f"at most {limits.unavailable} of {wanted} may be unavailable{more}"

@@ -1,0 +1,210 @@
+"""What a group waits for, and since when: its leader's node, workers of the leader before, pods, or its turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from fairlead.contracts.leaderworker.decide.groups import GroupState, is_running_and_ready
+from fairlead.contracts.leaderworker.decide.planner import Stage
+from fairlead.contracts.leaderworker.decide.recreations import counters_on, entry_name
+from fairlead.contracts.leaderworker.shown import Shown
+from fairlead.contracts.leaderworker.words import text_of
+from fairlead.core.decision import Hold
+from fairlead.core.explain import Block, key_of_wait
+from fairlead.core.ordinals import natural_key
+from fairlead.core.pod_readiness import is_terminating
+from fairlead.core.pod_trouble import TERMINATING, PodTrouble, trouble_of
+from fairlead.core.reason import Reason, ReasonKind
+from kubeloop.objects.core import Pod
+
+MOST_PODS = 10
+"""How many pods of a group are named as waited for."""
+OF_PODS = (Reason.COMPLETE, Reason.GROUP_LEAVING)
+"""Decisions about a group after which only its pods tell what it waits for."""
+SEVERITY = tuple(
+    kind.value
+    for kind in (
+        ReasonKind.FAILED,
+        ReasonKind.BLOCKED,
+        ReasonKind.INVALID,
+        ReasonKind.HELD,
+        ReasonKind.WAITING,
+    )
+)
+
+
+def worst_first(blocks: Iterable[Block]) -> tuple[Block, ...]:
+    """What needs a person before what passes."""
+    return tuple(sorted(blocks, key=lambda block: SEVERITY.index(block.kind)))
+
+
+def block_of(
+    shown: Shown,
+    rule: str,
+    reason: Reason,
+    about: str,
+    detail: str = "",
+    *,
+    since: datetime | None = None,
+    advice: tuple[str, ...] = (),
+) -> Block:
+    return Block(
+        rule=rule,
+        reason=reason.word,
+        object=about,
+        text=text_of(reason, about.partition("/")[2], detail),
+        clears=reason.clears,
+        since=since or shown.since.get(key_of_wait(reason.word, about)),
+        since_exact=since is not None,
+        kind=reason.kind.value,
+        advice=advice,
+    )
+
+
+def waits_of(shown: Shown, index: int) -> Iterator[Block]:
+    """All that keeps the group from being ready at its revision."""
+    yield from _held(shown, index)
+    yield from _pods(shown, index)
+
+
+def _held(shown: Shown, index: int) -> Iterator[Block]:
+    """What its round waits for."""
+    name = shown.leader_name(index)
+    decision, group = shown.rounds.get(name), shown.groups.get(index)
+    if decision is None or group is None or not isinstance(decision.verdict, Hold):
+        return
+    reason = decision.verdict.reason
+    if reason in OF_PODS:
+        return
+    since, advice = _since(shown, group, reason), _advice(shown, name, reason)
+    for about, detail in decision.verdict.details or ((f"pod/{name}", ""),):
+        yield block_of(shown, decision.rule, reason, about, detail, since=since, advice=advice)
+
+
+def _since(shown: Shown, group: GroupState, reason: Reason) -> datetime | None:
+    """As far as a fact dates it."""
+    match reason:
+        case Reason.LEADER_UNBOUND | Reason.LEADER_STARTING | Reason.REVISION_MISSING:
+            return group.leader.metadata.creation_timestamp
+        case Reason.RECREATION_SPACING | Reason.RESTARTS_EXCEEDED:
+            counted = counters_on(shown.seen.leaders).get(entry_name(group.key, group.index))
+            return None if counted is None else counted.at
+        case Reason.WORKERS_LEAVING:
+            former = [each for each in shown.seen.workers if each.metadata.name == group.leader.metadata.name]
+            return next((each.metadata.deletion_timestamp for each in former), None)
+    return None
+
+
+def _advice(shown: Shown, name: str, reason: Reason) -> tuple[str, ...]:
+    namespace = shown.seen.set.metadata.namespace
+    match reason:
+        case Reason.RESTARTS_EXCEEDED:
+            return (
+                f"start it anew: kubectl -n {namespace} delete pod {name}",
+                f"go back to what ran before: fairlead undo {shown.place}",
+            )
+        case Reason.LEADER_UNBOUND:
+            return (f"kubectl -n {namespace} describe pod {name}",)
+    return ()
+
+
+def _pods(shown: Shown, index: int) -> Iterator[Block]:
+    """Pods of the group that are not ready, those that are stuck first; then those that are not there."""
+    name = shown.leader_name(index)
+    pods = sorted(shown.members.get(name, ()), key=lambda pod: natural_key(pod.metadata.name))
+    found = [_pod(shown, index, pod) for pod in pods if not is_running_and_ready(pod) or is_terminating(pod)]
+    found += [_missing(shown, index, each) for each in missing_names(shown, index)]
+    yield from worst_first(found)[:MOST_PODS]
+    if (more := len(found) - MOST_PODS) > 0:
+        yield block_of(shown, "groups", Reason.GROUPS_NOT_READY, f"pod/{name}", f"{more} more pods are not ready")
+
+
+def _missing(shown: Shown, index: int, name: str) -> Block:
+    """A worker is not made before its StatefulSet is; of a leader only the set's rounds know."""
+    maker = shown.name if name == shown.leader_name(index) else shown.leader_name(index)
+    return block_of(shown, "groups", Reason.POD_MISSING, f"pod/{name}", f"StatefulSet {maker} makes it")
+
+
+def missing_names(shown: Shown, index: int) -> Iterator[str]:
+    """Pods that the group should have and has not; workers only once their StatefulSet is there."""
+    name, group = shown.leader_name(index), shown.groups.get(index)
+    there = {pod.metadata.name for pod in shown.members.get(name, ())}
+    if group is None:
+        if index < shown.replicas and name not in there:
+            yield name
+        return
+    if group.workers is not None:
+        yield from (each for each in worker_names(name, group.size) if each not in there)
+
+
+def worker_names(leader: str, size: int) -> Iterator[str]:
+    return (f"{leader}-{place}" for place in range(1, size))
+
+
+def _pod(shown: Shown, index: int, pod: Pod) -> Block:
+    about, node = f"pod/{pod.metadata.name}", pod.spec.node_name
+    trouble = trouble_of(pod, shown.at, shown.deadline)
+    if trouble is None:
+        return block_of(shown, "groups", Reason.PODS_NOT_READY, about, "its condition Ready is not True")
+    where = f" on node {node}" if node and trouble.reason == TERMINATING else ""
+    if trouble.is_past:
+        advice = _pod_advice(shown, index, trouble)
+        detail = f"{trouble.text}{where}"
+        return block_of(shown, "groups", Reason.POD_STUCK, about, detail, since=trouble.since, advice=advice)
+    if is_terminating(pod):
+        return block_of(shown, "groups", Reason.POD_TERMINATING, about, where, since=trouble.since)
+    return block_of(shown, "groups", Reason.PODS_NOT_READY, about, trouble.text, since=trouble.since)
+
+
+def _pod_advice(shown: Shown, index: int, trouble: PodTrouble) -> tuple[str, ...]:
+    group = shown.groups.get(index)
+    is_on_its_way = any(not each.is_updated for each in shown.groups.values())
+    if trouble.reason == TERMINATING or group is None or not group.is_updated or not is_on_its_way:
+        return trouble.advice
+    return (*trouble.advice, f"go back to the earlier template: fairlead undo {shown.place}")
+
+
+def turn_of(shown: Shown, index: int) -> Iterator[Block]:
+    """Why a group that is ready stays at its earlier revision."""
+    group = shown.groups.get(index)
+    if group is None or group.is_updated or group.is_leaving or not group.is_ready or index >= shown.replicas:
+        return
+    about = f"pod/{shown.leader_name(index)}"
+    if index < shown.kept_below:
+        yield block_of(shown, "plan", Reason.PARTITION_REACHED, about, kept(shown))
+    elif (rolled := shown.rolled) is not None:
+        plan = rolled.plan
+        if plan.stage is Stage.PAUSED:
+            yield block_of(shown, "plan", Reason.PAUSED, about, advice=(resumed(shown),))
+        elif plan.blocked_by:
+            yield block_of(shown, "plan", Reason.OLD_GROUPS_NOT_READY, about, blocked(shown, plan.blocked_by))
+        elif plan.waits_for:
+            detail = f"waiting for {names(shown, plan.waits_for)} to become ready"
+            yield block_of(shown, "plan", Reason.GROUPS_NOT_READY, about, detail)
+
+
+def kept(shown: Shown) -> str:
+    return f"groups below {shown.kept_below} stay at their revision: so says the partition of the spec"
+
+
+def resumed(shown: Shown) -> str:
+    return f"let it go on: fairlead resume {shown.place}"
+
+
+def blocked(shown: Shown, indexes: tuple[int, ...]) -> str:
+    verb = "is" if len(indexes) == 1 else "are"
+    least = max(0, shown.seen.set.spec.replicas - shown.budget.unavailable)
+    return (
+        f"{names(shown, indexes)} {verb} not ready at the earlier revision,"
+        f" and to update a ready group would leave fewer than {least} ready"
+    )
+
+
+def names(shown: Shown, indexes: Iterable[int]) -> str:
+    """`a-1`, `a-1 and a-3`, or `a-1 to a-3` where they follow one another."""
+    found = sorted(indexes)
+    if len(found) > 2 and found[-1] - found[0] == len(found) - 1:
+        return f"{shown.leader_name(found[0])} to {shown.leader_name(found[-1])}"
+    *others, last = map(shown.leader_name, found)
+    return f"{', '.join(others)} and {last}" if others else last
