@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from kubeloop.objects.meta import Ref
 
 
+GIVEN = "true"
+"""The value of an option that takes none."""
+
+
 def add_arguments(parser: argparse.ArgumentParser, verb: str, *, looks: bool = False) -> None:
     """The options that all verbs have and those of their rows; one that only looks has none about writing."""
     rows = [(name, table, row) for name, table, row in rows_of(verb) if isinstance(row, Verb)]
@@ -36,8 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str, *, looks: bool = F
     if not looks:
         parser.add_argument("--dry-run", action="store_true", help="print what would be written and write nothing")
         parser.add_argument("--reason", metavar="TEXT", default="", help="why, for the Event about it")
-    for option in dict.fromkeys(option for _, _, row in rows for option in row.options):
-        parser.add_argument(option.flag, metavar=option.metavar, action="append", default=[], help=option.help)
+    for option in {option.flag: option for _, _, row in rows for option in row.options}.values():
+        if option.metavar:
+            parser.add_argument(option.flag, metavar=option.metavar, action="append", default=[], help=option.help)
+        else:
+            parser.add_argument(option.flag, action="store_const", const=[GIVEN], default=[], help=option.help)
     parser.epilog = " ".join(row.about for _, _, row in rows)
 
 
@@ -137,8 +144,8 @@ class VerbRun:
     def _told(self, found: VerbAnswer) -> int:
         """What needs no writing."""
         from fairlead.cli.commands.get import table
-        from fairlead.cli.views.verbs import VerbResult, in_form, table_document
-        from fairlead.core.verb import Nothing, Refused, VerbTable
+        from fairlead.cli.views.verbs import VerbResult, document_of, in_form, table_document
+        from fairlead.core.verb import Nothing, Refused, VerbDocument, VerbTable
 
         match found:
             case Nothing(sentence):
@@ -156,6 +163,11 @@ class VerbRun:
                 document = table_document(found, self._part, self._asked.namespace)
                 form, width = self._arguments.output, shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
                 print(in_form(document, form) if form else table([dict(row) for row in found.rows], width))
+            case VerbDocument():
+                form = self._arguments.output
+                document = document_of(found, self._part, self._asked.namespace)
+                shown = found.shown if isinstance(found.shown, str) else in_form(found.shown, "yaml")
+                print(in_form(document, form) if form else shown)
             case _:
                 raise NotThere
         return exits.OK

@@ -28,7 +28,8 @@ class VerbOption(Struct, frozen=True):
     flag: str
     """With its dashes."""
     help: str
-    metavar: str
+    metavar: str = ""
+    """Empty: it takes no value, and is `true` where it is given."""
     repeated: bool = False
 
 
@@ -112,7 +113,18 @@ class VerbTable(Struct, frozen=True):
     items: tuple[Tree, ...]
 
 
-VerbAnswer: TypeAlias = VerbPlan | Nothing | Refused | Absent | VerbTable
+class VerbDocument(Struct, frozen=True):
+    """One thing to look at."""
+
+    rollout: str
+    kind: str
+    """Of the document for programs."""
+    shown: str | Tree
+    """For people: lines, or a tree that they see as YAML."""
+    item: Tree
+
+
+VerbAnswer: TypeAlias = VerbPlan | Nothing | Refused | Absent | VerbTable | VerbDocument
 VerbDecide: TypeAlias = Callable[[VerbRequest, Answers, datetime], VerbAnswer | Need]
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from fairlead.core.explain import API_VERSION
 
 if TYPE_CHECKING:
-    from fairlead.core.verb import VerbTable, VerbWrite
+    from fairlead.core.verb import VerbDocument, VerbTable, VerbWrite
 
 
 class VerbResult(Struct, kw_only=True, rename="camel"):
@@ -52,6 +52,11 @@ def patches(writes: Sequence[VerbWrite]) -> str:
 def table_document(found: VerbTable, part: str, namespace: str) -> dict[str, object]:
     place = {"part": part, "namespace": namespace, "rollout": found.rollout}
     return {"apiVersion": API_VERSION, "kind": found.kind, **place, "items": list(found.items)}
+
+
+def document_of(found: VerbDocument, part: str, namespace: str) -> dict[str, object]:
+    place = {"part": part, "namespace": namespace, "rollout": found.rollout}
+    return {"apiVersion": API_VERSION, "kind": found.kind, **place, **found.item}
 
 
 def in_form(document: object, form: str) -> str:
