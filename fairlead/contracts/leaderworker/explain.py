@@ -168,7 +168,8 @@ def _later(shown: Shown, rolled: Rolled) -> Iterator[str]:
     plan, wanted = rolled.plan, shown.seen.set.spec.replicas
     left = [index for index in _outdated(shown, shown.kept_below) if index < min(plan.partition, wanted)]
     if left and plan.stage not in (Stage.HELD, Stage.PAUSED):
-        yield f"update {names(shown, left)}, the highest first; {_allowed(shown)}"
+        order = ", the highest first" if len(left) > 1 else ""
+        yield f"update {names(shown, left)}{order}; {_allowed(shown)}"
     if plan.replicas > wanted and plan.stage not in (Stage.HELD, Stage.PAUSED) and shown.kept_below == 0:
         surge = names(shown, range(wanted, plan.replicas))
         yield f"remove {surge} of the surge when the others are ready"
@@ -176,5 +177,5 @@ def _later(shown: Shown, rolled: Rolled) -> Iterator[str]:
 
 def _allowed(shown: Shown) -> str:
     limits, wanted = shown.budget, shown.seen.set.spec.replicas
-    more = f", and {limits.surge} more may be there" if limits.surge else ""
-    return f"at most {limits.unavailable} of {wanted} may be unavailable{more}"
+    more = f", {limits.surge} more may be there" if limits.surge else ""
+    return f"at most {limits.unavailable} of {wanted} groups may be unavailable{more}"

@@ -148,13 +148,19 @@ def _pod(shown: Shown, index: int, pod: Pod) -> Block:
     if trouble is None:
         return block_of(shown, "groups", Reason.PODS_NOT_READY, about, "its condition Ready is not True")
     where = f" on node {node}" if node and trouble.reason == TERMINATING else ""
-    if trouble.is_past:
+    if trouble.is_past and (trouble.reason == TERMINATING or not _is_going(shown, index)):
         advice = _pod_advice(shown, index, trouble)
         detail = f"{trouble.text}{where}"
         return block_of(shown, "groups", Reason.POD_STUCK, about, detail, since=trouble.since, advice=advice)
     if is_terminating(pod):
         return block_of(shown, "groups", Reason.POD_TERMINATING, about, where, since=trouble.since)
     return block_of(shown, "groups", Reason.PODS_NOT_READY, about, trouble.text, since=trouble.since)
+
+
+def _is_going(shown: Shown, index: int) -> bool:
+    """Whether the pods of the group go with their leader, so that only one which does not go is in the way."""
+    group = shown.groups.get(index)
+    return group is not None and group.is_leaving
 
 
 def _pod_advice(shown: Shown, index: int, trouble: PodTrouble) -> tuple[str, ...]:
