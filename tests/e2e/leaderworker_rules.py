@@ -48,7 +48,7 @@ def _judge(play: Play, budget: bool, lost: bool) -> None:
 
 
 def _numbers_increase(revision: Tree, numbers: dict[str, int]) -> None:
-    """S12."""
+    """leaderworker S12."""
     owner = owner_of(revision)["uid"]
     assert revision["revision"] > numbers.get(owner, 0), f"{revision['metadata']['name']} is older than others"
     numbers[owner] = revision["revision"]
@@ -59,13 +59,13 @@ def _is_of_a_set(tree: Tree) -> bool:
 
 
 def _conditions_agree(given: Tree) -> None:
-    """S13."""
+    """leaderworker S13."""
     holding = {each["type"] for each in given.get("status", {}).get("conditions", ()) if each["status"] == "True"}
     assert "Available" not in holding or not holding & {"Progressing", "UpdateInProgress"}, holding
 
 
 def _keys_are_recorded(given: Tree, leaders: Tree, world: World) -> None:
-    """S5 and S8: whatever carries a key has its revision."""
+    """leaderworker S5 and leaderworker S8: whatever carries a key has its revision."""
     uid = given["metadata"]["uid"]
     recorded = {key_of(each) for each in world[CONTROLLER_REVISIONS].values() if owner_of(each).get("uid") == uid}
     living = [leaders, *_leader_pods(given, world), *_worker_sets(given, world)]
@@ -74,7 +74,7 @@ def _keys_are_recorded(given: Tree, leaders: Tree, world: World) -> None:
 
 
 def _workers_are_like_their_leaders(given: Tree, world: World) -> None:
-    """S4, by key and size."""
+    """leaderworker S4, by key and size."""
     for workers in _worker_sets(given, world):
         leader = world[PODS].get(workers["metadata"]["name"])
         if leader is not None and owner_of(workers).get("uid") == leader["metadata"]["uid"]:
@@ -84,7 +84,7 @@ def _workers_are_like_their_leaders(given: Tree, world: World) -> None:
 
 
 def _partition_only_falls(given: Tree, leaders: Tree, partitions: dict[tuple[str, str, int], int]) -> None:
-    """S3, within one key and one partition that a person asks for."""
+    """leaderworker S3, within one key and one partition that a person asks for."""
     asked = _strategy(given).get("partition", 0)
     place = (leaders["metadata"]["uid"], key_of(leaders), asked)
     partition = leaders["spec"]["updateStrategy"]["rollingUpdate"].get("partition", 0)
@@ -94,7 +94,7 @@ def _partition_only_falls(given: Tree, leaders: Tree, partitions: dict[tuple[str
 
 
 def _budget_is_kept(given: Tree, world: World, complete: set[str]) -> None:
-    """S1, once all groups have been ready."""
+    """leaderworker S1, once all groups have been ready."""
     name, wanted = given["metadata"]["name"], given["spec"]["replicas"]
     ready = len(ready_groups(given, world))
     if ready >= wanted:
@@ -107,14 +107,14 @@ def _budget_is_kept(given: Tree, world: World, complete: set[str]) -> None:
 
 
 def _surge_is_bounded(given: Tree, world: World) -> None:
-    """S2."""
+    """leaderworker S2."""
     wanted = given["spec"]["replicas"]
     most = wanted + min(_scaled(_strategy(given).get("maxSurge", 0), wanted, up=True), wanted)
     assert len(_leader_pods(given, world)) <= most
 
 
 def _leaders_are_deleted_once(play: Play) -> None:
-    """S11."""
+    """leaderworker S11."""
     deleted = [each.body for each in play.writes("pods", "delete")]
     assert len(deleted) == len(set(deleted)), "a leader was deleted twice"
 

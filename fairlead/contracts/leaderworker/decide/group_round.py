@@ -187,14 +187,14 @@ def _deleted(group: _Group, failed: str) -> Delete:
 
 
 def _furnished(group: _Group, now: datetime) -> Outcome:
-    """Steps 3 to 11 of section 3.4."""
+    """What the leader lacks; a leader that carries `leader-name` gets nothing (section 3.4 step 3)."""
     leader = group.leader.metadata
     if LEADER_NAME in leader.annotations:
         held = Hold(Reason.GROUP_NESTED, details=((_named(leader), f"it carries the annotation {LEADER_NAME}"),))
         return Decision("refuse_nested", held, tell=(notes.nested_leader(group.set, leader),))
     if leader.deletion_timestamp is not None:
         return _left(group)
-    if not group.is_known:
+    if not group.is_known:  # section 3.4 step 5
         text = f"there is no ControllerRevision with key {key_on(leader) or '(none)'}"
         held = Hold(Reason.REVISION_MISSING, now + MISSING_AGAIN, ((_named(leader), text),))
         return Decision("find_revision", held, tell=(notes.revision_missing(group.set, leader),))
@@ -229,7 +229,10 @@ def _refused(group: _Group, write: AnyWrite, answer: Bad) -> Decision:
 
 
 def _left(group: _Group) -> Decision:
-    """Nothing is made for a leader that is going; its workers go with it, or at once where the set asks for that."""
+    """Nothing is made for a leader that is going (section 3.4 step 4).
+
+    Its workers go with it, or at once where the set asks for that.
+    """
     workers = group.seen.workers
     is_asked = group.set.metadata.annotations.get(TEARDOWN) == PARALLEL_TEARDOWN
     is_own = workers is not None and workers.metadata.controller_uid == group.leader.metadata.uid
@@ -249,7 +252,7 @@ class _Found(Struct, frozen=True):
 
 
 def _service(group: _Group) -> Create | Need | None:
-    """The Service of the leader's name, where each replica has its own; one that exists is left alone."""
+    """The Service of the leader's name, where each group has its own (section 3.4 step 6)."""
     leader = group.leader.metadata
     if group.view.subdomain_policy != UNIQUE_PER_REPLICA:
         return None
@@ -264,7 +267,7 @@ def _service(group: _Group) -> Create | Need | None:
 
 
 def _pod_group(group: _Group) -> Create | Need | None:
-    """PodGroups are not watched: there is one question per group that is furnished."""
+    """PodGroups are not watched: there is one question per group that is furnished (section 3.4 step 7)."""
     if not group.seen.settings.gang_scheduler:
         return None
     leader = group.leader.metadata
@@ -294,13 +297,13 @@ def _created(group: _Group, resource: Resource, name: str, body: Json, does: Doe
 
 
 def _workers(group: _Group, now: datetime) -> Create | Need | Decision | None:
-    """Steps 8 to 11 of section 3.4."""
+    """None where there is nothing to make: a group of one has no workers (section 3.4 step 8)."""
     leader, found = group.leader.metadata, group.seen.workers
     if group.view.size == 1:
         return None
     if found is not None:
         return None if found.metadata.controller_uid == leader.uid else _in_the_way(group, found)
-    if group.set.spec.startup_policy == LEADER_READY and not is_ready(group.leader):
+    if group.set.spec.startup_policy == LEADER_READY and not is_ready(group.leader):  # section 3.4 step 9
         text = "its workers are made when the leader is ready"
         return Decision("await_leader", Hold(Reason.LEADER_STARTING, details=((_named(leader), text),)))
     topology = group.set.metadata.annotations.get(EXCLUSIVE_TOPOLOGY, "")
@@ -325,7 +328,7 @@ def _unseen(group: _Group, answer: Good, now: datetime) -> Decision:
 
 
 def _in_the_way(group: _Group, found: StatefulSet) -> Decision:
-    """The StatefulSet of an earlier leader goes with it; one of nobody, or of somebody else, does not."""
+    """That of an earlier leader goes with it; one of nobody, or of somebody else, does not (section 3.4 step 11)."""
     leader = group.leader.metadata
     owners = found.metadata.owner_references
     is_former = any(each.controller and each.kind == "Pod" and each.name == leader.name for each in owners)
