@@ -1,4 +1,4 @@
-"""Going back: the template of a set becomes that of an earlier revision, which then rolls like any edit (section 6.4)."""
+"""Going back: a set takes on the template of an earlier revision, which then rolls like any edit (section 6.4)."""
 
 from __future__ import annotations
 
