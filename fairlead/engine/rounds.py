@@ -222,9 +222,9 @@ class Rounds(Generic[S]):
             raise PassFailed(verdict.reason.word, again)
         if sent == len(writes):
             self._controller.handled(seen, decision)
-        if isinstance(verdict, Hold):
-            return again
-        # Should the watch be silent, somebody must notice that the writes do not show.
+            if isinstance(verdict, Hold):
+                return again
+        # What was left is decided again; and should the watch be silent, somebody must notice that writes do not show.
         return LOOK_AGAIN if again is None else min(again, LOOK_AGAIN)
 
     def _observed(self, decided: DecidedRound, key: RolloutKey, decision: Decision) -> None:

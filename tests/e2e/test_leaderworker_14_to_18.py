@@ -158,6 +158,7 @@ async def test_old_workers_that_go_slowly_do_not_take_the_new_leader_along(site:
     await annotate(site, "a-1-1", {HANG_TERMINATING: "true"})
     await play.give_image(SECOND)
     leader = await site.until(lambda: next((pod for pod in play.pods(worker="0") if key_of(pod) != key_of(old)), None))
+    assert leader is not None
     await play.until(lambda: "deletionTimestamp" in site.history.objects(PODS)["a-1-1"]["metadata"])
     await play.at_rest()
     assert site.history.objects(PODS)["a-1"]["metadata"]["uid"] == leader["metadata"]["uid"]

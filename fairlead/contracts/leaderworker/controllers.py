@@ -232,7 +232,7 @@ def _wake_sets(watched: _Watched, wake: Wake) -> None:
 
 
 def _wake_groups(watched: _Watched, wake: Wake) -> None:
-    """Section 3.1 point 2; a set that changes, or a revision that comes, concerns all groups of the set."""
+    """Section 3.1 point 2; a set that changes concerns all its groups, and so does what is made for all of them."""
 
     def pod_changed(change: Change[Pod]) -> None:
         if (key := gathering.group_of(_newest(change))) is not None:
@@ -254,12 +254,13 @@ def _wake_groups(watched: _Watched, wake: Wake) -> None:
         if not same or (old and new and old.metadata.annotations != new.metadata.annotations):
             all_of(RolloutKey((meta.namespace, meta.name)), change.initial)
 
-    def revision_changed(change: Change[Revision]) -> None:
-        if change.old is None:
-            all_of(gathering.set_of(_newest(change)), change.initial)
+    def came(change: Change[Any]) -> None:
+        if change.old is None and change.new is not None:
+            all_of(gathering.set_of_all_groups(change.new), change.initial)
 
     watched.pods.subscribe(pod_changed)
     watched.statefulsets.subscribe(named_alike)
+    watched.statefulsets.subscribe(came)
     watched.services.subscribe(named_alike)
     watched.sets.subscribe(set_changed)
-    watched.revisions.subscribe(revision_changed)
+    watched.revisions.subscribe(came)

@@ -14,6 +14,7 @@ from msgspec import Struct
 from fairlead.contracts.leaderworker.decide.identity import parent_and_ordinal
 from fairlead.contracts.leaderworker.decide.seen import GroupSeen, Service, SetSeen
 from fairlead.contracts.leaderworker.kinds import (
+    LEADER_WORKER_SETS,
     NAME,
     WORKER_INDEX,
     LeaderWorkerSet,
@@ -34,6 +35,16 @@ def set_of(item: Named) -> RolloutKey | None:
     """The set whose name it carries."""
     name = item.metadata.labels.get(NAME)
     return RolloutKey((item.metadata.namespace, name)) if name else None
+
+
+def set_of_all_groups(item: Named) -> RolloutKey | None:
+    """The set all of whose groups go by it: of the StatefulSet of leaders and of revisions that it controls itself.
+
+    Those of worker StatefulSets carry the same labels.
+    """
+    owners = item.metadata.owner_references
+    is_for_all = not owners or any(each.kind == LEADER_WORKER_SETS.kind for each in owners)
+    return set_of(item) if is_for_all else None
 
 
 def group_of(pod: Pod) -> RolloutKey | None:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.contracts.leaderworker.decide import notes, restart
 from fairlead.contracts.leaderworker.decide.gang_scheduling import pod_group_name
@@ -36,6 +37,7 @@ from fairlead.contracts.leaderworker.kinds import (
     UNIQUE_PER_REPLICA,
     Json,
     LeaderWorkerSet,
+    Revision,
     StatefulSet,
 )
 from fairlead.core.act import AnyWrite, Apply, Create, Delete, Does
@@ -57,6 +59,8 @@ class _Group(Struct, frozen=True):
     seen: GroupSeen
     set: LeaderWorkerSet
     leader: Pod
+    revision: Revision | None
+    """That of the leader's key."""
     view: SetView
     """Of the leader's revision; of the live set where that is not known."""
     is_known: bool
@@ -69,17 +73,38 @@ class _Group(Struct, frozen=True):
 def decide(seen: GroupSeen, now: datetime) -> Outcome:
     if seen.set is None or seen.set.metadata.deletion_timestamp is not None or seen.leader is None:
         return Decision("leave", Hold(Reason.COMPLETE))
-    view = _view(seen, seen.set, seen.leader)
-    group = _Group(seen, seen.set, seen.leader, view or of_spec(seen.set), view is not None)
-    if (decision := _restarted(group, now)) is not None:
-        return decision
-    return _furnished(group, now)
+    if not _is_of_the_set(seen, seen.set, seen.leader):
+        return Decision("leave", Hold(Reason.COMPLETE))
+    found = with_key(readable(seen.set, seen.revisions), key_on(seen.leader.metadata))
+    view = None if found is None else _view(found)
+    group = _Group(seen, seen.set, seen.leader, found, view or of_spec(seen.set), view is not None)
+    judged = _restarted(group, now)
+    if isinstance(judged, Decision):
+        return judged
+    return _looked_at_again(_furnished(group, now), judged)
 
 
-def _view(seen: GroupSeen, given: LeaderWorkerSet, leader: Pod) -> SetView | None:
-    found = with_key(readable(given, seen.revisions), key_on(leader.metadata))
+def _looked_at_again(outcome: Outcome, at: datetime | None) -> Outcome:
+    """Then too, where nothing else is to be looked at before."""
+    match outcome:
+        case Decision(verdict=Hold(again=again) as held) if at is not None and (again is None or at < again):
+            return replace(outcome, verdict=replace(held, again=at))
+    return outcome
+
+
+def _is_of_the_set(seen: GroupSeen, given: LeaderWorkerSet, leader: Pod) -> bool:
+    """By the UIDs of its owners: whoever else carries the labels is no business of ours (section 4, S10)."""
+    leaders = seen.leaders
+    return (
+        leaders is not None
+        and leaders.metadata.controller_uid == given.metadata.uid
+        and leader.metadata.controller_uid == leaders.metadata.uid
+    )
+
+
+def _view(revision: Revision) -> SetView | None:
     try:
-        return None if found is None else of_revision(stored(found))
+        return of_revision(stored(revision))
     except UnreadableData:
         return None
 
@@ -87,8 +112,8 @@ def _view(seen: GroupSeen, given: LeaderWorkerSet, leader: Pod) -> SetView | Non
 # Restart policy.
 
 
-def _restarted(group: _Group, now: datetime) -> Decision | None:
-    """None where the group goes on (section 3.4 step 2)."""
+def _restarted(group: _Group, now: datetime) -> Decision | datetime | None:
+    """Where the group goes on: when its recreations are to be forgotten, if there are any (section 3.4 step 2)."""
     seen, leader = group.seen, group.leader.metadata
     index = _index(leader)
     if index is None:
@@ -119,7 +144,9 @@ def _restarted(group: _Group, now: datetime) -> Decision | None:
             text = f"pod {failed} failed; the group was recreated as often as it may be"
             held = Hold(Reason.RESTARTS_EXCEEDED, details=((_named(leader), text),))
             return _bounded(group, held, counters, told=True)
-        case restart.Recovered(_, counters) if counters is not None:
+        case restart.Recovered(at, None):
+            return at
+        case restart.Recovered(_, counters):
             return Decision("recover", Move(Reason.SETTLING, _counted(group, counters)))
     return None
 
@@ -195,9 +222,7 @@ def _furnished(group: _Group, now: datetime) -> Outcome:
     if leader.deletion_timestamp is not None:
         return _left(group)
     if not group.is_known:  # section 3.4 step 5
-        text = f"there is no ControllerRevision with key {key_on(leader) or '(none)'}"
-        held = Hold(Reason.REVISION_MISSING, now + MISSING_AGAIN, ((_named(leader), text),))
-        return Decision("find_revision", held, tell=(notes.revision_missing(group.set, leader),))
+        return _unknown(group, now)
     writes: list[AnyWrite] = []
     for outcome in (_service(group), _pod_group(group), _workers(group, now)):
         match outcome:
@@ -207,6 +232,20 @@ def _furnished(group: _Group, now: datetime) -> Outcome:
                 # What comes before it is written all the same: workers that wait need their Service no less.
                 return outcome if not writes or isinstance(outcome, Need) else _written(group, writes)
     return _written(group, writes) if writes else Decision("furnish", Hold(Reason.COMPLETE))
+
+
+def _unknown(group: _Group, now: datetime) -> Decision:
+    """Workers that are there go on; others cannot be made before the rollout reaches the group (section 5 point 6)."""
+    leader, workers, revision = group.leader.metadata, group.seen.workers, group.revision
+    if workers is not None and workers.metadata.controller_uid == leader.uid:
+        return Decision("find_revision", Hold(Reason.COMPLETE))
+    if revision is not None:
+        text = f"ControllerRevision {revision.metadata.name} cannot be read"
+        held = Hold(Reason.REVISION_UNREADABLE, now + MISSING_AGAIN, ((_named(leader), text),))
+        return Decision("find_revision", held, tell=(notes.workers_not_created(group.set, leader, text),))
+    text = f"there is no ControllerRevision with key {key_on(leader) or '(none)'}"
+    held = Hold(Reason.REVISION_MISSING, now + MISSING_AGAIN, ((_named(leader), text),))
+    return Decision("find_revision", held, tell=(notes.revision_missing(group.set, leader),))
 
 
 def _written(group: _Group, writes: list[AnyWrite]) -> Decision:

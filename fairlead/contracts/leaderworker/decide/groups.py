@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from fairlead.contracts.leaderworker.decide.budgets import Budget
 from fairlead.contracts.leaderworker.decide.planner import Group, Leaders, Numbers
-from fairlead.contracts.leaderworker.decide.trees import part
+from fairlead.contracts.leaderworker.decide.trees import part, texts
 from fairlead.contracts.leaderworker.kinds import (
     GROUP_INDEX,
     PAUSED,
@@ -61,6 +61,11 @@ class GroupState(Struct, frozen=True):
 
 def key_on(meta: Meta) -> str:
     return meta.labels.get(REVISION_KEY, "")
+
+
+def leaders_key(leaders: StatefulSet) -> str:
+    """That of its template where somebody took the label away: to take it for another key would roll all groups."""
+    return key_on(leaders.metadata) or texts(leaders.spec, "template", "metadata", "labels").get(REVISION_KEY, "")
 
 
 def is_running_and_ready(pod: Pod) -> bool:

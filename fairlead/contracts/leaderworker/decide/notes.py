@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from fairlead.contracts.leaderworker.decide.planner import Plan
 from fairlead.contracts.leaderworker.decide.revisions import Drafted, Occasion
 from fairlead.contracts.leaderworker.decide.status import (
@@ -25,6 +27,7 @@ from kubeloop.objects.meta import Meta, Ref
 CREATING_REVISION, RECREATE_GROUP = "CreatingRevision", "RecreateGroup"
 FAILED_CREATE, FAILED_UPDATE = "FailedCreate", "FailedUpdate"
 ROLLOUT_BLOCKED = "RolloutBlocked"
+INVALID_ANNOTATION = "InvalidAnnotation"
 _CREATE, _UPDATE, _DELETE = "Create", "Update", "Delete"
 _OCCASIONS = {
     Occasion.MISSING: "Creating missing revision with key {} for existing LeaderWorkerSet",
@@ -130,6 +133,12 @@ def restarts_exceeded(seen: LeaderWorkerSet, leader: Meta) -> EventNote:
     group = leader.labels.get(GROUP_INDEX, "")
     text = f"Group {group} was recreated as often as allowed and is left as it is: delete {leader.name} to start anew"
     return _warning(seen, MAX_RESTARTS_EXCEEDED, _UPDATE, text, pod_ref(leader))
+
+
+def invalid_annotation(seen: LeaderWorkerSet, problem: str) -> EventNote:
+    """Once per generation (section 6.8)."""
+    note = _warning(seen, INVALID_ANNOTATION, _UPDATE, problem)
+    return replace(note, occurrence=str(seen.metadata.generation))
 
 
 def blocked(seen: LeaderWorkerSet, drawn: Plan) -> EventNote | None:

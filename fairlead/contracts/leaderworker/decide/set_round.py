@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.contracts.leaderworker.decide import notes
 from fairlead.contracts.leaderworker.decide.budgets import budget
@@ -17,7 +18,7 @@ from fairlead.contracts.leaderworker.decide.groups import (
     GroupState,
     carried_keys,
     groups_of,
-    key_on,
+    leaders_key,
     numbers_of,
     partition_of,
     replicas_of,
@@ -25,6 +26,7 @@ from fairlead.contracts.leaderworker.decide.groups import (
 )
 from fairlead.contracts.leaderworker.decide.leader_set import leader_set
 from fairlead.contracts.leaderworker.decide.normal_form import UnreadableData
+from fairlead.contracts.leaderworker.decide.opt_ins import problems_of
 from fairlead.contracts.leaderworker.decide.planner import Plan, Row, Stage, plan
 from fairlead.contracts.leaderworker.decide.recreations import counters_on, entry_name, failed_groups, limits_of
 from fairlead.contracts.leaderworker.decide.revision_writes import forgotten, recorded
@@ -45,14 +47,14 @@ from fairlead.contracts.leaderworker.decide.services import needs_shared_service
 from fairlead.contracts.leaderworker.decide.set_view import SetView, of_revision, of_spec
 from fairlead.contracts.leaderworker.decide.status import Report, report
 from fairlead.contracts.leaderworker.decide.unchanged import is_unchanged
-from fairlead.contracts.leaderworker.kinds import MANAGER
+from fairlead.contracts.leaderworker.kinds import MANAGER, StatefulSet
 from fairlead.core.act import AnyWrite, Apply, Create, Does, EventNote, Patch, PatchKind
 from fairlead.core.ask import Ask, Bad, Good, Need, Read
 from fairlead.core.decision import Decision, Hold, Move, Outcome, Verdict
 from fairlead.core.reason import Reason
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import SERVICES
-from kubeloop.objects.meta import Meta, Ref
+from kubeloop.objects.meta import Ref
 
 AGAIN = timedelta(seconds=5)
 """After so long it is looked again whether what is in the way is gone."""
@@ -81,13 +83,23 @@ def decide(seen: SetSeen, now: datetime) -> Outcome:
         question = live_leaders(seen)
         if stages := seen.answers.lacking((question,)):
             return Need(stages)
-        if (decision := _unseen(seen, seen.answers[question], now)) is not None:
-            return decision
-    elif leaders.metadata.deletion_timestamp is not None:
+        match _unseen(seen, seen.answers[question]):
+            case Decision() as decision:
+                return decision
+            case StatefulSet() as leaders:
+                seen = replace(seen, leaders=leaders)
+    if leaders is None:
+        return _selected(seen, None, now)
+    if leaders.metadata.deletion_timestamp is not None:
         return Decision("await_leaders", Hold(Reason.LEADERS_LEAVING, now + AGAIN))
-    elif leaders.metadata.controller_uid != given.uid:
+    if leaders.metadata.controller_uid != given.uid:
         return _taken(seen, now)
-    chosen = select(seen.set, None if leaders is None else key_on(leaders.metadata), seen.revisions)
+    return _selected(seen, leaders_key(leaders), now)
+
+
+def _selected(seen: SetSeen, key: str | None, now: datetime) -> Outcome:
+    """`key` is that of the leaders, None where there are none."""
+    chosen = select(seen.set, key, seen.revisions)
     if isinstance(chosen, Unusable):
         details = ((_named(seen), chosen.problem),)
         return Decision("read_revision", Hold(Reason.REVISION_UNREADABLE, details=details))
@@ -95,7 +107,7 @@ def decide(seen: SetSeen, now: datetime) -> Outcome:
 
 
 def live_leaders(seen: SetSeen) -> Ask:
-    """Asked before they are made: the cache has no StatefulSet of others, which may have the name."""
+    """Asked before they are made: the cache has no StatefulSet without our label, and one may have the name."""
     return Ask(Read(_leaders(seen)), is_expected_to_fail=True)
 
 
@@ -107,20 +119,13 @@ def _named(seen: SetSeen) -> str:
     return f"leaderworkerset/{seen.set.metadata.name}"
 
 
-class _Found(Struct, frozen=True):
-    metadata: Meta
-
-
-def _unseen(seen: SetSeen, answer: Good | Bad, now: datetime) -> Decision | None:
-    """None where there is no StatefulSet of the name; one that the cache lacks is another's, or ours on its way."""
-    if isinstance(answer, Bad):
-        if answer.kind == "absent":
-            return None
-        return Decision("read_leaders", Hold(Reason.READ_FAILED, details=((_named(seen), answer.text),)))
-    owner = msgspec.json.decode(answer.value, type=_Found).metadata.controller_uid
-    if owner == seen.set.metadata.uid:
-        return Decision("await_leaders", Hold(Reason.CACHE_BEHIND, now + AGAIN))
-    return _taken(seen, now)
+def _unseen(seen: SetSeen, answer: Good | Bad) -> Decision | StatefulSet | None:
+    """The StatefulSet of the name that the cache lacks: another's, or ours without its label."""
+    if isinstance(answer, Good):
+        return msgspec.json.decode(answer.value, type=StatefulSet)
+    if answer.kind == "absent":
+        return None
+    return Decision("read_leaders", Hold(Reason.READ_FAILED, details=((_named(seen), answer.text),)))
 
 
 def _taken(seen: SetSeen, now: datetime) -> Decision:
@@ -144,7 +149,7 @@ def rolled(seen: SetSeen, chosen: Kept | Reused | Drafted) -> Rolled:
 
     groups = groups_of(leaders, seen.pods, seen.workers, key, size_of)
     allowed = budget(rolling_update(seen.set), seen.set.spec.replicas)
-    is_new = leaders is not None and key != key_on(leaders.metadata)
+    is_new = leaders is not None and key != leaders_key(leaders)
     drawn = plan(numbers_of(seen.set, allowed, leaders, groups, is_new))
     body = leader_set(seen.set, view, key, drawn, allowed, leaders)
     apply = None
@@ -199,10 +204,13 @@ def _decided(seen: SetSeen, found: Rolled, now: datetime) -> Outcome:
     service = _shared_service(seen, found)
     if isinstance(service, Need):
         return service
+    writes = recorded(seen.set, found.chosen)
     for write in (found.apply, service):
-        if write is not None and isinstance(answer := seen.answers.known.get(write), Bad):
-            return _refused(seen, write, answer)
-    writes = (*recorded(seen.set, found.chosen), *(each for each in (found.apply, service) if each is not None))
+        if write is None:
+            continue
+        if isinstance(answer := seen.answers.known.get(write), Bad):
+            return _refused(seen, write, answer, writes)
+        writes = (*writes, write)
     told = _told(seen, found, now)
     return Decision(
         found.plan.stage.value,
@@ -212,13 +220,16 @@ def _decided(seen: SetSeen, found: Rolled, now: datetime) -> Outcome:
     )
 
 
-def _refused(seen: SetSeen, write: Apply | Create, answer: Bad) -> Decision:
+def _refused(seen: SetSeen, write: Apply | Create, answer: Bad, before: tuple[AnyWrite, ...]) -> Decision:
+    """Of leaders that are refused nothing is recorded again; those that are not go before a Service that is."""
     if isinstance(write, Create):
         note = notes.service_not_created(seen.set, answer.text)
     elif seen.leaders is None:
         note = notes.leaders_not_created(seen.set, answer.text)
     else:
         note = notes.leaders_not_updated(seen.set, answer.text)
+    if isinstance(write, Create) and before:
+        return Decision("apply", Move(Reason.ROLLING, before), tell=(note,))
     return Decision("apply", Hold(Reason.OBJECT_REFUSED, details=((_named(seen), answer.text),)), tell=(note,))
 
 
@@ -287,7 +298,9 @@ def _status(seen: SetSeen, told: Report) -> Patch:
 def _notes(seen: SetSeen, found: Rolled) -> tuple[EventNote, ...]:
     leaders, drawn = seen.leaders, found.plan
     reclaimed = None if leaders is None else notes.reclaiming(seen.set, replicas_of(leaders), drawn)
-    return tuple(each for each in (reclaimed, notes.blocked(seen.set, drawn)) if each is not None)
+    told = (each for each in (reclaimed, notes.blocked(seen.set, drawn)) if each is not None)
+    unusable = (notes.invalid_annotation(seen.set, each) for each in problems_of(seen.set, seen.settings))
+    return (*told, *unusable)
 
 
 _WAITS = {

@@ -1,0 +1,30 @@
+"""What sets ask for beyond the contract, and which of it cannot be used (sections 6.4 and 6.8)."""
+
+from __future__ import annotations
+
+from fairlead.contracts.leaderworker.decide.recreations import limits_of
+from fairlead.contracts.leaderworker.decide.revisions import history_limit
+from fairlead.contracts.leaderworker.kinds import (
+    EXCLUSIVE_SCOPE,
+    PARALLEL_TEARDOWN,
+    PAUSED,
+    TEARDOWN,
+    WITHIN_SET,
+    LeaderWorkerSet,
+)
+from fairlead.contracts.leaderworker.settings import Settings
+
+_ONE_VALUE = {PAUSED: "true", TEARDOWN: PARALLEL_TEARDOWN, EXCLUSIVE_SCOPE: WITHIN_SET}
+"""The only value that means something."""
+
+
+def problems_of(seen: LeaderWorkerSet, settings: Settings) -> tuple[str, ...]:
+    """A sentence for each annotation that counts as absent because it cannot be used."""
+    annotations = seen.metadata.annotations
+    odd = (
+        f"{name} is {annotations[name]!r}, and only {value!r} means something; it is ignored"
+        for name, value in _ONE_VALUE.items()
+        if annotations.get(name, value) != value
+    )
+    history = history_limit(seen, settings.history_limit).problem
+    return (*odd, *limits_of(seen).problems, *((history,) if history else ()))
