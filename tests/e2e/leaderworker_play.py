@@ -176,7 +176,11 @@ class Play:
         return await self.site.create(LEADER_WORKER_SETS, tree)
 
     async def change(self, tree: Tree, name: str = "a") -> Tree:
-        return await change(self.site, LEADER_WORKER_SETS, name, tree)
+        """Returns when the record shows it."""
+        changed = await change(self.site, LEADER_WORKER_SETS, name, tree)
+        version = int(changed["metadata"]["resourceVersion"])
+        await self.site.until(lambda: int(self.tree(name)["metadata"]["resourceVersion"]) >= version)
+        return changed
 
     async def give_image(self, image: str, *, hold: bool = False, name: str = "a", **template: Any) -> None:
         """With `hold` the pods of the new revision become ready only by `release`."""
@@ -284,7 +288,7 @@ def image_of(pod: Tree) -> str:
 
 
 def key_of(tree: Tree) -> str:
-    key: str = tree["metadata"]["labels"].get(REVISION_KEY, "")
+    key: str = tree["metadata"].get("labels", {}).get(REVISION_KEY, "")
     return key
 
 

@@ -35,7 +35,7 @@ def _judge(play: Play, budget: bool, lost: bool) -> None:
             name = given["metadata"]["name"]
             leaders = world[STATEFULSETS].get(name)
             _conditions_agree(given)
-            if leaders is None:
+            if leaders is None or owner_of(leaders).get("uid") != given["metadata"]["uid"]:
                 continue
             if not lost:
                 _keys_are_recorded(given, leaders, world)

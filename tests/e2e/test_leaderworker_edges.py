@@ -1,0 +1,302 @@
+"""Edge cases of section 5: what people delete and edit by hand, names that are taken, templates that are refused."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import msgspec
+import pytest
+
+from fairlead.contracts.leaderworker.kinds import (
+    GROUP_INDEX,
+    GROUP_KEY,
+    GROUP_RECREATIONS,
+    LEADER_WORKER_SETS,
+    MAX_GROUP_RESTARTS,
+    NAME,
+    PAUSED,
+    RECREATE_BACK_OFF,
+    REVISION_KEY,
+    SIZE,
+    WORKER_INDEX,
+)
+from kubeloop.objects.apps import CONTROLLER_REVISIONS, STATEFULSETS
+from kubeloop.objects.core import PODS, SERVICES
+from kubeloop.request import JSON, Request, path_of
+from kubesim.pods.behaviour import CRASH_AFTER, CRASH_TIMES
+from tests.contracts.leaderworker.decide.sets import a_set
+from tests.e2e.clusters import Site, everywhere
+from tests.e2e.history import Tree
+from tests.e2e.leaderworker_play import FIRST, SECOND, Play, a_pod, begin, image_of, key_of, owner_of
+from tests.e2e.leaderworker_rules import judged
+from tests.e2e.zones import change, statefulset
+
+
+async def begun(site: Site, **spec: object) -> Play:
+    """A set that is available, and an operator at rest."""
+    play = await begin(site)
+    await play.create(a_set(**spec))
+    await play.available()
+    await play.at_rest()
+    return play
+
+
+def uid_of(tree: Tree | None) -> str:
+    uid: str = "" if tree is None else tree["metadata"]["uid"]
+    return uid
+
+
+@everywhere()
+async def test_a_template_that_is_refused_leaves_the_groups_alone(site: Site) -> None:
+    """Section 5 points 13 and 14: claims cannot be changed."""
+    play = await begun(site)
+    judged(play)
+    before, old = play.uids(0, 1), play.keys()
+    claim = {"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": "1Gi"}}}}
+    claim["spec"]["accessModes"] = ["ReadWriteOnce"]  # type: ignore[assignment]
+    await play.change({"spec": {"leaderWorkerTemplate": {"volumeClaimTemplates": [claim]}}})
+    await play.until(lambda: play.told("FailedUpdate"))
+    (note,) = play.told("FailedUpdate")
+    assert note.startswith("Failed to update leader statefulset a: ")
+    event = play.event(note)
+    assert (event["type"], event["action"], "related" in event) == ("Warning", "Update", False)
+    refusals = len([each for each in play.writes(STATEFULSETS.plural) if each.status >= 400])
+    await play.until(
+        lambda: len([e for e in play.writes(STATEFULSETS.plural) if e.status >= 400]) > refusals, every=0.2
+    )
+    assert len(play.keys()) == 2
+    assert play.uids(0, 1) == before
+    assert play.status()["observedGeneration"] < play.tree()["metadata"]["generation"]
+
+    await play.change({"spec": {"leaderWorkerTemplate": {"volumeClaimTemplates": None}}})
+    await play.available()
+    await play.at_rest()
+    await play.until(lambda: play.keys() == old)
+    assert play.uids(0, 1) == before
+    assert play.numbers_so_far() == ["0/2"]
+
+
+@everywhere()
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"spec": {"replicas": 3}},
+        {"spec": {"updateStrategy": {"rollingUpdate": {"partition": 2}}}},
+        {"metadata": {"annotations": {"leaderworkerset.sigs.k8s.io/replicas": "7"}}},
+        {"metadata": {"labels": {NAME: None}}},
+        {"metadata": {"labels": {REVISION_KEY: None}}},
+    ],
+    ids=["replicas", "partition", "annotation", "name", "key"],
+)
+async def test_leaders_that_somebody_edits_are_forced_back(site: Site, edit: Tree) -> None:
+    """Section 5 point 34."""
+    play = await begun(site)
+    before, wanted, keys = play.uids(0, 1), meaning(play.leaders()), play.keys()
+    await change(site, STATEFULSETS, "a", edit)
+    await play.until(lambda: len(play.numbers_so_far()) > 1 or meaning(play.leaders()) == wanted)
+    await play.until(lambda: meaning(play.leaders()) == wanted)
+    await play.available()
+    await play.at_rest()
+    assert play.keys() == keys
+    assert play.uids(0, 1) == before
+
+
+def meaning(leaders: Tree) -> Tree:
+    metadata = leaders["metadata"]
+    return {"labels": metadata.get("labels"), "annotations": metadata.get("annotations"), "spec": leaders["spec"]}
+
+
+@everywhere()
+async def test_leaders_workers_and_services_that_somebody_deletes_come_back(site: Site) -> None:
+    """Section 3.14 point 4."""
+    play = await begun(site)
+    judged(play, budget=False)
+    keys = play.keys()
+    leader, workers = uid_of(play.group(0)[0]), uid_of(play.workers(0))
+
+    await play.delete(SERVICES, "a")
+    await play.until(lambda: "a" in play.services())
+    await play.delete(STATEFULSETS, "a-0", "Background")
+    await play.until(lambda: uid_of(play.workers(0)) not in ("", workers) and play.is_whole(0, FIRST))
+    await play.at_rest()
+    assert uid_of(play.group(0)[0]) == leader
+    assert play.writes(PODS.plural, "delete") == []
+
+    old = uid_of(play.leaders())
+    await play.delete(STATEFULSETS, "a", "Background")
+    await play.until(lambda: play.numbers() == "0/2" and uid_of(play.leaders()) != old)
+    await play.until(lambda: leader not in play.uids(0) and play.is_whole(0, FIRST) and play.is_whole(1, FIRST))
+    await play.available()
+    await play.at_rest()
+    assert play.keys() == keys
+    assert key_of(play.leaders()) == keys[0]
+
+
+@everywhere()
+@pytest.mark.parametrize("propagation", ["Background", "Foreground"])
+async def test_everything_goes_with_its_set(site: Site, propagation: str) -> None:
+    play = await begun(site, networkConfig={"subdomainPolicy": "UniquePerReplica"})
+    judged(play, budget=False, lost=True)
+    await play.delete(LEADER_WORKER_SETS, "a", propagation)
+    await play.until(lambda: not play.pods(set="a") and not site.history.objects(STATEFULSETS))
+    await play.until(lambda: not play.services() and not site.history.objects(CONTROLLER_REVISIONS))
+    await play.at_rest()
+    assert [each for each in play.writes(STATEFULSETS.plural) if each.verb == "create"][2:] == []
+
+
+@everywhere()
+async def test_a_name_that_another_set_has_taken_is_reported_and_left_alone(site: Site) -> None:
+    """Section 5 point 10."""
+    play = await begin(site)
+    judged(play, budget=False)
+    foreign = await site.create(STATEFULSETS, statefulset("a", 0, labels={}))
+    await play.create(a_set())
+    problem = "a StatefulSet a exists that this LeaderWorkerSet does not control"
+    note = f"Failed to create leader statefulset a: {problem}"
+    await play.until(lambda: note in play.told("FailedCreate"))
+    assert play.writes(STATEFULSETS.plural) == []
+    assert play.revisions() == []
+
+    await play.delete(STATEFULSETS, "a")
+    await play.available()
+    assert uid_of(play.leaders()) != uid_of(foreign)
+
+
+@everywhere()
+async def test_workers_of_another_are_never_adopted(site: Site) -> None:
+    """Section 5 points 10 and 29: the name of the workers is taken, or their leader went without them."""
+    play = await begin(site)
+    judged(play, budget=False)
+    await site.create(STATEFULSETS, statefulset("a-1", 0, labels={}))
+    await play.create(a_set())
+    problem = "a StatefulSet a-1 exists that the leader pod does not control"
+    note = f"Failed to create worker statefulset for leader pod a-1: {problem}"
+    await play.until(lambda: note in play.told("FailedCreate"))
+    assert play.event(note)["related"]["name"] == "a-1"
+    await play.until(lambda: play.status().get("readyReplicas") == 1)
+    assert play.conditions() == {"Progressing": "True"}
+    await play.delete(STATEFULSETS, "a-1")
+    await play.available()
+    await play.at_rest()
+
+    orphan = uid_of(play.workers(0))
+    await play.delete(PODS, "a-0", "Orphan")
+    problem = "a StatefulSet a-0 exists that the leader pod does not control"
+    await play.until(lambda: f"Failed to create worker statefulset for leader pod a-0: {problem}" in play.told())
+    await play.at_rest()
+    workers = play.workers(0)
+    assert workers is not None
+    assert (uid_of(workers), owner_of(workers)) == (orphan, {})
+    assert play.conditions()["Available"] == "False"
+
+
+@everywhere()
+async def test_a_pod_that_only_carries_the_labels_is_no_group(site: Site) -> None:
+    """Section 5 points 31 and 32, and S10."""
+    play = await begun(site)
+    judged(play)
+    sent, (key,) = len(play.sent), play.keys()
+    labels = {NAME: "a", WORKER_INDEX: "0", REVISION_KEY: key, GROUP_KEY: "none"}
+    for name, index in (("x-0", "0"), ("other", "x")):
+        annotations = {SIZE: "2", CRASH_AFTER: "50ms", CRASH_TIMES: "1"}
+        metadata = {"name": name, "labels": {**labels, GROUP_INDEX: index}, "annotations": annotations}
+        await site.create(PODS, {"metadata": metadata, "spec": a_pod()["spec"]})
+    await play.until(lambda: restarted(site, "x-0") and restarted(site, "other"))
+    await play.at_rest()
+    assert play.sent[sent:] == []
+    assert play.status()["readyReplicas"] == 2
+    assert {"x-0", "other"} <= set(site.history.objects(PODS))
+
+
+def restarted(site: Site, pod: str) -> bool:
+    statuses = site.history.objects(PODS).get(pod, {}).get("status", {}).get("containerStatuses", ())
+    return any(each["restartCount"] > 0 for each in statuses)
+
+
+@everywhere()
+async def test_a_group_whose_revision_is_lost_waits_for_the_rollout(site: Site) -> None:
+    """Section 5 point 6."""
+    play = await begun(site)
+    judged(play, budget=False, lost=True)
+    old = play.revisions()[0]
+    await play.give_image(SECOND, hold=True)
+    await play.at_group(1, SECOND)
+    await play.delete(CONTROLLER_REVISIONS, old["metadata"]["name"])
+    await play.at_rest()
+    before = play.uids(0)
+    assert play.told("FailedCreate") == []
+
+    await play.delete(PODS, "a-0")
+    key = key_of(old)
+    note = f"There is no ControllerRevision with key {key}: no workers are made for leader pod a-0"
+    await play.until(lambda: note in play.told("FailedCreate"))
+    assert play.worker_sets() == ["a-1"] or not before & play.uids(0)
+    await play.release(1)
+    await play.at_group(0, SECOND)
+    await play.release(0)
+    await play.until(lambda: play.is_available() and len(play.keys()) == 1)
+
+
+@everywhere()
+async def test_recreations_are_forgotten_when_a_group_was_ready_for_long(site: Site) -> None:
+    """Section 6.8: the count starts anew."""
+    play = await begin(site)
+    judged(play, budget=False)
+    tree = a_set(replicas=1)
+    tree["metadata"]["annotations"] = {RECREATE_BACK_OFF: "1s,3s", MAX_GROUP_RESTARTS: "1"}
+    await play.create(tree)
+    for _ in range(2):
+        await play.available()
+        before = play.uids(0)
+        await change(site, PODS, "a-0-1", {"metadata": {"annotations": {CRASH_AFTER: "10ms", CRASH_TIMES: "1"}}})
+        await play.until(partial(is_another, play, before))
+        await play.until(lambda: counted(play) == {})
+    assert play.told("MaxGroupRestartsExceeded") == []
+
+
+def is_another(play: Play, before: set[str]) -> bool:
+    return not before & play.uids(0) and play.is_whole(0, FIRST)
+
+
+def counted(play: Play) -> Tree:
+    found = play.leaders()["metadata"].get("annotations", {}).get(GROUP_RECREATIONS, "{}")
+    decoded: Tree = msgspec.json.decode(found)
+    return decoded
+
+
+@everywhere()
+async def test_annotations_that_cannot_be_used_are_told_and_ignored(site: Site) -> None:
+    """Section 6.8."""
+    play = await begin(site)
+    judged(play)
+    tree = a_set()
+    tree["metadata"]["annotations"] = {PAUSED: "yes", MAX_GROUP_RESTARTS: "-1"}
+    await play.create(tree)
+    await play.available()
+    await play.give_image(SECOND)
+    await play.until(lambda: play.is_available() and {image_of(pod) for pod in play.pods(set="a")} == {SECOND})
+    told = set(play.told("InvalidAnnotation"))
+    assert told == {
+        f"{PAUSED} is 'yes', and only 'true' means something; it is ignored",
+        f"{MAX_GROUP_RESTARTS} is '-1', which is no number of recreations; it is ignored",
+    }
+
+
+@everywhere()
+async def test_a_worker_that_vanishes_at_once_recreates_its_group(site: Site) -> None:
+    """Section 3.9 point 6: deleted without grace, and replaced before anybody looks."""
+    play = await begun(site, template={"size": 3})
+    judged(play, budget=False)
+    before, leader = play.uids(0), uid_of(site.history.objects(PODS)["a-0"])
+    await site.client.call(_at_once(site, "a-0-1"))
+    await play.until(lambda: not before & play.uids(0) and play.is_whole(0, FIRST, 3))
+    await play.at_rest()
+    assert [each.name for each in play.writes(PODS.plural, "delete")] == ["a-0"]
+    note = "Worker pod a-0-1 failed, deleted leader pod a-0 to recreate group 0"
+    await play.until(lambda: play.told("RecreateGroup") == [note])
+    assert play.event(note)["related"]["uid"] == leader
+
+
+def _at_once(site: Site, pod: str) -> Request:
+    body = msgspec.json.encode({"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0})
+    return Request("DELETE", path_of(PODS, site.namespace, pod), body=body, content_type=JSON)
