@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import msgspec
 import pytest
@@ -32,13 +33,17 @@ from tests.e2e.leaderworker_rules import judged
 from tests.e2e.zones import change, statefulset
 
 
-async def begun(site: Site, **spec: object) -> Play:
+async def begun(site: Site, **spec: Any) -> Play:
     """A set that is available, and an operator at rest."""
     play = await begin(site)
     await play.create(a_set(**spec))
     await play.available()
     await play.at_rest()
     return play
+
+
+def refused(play: Play) -> int:
+    return sum(each.status >= 400 for each in play.writes(STATEFULSETS.plural))
 
 
 def uid_of(tree: Tree | None) -> str:
@@ -52,18 +57,16 @@ async def test_a_template_that_is_refused_leaves_the_groups_alone(site: Site) ->
     play = await begun(site)
     judged(play)
     before, old = play.uids(0, 1), play.keys()
-    claim = {"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": "1Gi"}}}}
-    claim["spec"]["accessModes"] = ["ReadWriteOnce"]  # type: ignore[assignment]
+    storage = {"resources": {"requests": {"storage": "1Gi"}}, "accessModes": ["ReadWriteOnce"]}
+    claim = {"metadata": {"name": "data"}, "spec": storage}
     await play.change({"spec": {"leaderWorkerTemplate": {"volumeClaimTemplates": [claim]}}})
     await play.until(lambda: play.told("FailedUpdate"))
     (note,) = play.told("FailedUpdate")
     assert note.startswith("Failed to update leader statefulset a: ")
     event = play.event(note)
     assert (event["type"], event["action"], "related" in event) == ("Warning", "Update", False)
-    refusals = len([each for each in play.writes(STATEFULSETS.plural) if each.status >= 400])
-    await play.until(
-        lambda: len([e for e in play.writes(STATEFULSETS.plural) if e.status >= 400]) > refusals, every=0.2
-    )
+    tries = refused(play)
+    await play.until(lambda: refused(play) > tries, every=0.2)
     assert len(play.keys()) == 2
     assert play.uids(0, 1) == before
     assert play.status()["observedGeneration"] < play.tree()["metadata"]["generation"]
