@@ -117,7 +117,7 @@ async def test_a_key_without_a_revision_is_recorded_and_kept(site: Site) -> None
 
 @everywhere()
 async def test_a_lost_revision_of_the_current_key_is_recorded_again(site: Site) -> None:
-    """Section 5 point 7."""
+    """Section 5.7."""
     play = await begin(site)
     judged(play, lost=True)
     await play.create(a_set())

@@ -153,7 +153,7 @@ async def test_a_group_that_is_away_counts_against_the_budget(site: Site) -> Non
 
 @everywhere()
 async def test_an_old_group_that_is_away_blocks_a_rollout_that_may_spare_one(site: Site) -> None:
-    """Section 5 point 24."""
+    """Section 5.24."""
     play = await begin(site)
     judged(play, budget=False)
     await play.create(a_set(replicas=3))

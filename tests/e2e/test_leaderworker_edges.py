@@ -53,7 +53,7 @@ def uid_of(tree: Tree | None) -> str:
 
 @everywhere()
 async def test_a_template_that_is_refused_leaves_the_groups_alone(site: Site) -> None:
-    """Section 5 points 13 and 14: claims cannot be changed."""
+    """Section 5.13 and section 5.14: claims cannot be changed."""
     play = await begun(site)
     judged(play)
     before, old = play.uids(0, 1), play.keys()
@@ -92,7 +92,7 @@ async def test_a_template_that_is_refused_leaves_the_groups_alone(site: Site) ->
     ids=["replicas", "partition", "annotation", "name", "key"],
 )
 async def test_leaders_that_somebody_edits_are_forced_back(site: Site, edit: Tree) -> None:
-    """Section 5 point 34."""
+    """Section 5.34."""
     play = await begun(site)
     before, wanted, keys = play.uids(0, 1), meaning(play.leaders()), play.keys()
     await change(site, STATEFULSETS, "a", edit)
@@ -149,7 +149,7 @@ async def test_everything_goes_with_its_set(site: Site, propagation: str) -> Non
 
 @everywhere()
 async def test_a_name_that_another_set_has_taken_is_reported_and_left_alone(site: Site) -> None:
-    """Section 5 point 10."""
+    """Section 5.10."""
     play = await begin(site)
     judged(play, budget=False)
     foreign = await site.create(STATEFULSETS, statefulset("a", 0, labels={}))
@@ -167,7 +167,7 @@ async def test_a_name_that_another_set_has_taken_is_reported_and_left_alone(site
 
 @everywhere()
 async def test_workers_of_another_are_never_adopted(site: Site) -> None:
-    """Section 5 points 10 and 29: the name of the workers is taken, or their leader went without them."""
+    """Section 5.10 and section 5.29: the name of the workers is taken, or their leader went without them."""
     play = await begin(site)
     judged(play, budget=False)
     await site.create(STATEFULSETS, statefulset("a-1", 0, labels={}))
@@ -195,7 +195,7 @@ async def test_workers_of_another_are_never_adopted(site: Site) -> None:
 
 @everywhere()
 async def test_a_pod_that_only_carries_the_labels_is_no_group(site: Site) -> None:
-    """Section 5 points 31 and 32, and S10."""
+    """Section 5.31 and section 5.32, and S10."""
     play = await begun(site)
     judged(play)
     sent, (key,) = len(play.sent), play.keys()
@@ -218,7 +218,7 @@ def restarted(site: Site, pod: str) -> bool:
 
 @everywhere()
 async def test_a_group_whose_revision_is_lost_waits_for_the_rollout(site: Site) -> None:
-    """Section 5 point 6."""
+    """Section 5.6."""
     play = await begun(site)
     judged(play, budget=False, lost=True)
     old = play.revisions()[0]

@@ -1,4 +1,4 @@
-"""Rounds that hold and could not send all they had to report: they are decided again soon, though nothing wakes them."""
+"""Rounds that hold and could not send all they had to report: they are decided again soon, though nothing woke them."""
 
 from __future__ import annotations
 

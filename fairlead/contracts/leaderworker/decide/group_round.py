@@ -235,7 +235,7 @@ def _furnished(group: _Group, now: datetime) -> Outcome:
 
 
 def _unknown(group: _Group, now: datetime) -> Decision:
-    """Workers that are there go on; others cannot be made before the rollout reaches the group (section 5 point 6)."""
+    """Workers that are there go on; others cannot be made before the rollout reaches the group (section 5.6)."""
     leader, workers, revision = group.leader.metadata, group.seen.workers, group.revision
     if workers is not None and workers.metadata.controller_uid == leader.uid:
         return Decision("find_revision", Hold(Reason.COMPLETE))

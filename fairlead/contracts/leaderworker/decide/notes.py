@@ -123,7 +123,7 @@ def pod_group_not_created(seen: LeaderWorkerSet, leader: Meta, error: str) -> Ev
 
 
 def revision_missing(seen: LeaderWorkerSet, leader: Meta) -> EventNote:
-    """A group that is rebuilt waits for it until the rollout reaches the group (section 5 point 6)."""
+    """A group that is rebuilt waits for it until the rollout reaches the group (section 5.6)."""
     key = leader.labels.get(REVISION_KEY, "")
     text = f"There is no ControllerRevision with key {key}: no workers are made for leader pod {leader.name}"
     return _warning(seen, FAILED_CREATE, _CREATE, text, pod_ref(leader))
