@@ -176,6 +176,8 @@ class VerbRun:
         from fairlead.cli.views.verbs import patches
 
         event = await self._event(plan)
+        if plan.before:
+            print(plan.before, file=sys.stderr)
         _warn(plan)
         self._print(await self._result(plan, event, done=False), patches(plan.writes))
         print(f"fairlead: nothing was written; an Event would say: {event}", file=sys.stderr)

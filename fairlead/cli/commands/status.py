@@ -21,13 +21,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help=NAME_HELP)
     add_cluster(parser, all_namespaces=False)
     add_output(parser, "json", "yaml")
+    parser.add_argument("--watch", action="store_true", help="wait until it is complete; so it does without the option")
     parser.add_argument("--no-wait", action="store_true", help="look once and leave, with code 4 if it is not complete")
     parser.add_argument(
         "--timeout", metavar="DURATION", default="", help="leave after this time, such as 90s or 1h30m, with code 4"
     )
     parser.epilog = (
-        "Prints a line per zone or generation, and again when one of them changes. Leaves with code 0 when the rollout"
-        " is complete, and with code 4 as soon as it does not go on by itself."
+        "Prints a line per zone, generation or group, and again when one of them changes. Leaves with code 0 when the"
+        " rollout is complete, and with code 4 as soon as it does not go on by itself."
     )
 
 
@@ -35,6 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     from fairlead.cli.commands.watch import duration
     from fairlead.cli.connect import fail, talk
 
+    if arguments.watch and arguments.no_wait:
+        return fail("--watch and --no-wait exclude each other: choose one", exits.USAGE)
     try:
         seconds = duration(arguments.timeout)
     except ValueError as error:

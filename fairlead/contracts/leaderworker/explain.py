@@ -116,7 +116,13 @@ def _held(shown: Shown, verdict: Hold, about: str) -> Iterator[Block]:
             command = f"kubectl -n {given.namespace} patch leaderworkerset {given.name} --type merge -p '{path}'"
             yield block_of(shown, rule, reason, about, kept(shown), advice=(f"let all groups go on: {command}",))
         case Reason.PAUSED:
-            yield block_of(shown, rule, reason, about, advice=(resumed(shown),))
+            left = _outdated(shown, shown.kept_below)
+            detail = (
+                f": {names(shown, left)} {'stays' if len(left) == 1 else 'stay'} at the earlier revision"
+                if left
+                else ""
+            )
+            yield block_of(shown, rule, reason, about, detail, advice=(resumed(shown),))
         case Reason.OLD_GROUPS_NOT_READY:
             detail = blocked(shown, () if shown.rolled is None else shown.rolled.plan.blocked_by)
             yield block_of(shown, rule, reason, about, detail, advice=_more_unavailable(shown))

@@ -182,7 +182,7 @@ def turn_of(shown: Shown, index: int) -> Iterator[Block]:
     elif (rolled := shown.rolled) is not None:
         plan = rolled.plan
         if plan.stage is Stage.PAUSED:
-            yield block_of(shown, "plan", Reason.PAUSED, about, advice=(resumed(shown),))
+            yield block_of(shown, "plan", Reason.PAUSED, about, f" with {shown.name}", advice=(resumed(shown),))
         elif plan.blocked_by:
             yield block_of(shown, "plan", Reason.OLD_GROUPS_NOT_READY, about, blocked(shown, plan.blocked_by))
         elif plan.waits_for:

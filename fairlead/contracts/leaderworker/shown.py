@@ -22,7 +22,7 @@ from fairlead.contracts.leaderworker.decide.revisions import Unusable, select
 from fairlead.contracts.leaderworker.decide.seen import SetSeen
 from fairlead.contracts.leaderworker.decide.set_round import Rolled, rolled
 from fairlead.contracts.leaderworker.decide.set_view import of_spec
-from fairlead.contracts.leaderworker.kinds import WORKER_INDEX
+from fairlead.contracts.leaderworker.kinds import WORKER_INDEX, StatefulSet
 from fairlead.core.decision import Decision
 from fairlead.core.progress_deadline import deadline_of
 from kubeloop.objects.core import Pod
@@ -48,11 +48,18 @@ class Shown(Struct, frozen=True, dict=True, kw_only=True):
         """Name and namespace as arguments of a command."""
         return f"{self.name} -n {self.seen.set.metadata.namespace}"
 
+    @property
+    def leaders(self) -> StatefulSet | None:
+        """The StatefulSet of leaders, where it is the set's own."""
+        found = self.seen.leaders
+        is_own = found is not None and found.metadata.controller_uid == self.seen.set.metadata.uid
+        return found if is_own else None
+
     @cached_property
     def rolled(self) -> Rolled | None:
         """What the revision and the groups come to; None where the leaders are another's or cannot be told."""
-        given, leaders = self.seen.set, self.seen.leaders
-        if leaders is not None and leaders.metadata.controller_uid != given.metadata.uid:
+        given, leaders = self.seen.set, self.leaders
+        if leaders is None and self.seen.leaders is not None:
             return None
         chosen = select(given, None if leaders is None else key_on(leaders.metadata), self.seen.revisions)
         return None if isinstance(chosen, Unusable) else rolled(self.seen, chosen)
@@ -62,7 +69,7 @@ class Shown(Struct, frozen=True, dict=True, kw_only=True):
         """The one that all groups are to carry."""
         if self.rolled is not None:
             return self.rolled.key
-        return "" if self.seen.leaders is None else key_on(self.seen.leaders.metadata)
+        return "" if self.leaders is None else key_on(self.leaders.metadata)
 
     @cached_property
     def groups(self) -> dict[int, GroupState]:
@@ -70,9 +77,8 @@ class Shown(Struct, frozen=True, dict=True, kw_only=True):
         if self.rolled is not None:
             found = self.rolled.groups
         else:
-            size, leaders = of_spec(self.seen.set).size, self.seen.leaders
-            is_own = leaders is not None and leaders.metadata.controller_uid == self.seen.set.metadata.uid
-            found = groups_of(leaders if is_own else None, self.seen.pods, self.seen.workers, self.key, lambda _: size)
+            size = of_spec(self.seen.set).size
+            found = groups_of(self.leaders, self.seen.pods, self.seen.workers, self.key, lambda _: size)
         return {each.index: each for each in found}
 
     @cached_property
@@ -80,14 +86,14 @@ class Shown(Struct, frozen=True, dict=True, kw_only=True):
         """Of the leaders after this round."""
         if self.rolled is not None:
             return self.rolled.plan.partition
-        return 0 if self.seen.leaders is None else partition_of(self.seen.leaders)
+        return 0 if self.leaders is None else partition_of(self.leaders)
 
     @cached_property
     def replicas(self) -> int:
         """Of the leaders after this round, the surge among them."""
         if self.rolled is not None:
             return self.rolled.plan.replicas
-        return 0 if self.seen.leaders is None else replicas_of(self.seen.leaders)
+        return 0 if self.leaders is None else replicas_of(self.leaders)
 
     @cached_property
     def budget(self) -> Budget:

@@ -36,7 +36,7 @@ REASONS: dict[Reason, Words] = {
     Reason.PODS_NOT_READY: Words("info", "waiting for pods", "{object} is not ready: {detail}"),
     Reason.POD_TERMINATING: Words("info", "waiting for pods", "{object} is shutting down{detail}"),
     Reason.POD_STUCK: Words("warn", "pod stuck", "{object} is stuck: {detail}"),
-    Reason.PAUSED: Words("info", "rollout paused", "{object} is paused"),
+    Reason.PAUSED: Words("info", "rollout paused", "{object} is paused{detail}"),
     Reason.LEADER_UNBOUND: Words("info", "waiting for the leader's node", "{object}: {detail}"),
     Reason.NODE_UNLABELLED: Words("warn", f"{FAILED}: node without topology", "{object}: {detail}"),
     Reason.LEADER_STARTING: Words("info", "waiting for the leader", "{object}: {detail}"),

@@ -1,0 +1,222 @@
+"""The document of a set: lanes, cells, and what every group waits for."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from fairlead.cli.views.explanation import explanation
+from fairlead.cli.views.render import plain
+from fairlead.contracts.leaderworker.explain import explain
+from fairlead.contracts.leaderworker.kinds import GROUP_RECREATIONS, PAUSED, RollingUpdate
+from fairlead.core.decision import Decision, Hold
+from fairlead.core.explain import Block, Explain, Lane
+from fairlead.core.reason import Reason
+from kubeloop.objects.core import ContainerState, ContainerWaiting
+from kubeloop.objects.meta import Condition
+from tests.contracts.leaderworker.decide.some import a_leader, a_set, the_leaders
+from tests.contracts.leaderworker.showing import BEFORE, NEW_KEY, NOW, OLD_KEY, a_group, a_look, a_status
+
+MID_ROLLOUT = f"""\
+a  (leaderworker in namespace default)  Rolling
+
+What it waits for
+  - a-2 is not ready: container worker is not ready
+    for 1m
+    ends when the pod becomes ready
+  - a-2-1 is not ready: container worker is not ready
+    for 1m
+    ends when the pod becomes ready
+
+What it does next
+  - update a-0 and a-1, the highest first; at most 1 of 3 groups may be
+    unavailable
+
+Where it stands: 0 of 3 groups
+  a-0  Pending   0/2  ●o ●o
+    from {OLD_KEY} (nginx:1) to {NEW_KEY} (nginx:2)
+    - waiting for a-2 to become ready
+      ends when the group becomes ready
+  a-1  Pending   0/2  ●o ●o
+    from {OLD_KEY} (nginx:1) to {NEW_KEY} (nginx:2)
+    - waiting for a-2 to become ready
+      ends when the group becomes ready
+  a-2  Settling  0/2  ◐n ◐n
+
+● ready  ◐ not ready  ◌ terminating  ○ missing  ✕ stuck  n new, o old revision"""
+
+
+def lane(shown: Explain, index: int) -> Lane:
+    return next(each for each in shown.stands.lanes if each.name == f"a-{index}")
+
+
+def wait(shown: Explain, index: int, reason: Reason) -> Block:
+    return next(each for each in lane(shown, index).waits if each.reason == reason.word)
+
+
+OLD = [a_group(0, OLD_KEY), a_group(1, OLD_KEY)]
+
+
+def test_a_rollout_half_way_is_told_group_by_group() -> None:
+    shown = explain(a_look([*OLD, a_group(2, NEW_KEY, ready=False)], partition=2))
+
+    assert plain(explanation(shown, NOW)) == MID_ROLLOUT
+    assert (shown.outcome, shown.stands.unit) == ("waiting", "groups")
+
+
+def test_a_set_at_rest_is_done() -> None:
+    shown = explain(a_look([a_group(index, NEW_KEY) for index in range(3)], Hold(Reason.COMPLETE)))
+
+    assert (shown.outcome, shown.stands.phase, shown.stands.done) == ("done", "Current", 3)
+    assert {each.phase for each in shown.stands.lanes} == {"Current"}
+    assert (shown.blocked_by, shown.next) == ((), ())
+
+
+def test_a_leader_without_a_node_is_waited_for_since_it_was_made() -> None:
+    leader, _, _ = a_group(2, NEW_KEY, ready=False)
+    held = Decision("await_node", Hold(Reason.LEADER_UNBOUND, details=(("pod/a-2", "its workers are made then"),)))
+    found = wait(
+        explain(a_look([*OLD, (leader, None, None)], partition=2, rounds={"a-2": held})), 2, Reason.LEADER_UNBOUND
+    )
+
+    assert (found.since, found.since_exact, found.object) == (BEFORE, True, "pod/a-2")
+    assert found.advice == ("kubectl -n default describe pod a-2",)
+
+
+def test_workers_of_the_leader_before_are_waited_for_since_they_were_deleted() -> None:
+    leader, workers, _ = a_group(2, NEW_KEY)
+    going = replace(workers, metadata=replace(workers.metadata, deletion_timestamp=BEFORE, owner_references=()))
+    held = Decision("await_workers", Hold(Reason.WORKERS_LEAVING, details=(("pod/a-2", "StatefulSet a-2 is there"),)))
+    shown = explain(a_look([*OLD, (leader, going, None)], partition=2, rounds={"a-2": held}))
+
+    assert wait(shown, 2, Reason.WORKERS_LEAVING).since == BEFORE
+    assert lane(shown, 2).phase == "Settling"
+
+
+def test_a_pod_that_does_not_go_from_a_lost_node_is_named_with_its_node() -> None:
+    leader, workers, worker = a_group(2, OLD_KEY)
+    long_ago = NOW - timedelta(hours=1)
+    gone = replace(leader, metadata=replace(leader.metadata, deletion_timestamp=long_ago))
+    stays = replace(worker, metadata=replace(worker.metadata, deletion_timestamp=long_ago))
+    shown = explain(a_look([*OLD, (gone, workers, stays)], partition=2))
+
+    found = next(each for each in lane(shown, 2).waits if each.object == "pod/a-2-1")
+    assert (found.reason, found.since, found.since_exact) == (Reason.POD_STUCK.word, long_ago, True)
+    assert found.text == "a-2-1 is stuck: it does not finish shutting down on node node-1"
+    assert any("--force" in each for each in found.advice)
+    assert (lane(shown, 2).phase, shown.outcome) == ("Updating", "blocked")
+
+
+def test_an_old_group_that_is_not_ready_blocks_and_is_named() -> None:
+    shown = explain(
+        a_look(
+            [a_group(0, OLD_KEY, ready=False), a_group(1, OLD_KEY), a_group(2, NEW_KEY)],
+            Hold(Reason.OLD_GROUPS_NOT_READY),
+            partition=2,
+        )
+    )
+
+    assert (shown.outcome, shown.stands.phase, shown.next) == ("blocked", "Blocked", ())
+    assert shown.blocked_by[0].text == (
+        "a-0 is not ready at the earlier revision, and to update a ready group would leave fewer than 2 ready"
+    )
+    assert "set maxUnavailable to 2" in shown.blocked_by[0].advice[0]
+    assert (lane(shown, 0).phase, lane(shown, 1).phase) == ("NotReady", "Pending")
+    assert wait(shown, 1, Reason.OLD_GROUPS_NOT_READY).kind == "blocked"
+
+
+def test_a_partition_holds_the_groups_below_it() -> None:
+    shown = explain(
+        a_look(
+            [*OLD, a_group(2, NEW_KEY)], Hold(Reason.PARTITION_REACHED), partition=2, update=RollingUpdate(partition=2)
+        )
+    )
+
+    assert (shown.outcome, shown.stands.phase, shown.next) == ("held", "Held", ())
+    assert [each.phase for each in shown.stands.lanes] == ["Held", "Held", "Current"]
+    assert lane(shown, 0).to_revision == OLD_KEY
+    assert '"partition":0' in shown.blocked_by[0].advice[0]
+
+
+def test_a_pause_names_the_groups_that_stay_and_how_it_ends() -> None:
+    shown = explain(a_look([*OLD, a_group(2, NEW_KEY)], Hold(Reason.PAUSED), partition=2, annotations={PAUSED: "true"}))
+
+    assert (shown.outcome, shown.stands.phase) == ("held", "Paused")
+    assert shown.blocked_by[0].text == "a is paused: a-0 and a-1 stay at the earlier revision"
+    assert shown.blocked_by[0].advice == ("let it go on: fairlead resume a -n default",)
+    assert lane(shown, 1).phase == "Paused"
+
+
+@pytest.mark.parametrize(
+    ("reason", "phase", "outcome"),
+    [(Reason.RESTARTS_EXCEEDED, "Held", "held"), (Reason.RECREATION_SPACING, "BackingOff", "waiting")],
+)
+def test_bounded_recreations_are_told_since_the_last_one(reason: Reason, phase: str, outcome: str) -> None:
+    held = Decision("recreate", Hold(reason, details=(("pod/a-2", "pod a-2-1 failed"),)))
+    look = a_look([*OLD, a_group(2, NEW_KEY, ready=False)], partition=2, rounds={"a-2": held})
+    counted = {GROUP_RECREATIONS: f'{{"{NEW_KEY}/2":{{"n":3,"at":"2026-05-01T11:50:00Z"}}}}'}
+    leaders = look.seen.leaders
+    assert leaders is not None
+    leaders = replace(leaders, metadata=replace(leaders.metadata, annotations=counted))
+    shown = explain(replace(look, seen=replace(look.seen, leaders=leaders)))
+
+    found = wait(shown, 2, reason)
+    assert (found.since, found.since_exact) == (NOW - timedelta(minutes=10), True)
+    assert (lane(shown, 2).phase, shown.outcome) == (phase, outcome)
+
+
+def test_a_set_that_waits_for_stuck_pods_alone_is_blocked_and_undo_is_offered() -> None:
+    leader, workers, worker = a_group(2, NEW_KEY, ready=False)
+    waiting = ContainerState(waiting=ContainerWaiting("ImagePullBackOff"))
+    stuck = [replace(each, status=a_status(False, waiting, 0)) for each in (leader, worker)]
+    shown = explain(a_look([*OLD, (stuck[0], workers, stuck[1])], partition=2))
+
+    assert shown.outcome == "blocked"
+    assert [each.state for each in lane(shown, 2).cells] == ["stuck", "stuck"]
+    assert wait(shown, 2, Reason.POD_STUCK).kind == "blocked"
+
+
+def test_groups_that_are_not_there_yet_are_missing() -> None:
+    shown = explain(a_look([a_group(0, NEW_KEY)]))
+
+    assert [each.phase for each in shown.stands.lanes] == ["Current", "Missing", "Missing"]
+    assert [each.state for each in lane(shown, 1).cells] == ["missing", "missing"]
+    assert wait(shown, 1, Reason.POD_MISSING).text == "a-1 does not exist yet: StatefulSet a makes it"
+
+
+def test_a_leader_set_of_somebody_else_is_told_and_shows_no_groups() -> None:
+    problem = "a StatefulSet a exists that this LeaderWorkerSet does not control"
+    look = a_look(OLD, Hold(Reason.NAME_TAKEN, details=(("leaderworkerset/a", problem),)))
+    foreign = the_leaders()
+    foreign = replace(foreign, metadata=replace(foreign.metadata, owner_references=()))
+    shown = explain(replace(look, seen=replace(look.seen, leaders=foreign)))
+
+    assert (shown.outcome, shown.stands.phase, shown.stands.lanes) == ("blocked", "Blocked", ())
+    assert [each.text for each in shown.blocked_by] == [problem]
+
+
+def test_a_revision_that_cannot_be_read_leaves_the_groups_in_sight() -> None:
+    held = Hold(Reason.REVISION_UNREADABLE, details=(("leaderworkerset/a", "delete it"),))
+    look = a_look([a_group(0, NEW_KEY)], held, given=a_set("nginx:3", replicas=1))
+    broken = tuple(replace(each, data=type(each.data)(b"[]")) for each in look.seen.revisions)
+    shown = explain(replace(look, seen=replace(look.seen, revisions=broken)))
+
+    assert (shown.stands.phase, shown.outcome) == ("Blocked", "blocked")
+    assert lane(shown, 0).phase == "Current"
+
+
+def test_a_pod_that_only_its_condition_calls_unready_is_waited_for() -> None:
+    leader, workers, worker = a_group(2, NEW_KEY)
+    gated = replace(leader, status=replace(leader.status, conditions=(Condition("Ready", "False"),)))
+    shown = explain(a_look([*OLD, (gated, workers, worker)], partition=2))
+
+    assert wait(shown, 2, Reason.PODS_NOT_READY).text == "a-2 is not ready: its condition Ready is not True"
+
+
+def test_pods_of_others_with_the_labels_are_no_groups() -> None:
+    foreign = a_leader(1, NEW_KEY, owner="somebody")
+    shown = explain(a_look([a_group(0, NEW_KEY), (foreign, None, None)]))
+
+    assert lane(shown, 1).phase == "Missing"
