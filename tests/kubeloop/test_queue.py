@@ -486,3 +486,47 @@ def test_when_a_key_is_due_is_known_while_somebody_has_asked_for_it() -> None:
         assert queue.due("b") is None
 
     play(scenario)
+
+
+class Watching:
+    """Keeps what happens to keys."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def added(self, key: object) -> None:
+        self.seen.append(f"added {key}")
+
+    def taken(self, key: object) -> None:
+        self.seen.append(f"taken {key}")
+
+    def done(self, key: object) -> None:
+        self.seen.append(f"done {key}")
+
+    def delayed(self, key: object) -> None:
+        self.seen.append(f"delayed {key}")
+
+
+def test_a_watcher_is_told_of_every_key_once() -> None:
+    async def scenario() -> None:
+        queue: Queue[str] = Queue(first_delay=1.0)
+        watcher = queue.watcher = Watching()
+        queue.add("a", initial=True)
+        queue.add("a")
+        queue.add("a")
+        key = await queue.get()
+        queue.add("a")
+        queue.retry(key)
+        queue.done(key)
+        assert await drain(queue) == ["a"]
+        queue.add_after("b", 1.0)
+        queue.add_after("b", 2.0)
+        assert await queue.get() == "b"
+        queue.done("b")
+
+        assert watcher.seen == [
+            *("added a", "taken a", "delayed a", "done a", "added a", "taken a", "done a"),
+            *("delayed b", "added b", "taken b", "done b"),
+        ]
+
+    play(scenario)

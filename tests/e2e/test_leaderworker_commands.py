@@ -1,0 +1,266 @@
+"""Looking at sets and asking things of them: with the operator, on both clusters."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from fairlead.cli.documents_of import explain_all
+from fairlead.cli.selection import is_blocked, is_complete
+from fairlead.contracts import CONTRACTS
+from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS, MAX_GROUP_RESTARTS, PAUSED, REVISION_KEY
+from fairlead.contracts.leaderworker.settings import Settings
+from fairlead.contracts.leaderworker.verbs import VERBS
+from fairlead.core.explain import Explain, Lane
+from fairlead.core.verb import Absent, Nothing, Refused, VerbDocument, VerbTable
+from kubeloop.objects.core import PODS
+from kubesim.pods.behaviour import CRASH_AFTER, CRASH_TIMES, HANG_TERMINATING
+from tests.contracts.leaderworker.decide.sets import a_set
+from tests.e2e.clusters import Site, everywhere
+from tests.e2e.leaderworker_play import FIRST, SECOND, Play, begin
+from tests.e2e.verbs import asked, interrupted, said
+from tests.e2e.zones import change
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CONTRACTS, "leaderworker", "fairlead.contracts.leaderworker.contract")
+
+
+async def look(play: Play) -> Explain:
+    """As a command works it out: no operator is asked."""
+    (shown,) = await explain_all(play.site.client, [play.site.namespace])
+    return shown
+
+
+async def told(play: Play) -> Explain:
+    """As the operator tells it."""
+    manager = play.operator.manager
+    assert manager is not None
+    report = await manager.report("lws-manager", [play.site.namespace])
+    (shown,) = report.items
+    return shown
+
+
+def lane(shown: Explain, index: int) -> Lane:
+    return next(each for each in shown.stands.lanes if each.name == f"a-{index}")
+
+
+def bare(shown: Explain) -> dict[str, object]:
+    """Without who says it and when."""
+    tree = msgspec.to_builtins(shown)
+    waits = [*tree["blockedBy"], *(each for one in tree["stands"]["lanes"] for each in one["waits"])]
+    for each in waits:
+        each.pop("since")
+        each.pop("sinceExact")
+    return {key: value for key, value in tree.items() if key not in ("source", "again")}
+
+
+@everywhere()
+async def test_operator_and_command_tell_the_same_of_a_rollout_half_way(site: Site) -> None:
+    play = await begin(site)
+    await play.create(a_set(replicas=3))
+    await play.available()
+    await play.give_image(SECOND, hold=True)
+    await play.at_numbers("2/3")
+    await play.at_group(2, SECOND)
+    await play.at_rest()
+
+    shown = await told(play)
+    old, new = play.keys()
+    assert bare(await look(play)) == bare(shown)
+    assert [each.phase for each in shown.stands.lanes] == ["Pending", "Pending", "Settling"]
+    assert (lane(shown, 0).from_revision, lane(shown, 0).to_revision) == (old, new)
+    assert (lane(shown, 0).from_images, lane(shown, 0).to_images) == ((FIRST,), (SECOND,))
+    assert [each.name for each in lane(shown, 2).cells] == ["a-2", "a-2-1"]
+    assert {each.object for each in shown.blocked_by} == {"pod/a-2", "pod/a-2-1"}
+    assert all(each.since is not None for each in shown.blocked_by)
+    assert shown.source
+    assert shown.source.observed == {"leaderworkerset/a": play.tree()["metadata"]["generation"]}
+
+    await play.change({"spec": {"leaderWorkerTemplate": {"workerTemplate": {"metadata": None}}}})
+    await play.available()
+    await play.at_rest()
+    assert is_complete(await told(play))
+    assert is_complete(await look(play))
+
+
+@everywhere()
+async def test_a_pod_that_does_not_go_is_named_with_its_node(site: Site) -> None:
+    play = await begin(site)
+    await play.create(a_set(replicas=2))
+    await play.available()
+    hangs = {"metadata": {"annotations": {HANG_TERMINATING: "true"}}}
+    await change(site, PODS, "a-1-1", hangs)
+    await play.delete(PODS, "a-1-1")
+    await play.until(lambda: "deletionTimestamp" in site.history.objects(PODS)["a-1"]["metadata"])
+    await play.at_rest()
+
+    shown = await told(play)
+    assert lane(shown, 1).phase == "Recreating"
+    (found,) = [each for each in lane(shown, 1).waits if each.object == "pod/a-1-1"]
+    node = site.history.objects(PODS)["a-1-1"]["spec"]["nodeName"]
+    assert found.text == f"a-1-1 is shutting down on node {node}"
+    assert found.since is not None
+    await change(site, PODS, "a-1-1", {"metadata": {"annotations": {HANG_TERMINATING: None}}})
+    await play.available()
+
+
+@everywhere()
+async def test_a_group_that_was_recreated_as_often_as_it_may_be_is_held(site: Site) -> None:
+    play = await begin(site)
+    made = a_set(replicas=1)
+    made["metadata"]["annotations"] = {MAX_GROUP_RESTARTS: "0"}
+    await play.create(made)
+    await play.available()
+    crash = {"metadata": {"annotations": {CRASH_AFTER: "10ms", CRASH_TIMES: "1"}}}
+    await change(site, PODS, "a-0-1", crash)
+    await play.until(lambda: play.conditions().get("Failed") == "True")
+    await play.at_rest()
+
+    shown = await told(play)
+    (found,) = [each for each in lane(shown, 0).waits if each.reason == "RestartsExceeded"]
+    assert (lane(shown, 0).phase, found.kind) == ("Held", "held")
+    assert f"kubectl -n {site.namespace} delete pod a-0" in found.advice[0]
+
+
+@everywhere()
+async def test_undo_after_a_rollout_returns_by_a_rollout(site: Site) -> None:
+    """Scenario 23, its first half."""
+    play = await begin(site, Settings(history_limit=2))
+    await play.create(a_set(replicas=2))
+    await play.available()
+    await play.give_image(SECOND)
+    await play.until(lambda: play.is_available() and play.is_whole(0, SECOND) and play.is_whole(1, SECOND))
+    await play.at_rest()
+    first, second = play.keys()
+
+    assert "goes back to revision 1" in await said(site, VERBS, "undo", "a")
+    await play.until(lambda: play.is_available() and play.is_whole(0, FIRST) and play.is_whole(1, FIRST))
+    await play.at_rest()
+
+    assert play.keys() == [second, first]
+    table = await asked(site, VERBS, "history", "a")
+    assert isinstance(table, VerbTable)
+    assert [(each["key"], each["groups"], each["current"]) for each in table.items] == [
+        (second, 0, False),
+        (first, 2, True),
+    ]
+    shown = await asked(site, VERBS, "history", "a", revision=str(table.items[0]["revision"]))
+    assert isinstance(shown, VerbDocument)
+    assert SECOND in str(shown.shown)
+    assert isinstance(await asked(site, VERBS, "undo", "a", to_revision=first), Nothing)
+    assert isinstance(await asked(site, VERBS, "undo", "a", to_revision="77"), Refused)
+    assert isinstance(await asked(site, VERBS, "undo", "b"), Absent)
+
+
+@everywhere()
+async def test_undo_in_the_middle_moves_no_group_that_never_moved(site: Site) -> None:
+    """Scenario 23, its second half: without a history the old revision lives until the rollout is done."""
+    play = await begin(site)
+    await play.create(a_set(replicas=3))
+    await play.available()
+    before = play.uids(0, 1)
+    await play.give_image(SECOND, hold=True)
+    await play.at_group(2, SECOND)
+    await play.at_rest()
+
+    await said(site, VERBS, "undo", "a")
+    await play.until(lambda: play.is_available() and play.is_whole(2, FIRST))
+    await play.at_rest()
+
+    assert play.uids(0, 1) == before
+    assert len(play.revisions()) == 1
+    nothing_left = await asked(site, VERBS, "undo", "a")
+    assert isinstance(nothing_left, Refused)
+    assert nothing_left.sentence.startswith("no rollout history found")
+
+
+@everywhere()
+async def test_undo_is_decided_anew_when_somebody_else_was_faster(site: Site) -> None:
+    play = await begin(site, Settings(history_limit=2))
+    await play.create(a_set(replicas=1))
+    await play.available()
+    await play.give_image(SECOND)
+    await play.until(lambda: play.is_available() and play.is_whole(0, SECOND))
+    await play.at_rest()
+
+    async def scaled() -> None:
+        await play.change({"spec": {"replicas": 2}})
+
+    async with interrupted(site, 1, scaled) as (client, _):
+        await asked(site, VERBS, "undo", "a", client)
+
+    await play.until(lambda: play.is_available() and play.is_whole(0, FIRST) and play.is_whole(1, FIRST))
+    assert play.tree()["spec"]["replicas"] == 2
+
+
+@everywhere()
+async def test_a_restart_replaces_every_group_and_a_pause_holds_it(site: Site) -> None:
+    play = await begin(site)
+    await play.create(a_set(replicas=2))
+    await play.available()
+    await play.at_rest()
+    before, (key,) = play.uids(0, 1), play.keys()
+
+    await said(site, VERBS, "pause", "a")
+    await said(site, VERBS, "restart", "a")
+    await play.until(lambda: len(play.keys()) == 2)
+    await play.at_rest()
+    shown = await told(play)
+    assert (is_blocked(shown), shown.outcome, shown.stands.phase) == (True, "held", "Paused")
+    assert play.uids(0, 1) == before
+
+    await said(site, VERBS, "resume", "a")
+    await play.until(lambda: play.is_available() and len(play.keys()) == 1 and play.keys() != [key])
+    assert not play.uids(0, 1) & before
+    assert PAUSED not in site.history.objects(LEADER_WORKER_SETS)["a"]["metadata"].get("annotations", {})
+    assert {pod["metadata"]["labels"][REVISION_KEY] for pod in play.pods(set="a")} == set(play.keys())
+
+
+@everywhere()
+async def test_what_becomes_of_sets_is_measured(site: Site) -> None:
+    play = await begin(site)
+    await play.create(a_set(replicas=2))
+    await play.available()
+    await play.give_image(SECOND)
+    await play.until(lambda: play.is_available() and play.is_whole(0, SECOND) and play.is_whole(1, SECOND))
+    await play.at_rest()
+    await play.delete(PODS, "a-0-1")
+    await play.until(lambda: len(play.told("RecreateGroup")) == 1 and play.is_whole(0, SECOND) and play.is_available())
+    await play.at_rest()
+
+    def value(name: str, /, **labels: str) -> float | None:
+        found = play.operator.metrics.registry.get_sample_value(name, labels)
+        return None if found is None else float(found)
+
+    def of_set(name: str, /, **labels: str) -> float | None:
+        return value(name, namespace=site.namespace, name="a", **labels)
+
+    states = {state: of_set("fairlead_lws_groups", state=state) for state in ("ready", "updated", "desired", "surge")}
+    assert states == {"ready": 2, "updated": 2, "desired": 2, "surge": 0}
+    assert of_set("fairlead_lws_revisions") == 1
+    assert of_set("fairlead_lws_rollout_blocked") == 0
+    assert of_set("fairlead_lws_group_recreations_total", reason="PodDeleted") == 1
+    assert value("fairlead_lws_rollout_duration_seconds_count") == 1
+    assert (value("fairlead_lws_group_ready_seconds_count") or 0) >= 5
+    assert (value("fairlead_lws_semantic_equal_total", path="bytes") or 0) >= 1
+    for controller in ("leaderworkerset", "pod"):
+        assert (value("controller_runtime_reconcile_total", controller=controller, result="success") or 0) > 0
+        assert value("controller_runtime_reconcile_errors_total", controller=controller) == 0
+        assert value("controller_runtime_active_workers", controller=controller) == 0
+        queue = {"name": controller, "controller": controller}
+        assert (value("workqueue_adds_total", **queue) or 0) > 0
+        assert value("workqueue_depth", **queue, priority="") == 0
+        assert value("workqueue_unfinished_work_seconds", **queue) == 0
+        assert value("workqueue_work_duration_seconds_count", **queue) == value(
+            "workqueue_queue_duration_seconds_count", **queue
+        )
+    assert value("leader_election_master_status", name="b8b2488c.x-k8s.io") == 1
+    counted = [
+        sample
+        for family in play.operator.metrics.registry.collect()
+        for sample in family.samples
+        if sample.name == "rest_client_requests_total" and sample.labels["method"] == "POST"
+    ]
+    assert sum(sample.value for sample in counted if sample.labels["code"] == "201") > 0
