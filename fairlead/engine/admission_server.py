@@ -7,13 +7,14 @@ from datetime import timedelta
 from pathlib import Path
 
 from fairlead.engine.certificates.ca_injection import Injector, policies
+from fairlead.engine.certificates.kept_authority import AuthoritySecret, FromKeptAuthority
 from fairlead.engine.certificates.pairs import CertificateRequest
 from fairlead.engine.certificates.secured import Secured
 from fairlead.engine.certificates.served import CertificateFiles, FromFiles, SelfSigned
 from fairlead.engine.certificates.stored_secret import StoredCertificate
 from fairlead.engine.decide.ca_injection import TrustLabels, TrustScope
 from fairlead.engine.leases import labels_of, place_of
-from fairlead.engine.options import WebhookOptions
+from fairlead.engine.options import KeptAuthority, WebhookOptions
 from fairlead.engine.process_context import ProcessContext
 from fairlead.engine.serving.https_server import HttpsServer
 from fairlead.engine.traces import Trace, traced_handler
@@ -43,6 +44,8 @@ def secured_of(webhooks: WebhookOptions, ground: ProcessContext) -> Secured:
         files = CertificateFiles(Path(webhooks.certificate_file), Path(webhooks.key_file))
         followed = FromFiles(files, ground.log, follows=webhooks.renews)
         return Secured(webhooks.port, followed, injector, webhooks.host)
+    if webhooks.authority is not None:
+        return Secured(webhooks.port, _kept(webhooks.authority, webhooks, injector, ground), host=webhooks.host)
     injects = webhooks.injects
     made = SelfSigned(_stored(webhooks, ground), injector if injects else None, ground.log, renews=webhooks.renews)
     return Secured(webhooks.port, made, None if injects else injector, webhooks.host)
@@ -62,6 +65,18 @@ def _injector(webhooks: WebhookOptions, ground: ProcessContext) -> Injector | No
     injector = Injector(client, served, log, caches, keeps=webhooks.renews)
     ground.metrics.show_policies(lambda: policies(injector.entries()))
     return injector
+
+
+def _kept(
+    authority: KeptAuthority, webhooks: WebhookOptions, injector: Injector | None, ground: ProcessContext
+) -> FromKeptAuthority:
+    home = place_of(ground.options, ground.home)
+    secret = Ref(SECRETS, home, webhooks.secret)
+    name = webhooks.dns_name or f"{ground.options.process}.{home}.svc"
+    client, log = ground.client, ground.log
+    caches = Caches(client, lambda selection, _: Troubles(selection.resource, home, log))
+    stored = AuthoritySecret(client, secret, authority, name, log)
+    return FromKeptAuthority(stored, injector if webhooks.injects else None, caches, log)
 
 
 def _stored(webhooks: WebhookOptions, ground: ProcessContext) -> StoredCertificate:

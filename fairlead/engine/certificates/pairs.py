@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import ssl
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -108,7 +109,7 @@ def facts_of(entries: dict[str, bytes]) -> Facts:
 def inspected(pair: Pair) -> Facts:
     """What a certificate and its key are worth, and its authorities where there are any."""
     try:
-        served = x509.load_pem_x509_certificates(pair.certificate)
+        served = read(pair.certificate)
         key = load_pem_private_key(pair.key, password=None)
         matches = _public(key.public_key()) == _public(served[0].public_key())
         names = _names(served[0])
@@ -191,9 +192,16 @@ def _names(certificate: x509.Certificate) -> tuple[str, ...]:
     return tuple(found.value.get_values_for_type(x509.DNSName))
 
 
+def read(pem: bytes) -> list[x509.Certificate]:
+    """All that are in it; raises ValueError. An authority of cert-controller has the number 0, which is let pass."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Parsed a serial number which wasn't positive")
+        return x509.load_pem_x509_certificates(pem)
+
+
 def _certificates(pem: bytes) -> list[x509.Certificate]:
     try:
-        return x509.load_pem_x509_certificates(pem)
+        return read(pem)
     except ValueError:
         return []
 
