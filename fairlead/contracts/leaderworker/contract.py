@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.contracts.leaderworker.kinds import GROUP, LEADER_WORKER_SETS, LEASE, OWN_LABELS, PART
+from fairlead.contracts.leaderworker.kinds import GROUP, INSTALLED_FOR, LEADER_WORKER_SETS, LEASE, OWN_LABELS, PART
 from fairlead.engine.contract import Contract, Room, Root
 
 CONTRACT = Contract(
@@ -15,6 +15,9 @@ CONTRACT = Contract(
     lease=LEASE,
     trust_names=("lws-mutating-webhook-configuration", "lws-validating-webhook-configuration"),
     kinds=Room("fairlead.contracts.leaderworker.install.definitions", "definitions"),
+    chart="lws",
+    installed_for=INSTALLED_FOR,
+    install=Room("fairlead.contracts.leaderworker.install.options", "INSTALL"),
     programs={"lws-manager": Room("fairlead.contracts.leaderworker.options", "PROGRAM")},
     section=Room("fairlead.contracts.leaderworker.section", "SECTION"),
     roots=(Root(LEADER_WORKER_SETS, optional=True),),

@@ -19,6 +19,8 @@ POD_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup
 PART = "leaderworker"
 OWN_LABELS = {"app.kubernetes.io/name": "lws"}
 """Of what the operator makes for itself."""
+INSTALLED_FOR = "fairlead.dev/lws-namespace"
+"""Label of what an installation has outside of its namespace: the namespace."""
 GROUP_CONTROLLER = "leaderworker-groups"
 EVENT_SOURCE = "leaderworkerset"
 """Who Events come from, as upstream's controller names itself."""

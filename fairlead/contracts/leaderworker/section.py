@@ -36,12 +36,17 @@ GANG_SCHEDULER = Flag(
 )
 
 
-def _settings(given: Given, _: CommonOptions) -> Settings:
+def gang_scheduler_of(given: Given) -> str:
+    """Raises FlagError for one that is not known."""
     scheduler = given[GANG_SCHEDULER]
     if scheduler and scheduler not in GANG_SCHEDULERS:
         known = " or ".join(GANG_SCHEDULERS)
         raise FlagError(f'{given.place(GANG_SCHEDULER)} is "{scheduler}": this release supports {known}')
-    return Settings(given[HISTORY], scheduler)
+    return scheduler
+
+
+def _settings(given: Given, _: CommonOptions) -> Settings:
+    return Settings(given[HISTORY], gang_scheduler_of(given))
 
 
 SECTION = Section(flags=(HISTORY, GANG_SCHEDULER, INTERVAL), are_options=True, settings=_settings)

@@ -1,0 +1,34 @@
+"""What `fairlead manifests` is told about an installation of leaders and workers."""
+
+from __future__ import annotations
+
+from fairlead.contracts.leaderworker.install.objects import objects
+from fairlead.contracts.leaderworker.install.values import Values
+from fairlead.contracts.leaderworker.section import GANG_SCHEDULER, LIMIT, gang_scheduler_of
+from fairlead.core.flags import Flag, Given
+from fairlead.core.option_kinds import SWITCH
+from fairlead.engine.install import Install, InstallPlace
+
+MONITORING = Flag("monitoring", SWITCH, False, "monitor, alerts and a Grafana dashboard")
+NETWORK_POLICY = Flag("network-policy", SWITCH, False, "limit what the operator's pods reach")
+HISTORY = Flag("lws-revision-history-limit", LIMIT, 0, "old revisions that are kept for undoing (default 0)")
+BUDGETS = Flag("lws-disruption-budgets", SWITCH, False, "let the operator keep PodDisruptionBudgets of groups")
+
+
+def _values(place: InstallPlace, given: Given) -> Values:
+    return Values(
+        namespace=place.namespace,
+        image=place.image,
+        history_limit=given[HISTORY],
+        gang_scheduler=gang_scheduler_of(given),
+        monitoring=given[MONITORING],
+        network_policy=given[NETWORK_POLICY],
+        disruption_budgets=given[BUDGETS],
+    )
+
+
+INSTALL = Install(
+    flags=(MONITORING, NETWORK_POLICY, HISTORY, GANG_SCHEDULER, BUDGETS),
+    values=_values,
+    objects=objects,
+)
