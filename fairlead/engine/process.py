@@ -131,9 +131,11 @@ async def _work(
     async with AsyncExitStack() as stack:
         servers = _servers(manager, ground)
         shared = ServingContext(ground.metrics, ground.log, ending, ground.options.cluster)
-        for server in (*servers, *_metrics_servers(ground)):
+        for server in servers:
             await stack.enter_async_context(serving_https(server, shared))
         served.set()
+        for server in _metrics_servers(ground):
+            await stack.enter_async_context(serving_https(server, shared))
         if servers:
             # A cluster that is slow or out of order must not end a process whose webhooks answer.
             await _rounds(manager, lambda: _forbearing(preflight, ground.log), ending)

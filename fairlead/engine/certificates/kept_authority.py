@@ -11,6 +11,7 @@ import asyncio
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import datetime
 
 import msgspec
 from msgspec import Raw, Struct, structs
@@ -63,7 +64,7 @@ class AuthoritySecret:
             fate = self._fate(stored.data)
             if isinstance(fate, Keep):
                 return signing.pair_of(stored.data)
-            entries = await asyncio.to_thread(self._made, fate, stored.data)
+            entries = await asyncio.to_thread(self._made, fate, stored.data, clock.now())
             with suppress(Conflict):  # another replica was faster
                 await self._write(stored, entries)
                 self._log.info("certificate stored", secret=str(self.secret), why=fate.why)
@@ -74,8 +75,7 @@ class AuthoritySecret:
         authority = signing.worth_of_signer(signing.signer_of(data), self._names)
         return fate_of(authority, signing.worth_of_pair(signing.pair_of(data), self._name), clock.now())
 
-    def _made(self, fate: Sign | Renew, data: Mapping[str, bytes]) -> dict[str, bytes]:
-        now = clock.now()
+    def _made(self, fate: Sign | Renew, data: Mapping[str, bytes], now: datetime) -> dict[str, bytes]:
         signer = signing.signer_of(data) if isinstance(fate, Sign) else signing.make_signer(self._names, now)
         return signing.entries_of(signer, signing.sign(signer, self._name, now))
 
