@@ -1,0 +1,448 @@
+"""Rounds of groups: what a leader gets, what it waits for, and when its group is recreated (section 3.4)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import Raw
+from msgspec.structs import replace
+
+from fairlead.contracts.leaderworker.decide.revisions import key_of
+from fairlead.contracts.leaderworker.kinds import (
+    EXCLUSIVE_TOPOLOGY,
+    GROUP_INDEX,
+    GROUP_RECREATIONS,
+    LEADER_NAME,
+    MAX_GROUP_RESTARTS,
+    PARALLEL_TEARDOWN,
+    RECREATE_BACK_OFF,
+    SIZE,
+    TEARDOWN,
+    LeaderWorkerSet,
+    StatefulSet,
+)
+from fairlead.contracts.leaderworker.settings import Settings
+from fairlead.core.act import Apply, Create, Delete, Does
+from fairlead.core.ask import Bad, Good
+from fairlead.core.reason import Reason
+from kubeloop.objects.apps import STATEFULSETS
+from kubeloop.objects.core import ContainerStatus, Pod, PodSpec
+from kubeloop.objects.meta import OwnerReference
+from tests.contracts.leaderworker.decide.rounds import NOW, a_group_seen, applied, going, group_settled
+from tests.contracts.leaderworker.decide.some import UID, a_leader, a_revision, a_set, a_template, some_workers
+
+Tree = dict[str, Any]
+
+KEY = key_of(a_revision(a_set()))
+WORKERS, SERVICE, POD_GROUP = Does.CREATE_WORKERS, Does.CREATE_SERVICE, Does.CREATE_POD_GROUP
+SOON = NOW + timedelta(seconds=1)
+
+
+def restarted(pod: Pod, times: int = 1) -> Pod:
+    status = ContainerStatus("main", restart_count=times)
+    return replace(pod, status=replace(pod.status, container_statuses=(status,)))
+
+
+def a_worker(number: int = 1, **changes: Any) -> Pod:
+    """Of group 0, made by its worker StatefulSet."""
+    owner = (OwnerReference("StatefulSet", "a-0", str(changes.pop("owner", "workers-0")), controller=True),)
+    labels = {"leaderworkerset.sigs.k8s.io/worker-index": str(number)}
+    made = a_leader(0, KEY, name=f"a-0-{number}", uid=f"worker-{number}", labels=labels)
+    return replace(made, metadata=replace(made.metadata, owner_references=owner, **changes))
+
+
+def live(found: StatefulSet) -> Good:
+    return Good(msgspec.json.encode(found))
+
+
+def test_a_whole_group_is_left_as_it_is() -> None:
+    settled = group_settled(a_group_seen())
+    assert (settled.writes, settled.told, settled.asked, settled.reason) == ((), [], (), Reason.COMPLETE)
+    assert settled.held.again is None
+
+
+@pytest.mark.parametrize("lacking", ["set", "leader", "set going"])
+def test_without_a_set_or_a_leader_nothing_is_done(lacking: str) -> None:
+    given = a_set()
+    seen = a_group_seen(given, workers=None)
+    leaving = replace(given, metadata=replace(given.metadata, deletion_timestamp=NOW))
+    changes: Tree = {"set": {"set": None}, "leader": {"leader": None}, "set going": {"set": leaving}}
+    settled = group_settled(replace(seen, **changes[lacking]))
+    assert (settled.writes, settled.asked) == ((), ())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"leader": restarted(a_leader(0, KEY, owner="another"))},
+        {"leaders": None},
+        {"leaders": applied(a_set(), a_revision(a_set()), uid="another")},
+        {
+            "leaders": applied(
+                a_set(),
+                a_revision(a_set()),
+                owner_references=(OwnerReference("LeaderWorkerSet", "a", "another", controller=True),),
+            )
+        },
+    ],
+    ids=["leader of another", "no leaders", "other leaders", "leaders of another set"],
+)
+def test_whoever_only_carries_the_labels_gets_nothing_and_is_not_deleted(change: Tree) -> None:
+    """Section 5.32 and S10."""
+    settled = group_settled(a_group_seen(workers=None, **{"leader": restarted(a_leader(0, KEY)), **change}))
+    assert (settled.writes, settled.told, settled.asked) == ((), [], ())
+
+
+def test_a_leader_without_workers_gets_them_from_its_own_revision() -> None:
+    """Section 3.4 step 5: the live set says something else."""
+    old, given = a_set(template=a_template("nginx:1", size=3)), a_set(template=a_template("nginx:2", size=5))
+    revision = a_revision(old)
+    settled = group_settled(a_group_seen(given, revision=revision, workers=None))
+    (create,) = settled.writes
+    assert isinstance(create, Create)
+    assert (create.does, create.scope, create.contested, create.refusable) == (WORKERS, "leader-0", True, True)
+    body = settled.body(WORKERS)
+    assert body["spec"]["replicas"] == 2
+    assert body["spec"]["template"]["spec"]["containers"][0]["image"] == "nginx:1"
+    assert body["spec"]["template"]["metadata"]["annotations"][SIZE] == "3"
+    assert create.tell is not None
+    assert (create.tell.text, create.tell.action) == ("Created worker statefulset for leader pod a-0", "Create")
+    assert create.tell.related is not None
+    assert create.tell.related.uid == "leader-0"
+    assert [each.resource for each in settled.asked] == [STATEFULSETS]
+
+
+def test_a_group_of_one_has_no_workers() -> None:
+    """Section 5.26: by its own revision."""
+    one, two = a_set(template=a_template(size=1)), a_set(template=a_template(size=2))
+    assert group_settled(a_group_seen(two, revision=a_revision(one), workers=None)).writes == ()
+    assert group_settled(a_group_seen(one, revision=a_revision(two), workers=None)).does == [WORKERS]
+
+
+def test_a_leader_that_is_a_worker_is_told_and_gets_nothing() -> None:
+    """Section 5.9."""
+    leader = a_leader(0, KEY, meta={"annotations": {LEADER_NAME: "a-0"}})
+    settled = group_settled(a_group_seen(leader=leader, workers=None))
+    assert (settled.reason, settled.writes) == (Reason.GROUP_NESTED, ())
+    (note,) = settled.decision.tell
+    assert note.text.startswith(f"leader pod default/a-0 contains mistake annotation '{LEADER_NAME}': ")
+    assert (note.warning, note.reason, note.action) == (True, "FailedCreate", "Create")
+
+
+@pytest.mark.parametrize("index", ["", "x", "1.5", "99999999999"])
+def test_a_leader_without_a_usable_index_is_left_alone(index: str) -> None:
+    """Section 5.31."""
+    leader = restarted(a_leader(0, KEY, labels={GROUP_INDEX: index}))
+    settled = group_settled(a_group_seen(leader=leader, workers=None))
+    assert (settled.reason, settled.writes) == (Reason.SPEC_INVALID, ())
+
+
+# Revisions.
+
+
+def test_a_revision_that_is_missing_is_looked_for_and_told() -> None:
+    """Section 5.6."""
+    settled = group_settled(a_group_seen(revisions=(), workers=None))
+    assert (settled.reason, settled.writes, settled.held.again) == (Reason.REVISION_MISSING, (), SOON)
+    assert settled.told == [f"There is no ControllerRevision with key {KEY}: no workers are made for leader pod a-0"]
+
+
+def test_workers_that_are_there_need_no_revision() -> None:
+    """Section 5.6."""
+    settled = group_settled(a_group_seen(revisions=()))
+    assert (settled.reason, settled.told, settled.held.again) == (Reason.COMPLETE, [], None)
+
+
+def test_a_revision_of_another_set_is_none() -> None:
+    """Section 5.11."""
+    settled = group_settled(a_group_seen(revisions=(a_revision(a_set(), owner="another"),), workers=None))
+    assert settled.reason is Reason.REVISION_MISSING
+
+
+@pytest.mark.parametrize("data", [b"null", b'"rubbish"', b"[]", b"{}"])
+def test_a_revision_that_cannot_be_read_is_told(data: bytes) -> None:
+    broken = replace(a_revision(a_set()), data=Raw(data))
+    settled = group_settled(a_group_seen(revisions=(broken,), workers=None))
+    assert (settled.reason, settled.writes, settled.held.again) == (Reason.REVISION_UNREADABLE, (), SOON)
+    problem = f"ControllerRevision {broken.metadata.name} cannot be read"
+    assert settled.told == [f"Failed to create worker statefulset for leader pod a-0: {problem}"]
+
+
+# What stands in the way.
+
+
+@pytest.mark.parametrize("state", ["going", "of the leader before"])
+def test_workers_of_the_leader_before_are_waited_for(state: str) -> None:
+    """Section 5.27."""
+    workers = some_workers(0, KEY, owner="leader-before")
+    if state == "going":
+        workers = replace(workers, metadata=replace(workers.metadata, owner_references=(), deletion_timestamp=NOW))
+    settled = group_settled(a_group_seen(workers=workers))
+    assert (settled.reason, settled.writes, settled.told) == (Reason.WORKERS_LEAVING, (), [])
+
+
+@pytest.mark.parametrize("where", ["in the cache", "live"])
+def test_workers_of_nobody_or_of_another_are_never_adopted(where: str) -> None:
+    """Section 5.10 and section 5.29."""
+    workers = some_workers(0, KEY)
+    workers = replace(workers, metadata=replace(workers.metadata, owner_references=()))
+    if where == "live":
+        settled = group_settled(a_group_seen(workers=None), statefulset_a_0=live(workers))
+    else:
+        settled = group_settled(a_group_seen(workers=workers))
+    problem = "a StatefulSet a-0 exists that the leader pod does not control"
+    assert (settled.reason, settled.writes) == (Reason.NAME_TAKEN, ())
+    assert settled.told == [f"Failed to create worker statefulset for leader pod a-0: {problem}"]
+    assert settled.held.again == (NOW + timedelta(seconds=5) if where == "live" else None)
+
+
+@pytest.mark.parametrize("state", ["own", "going"])
+def test_workers_that_the_cache_lacks_are_waited_for(state: str) -> None:
+    """Section 5.5."""
+    workers = some_workers(0, KEY)
+    if state == "going":
+        workers = replace(workers, metadata=replace(workers.metadata, owner_references=(), deletion_timestamp=NOW))
+    settled = group_settled(a_group_seen(workers=None), statefulset_a_0=live(workers))
+    assert (settled.reason, settled.writes, settled.held.again) == (Reason.CACHE_BEHIND, (), SOON)
+
+
+@pytest.mark.parametrize("ready", [False, True])
+def test_with_leader_ready_workers_come_after_their_leader(ready: bool) -> None:
+    """Scenario 14."""
+    given = a_set(startup_policy="LeaderReady")
+    settled = group_settled(a_group_seen(given, leader=a_leader(0, KEY, ready=ready), workers=None))
+    assert settled.does == ([WORKERS] if ready else [])
+    assert ready or settled.reason is Reason.LEADER_STARTING
+
+
+def exclusive(node: str = "node", topology: str = "rack") -> tuple[LeaderWorkerSet, Pod]:
+    return a_set(annotations={EXCLUSIVE_TOPOLOGY: topology}), a_leader(0, KEY, spec=PodSpec(node_name=node))
+
+
+def test_with_exclusive_placement_workers_wait_for_the_leaders_node() -> None:
+    """Scenario 20."""
+    given, leader = exclusive("")
+    settled = group_settled(a_group_seen(given, leader=leader, workers=None))
+    assert (settled.reason, settled.writes) == (Reason.LEADER_UNBOUND, ())
+
+
+@pytest.mark.parametrize("node", [Bad("absent", "not found", 404), Good(b'{"metadata":{}}')])
+def test_a_node_without_the_label_is_told_and_tried_again(node: Good | Bad) -> None:
+    """Section 5.17."""
+    given, leader = exclusive()
+    settled = group_settled(a_group_seen(given, leader=leader, workers=None), node_node=node)
+    assert (settled.reason, settled.writes) == (Reason.NODE_UNLABELLED, ())
+    assert settled.reason.fails
+    ((_, text),) = settled.held.details
+    assert text in ("node node has no label rack", "node node cannot be read: not found")
+
+
+def test_workers_follow_the_label_of_the_leaders_node() -> None:
+    given, leader = exclusive()
+    node = Good(b'{"metadata":{"labels":{"rack":"r1"}}}')
+    settled = group_settled(a_group_seen(given, leader=leader, workers=None), node_node=node)
+    assert settled.body(WORKERS)["spec"]["template"]["spec"]["nodeSelector"] == {"rack": "r1"}
+
+
+def test_an_empty_topology_is_none() -> None:
+    """Section 5.16."""
+    given, leader = exclusive("", topology="")
+    assert group_settled(a_group_seen(given, leader=leader, workers=None)).does == [WORKERS]
+
+
+# Services and PodGroups.
+
+UNIQUE: Tree = {"network_config": {"subdomainPolicy": "UniquePerReplica"}}
+
+
+def test_a_group_with_a_subdomain_of_its_own_gets_its_service_first() -> None:
+    settled = group_settled(a_group_seen(a_set(**UNIQUE), workers=None, leader=a_leader(0, _unique_key())))
+    assert settled.does == [SERVICE, WORKERS]
+    assert settled.body(SERVICE)["metadata"]["name"] == "a-0"
+
+
+def _unique_key() -> str:
+    return key_of(a_revision(a_set(**UNIQUE)))
+
+
+def test_a_service_that_is_there_is_left_alone() -> None:
+    settled = group_settled(a_group_seen(a_set(**UNIQUE), leader=a_leader(0, _unique_key())), service_a_0=Good(b"{}"))
+    assert settled.writes == ()
+
+
+def test_workers_that_wait_need_their_service_no_less() -> None:
+    given = a_set(startup_policy="LeaderReady", **UNIQUE)
+    leader = a_leader(0, _unique_key(), ready=False)
+    assert group_settled(a_group_seen(given, leader=leader, workers=None)).does == [SERVICE]
+
+
+def test_with_a_gang_scheduler_a_group_gets_its_pod_group() -> None:
+    """Section 6.2."""
+    seen = a_group_seen(settings=Settings(gang_scheduler="volcano"), workers=None)
+    settled = group_settled(seen)
+    assert settled.does == [POD_GROUP, WORKERS]
+    name = f"a-0-{KEY}"
+    assert settled.body(POD_GROUP)["metadata"]["name"] == name
+    known: Tree = {f"podgroup_a_0_{KEY}": Good(b"{}")}
+    assert group_settled(seen, **known).does == [WORKERS]
+
+
+@pytest.mark.parametrize(
+    ("does", "note"),
+    [
+        (WORKERS, "Failed to create worker statefulset for leader pod a-0: no"),
+        (SERVICE, "Failed to create headless service for error: no"),
+        (POD_GROUP, "Failed to create PodGroup for leader pod a-0: no"),
+    ],
+)
+def test_what_is_refused_is_told(does: Does, note: str) -> None:
+    seen = a_group_seen(
+        a_set(**UNIQUE),
+        leader=a_leader(0, _unique_key()),
+        settings=Settings(gang_scheduler="volcano"),
+        workers=None,
+    )
+    settled = group_settled(seen, refused=does)
+    assert (settled.reason, settled.writes, settled.told) == (Reason.OBJECT_REFUSED, (), [note])
+    assert [each.reason for each in settled.decision.tell] == ["FailedCreate"]
+
+
+# Leaders that go.
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_nothing_is_made_for_a_leader_that_is_going(asked: bool) -> None:
+    """Scenario 28."""
+    given = a_set(annotations={TEARDOWN: PARALLEL_TEARDOWN} if asked else {})
+    seen = a_group_seen(given, leader=going(a_leader(0, KEY)))
+    settled = group_settled(seen)
+    if asked:
+        (removed,) = settled.writes
+        assert isinstance(removed, Delete)
+        assert (removed.does, removed.ref.uid, removed.propagation) == (Does.REMOVE_WORKERS, "workers-0", "Background")
+    else:
+        assert (settled.writes, settled.reason) == ((), Reason.GROUP_LEAVING)
+    assert group_settled(replace(seen, workers=None)).writes == ()
+
+
+@pytest.mark.parametrize("workers", [some_workers(0, KEY, owner="another"), None])
+def test_parallel_teardown_touches_only_what_the_leader_owns(workers: StatefulSet | None) -> None:
+    """S10."""
+    given = a_set(annotations={TEARDOWN: PARALLEL_TEARDOWN})
+    assert group_settled(a_group_seen(given, leader=going(a_leader(0, KEY)), workers=workers)).writes == ()
+
+
+# Restart policy.
+
+
+@pytest.mark.parametrize("mishap", ["worker restarted", "worker gone", "leader restarted"])
+def test_a_group_is_recreated_in_the_foreground(mishap: str) -> None:
+    """Section 3.9 point 5."""
+    leader, worker = a_leader(0, KEY), a_worker()
+    if mishap == "leader restarted":
+        leader = restarted(leader)
+    elif mishap == "worker restarted":
+        worker = restarted(worker)
+    gone = (worker,) if mishap == "worker gone" else ()
+    pods = (leader,) if gone else (leader, worker)
+    settled = group_settled(a_group_seen(leader=leader, pods=pods, gone=gone))
+    (deleted,) = settled.writes
+    assert isinstance(deleted, Delete)
+    assert (deleted.ref.uid, deleted.propagation, deleted.scope) == ("leader-0", "Foreground", "leader-0")
+    failed = "a-0" if mishap == "leader restarted" else "a-0-1"
+    assert deleted.tell is not None
+    assert deleted.tell.text == f"Worker pod {failed} failed, deleted leader pod a-0 to recreate group 0"
+
+
+def test_the_policy_is_that_of_the_groups_own_revision() -> None:
+    """Section 3.9 point 1."""
+    none = a_set(template=a_template(restartPolicy="None"))
+    leader = restarted(a_leader(0, key_of(a_revision(none))))
+    assert group_settled(a_group_seen(a_set(), revision=a_revision(none), leader=leader)).writes == ()
+    leader = restarted(a_leader(0, KEY))
+    assert group_settled(a_group_seen(none, revision=a_revision(a_set()), leader=leader)).does == [Does.RECREATE_GROUP]
+
+
+def test_a_worker_of_the_leader_before_recreates_nothing() -> None:
+    """Section 5.28."""
+    dying = going(a_worker(owner="workers-before"))
+    leader = a_leader(0, KEY)
+    assert group_settled(a_group_seen(leader=leader, pods=(leader, dying), gone=(dying,))).writes == ()
+
+
+def counted(given: LeaderWorkerSet, **entry: object) -> StatefulSet:
+    leaders = applied(given, a_revision(given))
+    text = msgspec.json.encode({f"{KEY}/0": entry}).decode()
+    annotations = {**leaders.metadata.annotations, GROUP_RECREATIONS: text}
+    return replace(leaders, metadata=replace(leaders.metadata, annotations=annotations))
+
+
+LIMITED = {RECREATE_BACK_OFF: "10s,60s", MAX_GROUP_RESTARTS: "2"}
+
+
+def test_a_recreation_that_is_counted_is_written_before_the_deletion() -> None:
+    """Section 6.8."""
+    given = a_set(annotations=LIMITED)
+    leader = restarted(a_leader(0, KEY))
+    settled = group_settled(a_group_seen(given, leader=leader))
+    assert settled.does == [Does.COUNT_RECREATION, Does.RECREATE_GROUP]
+    count = settled.writes[0]
+    assert isinstance(count, Apply)
+    assert (count.manager, count.resource_version, count.contested) == ("fairlead", "5", True)
+    written = msgspec.json.decode(settled.body(Does.COUNT_RECREATION)["metadata"]["annotations"][GROUP_RECREATIONS])
+    assert written == {f"{KEY}/0": {"n": 1, "at": "2026-03-01T12:00:00Z"}}
+
+
+def test_a_recreation_that_must_wait_is_kept() -> None:
+    """Section 6.8: also over a restart of the operator."""
+    given = a_set(annotations=LIMITED)
+    leader = restarted(a_leader(0, KEY, meta={"creation_timestamp": NOW}))
+    at = NOW - timedelta(seconds=3)
+    settled = group_settled(a_group_seen(given, leader=leader, leaders=counted(given, n=1, at=at)))
+    assert settled.reason is Reason.RECREATION_SPACING
+    assert settled.held.again == at + timedelta(seconds=10)
+    assert settled.does == [Does.COUNT_RECREATION]
+    written = msgspec.json.decode(settled.body(Does.COUNT_RECREATION)["metadata"]["annotations"][GROUP_RECREATIONS])
+    assert written[f"{KEY}/0"]["due"] == "leader-0"
+
+
+def test_a_group_that_was_recreated_often_enough_is_left_and_told() -> None:
+    given = a_set(annotations=LIMITED)
+    leader = restarted(a_leader(0, KEY, meta={"creation_timestamp": NOW}))
+    leaders = counted(given, n=2, at=NOW - timedelta(hours=1), due="leader-0")
+    settled = group_settled(a_group_seen(given, leader=leader, leaders=leaders))
+    assert (settled.reason, settled.writes) == (Reason.RESTARTS_EXCEEDED, ())
+    assert settled.told == ["Group 0 was recreated as often as allowed and is left as it is: delete a-0 to start anew"]
+
+
+@pytest.mark.parametrize("minutes", [0, 1])
+def test_recreations_are_forgotten_once_the_group_was_ready_for_long(minutes: int) -> None:
+    """Section 6.8; until then the group is looked at again in time."""
+    given = a_set(annotations=LIMITED)
+    pods = tuple(_ready_since_now(each) for each in (a_leader(0, KEY), a_worker()))
+    leaders = counted(given, n=1, at=NOW - timedelta(minutes=5))
+    seen = a_group_seen(given, leader=pods[0], pods=pods, leaders=leaders)
+    settled = group_settled(seen, NOW + timedelta(minutes=minutes))
+    if minutes:
+        assert (settled.reason, settled.does) == (Reason.SETTLING, [Does.COUNT_RECREATION])
+        annotations = settled.body(Does.COUNT_RECREATION)["metadata"]["annotations"]
+        assert annotations == {GROUP_RECREATIONS: "{}"}
+    else:
+        assert (settled.reason, settled.writes) == (Reason.COMPLETE, ())
+        assert settled.held.again == NOW + timedelta(seconds=60)
+
+
+def _ready_since_now(pod: Pod) -> Pod:
+    conditions = tuple(replace(each, last_transition_time=NOW) for each in pod.status.conditions)
+    return replace(pod, status=replace(pod.status, conditions=conditions))
+
+
+def test_all_that_is_made_belongs_to_the_leader() -> None:
+    settled = group_settled(a_group_seen(a_set(**UNIQUE), workers=None, leader=a_leader(0, _unique_key())))
+    for does in (SERVICE, WORKERS):
+        (owner,) = settled.body(does)["metadata"]["ownerReferences"]
+        assert (owner["kind"], owner["uid"], owner["controller"]) == ("Pod", "leader-0", True)
+    assert UID not in {each.scope for each in settled.writes}

@@ -1,0 +1,359 @@
+"""Rounds of sets: what is written and told, in which order, and what holds them (section 3.2)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import Raw
+from msgspec.structs import replace
+
+from fairlead.contracts.leaderworker.decide.revisions import key_of
+from fairlead.contracts.leaderworker.kinds import (
+    GROUP_RECREATIONS,
+    MAX_GROUP_RESTARTS,
+    NAME,
+    PAUSED,
+    REPLICAS,
+    REVISION_HISTORY_LIMIT,
+    REVISION_KEY,
+    TEARDOWN,
+    RollingUpdate,
+    RolloutStrategy,
+)
+from fairlead.core.act import Apply, Delete, Does, Patch
+from fairlead.core.ask import Bad, Good
+from fairlead.core.decision import Move
+from fairlead.core.reason import Reason
+from kubeloop.objects.meta import OwnerReference
+from tests.contracts.leaderworker.decide.rounds import NOW, Settled, a_set_seen, applied, going, set_settled
+from tests.contracts.leaderworker.decide.some import UID, a_leader, a_revision, a_set, some_workers
+
+RECORD, APPLY, SERVICE, STATUS = Does.RECORD_REVISION, Does.APPLY_LEADERS, Does.CREATE_SERVICE, Does.REPORT_STATUS
+OTHERS = (OwnerReference("LeaderWorkerSet", "a", "another", controller=True),)
+
+
+def numbers(settled: Settled) -> tuple[int, int]:
+    """Partition and replicas that are applied."""
+    spec = settled.body(APPLY)["spec"]
+    return spec["updateStrategy"]["rollingUpdate"]["partition"], spec["replicas"]
+
+
+def at_rest(**changes: Any) -> Settled:
+    """What a second round makes of a set whose status is as the first reported it."""
+    seen = a_set_seen(**changes)
+    first = set_settled(seen)
+    if STATUS not in first.does:
+        return first
+    status = msgspec.convert(first.body(STATUS)["status"], type(seen.set.status))
+    return set_settled(replace(seen, set=replace(seen.set, status=status)))
+
+
+def test_at_rest_nothing_is_written() -> None:
+    """S9."""
+    settled = at_rest()
+    assert (settled.does, settled.told, settled.asked, settled.reason) == ([], [], (), Reason.COMPLETE)
+
+
+def test_a_new_set_is_recorded_before_anything_carries_its_key() -> None:
+    """Section 3.2 step 3; nothing is reported before the leaders are there."""
+    settled = set_settled(a_set_seen(leaders=None, pods=(), workers=(), revisions=(), services=()))
+    assert settled.does == [RECORD, APPLY, SERVICE]
+    assert settled.reason is Reason.SCALING
+    assert numbers(settled) == (0, 2)
+    assert [each.name for each in settled.asked] == ["a", "a"]
+    apply = settled.writes[1]
+    assert isinstance(apply, Apply)
+    assert (apply.manager, apply.force, apply.resource_version, apply.contested) == ("lws", True, "", True)
+    key = settled.body(RECORD)["metadata"]["labels"][REVISION_KEY]
+    assert settled.body(APPLY)["metadata"]["labels"][REVISION_KEY] == key
+    assert [each.tell.text for each in settled.writes if each.tell is not None] == [
+        f"Creating revision with key {key} for a newly created LeaderWorkerSet",
+        "Created leader statefulset a",
+    ]
+
+
+def test_a_set_that_is_going_is_left() -> None:
+    given = a_set()
+    leaving = replace(given, metadata=replace(given.metadata, deletion_timestamp=NOW))
+    assert set_settled(a_set_seen(leaving)).reason is Reason.SET_LEAVING
+
+
+def test_leaders_that_are_going_are_waited_for() -> None:
+    """Section 3.2 step 2."""
+    given = a_set()
+    leaders = applied(given, a_revision(given), deletion_timestamp=NOW)
+    settled = set_settled(a_set_seen(given, leaders=leaders))
+    assert (settled.reason, settled.held.again, settled.writes) == (
+        Reason.LEADERS_LEAVING,
+        NOW + timedelta(seconds=5),
+        (),
+    )
+
+
+@pytest.mark.parametrize("where", ["in the cache", "live"])
+def test_leaders_of_somebody_else_are_left_alone(where: str) -> None:
+    """Section 5.10 and section 5.11."""
+    given = a_set()
+    foreign = applied(given, a_revision(given), owner_references=OTHERS)
+    if where == "live":
+        live = Good(msgspec.json.encode(foreign))
+        settled = set_settled(a_set_seen(given, leaders=None), statefulset_a=live)
+    else:
+        settled = set_settled(a_set_seen(given, leaders=foreign))
+    problem = "a StatefulSet a exists that this LeaderWorkerSet does not control"
+    assert (settled.reason, settled.writes) == (Reason.NAME_TAKEN, ())
+    assert settled.told == [f"Failed to create leader statefulset a: {problem}"]
+    assert settled.held.again == NOW + timedelta(seconds=5)
+
+
+def test_leaders_that_lost_their_label_are_mended_without_a_roll() -> None:
+    """Section 5.34: the cache shows only what carries the label."""
+    given = a_set(observed=2)
+    leaders = applied(given, a_revision(given), labels={REVISION_KEY: key_of(a_revision(given))})
+    settled = set_settled(a_set_seen(given, leaders=None), statefulset_a=Good(msgspec.json.encode(leaders)))
+    assert settled.does[0] is APPLY
+    assert RECORD not in settled.does
+    assert settled.body(APPLY)["metadata"]["labels"][NAME] == "a"
+    assert numbers(settled) == (0, 2)
+
+
+def test_leaders_that_lost_their_key_keep_that_of_their_template() -> None:
+    """Section 5.34: another key would roll all groups."""
+    given = a_set(observed=2)
+    leaders = applied(given, a_revision(given), labels={NAME: "a"})
+    settled = set_settled(a_set_seen(given, leaders=leaders))
+    assert RECORD not in settled.does
+    assert settled.body(APPLY)["metadata"]["labels"][REVISION_KEY] == key_of(a_revision(given))
+    assert numbers(settled) == (0, 2)
+
+
+def test_leaders_that_cannot_be_read_are_told() -> None:
+    settled = set_settled(a_set_seen(leaders=None), statefulset_a=Bad("failed", "no answer"))
+    assert (settled.reason, settled.writes) == (Reason.READ_FAILED, ())
+    assert settled.held.details == (("leaderworkerset/a", "no answer"),)
+
+
+def test_a_revision_that_cannot_be_read_holds_the_set() -> None:
+    """Nothing rolls, and the sentence says what to do."""
+    given = a_set()
+    key = key_of(a_revision(given))
+    broken = replace(a_revision(given, key=key), data=Raw(b'"rubbish"'))
+    settled = set_settled(a_set_seen(given, revisions=(broken,)))
+    assert (settled.reason, settled.writes) == (Reason.REVISION_UNREADABLE, ())
+    ((_, text),) = settled.held.details
+    assert text.endswith("delete it, and what the spec says is recorded again under its key")
+
+
+def test_a_change_is_recorded_and_selected_and_moves_no_group() -> None:
+    """Row 2 of section 3.10."""
+    old = a_revision(a_set("nginx:1"))
+    given = a_set("nginx:2")
+    settled = set_settled(a_set_seen(given, revision=old, leaders=applied(a_set("nginx:1"), old)))
+    assert settled.does == [RECORD, APPLY, STATUS]
+    assert settled.reason is Reason.ROLLING
+    assert numbers(settled) == (2, 2)
+    apply = settled.writes[1]
+    assert isinstance(apply, Apply)
+    assert (apply.resource_version, apply.tell) == ("5", None)
+    status = settled.writes[2]
+    assert isinstance(status, Patch)
+    assert (status.resource_version, status.subresource) == ("1", "status")
+    assert settled.body(STATUS)["status"]["observedGeneration"] == 2
+
+
+def a_rollout(replicas: int = 2, partition: int = 2, **changes: Any) -> Settled:
+    """Of two groups on the old key, with both revisions there."""
+    annotations = changes.pop("annotations", {})
+    old_set = a_set("nginx:1", annotations=annotations)
+    given = a_set("nginx:2", annotations=annotations, **changes.pop("spec", {}))
+    old, new = a_revision(old_set), a_revision(given, 2)
+    leaders = applied(given, new, partition=partition, leaders=replicas)
+    key = key_of(old)
+    seen = {
+        "pods": tuple(a_leader(index, key) for index in range(replicas)),
+        "workers": tuple(some_workers(index, key) for index in range(replicas)),
+        **changes,
+    }
+    return set_settled(a_set_seen(given, revisions=(old, new), leaders=leaders, **seen))
+
+
+def test_a_rollout_lowers_the_partition_and_tells_which_groups() -> None:
+    settled = a_rollout()
+    assert settled.does == [APPLY, STATUS]
+    assert numbers(settled) == (1, 2)
+    note = settled.writes[0].tell
+    assert note is not None
+    assert (note.text, note.reason, note.action) == ("Updating replica 1", "GroupsUpdating", "Update")
+    assert note.related is not None
+    assert note.related.name == a_revision(a_set("nginx:2"), 2).metadata.name
+
+
+def test_old_groups_that_are_not_ready_block_it_and_are_named() -> None:
+    """Section 5.24."""
+    old = key_of(a_revision(a_set("nginx:1")))
+    pods = (a_leader(0, old, ready=False), a_leader(1, old), a_leader(2, old))
+    workers = tuple(some_workers(index, old) for index in range(3))
+    settled = a_rollout(3, 3, pods=pods, workers=workers, spec={"replicas": 3})
+    assert settled.reason is Reason.OLD_GROUPS_NOT_READY
+    assert settled.does == [STATUS]
+    assert settled.told == [
+        "The rollout waits for old groups that are not ready: 0; to update others would exceed the budget"
+    ]
+
+
+def test_a_pause_holds_it() -> None:
+    settled = a_rollout(annotations={PAUSED: "true"})
+    assert (settled.reason, settled.does) == (Reason.PAUSED, [STATUS])
+
+
+def test_a_partition_holds_it() -> None:
+    strategy = RolloutStrategy(rolling_update_configuration=RollingUpdate(partition=2))
+    settled = a_rollout(2, 2, spec={"rollout_strategy": strategy})
+    assert settled.reason is Reason.PARTITION_REACHED
+    assert settled.body(STATUS)["status"]["conditions"][0]["type"] == "Available"
+    assert Does.FORGET_REVISION not in settled.does
+
+
+def test_surge_groups_that_go_are_told() -> None:
+    strategy = RolloutStrategy(rolling_update_configuration=RollingUpdate(max_surge=1, max_unavailable=0))
+    key = key_of(a_revision(a_set("nginx:2")))
+    pods, workers = (tuple(make(index, key) for index in range(3)) for make in (a_leader, some_workers))
+    settled = a_rollout(3, 0, pods=pods, workers=workers, spec={"rollout_strategy": strategy})
+    assert numbers(settled) == (0, 2)
+    assert settled.told == ["deleting surge replica a-2"]
+
+
+def test_a_finished_update_reports_first_and_then_forgets() -> None:
+    """Section 3.12 point 9."""
+    key = key_of(a_revision(a_set("nginx:2")))
+    pods, workers = (tuple(make(index, key) for index in range(2)) for make in (a_leader, some_workers))
+    settled = a_rollout(2, 0, pods=pods, workers=workers)
+    assert settled.does == [STATUS, Does.FORGET_REVISION]
+    forgotten = settled.writes[-1]
+    assert isinstance(forgotten, Delete)
+    assert forgotten.ref.uid == a_revision(a_set("nginx:1")).metadata.uid
+    assert settled.reason is Reason.COMPLETE
+
+
+def test_a_history_that_is_asked_for_is_kept() -> None:
+    """Section 6.4."""
+    key = key_of(a_revision(a_set("nginx:2")))
+    pods, workers = (tuple(make(index, key) for index in range(2)) for make in (a_leader, some_workers))
+    settled = a_rollout(2, 0, pods=pods, workers=workers, annotations={REVISION_HISTORY_LIMIT: "1"})
+    assert settled.does == [STATUS]
+
+
+def test_a_group_whose_leader_is_going_keeps_no_revision_but_counts_as_away() -> None:
+    key = key_of(a_revision(a_set("nginx:2")))
+    pods = (a_leader(0, key), going(a_leader(1, key)))
+    workers = tuple(some_workers(index, key) for index in range(2))
+    settled = a_rollout(2, 1, pods=pods, workers=workers)
+    assert APPLY not in settled.does
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_leaders_that_are_refused_are_told_and_nothing_is_reported(exists: bool) -> None:
+    """Section 5.13."""
+    given = a_set("nginx:2")
+    old = a_revision(a_set("nginx:1"))
+    leaders = applied(a_set("nginx:1"), old) if exists else None
+    revisions = (old, a_revision(given, 2))
+    settled = set_settled(a_set_seen(given, leaders=leaders, revisions=revisions), refused=APPLY)
+    assert (settled.reason, settled.writes) == (Reason.OBJECT_REFUSED, ())
+    verb = "update" if exists else "create"
+    assert settled.told == [f"Failed to {verb} leader statefulset a: no"]
+    assert [each.reason for each in settled.decision.tell] == ["FailedUpdate" if exists else "FailedCreate"]
+
+
+def test_a_service_that_is_refused_holds_no_rollout_up() -> None:
+    """Section 3.2: the leaders come before it."""
+    old = a_revision(a_set("nginx:1"))
+    seen = a_set_seen(a_set("nginx:2"), revision=old, leaders=applied(a_set("nginx:1"), old), services=())
+    settled = set_settled(seen, refused=SERVICE)
+    assert settled.does == [RECORD, APPLY]
+    assert settled.told == ["Failed to create headless service for error: no"]
+
+    settled = set_settled(a_set_seen(services=()), refused=SERVICE)
+    assert (settled.reason, settled.does) == (Reason.OBJECT_REFUSED, [])
+
+
+def test_a_service_of_an_old_release_is_left_alone() -> None:
+    """Section 3.8: it has no label, so the cache lacks it."""
+    settled = set_settled(a_set_seen(services=()), service_a=Good(b"{}"))
+    assert SERVICE not in settled.does
+    assert [each.name for each in settled.asked] == ["a"]
+
+
+def test_no_shared_service_is_asked_for_where_every_group_has_its_own() -> None:
+    given = a_set(network_config={"subdomainPolicy": "UniquePerReplica"})
+    settled = set_settled(a_set_seen(given, services=()))
+    assert SERVICE not in settled.does
+    assert settled.asked == ()
+
+
+def test_a_set_that_was_scaled_is_scaled_and_its_number_recorded() -> None:
+    given = a_set(replicas=3, observed=2)
+    revision = a_revision(given)
+    leaders = applied(a_set(), revision)
+    settled = set_settled(a_set_seen(given, revision=revision, leaders=leaders))
+    assert numbers(settled) == (0, 3)
+    assert settled.body(APPLY)["metadata"]["annotations"][REPLICAS] == "3"
+    assert settled.reason is Reason.SCALING
+
+
+def test_a_set_without_groups_is_available() -> None:
+    """Section 5.21."""
+    settled = set_settled(a_set_seen(a_set(replicas=0), pods=(), workers=()))
+    assert settled.body(STATUS)["status"]["conditions"][0]["type"] == "Available"
+    assert settled.reason is Reason.COMPLETE
+
+
+def test_groups_that_are_left_as_they_are_are_named() -> None:
+    """Section 6.8."""
+    given = a_set(annotations={MAX_GROUP_RESTARTS: "1"})
+    revision = a_revision(given)
+    leaders = applied(given, revision)
+    entry = msgspec.json.encode({f"{key_of(revision)}/1": {"n": 1, "due": "leader-1"}}).decode()
+    annotations = {**leaders.metadata.annotations, GROUP_RECREATIONS: entry}
+    leaders = replace(leaders, metadata=replace(leaders.metadata, annotations=annotations))
+    settled = set_settled(a_set_seen(given, leaders=leaders))
+    failed = [each for each in settled.body(STATUS)["status"]["conditions"] if each["type"] == "Failed"]
+    assert failed[0]["message"].endswith("groups 1")
+
+
+def test_annotations_that_cannot_be_used_are_told_once_per_generation() -> None:
+    """Section 6.8."""
+    asked = {PAUSED: "yes", TEARDOWN: "Serial", MAX_GROUP_RESTARTS: "many", REVISION_HISTORY_LIMIT: "-1"}
+    settled = set_settled(a_set_seen(a_set(annotations=asked)))
+    found = [each for each in settled.decision.tell if each.reason == "InvalidAnnotation"]
+    assert [each.text.split(" is ")[0] for each in found] == [
+        PAUSED,
+        TEARDOWN,
+        MAX_GROUP_RESTARTS,
+        REVISION_HISTORY_LIMIT,
+    ]
+    assert {(each.occurrence, each.warning) for each in found} == {("2", True)}
+    assert set_settled(a_set_seen(a_set(annotations={PAUSED: "true"}))).told == []
+
+
+def test_pods_of_others_and_pods_without_an_index_count_for_nothing() -> None:
+    """Section 5.31 and section 5.32."""
+    key = key_of(a_revision(a_set()))
+    odd = (
+        a_leader(2, key, owner="another"),
+        a_leader(3, key, labels={"leaderworkerset.sigs.k8s.io/group-index": "x"}),
+    )
+    pods = (*(a_leader(index, key) for index in range(2)), *odd)
+    settled = set_settled(a_set_seen(pods=pods))
+    assert settled.body(STATUS)["status"]["readyReplicas"] == 2
+
+
+def test_a_move_says_for_whom_it_is() -> None:
+    """Every write is bound to the set, so that nothing is decided about it before the caches show it."""
+    old = a_revision(a_set("nginx:1"))
+    settled = set_settled(a_set_seen(a_set("nginx:2"), revision=old, leaders=applied(a_set("nginx:1"), old)))
+    assert isinstance(settled.decision.verdict, Move)
+    assert {each.scope for each in settled.writes} == {UID}
