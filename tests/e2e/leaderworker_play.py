@@ -32,7 +32,8 @@ from tests.e2e.zones import change
 
 FIRST, SECOND, THIRD = "example.test/main:1", "example.test/main:2", "example.test/main:3"
 LOOK_EVERY = 0.02
-LEASES = "leases"
+UNCOUNTED = ("leases", EVENTS.plural)
+"""What is written beside rounds."""
 FOLLOWED = (LEADER_WORKER_SETS, CONTROLLER_REVISIONS, SERVICES, EVENTS)
 
 
@@ -59,7 +60,7 @@ class Noted:
     async def send(self, request: Request) -> Response:
         response = await self._transport.send(request)
         place = place_of(request.path)
-        if request.verb not in ("get", "list", "watch") and place.plural not in (LEASES, EVENTS.plural):
+        if request.verb not in ("get", "list", "watch") and place.plural not in UNCOUNTED:
             self._sent.append(Sent(request.verb, place.plural, place.name, response.status, request.body or b""))
         return response
 

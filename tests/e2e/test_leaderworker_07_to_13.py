@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import msgspec
 import pytest
 
@@ -270,7 +268,7 @@ async def test_a_partition_holds_the_lower_groups_back(site: Site) -> None:
 
     for partition, moved in ((2, 4), (0, 6)):
         await play.change({"spec": {"rolloutStrategy": {"rollingUpdateConfiguration": {"partition": partition}}}})
-        await play.until(partial(has_moved, play, moved))
+        await play.until(lambda moved=moved: has_moved(play, moved))
         await play.at_rest()
         assert play.numbers() == f"{partition}/6"
         assert play.uids(0, 1) == stays or partition == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -252,7 +251,7 @@ async def test_recreations_are_forgotten_when_a_group_was_ready_for_long(site: S
         await play.available()
         before = play.uids(0)
         await change(site, PODS, "a-0-1", {"metadata": {"annotations": {CRASH_AFTER: "10ms", CRASH_TIMES: "1"}}})
-        await play.until(partial(is_another, play, before))
+        await play.until(lambda before=before: is_another(play, before))
         await play.until(lambda: counted(play) == {})
     assert play.told("MaxGroupRestartsExceeded") == []
 

@@ -1,0 +1,130 @@
+"""The operator dies before or after any of its writes, and the next one goes on: nothing is lost, or done twice."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from fairlead.contracts.leaderworker.kinds import MAX_GROUP_RESTARTS, RECREATE_BACK_OFF
+from kubeloop.objects.apps import CONTROLLER_REVISIONS
+from kubeloop.objects.core import PODS
+from kubeloop.request import Request, Transport, place_of
+from kubesim.faults import Fault, Faulty
+from kubesim.pods.behaviour import CRASH_AFTER, CRASH_TIMES
+from tests.contracts.leaderworker.decide.sets import a_set
+from tests.e2e.clusters import Site, everywhere
+from tests.e2e.history import Tree
+from tests.e2e.leaderworker_play import FIRST, UNCOUNTED, Play, begin, image_of, owner_of
+from tests.e2e.leaderworker_rules import judged
+from tests.e2e.zones import change
+
+MOST_WRITES = 60
+"""More than any of these takes."""
+
+
+class Death:
+    """Of a process at its n-th write, before the server has it or after; from then on nothing of it is heard."""
+
+    def __init__(self, number: int, *, after: bool) -> None:
+        self.is_over = False
+        self._left = number
+        self._last = Fault("lost-answer" if after else "timeout")
+
+    def on(self, transport: Transport) -> Transport:
+        return Faulty(transport, self._fault)
+
+    def _fault(self, request: Request, _: int) -> Fault | None:
+        if self.is_over:
+            return Fault("timeout")
+        if request.verb in ("get", "list", "watch") or place_of(request.path).plural in UNCOUNTED:
+            return None
+        self._left -= 1
+        self.is_over = self._left == 0
+        return self._last if self.is_over else None
+
+
+Deed = Callable[[Play, int], Awaitable[Callable[[], object]]]
+"""Disturbs a set that is at rest, for the n-th time; answers what holds when it is at rest again."""
+
+
+async def every_write(play: Play, deed: Deed) -> int:
+    """How many writes the deed takes; each of them was the last of some process, twice."""
+    deeds = 0
+    for number in range(1, MOST_WRITES):
+        deaths = 0
+        for after in (False, True):
+            await play.at_rest()
+            await play.kill()
+            death = Death(number, after=after)
+            play.start(death.on(play.site.ground.transport("admin")))
+            deeds += 1
+            is_done = await deed(play, deeds)
+            await play.until(lambda death=death, is_done=is_done: death.is_over or is_done(), every=0.05)
+            deaths += death.is_over
+            await play.kill()
+            play.start()
+            await play.until(is_done, within=120, every=0.05)
+        if not deaths:
+            return number - 1
+    raise AssertionError("it takes more writes than it should")
+
+
+async def rolled(play: Play, number: int) -> Callable[[], object]:
+    image = f"example.test/main:{number + 1}"
+    await play.give_image(image)
+    return lambda: (
+        play.is_available() and len(play.keys()) == 1 and {image_of(pod) for pod in play.pods(set="a")} == {image}
+    )
+
+
+@everywhere(on=("sim",), seeds=(0,))
+@pytest.mark.parametrize(
+    ("spec", "writes"),
+    [
+        ({"replicas": 3}, 30),
+        ({"replicas": 2, "update": {"maxUnavailable": 0, "maxSurge": 1}}, 30),
+        ({"replicas": 2, "networkConfig": {"subdomainPolicy": "UniquePerReplica"}}, 30),
+    ],
+    ids=["budget", "surge", "services"],
+)
+async def test_a_rollout_survives_any_death(site: Site, spec: Tree, writes: int) -> None:
+    """Scenarios 4, 5, 12 and 17; L5."""
+    play = await begin(site)
+    judged(play)
+    await play.create(a_set(**spec))
+    await play.available()
+    taken = await every_write(play, rolled)
+    assert 5 <= taken <= writes
+    made = [event for event in site.history.of(CONTROLLER_REVISIONS, "ADDED") if _is_ours(event.object)]
+    assert len(made) == len({event.object["data"]["spec"]["leaderWorkerTemplate"].__repr__() for event in made})
+
+
+def _is_ours(revision: Tree) -> bool:
+    return owner_of(revision).get("kind") == "LeaderWorkerSet"
+
+
+COUNTED = {RECREATE_BACK_OFF: "1s,5s", MAX_GROUP_RESTARTS: "99"}
+
+
+async def bereaved(play: Play, _: int) -> Callable[[], object]:
+    """A restart stays visible; of a pod that is deleted and replaced while nobody looks nothing is left to see."""
+    before = play.uids(0)
+    crash = {"metadata": {"annotations": {CRASH_AFTER: "10ms", CRASH_TIMES: "1"}}}
+    await change(play.site, PODS, "a-0-1", crash)
+    return lambda: play.is_available() and not before & play.uids(0) and play.is_whole(0, FIRST)
+
+
+@everywhere(on=("sim",))
+@pytest.mark.parametrize(
+    "limits", [{}, {RECREATE_BACK_OFF: "1s,5s", MAX_GROUP_RESTARTS: "99"}], ids=["at once", "counted"]
+)
+async def test_a_recreation_survives_any_death(site: Site, limits: dict[str, str]) -> None:
+    """Scenarios 15 and 26; L5 and S11."""
+    play = await begin(site)
+    judged(play, budget=False)
+    tree = a_set(replicas=1)
+    tree["metadata"]["annotations"] = limits
+    await play.create(tree)
+    await play.available()
+    assert 3 <= await every_write(play, bereaved) <= 12
