@@ -13,6 +13,11 @@ import pytest
 
 from fairlead.contracts.environments.decide import standing
 from fairlead.contracts.environments.explain import BLOCKED, CHANGED, NEW, RETIRING, SERVING
+from fairlead.contracts.leaderworker.explain import PHASES as SET_PHASES
+from fairlead.contracts.leaderworker.explain import phase_of as set_phase
+from fairlead.contracts.leaderworker.lanes import DECIDED as DECIDED_PHASES
+from fairlead.contracts.leaderworker.lanes import phase_of as group_phase
+from fairlead.contracts.leaderworker.lanes import phase_of_outdated as outdated_group_phase
 from fairlead.contracts.zones.explain import phase_of, phase_of_group, phase_of_outdated
 from fairlead.core.explain import KINDS, REVISIONS, STATES, Explain, RolloutList, Stands
 from fairlead.core.outcome import OUTCOMES, outcome_of
@@ -73,6 +78,15 @@ def test_every_phase_of_environments_is_documented() -> None:
     }
 
     assert words == set(_first_column("## Phases of environments"))
+
+
+def test_every_phase_of_leader_worker_sets_is_documented() -> None:
+    functions = (set_phase, group_phase, outdated_group_phase)
+    found = {word for function in functions for word in _returned(inspect.getsource(function))}
+
+    assert found | {*SET_PHASES.values(), *DECIDED_PHASES.values()} == set(
+        _first_column("## Phases of LeaderWorkerSets")
+    )
 
 
 def test_kinds_and_states_are_those_of_the_reasons_and_of_the_docs() -> None:

@@ -36,7 +36,7 @@ def explain(shown: Shown) -> Explain:
         rollout=metadata.name,
         outcome=_outcome(shown, lanes),
         stands=Stands(
-            phase=_phase(shown),
+            phase=phase_of(shown),
             done=sum(each.is_updated and each.is_ready and not each.is_leaving for each in below),
             total=wanted,
             unit="groups",
@@ -65,7 +65,7 @@ def _own_waits(lane: Lane) -> tuple[Block, ...]:
     return tuple(block for block in lane.waits if block.rule != OF_TURNS)
 
 
-_PHASES = {
+PHASES = {
     Stage.CREATING: "Creating",
     Stage.SELECTED: "Rolling",
     Stage.SCALING_FIRST: "Scaling",
@@ -77,7 +77,7 @@ _PHASES = {
 }
 
 
-def _phase(shown: Shown) -> str:
+def phase_of(shown: Shown) -> str:
     reason, rolled = shown.decision.verdict.reason, shown.rolled
     if reason is Reason.COMPLETE:
         return "Current"
@@ -87,7 +87,7 @@ def _phase(shown: Shown) -> str:
         return "Blocked"
     if rolled.plan.stage is Stage.STEADY and reason is Reason.SCALING:
         return "Scaling"
-    return _PHASES.get(rolled.plan.stage, "Settling")
+    return PHASES.get(rolled.plan.stage, "Settling")
 
 
 def _waits(shown: Shown, lanes: tuple[Lane, ...]) -> Iterator[Block]:

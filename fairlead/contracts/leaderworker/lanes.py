@@ -35,7 +35,7 @@ def _lane(shown: Shown, index: int) -> Lane:
     from_images, to_images = _images(shown, group)
     return Lane(
         name=shown.leader_name(index),
-        phase=_phase(shown, index, group),
+        phase=phase_of(shown, index, group),
         done=sum(each.revision == "new" and each.state == "ready" for each in cells),
         total=_size(shown, group),
         from_revision=shown.key if group is None else group.key,
@@ -88,7 +88,7 @@ def _state(shown: Shown, pod: Pod) -> str:
     return "stuck" if trouble is not None and trouble.is_past else "notReady"
 
 
-def _phase(shown: Shown, index: int, group: GroupState | None) -> str:
+def phase_of(shown: Shown, index: int, group: GroupState | None) -> str:
     """The group's state by the table of section 3.9, in the words of the other parts."""
     if group is None:
         return "Missing"
@@ -101,10 +101,10 @@ def _phase(shown: Shown, index: int, group: GroupState | None) -> str:
         return decided
     if not is_outdated:
         return "Current" if group.is_ready and group.is_updated else "Settling"
-    return _phase_of_outdated(shown, index, group)
+    return phase_of_outdated(shown, index, group)
 
 
-_DECIDED = {
+DECIDED = {
     Reason.RESTARTS_EXCEEDED: "Held",
     Reason.RECREATION_SPACING: "BackingOff",
     Reason.NAME_TAKEN: "Blocked",
@@ -115,10 +115,10 @@ _DECIDED = {
 def _decided(shown: Shown, index: int) -> str | None:
     decision: Decision | None = shown.rounds.get(shown.leader_name(index))
     held = decision is not None and isinstance(decision.verdict, Hold)
-    return _DECIDED.get(decision.verdict.reason) if decision is not None and held else None
+    return DECIDED.get(decision.verdict.reason) if decision is not None and held else None
 
 
-def _phase_of_outdated(shown: Shown, index: int, group: GroupState) -> str:
+def phase_of_outdated(shown: Shown, index: int, group: GroupState) -> str:
     if not group.is_ready:
         return "NotReady"
     if index < shown.kept_below:

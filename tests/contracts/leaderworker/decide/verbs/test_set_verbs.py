@@ -217,7 +217,7 @@ def test_a_set_that_is_not_there_is_absent(verb: str) -> None:
 
     assert isinstance(scene.asked(row.decide), Absent)
     assert isinstance(scene.asked(row.decide, name=""), Absent)
-    assert scene.asked(cast("VerbDecide", VERBS.find)) is False
+    assert not scene.asked(cast("VerbDecide", VERBS.find))
 
 
 def test_a_set_that_is_going_is_left_alone() -> None:
