@@ -173,6 +173,8 @@ class QueueSeries:
 
     def running(self) -> list[float]:
         """Seconds for which each pass has been under way."""
+        if not self._working:
+            return []
         now = clock.monotonic()
         return [now - since for since in self._working.values()]
 

@@ -8,7 +8,13 @@ import pytest
 from fairlead.cli.documents_of import explain_all
 from fairlead.cli.selection import is_blocked, is_complete
 from fairlead.contracts import CONTRACTS
-from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS, MAX_GROUP_RESTARTS, PAUSED, REVISION_KEY
+from fairlead.contracts.leaderworker.kinds import (
+    EXCLUSIVE_TOPOLOGY,
+    LEADER_WORKER_SETS,
+    MAX_GROUP_RESTARTS,
+    PAUSED,
+    REVISION_KEY,
+)
 from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.contracts.leaderworker.verbs import VERBS
 from fairlead.core.explain import Explain, Lane
@@ -18,8 +24,19 @@ from kubesim.pods.behaviour import CRASH_AFTER, CRASH_TIMES, HANG_TERMINATING
 from tests.contracts.leaderworker.decide.sets import a_set
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.leaderworker_play import FIRST, SECOND, Play, begin
+from tests.e2e.roles import Rights, grant
 from tests.e2e.verbs import asked, interrupted, said
 from tests.e2e.zones import change
+
+READ = ("get", "list", "watch")
+LOOKING: Rights = {
+    ("", "pods"): READ,
+    ("", "services"): READ,
+    ("apps", "statefulsets"): READ,
+    ("apps", "controllerrevisions"): READ,
+    ("leaderworkerset.x-k8s.io", "leaderworkersets"): READ,
+}
+"""What a look needs of sets, and no more."""
 
 
 @pytest.fixture(autouse=True)
@@ -264,3 +281,20 @@ async def test_what_becomes_of_sets_is_measured(site: Site) -> None:
         if sample.name == "rest_client_requests_total" and sample.labels["method"] == "POST"
     ]
     assert sum(sample.value for sample in counted if sample.labels["code"] == "201") > 0
+
+
+@everywhere()
+async def test_who_may_not_read_nodes_is_told_what_the_rest_shows(site: Site) -> None:
+    play = await begin(site)
+    made = a_set(replicas=1)
+    made["metadata"]["annotations"] = {EXCLUSIVE_TOPOLOGY: "example.test/rack"}
+    await play.create(made)
+    await play.until(
+        lambda: "a-0" in site.history.objects(PODS) and site.history.objects(PODS)["a-0"]["spec"].get("nodeName")
+    )
+    await grant(site, "looker", LOOKING)
+
+    (shown,) = await explain_all(site.client_as("looker"), [site.namespace])
+
+    assert "NodeUnlabelled" not in {each.reason for each in lane(shown, 0).waits}
+    assert "NodeUnlabelled" in {each.reason for each in lane(await look(play), 0).waits}

@@ -160,7 +160,7 @@ def _now(shown: Shown, rolled: Rolled) -> Iterator[str]:
     if plan.replicas > before:
         yield f"start {names(shown, range(before, plan.replicas))}"
     if moved := [each for each in _outdated(shown, plan.partition) if each < partition_of(leaders)]:
-        yield f"update {names(shown, moved)}"
+        yield f"update {names(shown, moved)}" + (f"; {_allowed(shown)}" if _is_without_surge(shown) else "")
     if plan.replicas < before:
         yield f"remove {names(shown, range(plan.replicas, before))}"
 
@@ -181,7 +181,14 @@ def _later(shown: Shown, rolled: Rolled) -> Iterator[str]:
         yield f"remove {surge} of the surge when the others are ready"
 
 
+def _is_without_surge(shown: Shown) -> bool:
+    """Whether a surge is asked for and not used, because enough groups may be unavailable."""
+    return shown.budget.surge > 0 and shown.replicas <= shown.seen.set.spec.replicas
+
+
 def _allowed(shown: Shown) -> str:
     limits, wanted = shown.budget, shown.seen.set.spec.replicas
     more = f", {limits.surge} more may be there" if limits.surge else ""
+    if _is_without_surge(shown):
+        more = ", so that no group of the surge is needed"
     return f"at most {limits.unavailable} of {wanted} groups may be unavailable{more}"

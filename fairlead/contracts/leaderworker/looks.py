@@ -101,10 +101,24 @@ class SetLooks:
         for pod in stores.pods.by(SET, str(key)):
             group = RolloutKey((pod.metadata.namespace, pod.metadata.name))
             gather = partial(group_snapshot, group, stores, _NoTombstones(), Settings())
-            found = await decided(group_round.decide, gather, now, self._ask)
-            if found is not None:
+            heard = _Heard(self._ask)
+            found = await decided(group_round.decide, gather, now, heard.ask)
+            if found is not None and not heard.was_refused:
                 rounds[group.name] = found[1]
         return rounds
+
+
+class _Heard:
+    """Asks, and remembers whether it was refused: what the operator may read, a person may not, and it decides."""
+
+    def __init__(self, ask: Asker) -> None:
+        self._ask = ask
+        self.was_refused = False
+
+    async def ask(self, question: Question) -> Answer:
+        answer = await self._ask(question)
+        self.was_refused |= isinstance(answer, Bad) and answer.kind == "refused"
+        return answer
 
 
 def _stores(views: Views) -> Stores:

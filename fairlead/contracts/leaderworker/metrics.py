@@ -71,6 +71,7 @@ class LeaderWorkerMetrics:
         self.decisions = GroupDecisions()
         self._runtime = runtime = metrics.of(ControllerRuntimeMetrics)
         runtime.webhooks(frozenset(JUDGES))
+        runtime.lead(LEASE, False)
         self.of_sets = _SetPasses(runtime, self)
         self.of_groups = _GroupPasses(runtime, self)
         self.set_queue, self.group_queue = runtime.queue(SETS), runtime.queue(GROUPS)

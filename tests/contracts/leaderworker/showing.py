@@ -68,6 +68,7 @@ def a_look(
     verdict: Verdict | None = None,
     *,
     partition: int = 0,
+    key: str = NEW_KEY,
     update: RollingUpdate | None = None,
     rounds: Mapping[str, Decision] | None = None,
     given: LeaderWorkerSet | None = None,
@@ -79,7 +80,7 @@ def a_look(
     wanted = replace(wanted, spec=replace(wanted.spec, rollout_strategy=strategy))
     leaders = the_leaders(
         {
-            "metadata": {"labels": {NAME: "a", REVISION_KEY: NEW_KEY}, "annotations": {REPLICAS: "3"}},
+            "metadata": {"labels": {NAME: "a", REVISION_KEY: key}, "annotations": {REPLICAS: "3"}},
             "spec": {"replicas": 3, "updateStrategy": {"rollingUpdate": {"partition": partition}}},
         }
     )

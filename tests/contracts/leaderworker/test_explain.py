@@ -11,7 +11,7 @@ from fairlead.cli.views.explanation import explanation
 from fairlead.cli.views.render import plain
 from fairlead.contracts.leaderworker.explain import explain
 from fairlead.contracts.leaderworker.kinds import GROUP_RECREATIONS, PAUSED, RollingUpdate
-from fairlead.core.decision import Decision, Hold
+from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.explain import Block, Explain, Lane
 from fairlead.core.reason import Reason
 from kubeloop.objects.core import ContainerState, ContainerWaiting
@@ -220,3 +220,14 @@ def test_pods_of_others_with_the_labels_are_no_groups() -> None:
     shown = explain(a_look([a_group(0, NEW_KEY), (foreign, None, None)]))
 
     assert lane(shown, 1).phase == "Missing"
+
+
+def test_it_is_said_why_there_is_no_surge() -> None:
+    update = RollingUpdate(max_unavailable=3, max_surge=3)
+    groups = [*OLD, a_group(2, OLD_KEY)]
+    because = "at most 3 of 3 groups may be unavailable, so that no group of the surge is needed"
+
+    selected = explain(a_look(groups, Move(Reason.ROLLING, ()), key=OLD_KEY, update=update))
+    assert selected.next == (f"record revision {NEW_KEY}", f"then update a-0 to a-2, the highest first; {because}")
+    moving = explain(a_look(groups, Move(Reason.ROLLING, ()), partition=3, update=update))
+    assert moving.next == (f"update a-0 to a-2; {because}",)
