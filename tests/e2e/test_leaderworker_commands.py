@@ -289,12 +289,10 @@ async def test_who_may_not_read_nodes_is_told_what_the_rest_shows(site: Site) ->
     made = a_set(replicas=1)
     made["metadata"]["annotations"] = {EXCLUSIVE_TOPOLOGY: "example.test/rack"}
     await play.create(made)
-    await play.until(
-        lambda: "a-0" in site.history.objects(PODS) and site.history.objects(PODS)["a-0"]["spec"].get("nodeName")
-    )
-    await grant(site, "looker", LOOKING)
+    await play.until(lambda: any("nodeName" in pod["spec"] for pod in play.group(0)))
+    user = await grant(site, LOOKING, "looker")
 
-    (shown,) = await explain_all(site.client_as("looker"), [site.namespace])
+    (shown,) = await explain_all(site.client_as(user.name), [site.namespace])
 
     assert "NodeUnlabelled" not in {each.reason for each in lane(shown, 0).waits}
     assert "NodeUnlabelled" in {each.reason for each in lane(await look(play), 0).waits}

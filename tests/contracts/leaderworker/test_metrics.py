@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -119,7 +120,7 @@ def test_a_group_is_timed_from_its_leader_on_once_and_only_if_it_was_seen_to_sta
 def test_series_go_with_the_set_and_with_the_lead() -> None:
     measured = Measured()
     labels = {"namespace": "default", "name": "a"}
-    for ends in (lambda: measured.of.of_sets.vanished(SET), lambda: measured.of.leads(False)):
+    for ends in (partial(measured.of.of_sets.vanished, SET), partial(measured.of.leads, False)):
         measured.of.set_decided(SET, a_set_seen(), Decision("blocked", Hold(Reason.OLD_GROUPS_NOT_READY)), NOW)
         assert measured.value("fairlead_lws_rollout_blocked", **labels) == 1
         assert measured.value("fairlead_lws_revisions", **labels) == 2
