@@ -48,9 +48,16 @@ def explain(shown: Shown) -> Explain:
     )
 
 
+def _reason(shown: Shown) -> Reason:
+    """That of the decision; a partition that keeps no group at an earlier revision holds nothing."""
+    reason = shown.decision.verdict.reason
+    is_idle = reason is Reason.PARTITION_REACHED and not _outdated(shown, 0)
+    return Reason.COMPLETE if is_idle else reason
+
+
 def _outcome(shown: Shown, lanes: tuple[Lane, ...]) -> str:
     """One that waits for groups which nothing but a person helps does not go on by itself."""
-    word = outcome.outcome_of(shown.decision.verdict.reason)
+    word = outcome.outcome_of(_reason(shown))
     if word != outcome.WAITING:
         return word
     kinds = [{block.kind for block in found} for lane in lanes if (found := _own_waits(lane))]
@@ -78,7 +85,7 @@ PHASES = {
 
 
 def phase_of(shown: Shown) -> str:
-    reason, rolled = shown.decision.verdict.reason, shown.rolled
+    reason, rolled = _reason(shown), shown.rolled
     if reason is Reason.COMPLETE:
         return "Current"
     if reason in (Reason.SET_LEAVING, Reason.LEADERS_LEAVING):
@@ -96,7 +103,7 @@ def _waits(shown: Shown, lanes: tuple[Lane, ...]) -> Iterator[Block]:
     if isinstance(verdict, Move):
         yield from (block for block in groups if block.kind != ReasonKind.WAITING.value)
         return
-    match verdict.reason:
+    match _reason(shown):
         case Reason.COMPLETE:
             return
         case Reason.GROUPS_NOT_READY:

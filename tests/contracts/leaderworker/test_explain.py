@@ -140,6 +140,13 @@ def test_a_partition_holds_the_groups_below_it() -> None:
     assert '"partition":0' in shown.blocked_by[0].advice[0]
 
 
+def test_a_partition_that_keeps_no_group_back_holds_nothing() -> None:
+    groups = [a_group(index, NEW_KEY) for index in range(3)]
+    shown = explain(a_look(groups, Hold(Reason.PARTITION_REACHED), partition=2, update=RollingUpdate(partition=2)))
+
+    assert (shown.outcome, shown.stands.phase, shown.blocked_by) == ("done", "Current", ())
+
+
 def test_a_pause_names_the_groups_that_stay_and_how_it_ends() -> None:
     shown = explain(a_look([*OLD, a_group(2, NEW_KEY)], Hold(Reason.PAUSED), partition=2, annotations={PAUSED: "true"}))
 
