@@ -28,15 +28,16 @@ def explain(shown: Shown) -> Explain:
     """Where the set stands after this decision, and why."""
     verdict, metadata = shown.decision.verdict, shown.seen.set.metadata
     lanes = lanes_of(shown)
+    word = _outcome(shown, lanes)
     wanted = shown.seen.set.spec.replicas
     below = [each for index, each in shown.groups.items() if index < wanted]
     return Explain(
         part=PART,
         namespace=metadata.namespace,
         rollout=metadata.name,
-        outcome=_outcome(shown, lanes),
+        outcome=word,
         stands=Stands(
-            phase=phase_of(shown),
+            phase="Blocked" if word == outcome.BLOCKED else phase_of(shown),
             done=sum(each.is_updated and each.is_ready and not each.is_leaving for each in below),
             total=wanted,
             unit="groups",

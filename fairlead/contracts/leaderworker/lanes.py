@@ -39,17 +39,12 @@ def _lane(shown: Shown, index: int) -> Lane:
         done=sum(each.revision == "new" and each.state == "ready" for each in cells),
         total=_size(shown, group),
         from_revision=shown.key if group is None else group.key,
-        to_revision=_target(shown, index, group),
+        to_revision=shown.key,
         cells=cells,
         waits=worst_first((*waits_of(shown, index), *turn_of(shown, index))),
         from_images=from_images,
         to_images=to_images,
     )
-
-
-def _target(shown: Shown, index: int, group: GroupState | None) -> str:
-    """A group below a person's partition goes nowhere."""
-    return group.key if group is not None and index < shown.kept_below else shown.key
 
 
 def _size(shown: Shown, group: GroupState | None) -> int:

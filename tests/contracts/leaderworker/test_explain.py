@@ -136,7 +136,7 @@ def test_a_partition_holds_the_groups_below_it() -> None:
 
     assert (shown.outcome, shown.stands.phase, shown.next) == ("held", "Held", ())
     assert [each.phase for each in shown.stands.lanes] == ["Held", "Held", "Current"]
-    assert lane(shown, 0).to_revision == OLD_KEY
+    assert (lane(shown, 0).from_revision, lane(shown, 0).to_revision) == (OLD_KEY, NEW_KEY)
     assert '"partition":0' in shown.blocked_by[0].advice[0]
 
 
@@ -180,7 +180,7 @@ def test_a_set_that_waits_for_stuck_pods_alone_is_blocked_and_undo_is_offered() 
     stuck = [replace(each, status=a_status(False, waiting, 0)) for each in (leader, worker)]
     shown = explain(a_look([*OLD, (stuck[0], workers, stuck[1])], partition=2))
 
-    assert shown.outcome == "blocked"
+    assert (shown.outcome, shown.stands.phase) == ("blocked", "Blocked")
     assert [each.state for each in lane(shown, 2).cells] == ["stuck", "stuck"]
     assert wait(shown, 2, Reason.POD_STUCK).kind == "blocked"
 
