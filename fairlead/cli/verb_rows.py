@@ -51,13 +51,18 @@ async def chosen(cluster: Cluster, verb: str, asked: VerbRequest, part: str) -> 
 async def _found(
     cluster: Cluster, asked: VerbRequest, rows: Sequence[tuple[str, Verbs, Verb]]
 ) -> list[tuple[str, Verb]]:
-    """Those that have the rollout; who may not see what one contract rolls may still mean that of another."""
+    """Those that have the rollout; who may not see what one contract rolls may still mean that of another.
+
+    A list that nobody serves is an error where no contract has the rollout: it is no Kubernetes API that answers so.
+    """
+    from fairlead.engine.verbs import decided
+    from kubeloop import clock
     from kubeloop.errors import KubeError
 
     found, errors = [], []
     for name, table, row in rows:
         try:
-            if await _has(cluster, table, asked):
+            if await decided(cluster.client, table.find, asked, clock.now()):
                 found.append((name, row))
         except KubeError as error:
             errors.append(error)

@@ -83,10 +83,9 @@ def test_who_may_not_see_one_contract_may_ask_another(monkeypatch: pytest.Monkey
     assert asked(monkeypatch, known, "x") == "sets"
 
 
-def test_a_right_that_is_missing_is_told_where_nobody_has_the_rollout(monkeypatch: pytest.MonkeyPatch) -> None:
-    error = Forbidden(403, "Forbidden", "no")
-
-    with pytest.raises(Forbidden):
+@pytest.mark.parametrize("error", [Forbidden(403, "Forbidden", "no"), NotFound(404)])
+def test_an_error_is_told_where_nobody_has_the_rollout(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    with pytest.raises(type(error)):
         asked(monkeypatch, [a_contract("plans", error=error), a_contract("sets")], "x")
 
 
