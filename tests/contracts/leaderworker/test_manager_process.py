@@ -1,4 +1,4 @@
-"""The process `lws-manager` on an embedded cluster: webhooks that are trusted, probes, metrics, and its end."""
+"""The process `lws-manager` on an embedded cluster: trusted webhooks, probes and metrics (section 2.12), its end."""
 
 from __future__ import annotations
 

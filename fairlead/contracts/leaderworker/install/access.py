@@ -1,4 +1,4 @@
-"""The account of the operator, what it and others may do (section 2.14), and what the API server asks it (2.10)."""
+"""The account of the operator, what it and others may do, and what the API server asks it (sections 2.10 and 2.14)."""
 
 from __future__ import annotations
 
