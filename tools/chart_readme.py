@@ -24,7 +24,12 @@ INSTALLS = {
         "helm install materialize-operator fairlead/contracts/environments/install/charts/materialize-operator "
         "--namespace materialize --create-namespace"
     ),
+    "leaderworker": (
+        "helm install lws fairlead/contracts/leaderworker/install/charts/lws --namespace lws-system --create-namespace"
+    ),
 }
+IMAGES = {"zones": "image", "environments": "operator.image", "leaderworker": "image.manager"}
+"""The value that names the image."""
 TEXT = """\
 # {name}
 
@@ -58,9 +63,8 @@ def readme(part: str) -> str:
         f"| `{value.path}` | {_shown(value.default)} | {value.meaning.replace('|', chr(92) + '|')} |"
         for value in values_of((chart / "values.yaml").read_text())
     )
-    image = "image" if part == "zones" else "operator.image"
     named = {"name": about["name"], "description": about["description"], "install": INSTALLS[part]}
-    return TEXT.format(**named, image=image, rows=rows)
+    return TEXT.format(**named, image=IMAGES[part], rows=rows)
 
 
 def values_of(text: str) -> Iterator[Value]:

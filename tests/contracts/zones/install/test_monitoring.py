@@ -11,6 +11,7 @@ import pytest
 from prometheus_client.metrics import MetricWrapperBase
 
 from fairlead.contracts import chart_of
+from fairlead.contracts.leaderworker.install.values import CHART as LEADER_WORKER_CHART
 from fairlead.contracts.zones.metrics import ZoneMetrics
 from fairlead.engine.charts import data_of, text_of
 from fairlead.engine.metrics import Metrics
@@ -44,14 +45,12 @@ FROM_THE_SCRAPE = {"namespace", "service", "pod", "container", "instance", "le",
 DASHBOARD: dict[str, Any] = json.loads(text_of(chart_of("zones"), "dashboard.json"))
 
 
-def alerts(part: str) -> dict[str, Any]:
-    return {
-        rule["alert"]: rule for group in data_of(chart_of(part), "alerts.yaml")["groups"] for rule in group["rules"]
-    }
+def alerts(chart: Path) -> dict[str, Any]:
+    return {rule["alert"]: rule for group in data_of(chart, "alerts.yaml")["groups"] for rule in group["rules"]}
 
 
-ALERTS = alerts("zones")
-ALL_ALERTS = ALERTS | alerts("environments")
+ALERTS = alerts(chart_of("zones"))
+ALL_ALERTS = ALERTS | alerts(chart_of("environments")) | alerts(LEADER_WORKER_CHART)
 QUERIES = {f"alert {name}": rule["expr"] for name, rule in ALERTS.items()} | {
     f"panel {panel['title']} {target['refId']}": target["expr"]
     for panel in DASHBOARD["panels"]
