@@ -19,7 +19,7 @@ from tests.contracts.environments.install.charts import NAME, NAMESPACE, contain
 from tests.contracts.zones.install.test_monitoring import FROM_THE_SCRAPE, alerts, base
 
 DASHBOARD: dict[str, Any] = json.loads(text_of(chart_of("environments"), "dashboard.json"))
-QUERIES = {f"alert {name}": rule["expr"] for name, rule in alerts("environments").items()} | {
+QUERIES = {f"alert {name}": rule["expr"] for name, rule in alerts(chart_of("environments")).items()} | {
     f"panel {panel['title']}": target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]
 }
 ENVIRONMENT = RolloutKey(("ns", "name"))

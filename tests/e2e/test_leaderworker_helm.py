@@ -1,0 +1,92 @@
+"""The life of the chart of LeaderWorkerSets by the real Helm (section 2.17), also as an upgrade of upstream's."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from fairlead.contracts.leaderworker.install.values import CHART
+from kubeloop import request
+from kubeloop.objects.apps import DEPLOYMENTS
+from kubeloop.objects.core import SECRETS
+from kubeloop.objects.meta import Ref
+from tests.contracts.zones.install import helm
+from tests.e2e.clusters import Site, everywhere
+from tests.e2e.installing import present
+
+STORED = {"ca.crt": b64encode(b"theirs").decode()}
+UPSTREAM = Path("pkg/mod/sigs.k8s.io/lws@v0.9.0/charts/lws")
+
+
+async def run(site: Site, *arguments: str) -> str:
+    words = (*arguments, "--namespace", site.namespace, "--kubeconfig", str(site.server.kubeconfig))
+    done = await asyncio.to_thread(helm.run, *words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def upstream_chart() -> Path:
+    """Of the module cache; skips the test where it is not there."""
+    try:
+        found = subprocess.run(["go", "env", "GOPATH"], capture_output=True, check=True, text=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"there is no Go to ask for upstream's chart: {error}")
+    chart = Path(found.stdout.strip()) / UPSTREAM
+    if not chart.exists():
+        pytest.skip(f"{chart} is not there: go mod download sigs.k8s.io/lws@v0.9.0")
+    return chart
+
+
+def rendered(site: Site, values: dict[str, Any] | None = None) -> list[Any]:
+    return list(helm.render(values, release="lws", namespace=site.namespace, chart=CHART).values())
+
+
+@everywhere(controllers=False, on=("real",))
+async def test_release_is_installed_upgraded_and_removed(site: Site) -> None:
+    plain = rendered(site)
+    switched = {"fairlead": {"networkPolicy": {"enabled": True}}, "enableDisaggregatedSet": True}
+    more = rendered(site, switched)
+
+    said = await run(site, "install", "lws", str(CHART))
+
+    assert f"lws-controller-manager in namespace {site.namespace}" in said
+    assert len(await present(site, plain)) == len(plain)
+
+    switches = "fairlead.networkPolicy.enabled=true,enableDisaggregatedSet=true"
+    await run(site, "upgrade", "lws", str(CHART), "--set", switches)
+    assert len(await present(site, more)) == len(more) > len(plain)
+
+    await run(site, "uninstall", "lws")
+    assert await present(site, more) == []
+
+
+@everywhere(controllers=False, on=("real",))
+async def test_a_release_of_upstreams_chart_is_upgraded_and_nothing_is_renamed(site: Site) -> None:
+    """What it has stored of certificates stays."""
+    chart = upstream_chart()
+    await run(site, "install", "lws", str(chart), "--skip-crds")
+    before = await site.get(DEPLOYMENTS, "lws-controller-manager")
+    assert before is not None
+    secret_ref = Ref(SECRETS, site.namespace, "lws-webhook-server-cert")
+    await site.client.call(request.patch(secret_ref, request.MERGE_PATCH, msgspec.json.encode({"data": STORED})))
+
+    await run(site, "upgrade", "lws", str(CHART), "--skip-crds")
+
+    after = await site.get(DEPLOYMENTS, "lws-controller-manager")
+    secret = await site.get(SECRETS, "lws-webhook-server-cert")
+    assert after is not None
+    assert secret is not None
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert after["spec"]["selector"] == before["spec"]["selector"]
+    assert after["spec"]["template"]["spec"]["containers"][0]["image"].startswith("fairlead:")
+    assert secret["data"] == STORED
+    plain = rendered(site)
+    assert len(await present(site, plain)) == len(plain)
+    await run(site, "uninstall", "lws")
+    assert await present(site, plain) == []
