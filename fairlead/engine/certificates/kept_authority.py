@@ -8,13 +8,11 @@ a new authority is served once every configuration trusts that authority, beside
 from __future__ import annotations
 
 import asyncio
-from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 
-import msgspec
-from msgspec import Raw, Struct, structs
+from msgspec import Struct
 from structlog.types import FilteringBoundLogger
 
 from fairlead.engine.certificates import signing
@@ -22,27 +20,23 @@ from fairlead.engine.certificates.ca_injection import Injector
 from fairlead.engine.certificates.pairs import Pair
 from fairlead.engine.certificates.served import Credentials
 from fairlead.engine.certificates.trouble import CertificateTrouble
+from fairlead.engine.certificates.whole_secret import WholeSecret, read_secret
 from fairlead.engine.decide.certificate import Serve, Wait, handover
 from fairlead.engine.decide.kept_authority import LOOKED_AT, Fate, Keep, Renew, Sign, fate_of
 from fairlead.engine.options import KeptAuthority
 from kubeloop import clock, request
 from kubeloop.caches import Caches
 from kubeloop.client import Client
-from kubeloop.decoding import decoded
-from kubeloop.errors import Conflict, Forbidden, Garbled, KubeError, NotFound
+from kubeloop.errors import Conflict, Forbidden, KubeError, NotFound
 from kubeloop.informer import Change
 from kubeloop.objects.core import SECRETS
 from kubeloop.objects.meta import Meta, Ref
-from kubeloop.sealed import Unshown
 
 RETRY = 5.0
 """Seconds until a Secret that cannot be read or filled is tried again, and configurations that do not trust yet."""
 TRIES = 5
 """How often a Secret that others write at the same time is read again."""
 UNTRUSTED = "not every webhook configuration trusts the certificate"
-
-_FIELDS = msgspec.json.Decoder(dict[str, Raw])
-_DATA = msgspec.json.Decoder(dict[str, str] | None)
 
 
 class AuthoritySecret:
@@ -79,45 +73,28 @@ class AuthoritySecret:
         signer = signing.signer_of(data) if isinstance(fate, Sign) else signing.make_signer(self._names, now)
         return signing.entries_of(signer, signing.sign(signer, self._name, now))
 
-    async def _write(self, stored: _Stored, entries: Mapping[str, bytes]) -> None:
-        data = {key: b64encode(value).decode() for key, value in {**stored.data, **entries}.items()}
-        body = msgspec.json.encode({**stored.fields, "data": data})
+    async def _write(self, stored: WholeSecret, entries: Mapping[str, bytes]) -> None:
         try:
-            await self._client.call(request.replace(self.secret, body))
+            await self._client.call(request.replace(self.secret, stored.body(entries)))
         except Forbidden as error:
             raise CertificateTrouble(f"{error}: grant update of secrets in {self.secret.namespace}") from error
         except NotFound as error:
             raise self._absent() from error
 
-    async def _read(self) -> _Stored:
+    async def _read(self) -> WholeSecret:
         try:
-            answer = await self._client.call(request.get(structs.replace(self.secret, uid="")))
-        except NotFound as error:
-            raise self._absent() from error
+            stored = await read_secret(self._client, self.secret)
         except Forbidden as error:
             raise CertificateTrouble(f"{error}: grant get of secrets in {self.secret.namespace}") from error
-        what = str(self.secret)
-        fields = decoded(answer.body, _FIELDS, what)
-        if "metadata" not in fields:
-            raise Garbled(f"{what}: the answer is no Secret")
-        encoded = decoded(fields.get("data", Raw(b"null")), _DATA, what) or {}
-        try:
-            return _Stored(fields, {key: b64decode(value) for key, value in encoded.items()})
-        except ValueError:
-            raise Garbled(f"{what}: the answer is no Secret, as its data is not base64") from None
+        if stored is None:
+            raise self._absent()
+        return stored
 
     def _absent(self) -> CertificateTrouble:
         return CertificateTrouble(
             f"Secret {self.secret.name} is missing in namespace {self.secret.namespace}: create it empty, or install it"
             " again; the operator fills it and may not create it"
         )
-
-
-class _Stored(Unshown, frozen=True):
-    """The Secret as read: everything that is not the certificate stays as it came."""
-
-    fields: dict[str, Raw]
-    data: dict[str, bytes]
 
 
 class _Noticed(Struct, frozen=True):

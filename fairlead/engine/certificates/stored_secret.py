@@ -6,42 +6,28 @@ Several replicas may start at once: one of them writes, the others find what it 
 from __future__ import annotations
 
 import asyncio
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
-import msgspec
-from msgspec import Raw, structs
+from msgspec import Raw
 from structlog.types import FilteringBoundLogger
 
 from fairlead.engine.certificates import pairs
 from fairlead.engine.certificates.pairs import CertificateRequest, Pair
 from fairlead.engine.certificates.trouble import CertificateTrouble
+from fairlead.engine.certificates.whole_secret import WholeSecret, body_of, read_secret
 from fairlead.engine.decide.certificate import Broken, Facts, Make, Use, fate_of, successor_of
 from kubeloop import clock, request
 from kubeloop.client import Client
-from kubeloop.decoding import decoded
-from kubeloop.errors import AlreadyExists, Conflict, Garbled, NotFound
+from kubeloop.errors import AlreadyExists, Conflict
 from kubeloop.objects.core import SECRETS
 from kubeloop.objects.meta import Ref
-from kubeloop.sealed import Unshown
 
 Maker = Callable[[CertificateRequest, datetime], Pair]
 
 
-_FIELDS = msgspec.json.Decoder(dict[str, Raw])
-_DATA = msgspec.json.Decoder(dict[str, str] | None)
-
-
-class _Stored(Unshown, frozen=True):
-    """The Secret as read: everything that is not the certificate stays as it came."""
-
-    fields: dict[str, Raw]
-    data: dict[str, bytes]
-
-    @property
-    def pair(self) -> Pair:
-        return Pair(self.data["cert"], self.data["key"], self.data["ca"])
+def pair_of(stored: WholeSecret) -> Pair:
+    return Pair(stored.data["cert"], stored.data["key"], stored.data["ca"])
 
 
 class StoredCertificate:
@@ -74,7 +60,7 @@ class StoredCertificate:
             case Use():
                 assert stored is not None  # noqa: S101  only what exists is used
                 self._log.info("certificate read", secret=self._secret.name)
-                return stored.pair
+                return pair_of(stored)
             case Broken(text):
                 raise CertificateTrouble(text)
             case Make(why):
@@ -96,9 +82,9 @@ class StoredCertificate:
                 return await self._store(stored, fresh)
             case Use():
                 assert stored is not None  # noqa: S101  only what exists is used
-                return stored.pair
+                return pair_of(stored)
 
-    def _fate(self, stored: _Stored | None) -> Use | Make | Broken:
+    def _fate(self, stored: WholeSecret | None) -> Use | Make | Broken:
         facts = None if stored is None else self._facts(stored.data)
         return fate_of(facts, self._secret.name, self._wanted.dns_name, clock.now())
 
@@ -111,7 +97,7 @@ class StoredCertificate:
         self._log.info("certificate being made", secret=self._secret.name, why=why)
         return await asyncio.to_thread(self._make, self._wanted, clock.now())
 
-    async def _store(self, old: _Stored | None, pair: Pair) -> Pair:
+    async def _store(self, old: WholeSecret | None, pair: Pair) -> Pair:
         try:
             if old is None:
                 await self._client.call(request.create(SECRETS, self._secret.namespace, self._body({}, pair)))
@@ -121,35 +107,20 @@ class StoredCertificate:
             stored = await self._read()
             if stored is not None and isinstance(self._fate(stored), Use):
                 self._log.info("certificate read", secret=self._secret.name, why="another process stored it first")
-                return stored.pair
+                return pair_of(stored)
             text = f"Secret {self._secret.name} was written by somebody else meanwhile and cannot be used"
             raise CertificateTrouble(f"{text}: repair it, or delete it to have a new certificate made") from error
         self._log.info("certificate stored", secret=self._secret.name)
         return pair
 
     def _body(self, fields: dict[str, Raw], pair: Pair, data: dict[str, bytes] | None = None) -> bytes:
-        entries = {**(data or {}), **pair.entries()}
-        encoded = {key: b64encode(value).decode() for key, value in entries.items()}
         made = {
             "apiVersion": SECRETS.api_version,
             "kind": SECRETS.kind,
             "metadata": {"name": self._secret.name, "namespace": self._secret.namespace, "labels": self._labels},
             "type": "Opaque",
         }
-        return msgspec.json.encode({**made, **fields, "data": encoded})
+        return body_of({**made, **fields}, {**(data or {}), **pair.entries()})
 
-    async def _read(self) -> _Stored | None:
-        wanted = structs.replace(self._secret, uid="")
-        try:
-            answer = await self._client.call(request.get(wanted))
-        except NotFound:
-            return None
-        what = str(self._secret)
-        fields = decoded(answer.body, _FIELDS, what)
-        if "metadata" not in fields:
-            raise Garbled(f"{what}: the answer is no Secret")
-        encoded = decoded(fields.get("data", Raw(b"null")), _DATA, what) or {}
-        try:
-            return _Stored(fields, {key: b64decode(value) for key, value in encoded.items()})
-        except ValueError:
-            raise Garbled(f"{what}: the answer is no Secret, as its data is not base64") from None
+    async def _read(self) -> WholeSecret | None:
+        return await read_secret(self._client, self._secret)
