@@ -1,4 +1,7 @@
-"""The process `lws-manager` on an embedded cluster: trusted webhooks, probes and metrics (section 2.12), its end."""
+"""The process `lws-manager` on an embedded cluster: trusted webhooks, probes and metrics (section 2.12), its end.
+
+It runs under the account of an installation, with the rights of that and no others (section 2.14).
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,7 @@ from kubeloop.objects.core import LEASES, SECRETS
 from kubeloop.objects.meta import Ref, Resource
 from kubesim.cluster import FIRST_NAMESPACES, Cluster
 from kubesim.server import serve
+from tests.e2e.installing import resource_of
 from tests.engine.test_process import LONG, Process
 from tests.engine.webhooks.benches import body
 
@@ -72,24 +76,23 @@ class Site:
 @asynccontextmanager
 async def installed(folder: Path) -> AsyncIterator[Site]:
     cluster = Cluster(seed=1, namespaces=(*FIRST_NAMESPACES, HOME))
-    async with asyncio.timeout(LONG), serve(cluster, anonymous="admin") as server:
+    tokens = {"admin": "admin", "operator": f"system:serviceaccount:{HOME}:lws-controller-manager"}
+    async with asyncio.timeout(LONG), serve(cluster, tokens=tokens) as server:
         config = folder / "config"
         config.write_text(
             f"""
             {{"apiVersion": "v1", "kind": "Config", "current-context": "x",
               "contexts": [{{"name": "x", "context": {{"cluster": "x", "user": "x"}}}}],
               "clusters": [{{"name": "x", "cluster": {{"server": "{server.url}"}}}}],
-              "users": [{{"name": "x", "user": {{"token": "admin"}}}}]}}
+              "users": [{{"name": "x", "user": {{"token": "operator"}}}}]}}
             """
         )
         site = Site(Client(cluster.transport()), config)
         for each in definitions():
             await site.client.call(request.create(DEFINITIONS, "", msgspec.json.encode(each)))
         for each in objects(Values(namespace=HOME)):
-            kinds = {"Secret": SECRETS, MUTATING.kind: MUTATING, VALIDATING.kind: VALIDATING}
-            if (kind := kinds.get(each["kind"])) is not None:
-                namespace = each["metadata"].get("namespace", "")
-                await site.client.call(request.create(kind, namespace, msgspec.json.encode(each)))
+            namespace = each["metadata"].get("namespace", "")
+            await site.client.call(request.create(resource_of(each), namespace, msgspec.json.encode(each)))
         yield site
 
 
@@ -128,6 +131,7 @@ def test_it_serves_webhooks_that_the_api_server_trusts_and_is_ready_without_lead
             begun = clock.monotonic()
             await process.stop()
             assert clock.monotonic() - begun < 10
+            assert "forbidden" not in str(process.log.records)
 
     asyncio.run(scenario())
 
