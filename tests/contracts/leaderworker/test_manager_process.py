@@ -99,7 +99,7 @@ async def installed(folder: Path) -> AsyncIterator[Site]:
 def test_it_serves_webhooks_that_the_api_server_trusts_and_is_ready_without_leading(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with installed(tmp_path) as site, aiohttp.ClientSession() as session:
-            process = Process(site.options())
+            process = Process(site.options("--leader-elect-lease-duration=20s"))
             port = (await process.said("webhooks served"))["port"]
 
             data = (await site.read(Ref(SECRETS, HOME, "lws-webhook-server-cert")))["data"]
@@ -127,7 +127,7 @@ def test_it_serves_webhooks_that_the_api_server_trusts_and_is_ready_without_lead
 
             await process.said("ready")
             lease = await site.found(Ref(LEASES, HOME, "b8b2488c.x-k8s.io"))
-            assert lease["spec"]["leaseDurationSeconds"] == 15
+            assert lease["spec"]["leaseDurationSeconds"] == 20
             begun = clock.monotonic()
             await process.stop()
             assert clock.monotonic() - begun < 10
