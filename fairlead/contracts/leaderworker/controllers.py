@@ -27,7 +27,7 @@ from fairlead.contracts.leaderworker.metrics import LeaderWorkerMetrics
 from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.contracts.leaderworker.shown import Shown
 from fairlead.contracts.leaderworker.words import REASONS, WRITES
-from fairlead.core.act import Does
+from fairlead.core.act import AnyWrite, Does
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.explain import Explain
@@ -90,6 +90,29 @@ class _Watched:
         )
 
 
+class _Reports:
+    """When the status of each set was last written by this process."""
+
+    def __init__(self, measures: LeaderWorkerMetrics) -> None:
+        self.times: dict[RolloutKey, datetime] = {}
+        self._measures = measures
+
+    def wrote(self, key: RolloutKey, writes: tuple[AnyWrite, ...]) -> None:
+        self._measures.set_wrote(key, writes)
+        if any(each.does is Does.REPORT_STATUS for each in writes):
+            self.times[key] = clock.now()
+
+    def started(self, key: RolloutKey) -> None:
+        self._measures.of_sets.started(key)
+
+    def ended(self, key: RolloutKey, seconds: float, *, failed: bool, at: float) -> None:
+        self._measures.of_sets.ended(key, seconds, failed=failed, at=at)
+
+    def vanished(self, key: RolloutKey) -> None:
+        self._measures.of_sets.vanished(key)
+        self.times.pop(key, None)
+
+
 def controllers(
     caches: Caches, namespaces: tuple[str, ...], settings: Settings, measures: LeaderWorkerMetrics
 ) -> tuple[Controller[Any], ...]:
@@ -105,8 +128,10 @@ def controllers(
     def every(keys: Callable[[_Watched], Iterable[RolloutKey]]) -> Callable[[], Iterable[RolloutKey]]:
         return lambda: chain.from_iterable(map(keys, watched.values()))
 
+    reports = _Reports(measures)
+
     def gather_set(key: RolloutKey, answers: Answers) -> SetSeen | None:
-        return gathering.set_snapshot(key, of(key).stores, settings, answers)
+        return gathering.set_snapshot(key, of(key).stores, settings, answers, reports.times.get(key))
 
     def gather_group(key: RolloutKey, answers: Answers) -> GroupSeen | None:
         each = of(key)
@@ -139,10 +164,10 @@ def controllers(
         done=_done(SET_WRITES),
         telling=TELLING,
         observe=measures.set_decided,
-        wrote=measures.set_wrote,
+        wrote=reports.wrote,
         explain=_explained(lambda key: of(key).pods.store, measures.decisions),
         observed=gathering.observed,
-        watcher=measures.of_sets,
+        watcher=reports,
         queue_watcher=measures.set_queue,
     )
     of_groups: Controller[GroupSeen] = Controller(

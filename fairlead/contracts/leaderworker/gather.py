@@ -7,6 +7,7 @@ own: both are looked up by index. Which of it really belongs to the set is decid
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Protocol
 
 from msgspec import Struct
@@ -96,7 +97,9 @@ class Stores(Struct, frozen=True):
     services: Readable[Service]
 
 
-def set_snapshot(key: RolloutKey, stores: Stores, settings: Settings, answers: Answers) -> SetSeen | None:
+def set_snapshot(
+    key: RolloutKey, stores: Stores, settings: Settings, answers: Answers, reported_at: datetime | None = None
+) -> SetSeen | None:
     """Everything that a round of the set may read; None when it is gone."""
     found = stores.sets.get(*key)
     if found is None:
@@ -110,6 +113,7 @@ def set_snapshot(key: RolloutKey, stores: Stores, settings: Settings, answers: A
         workers=tuple(each for each in sets if each.metadata.name != key.name),
         revisions=stores.revisions.by(SET, index),
         services=stores.services.by(SET, index),
+        reported_at=reported_at,
         answers=answers,
         settings=settings,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from msgspec import Struct
 
 from fairlead.contracts.leaderworker.kinds import LeaderWorkerSet, Revision, StatefulSet
@@ -29,6 +31,8 @@ class SetSeen(Struct, frozen=True, kw_only=True):
     """ControllerRevisions that carry the set's name, those of the StatefulSet controller too."""
     services: tuple[Service, ...] = ()
     """Services that carry the set's name; one of an old release carries none."""
+    reported_at: datetime | None = None
+    """When this process last wrote the status; None: not yet."""
     answers: Answers
     settings: Settings
 

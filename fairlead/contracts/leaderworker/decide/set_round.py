@@ -59,6 +59,9 @@ from kubeloop.objects.meta import Ref
 AGAIN = timedelta(seconds=5)
 """After so long it is looked again whether what is in the way is gone."""
 
+COUNTS_SPACING = timedelta(seconds=1)
+"""Between two statuses that tell nothing but other counts."""
+
 
 class Rolled(Struct, frozen=True):
     """What a round makes of its set: the revision that was selected, the groups as they are, and what comes next."""
@@ -212,11 +215,12 @@ def _decided(seen: SetSeen, found: Rolled, now: datetime) -> Outcome:
             return _refused(seen, write, answer, writes)
         writes = (*writes, write)
     told = _told(seen, found, now)
+    again = None if told is None else _postponed(seen, told, now)
     return Decision(
         found.plan.stage.value,
-        _verdict(found.plan, told, writes),
+        _verdict(found.plan, told, writes, again),
         tell=_notes(seen, found),
-        reports=() if told is None else _reports(seen, told, found),
+        reports=() if told is None or again is not None else _reports(seen, told, found),
     )
 
 
@@ -270,6 +274,23 @@ def _told(seen: SetSeen, found: Rolled, now: datetime) -> Report | None:
     return report(seen.set, seen.leaders, found.groups, now, failed)
 
 
+def _postponed(seen: SetSeen, told: Report, now: datetime) -> datetime | None:
+    """When a status is due that only counts anew, soon after another was written; None: at once (section 3.2 step 7).
+
+    A group that is replaced changes the counts five times within a second or so. Whatever turns is reported at once.
+    """
+    before = seen.set.status
+    if seen.reported_at is None or not told.is_changed or not timedelta(0) <= now - seen.reported_at < COUNTS_SPACING:
+        return None
+    counted = replace(
+        told.status,
+        replicas=before.replicas,
+        ready_replicas=before.ready_replicas,
+        updated_replicas=before.updated_replicas,
+    )
+    return seen.reported_at + COUNTS_SPACING if counted == before else None
+
+
 def _reports(seen: SetSeen, told: Report, found: Rolled) -> tuple[AnyWrite, ...]:
     """The status where it changed; then, once an update is done, the revisions that nobody needs any more."""
     status = (_status(seen, told),) if told.is_changed else ()
@@ -310,10 +331,10 @@ _WAITS = {
 }
 
 
-def _verdict(drawn: Plan, told: Report | None, writes: tuple[AnyWrite, ...]) -> Verdict:
+def _verdict(drawn: Plan, told: Report | None, writes: tuple[AnyWrite, ...], again: datetime | None) -> Verdict:
     if writes:
         is_scaling = drawn.stage in (Stage.CREATING, Stage.SCALING_FIRST, Stage.STEADY)
-        return Move(Reason.SCALING if is_scaling else Reason.ROLLING, writes)
+        return Move(Reason.SCALING if is_scaling else Reason.ROLLING, writes, again)
     if drawn.stage in _WAITS:
-        return Hold(_WAITS[drawn.stage])
-    return Hold(Reason.COMPLETE if told is not None and told.is_done else Reason.GROUPS_NOT_READY)
+        return Hold(_WAITS[drawn.stage], again)
+    return Hold(Reason.COMPLETE if told is not None and told.is_done else Reason.GROUPS_NOT_READY, again)

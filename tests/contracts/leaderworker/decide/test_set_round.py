@@ -351,6 +351,26 @@ def test_pods_of_others_and_pods_without_an_index_count_for_nothing() -> None:
     assert settled.body(STATUS)["status"]["readyReplicas"] == 2
 
 
+@pytest.mark.parametrize("seconds", [0.4, 1.0, -5.0])
+def test_a_status_that_only_counts_anew_waits_a_little(seconds: float) -> None:
+    """Section 3.2 step 7; a clock that was set back postpones nothing."""
+    seen = a_set_seen()
+    told = set_settled(seen).body(STATUS)["status"]
+    given = replace(seen.set, status=msgspec.convert(told, type(seen.set.status)))
+    assert seen.leaders is not None
+    leaders = replace(seen.leaders, status=replace(seen.leaders.status, replicas=3))
+    seen = replace(seen, set=given, leaders=leaders, reported_at=NOW)
+    settled = set_settled(seen, NOW + timedelta(seconds=seconds))
+    assert settled.does == ([] if seconds == 0.4 else [STATUS])
+    assert settled.held.again == (NOW + timedelta(seconds=1) if seconds == 0.4 else None)
+
+
+def test_what_turns_is_reported_at_once() -> None:
+    """Section 3.2 step 7: a condition, or a generation that is observed."""
+    seen = replace(a_set_seen(), reported_at=NOW)
+    assert set_settled(seen).does == [STATUS]
+
+
 def test_a_move_says_for_whom_it_is() -> None:
     """Every write is bound to the set, so that nothing is decided about it before the caches show it."""
     old = a_revision(a_set("nginx:1"))
