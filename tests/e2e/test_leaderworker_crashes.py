@@ -82,9 +82,9 @@ async def rolled(play: Play, number: int) -> Callable[[], object]:
 @pytest.mark.parametrize(
     ("spec", "writes"),
     [
-        ({"replicas": 3}, 30),
-        ({"replicas": 2, "update": {"maxUnavailable": 0, "maxSurge": 1}}, 30),
-        ({"replicas": 2, "networkConfig": {"subdomainPolicy": "UniquePerReplica"}}, 30),
+        ({"replicas": 3}, 20),
+        ({"replicas": 2, "update": {"maxUnavailable": 0, "maxSurge": 1}}, 20),
+        ({"replicas": 2, "networkConfig": {"subdomainPolicy": "UniquePerReplica"}}, 20),
     ],
     ids=["budget", "surge", "services"],
 )
