@@ -122,3 +122,7 @@ def test_a_write_reaches_the_server_once_when_its_connection_breaks(method: str)
     asyncio.run(scenario())
 
     assert arrived == ["GET", method]
+
+
+def test_the_host_of_the_server_is_known_for_metrics() -> None:
+    assert HttpTransport(ClusterConfig(server="https://10.0.0.1:6443/prefix")).host == "10.0.0.1:6443"
