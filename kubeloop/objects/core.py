@@ -71,7 +71,6 @@ class Container(Struct, frozen=True, gc=False):
 class PodSpec(Struct, frozen=True, rename="camel", omit_defaults=True):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
-    node_name: str = ""
 
     @property
     def all_containers(self) -> tuple[Container, ...]:

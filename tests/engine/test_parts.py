@@ -16,6 +16,8 @@ from fairlead.contracts.environments.conversion import Converting
 from fairlead.contracts.environments.metrics import EnvironmentMetrics
 from fairlead.contracts.environments.settings import ConversionOptions
 from fairlead.contracts.environments.settings import Settings as EnvironmentSettings
+from fairlead.contracts.leaderworker import part as leaderworker
+from fairlead.contracts.leaderworker.settings import Settings as LeaderWorkerSettings
 from fairlead.contracts.zones.controllers import zones
 from fairlead.contracts.zones.metrics import ZoneMetrics
 from fairlead.contracts.zones.phased_controller import with_phased
@@ -23,6 +25,7 @@ from fairlead.contracts.zones.settings import Settings
 from fairlead.core.act import Does
 from fairlead.engine.controller import Controller
 from fairlead.engine.metrics import Metrics
+from fairlead.engine.part import PartContext
 from fairlead.engine.watch_troubles import Troubles
 from kubeloop.caches import Caches
 from kubeloop.client import Client
@@ -44,7 +47,9 @@ def every_part() -> list[Controller[Any]]:
         others = environments(caches, EnvironmentSettings(), metrics.of(EnvironmentMetrics), log, lambda: False)
         options = ConversionOptions(service_name="hook", service_namespace="operator")
         converting = Converting(options, client, caches, metrics.of(EnvironmentMetrics), log)
-        return [*first.controllers, *others, *converting.controllers]
+        context = PartContext(caches, client, (), None, metrics, log)
+        groups = leaderworker.part(context, LeaderWorkerSettings())
+        return [*first.controllers, *others, *converting.controllers, *groups.controllers]
 
     return run(built())
 
@@ -58,7 +63,13 @@ def named() -> Iterator[Does]:
 def test_every_part_can_be_built_and_has_words_for_all_that_it_writes() -> None:
     parts = every_part()
 
-    assert {part.name for part in parts} >= {"zones", "phased-deployments", "ready-time", "environments"}
+    assert {part.name for part in parts} >= {
+        "zones",
+        "phased-deployments",
+        "ready-time",
+        "environments",
+        "leaderworker",
+    }
     assert all(part.writes <= part.done.keys() for part in parts)
 
 

@@ -20,6 +20,7 @@ from fairlead.contracts.leaderworker.kinds import (
     NAME,
     PART,
     LeaderWorkerSet,
+    Pod,
     Revision,
     StatefulSet,
 )
@@ -36,7 +37,7 @@ from kubeloop import clock
 from kubeloop.caches import Caches
 from kubeloop.informer import Change, Informer
 from kubeloop.objects.apps import CONTROLLER_REVISIONS, STATEFULSETS
-from kubeloop.objects.core import PODS, SERVICES, Pod
+from kubeloop.objects.core import PODS, SERVICES
 from kubeloop.objects.meta import Resource
 from kubeloop.store import Named, Readable
 from kubeloop.tombstones import Tombstones

@@ -9,13 +9,13 @@ import msgspec
 
 from fairlead.contracts.leaderworker.decide.groups import is_running_and_ready, key_on
 from fairlead.contracts.leaderworker.install.registrations import SERVICE, registrations
-from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS
+from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS, Pod
 from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.engine.demo import NAMESPACE, Demo, Hosted, Tell, WorstSeen, create_namespace
 from kubeloop import request
 from kubeloop.client import Client
 from kubeloop.errors import NotFound
-from kubeloop.objects.core import PODS, Pod
+from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref
 from kubesim.pods.behaviour import CRASH_AFTER, CRASH_TIMES, READY_AFTER
 

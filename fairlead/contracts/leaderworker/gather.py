@@ -19,13 +19,13 @@ from fairlead.contracts.leaderworker.kinds import (
     NAME,
     WORKER_INDEX,
     LeaderWorkerSet,
+    Pod,
     Revision,
     StatefulSet,
 )
 from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.core.ask import Answers
 from fairlead.engine.controller import RolloutKey
-from kubeloop.objects.core import Pod
 from kubeloop.store import Named, Readable
 
 SET, GROUP, MEMBERS = "set", "group", "members"

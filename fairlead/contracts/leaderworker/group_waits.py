@@ -8,6 +8,7 @@ from datetime import datetime
 from fairlead.contracts.leaderworker.decide.groups import GroupState, is_running_and_ready
 from fairlead.contracts.leaderworker.decide.planner import Stage
 from fairlead.contracts.leaderworker.decide.recreations import counters_on, entry_name
+from fairlead.contracts.leaderworker.kinds import Pod
 from fairlead.contracts.leaderworker.shown import Shown
 from fairlead.contracts.leaderworker.words import text_of
 from fairlead.core.decision import Hold
@@ -16,7 +17,6 @@ from fairlead.core.ordinals import natural_key
 from fairlead.core.pod_readiness import is_terminating
 from fairlead.core.pod_trouble import TERMINATING, PodTrouble, trouble_of
 from fairlead.core.reason import Reason, ReasonKind
-from kubeloop.objects.core import Pod
 
 MOST_PODS = 10
 """How many pods of a group are named as waited for."""

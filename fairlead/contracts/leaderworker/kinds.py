@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Raw, Struct, field
 
+from kubeloop.objects import core
 from kubeloop.objects.apps import StatefulSetStatus
 from kubeloop.objects.meta import Meta, Resource
 
@@ -172,3 +173,13 @@ class StatefulSet(Struct, frozen=True):
     metadata: StatefulSetMeta
     spec: Json = {}
     status: StatefulSetStatus = StatefulSetStatus()
+
+
+class PodSpec(core.PodSpec, frozen=True, rename="camel", omit_defaults=True):
+    node_name: str = ""
+
+
+class Pod(core.Pod, frozen=True):
+    """With its node, which the pods of other contracts are held without."""
+
+    spec: PodSpec = PodSpec()

@@ -10,14 +10,13 @@ from fairlead.contracts.leaderworker.decide.planner import Stage
 from fairlead.contracts.leaderworker.decide.set_view import SetView
 from fairlead.contracts.leaderworker.decide.trees import part, text
 from fairlead.contracts.leaderworker.group_waits import missing_names, turn_of, waits_of, worker_names, worst_first
-from fairlead.contracts.leaderworker.kinds import Json
+from fairlead.contracts.leaderworker.kinds import Json, Pod
 from fairlead.contracts.leaderworker.shown import Shown
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.explain import Cell, Lane
 from fairlead.core.pod_readiness import is_terminating
 from fairlead.core.pod_trouble import restarts_of, trouble_of
 from fairlead.core.reason import Reason
-from kubeloop.objects.core import Pod
 
 MOST_MISSING = 100
 """Groups that are not there yet and are shown all the same."""

@@ -28,6 +28,7 @@ from fairlead.contracts.leaderworker.kinds import (
     NAME,
     PART,
     LeaderWorkerSet,
+    Pod,
     Revision,
     StatefulSet,
 )
@@ -43,7 +44,7 @@ from fairlead.engine.first_seen import FirstSeen
 from fairlead.engine.look import Heard, Look, ResourceView, Views, decided
 from kubeloop.client import Client
 from kubeloop.objects.apps import CONTROLLER_REVISIONS, STATEFULSETS
-from kubeloop.objects.core import PODS, SERVICES, Pod
+from kubeloop.objects.core import PODS, SERVICES
 
 SETS = ResourceView(LEADER_WORKER_SETS, LeaderWorkerSet, optional=True)
 OWN_STATEFULSETS = ResourceView(STATEFULSETS, StatefulSet, NAME, BY_SET)

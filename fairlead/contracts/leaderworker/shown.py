@@ -22,10 +22,9 @@ from fairlead.contracts.leaderworker.decide.revisions import Unusable, select
 from fairlead.contracts.leaderworker.decide.seen import SetSeen
 from fairlead.contracts.leaderworker.decide.set_round import Rolled, rolled
 from fairlead.contracts.leaderworker.decide.set_view import of_spec
-from fairlead.contracts.leaderworker.kinds import WORKER_INDEX, StatefulSet
+from fairlead.contracts.leaderworker.kinds import WORKER_INDEX, Pod, StatefulSet
 from fairlead.core.decision import Decision
 from fairlead.core.progress_deadline import deadline_of
-from kubeloop.objects.core import Pod
 
 
 class Shown(Struct, frozen=True, dict=True, kw_only=True):

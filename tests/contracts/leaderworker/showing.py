@@ -17,6 +17,8 @@ from fairlead.contracts.leaderworker.kinds import (
     REVISION_KEY,
     WORKER_INDEX,
     LeaderWorkerSet,
+    Pod,
+    PodSpec,
     RollingUpdate,
     RolloutStrategy,
     StatefulSet,
@@ -26,7 +28,7 @@ from fairlead.contracts.leaderworker.shown import Shown
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision, Hold, Verdict
 from fairlead.core.reason import Reason
-from kubeloop.objects.core import ContainerRunning, ContainerState, ContainerStatus, Pod, PodMeta, PodSpec, PodStatus
+from kubeloop.objects.core import ContainerRunning, ContainerState, ContainerStatus, PodMeta, PodStatus
 from kubeloop.objects.meta import Condition, OwnerReference
 from kubeloop.safe_hash import safe_hash
 from tests.contracts.leaderworker.decide.some import a_leader, a_revision, a_set, some_workers, the_leaders

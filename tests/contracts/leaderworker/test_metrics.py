@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from fairlead.contracts.leaderworker.decide.seen import GroupSeen, SetSeen
-from fairlead.contracts.leaderworker.kinds import SetCondition, StatefulSet
+from fairlead.contracts.leaderworker.kinds import Pod, SetCondition, StatefulSet
 from fairlead.contracts.leaderworker.metrics import LeaderWorkerMetrics
 from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.core.act import AnyWrite, Delete, Does, Patch, PatchKind
@@ -19,7 +19,7 @@ from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
 from fairlead.engine.controller import RolloutKey
 from fairlead.engine.metrics import Metrics
-from kubeloop.objects.core import PODS, Pod
+from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref
 from tests.contracts.leaderworker.showing import BEFORE, NEW_KEY, NOW, a_group, a_look, a_status
 

@@ -37,6 +37,7 @@ from fairlead.contracts.leaderworker.kinds import (
     UNIQUE_PER_REPLICA,
     Json,
     LeaderWorkerSet,
+    Pod,
     Revision,
     StatefulSet,
 )
@@ -46,7 +47,7 @@ from fairlead.core.decision import Decision, Hold, Move, Outcome
 from fairlead.core.integers import parse_integer
 from fairlead.core.reason import Reason
 from kubeloop.objects.apps import STATEFULSETS
-from kubeloop.objects.core import NODES, SERVICES, Pod
+from kubeloop.objects.core import NODES, SERVICES
 from kubeloop.objects.meta import Meta, Ref, Resource
 
 MISSING_AGAIN = timedelta(seconds=1)

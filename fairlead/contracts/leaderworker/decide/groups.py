@@ -19,12 +19,12 @@ from fairlead.contracts.leaderworker.kinds import (
     REPLICAS,
     REVISION_KEY,
     LeaderWorkerSet,
+    Pod,
     RollingUpdate,
     StatefulSet,
 )
 from fairlead.core.integers import parse_integer
 from fairlead.core.ordinals import ordinal_of
-from kubeloop.objects.core import Pod
 from kubeloop.objects.meta import Meta
 
 

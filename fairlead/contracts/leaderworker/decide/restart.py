@@ -26,9 +26,9 @@ from fairlead.contracts.leaderworker.kinds import (
     RECREATE_AFTER_START_POLICY,
     RECREATE_ON_RESTART,
     WORKER_INDEX,
+    Pod,
     StatefulSet,
 )
-from kubeloop.objects.core import Pod
 
 _RECREATING = (RECREATE_ON_RESTART, RECREATE_AFTER_START_POLICY)
 

@@ -6,10 +6,9 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from fairlead.contracts.leaderworker.kinds import LeaderWorkerSet, Revision, StatefulSet
+from fairlead.contracts.leaderworker.kinds import LeaderWorkerSet, Pod, Revision, StatefulSet
 from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.core.ask import Answers
-from kubeloop.objects.core import Pod
 from kubeloop.objects.meta import Meta
 
 

@@ -22,6 +22,7 @@ from fairlead.contracts.leaderworker.kinds import (
     NAME,
     LeaderWorkerSet,
     ManagedFields,
+    Pod,
     Revision,
     StatefulSet,
 )
@@ -31,7 +32,6 @@ from fairlead.core.ask import Answer, Answers, Ask, Bad, Need, Read
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
 from kubeloop.objects.apps import StatefulSetStatus
-from kubeloop.objects.core import Pod
 from kubeloop.objects.meta import Meta
 from tests.contracts.leaderworker.decide.some import a_leader, a_revision, a_set, some_workers, the_leaders
 

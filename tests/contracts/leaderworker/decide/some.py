@@ -19,13 +19,14 @@ from fairlead.contracts.leaderworker.kinds import (
     LeaderWorkerSetMeta,
     LeaderWorkerSetSpec,
     LeaderWorkerSetStatus,
+    Pod,
     Revision,
     RevisionMeta,
     StatefulSet,
     StatefulSetMeta,
 )
 from kubeloop.objects.apps import StatefulSetStatus
-from kubeloop.objects.core import Pod, PodMeta, PodStatus
+from kubeloop.objects.core import PodMeta, PodStatus
 from kubeloop.objects.meta import Condition, OwnerReference
 from kubeloop.safe_hash import safe_hash
 

@@ -22,6 +22,8 @@ from fairlead.contracts.leaderworker.kinds import (
     SIZE,
     TEARDOWN,
     LeaderWorkerSet,
+    Pod,
+    PodSpec,
     StatefulSet,
 )
 from fairlead.contracts.leaderworker.settings import Settings
@@ -29,7 +31,7 @@ from fairlead.core.act import Apply, Create, Delete, Does
 from fairlead.core.ask import Bad, Good
 from fairlead.core.reason import Reason
 from kubeloop.objects.apps import STATEFULSETS
-from kubeloop.objects.core import ContainerStatus, Pod, PodSpec
+from kubeloop.objects.core import ContainerStatus
 from kubeloop.objects.meta import OwnerReference
 from tests.contracts.leaderworker.decide.rounds import NOW, a_group_seen, applied, going, group_settled
 from tests.contracts.leaderworker.decide.some import UID, a_leader, a_revision, a_set, a_template, some_workers

@@ -32,9 +32,10 @@ from fairlead.contracts.leaderworker.kinds import (
     MAX_GROUP_RESTARTS,
     RECREATE_BACK_OFF,
     WORKER_INDEX,
+    Pod,
     StatefulSet,
 )
-from kubeloop.objects.core import ContainerStatus, Pod, PodStatus
+from kubeloop.objects.core import ContainerStatus, PodStatus
 from kubeloop.objects.meta import Condition, OwnerReference
 from tests.contracts.leaderworker.decide.some import a_leader, a_set, some_workers, the_leaders
 

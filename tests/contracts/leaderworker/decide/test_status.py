@@ -19,12 +19,12 @@ from fairlead.contracts.leaderworker.kinds import (
     PAUSED,
     REPLICAS,
     LeaderWorkerSet,
+    Pod,
     RollingUpdate,
     RolloutStrategy,
     StatefulSet,
 )
 from kubeloop.objects.apps import StatefulSetStatus
-from kubeloop.objects.core import Pod
 from tests.contracts.leaderworker.decide.some import a_leader, a_set, some_workers, the_leaders
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

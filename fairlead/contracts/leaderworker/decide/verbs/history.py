@@ -21,12 +21,12 @@ from fairlead.contracts.leaderworker.decide.verbs.targets import (
     target_named,
 )
 from fairlead.contracts.leaderworker.decide.verbs.undo import NO_HISTORY, UNKNOWN, changed, without_nulls
-from fairlead.contracts.leaderworker.kinds import NAME, WORKER_INDEX, Revision
+from fairlead.contracts.leaderworker.kinds import NAME, WORKER_INDEX, Pod, Revision
 from fairlead.contracts.leaderworker.verb_options import DIFF, REVISION
 from fairlead.core.ask import Answers, Ask, Good, Listing, Need
 from fairlead.core.times import format_rfc3339
 from fairlead.core.verb import Refused, Tree, VerbAnswer, VerbDocument, VerbRequest, VerbTable
-from kubeloop.objects.core import PODS, Pod
+from kubeloop.objects.core import PODS
 
 
 def history(request: VerbRequest, answers: Answers, _: datetime) -> VerbAnswer | Need:
