@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from configparser import ConfigParser
 from importlib import import_module
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import grimp
 
@@ -44,6 +44,7 @@ RULES = {
         "fairlead.contracts.environments.decide.identity:RULES",
         "fairlead.contracts.environments.decide.reconcile:RULES",
     ),
+    "leaderworker": ("fairlead.contracts.leaderworker.decide.planner:RULES",),
 }
 """What each contract tries in order."""
 
@@ -234,13 +235,9 @@ def _helper(module: str, path: str, name: str) -> str | None:
 
 
 def _rule_names(place: str) -> Iterator[str]:
-    yield from (rule.name for rule in cast("tuple[Named, ...]", _found(place)))
-
-
-class Named:
-    """A rule, as far as it is drawn."""
-
-    name: str
+    """Of rules that are values with a name, or plain functions."""
+    for rule in cast("tuple[Any, ...]", _found(place)):
+        yield rule.__name__.lstrip("_") if inspect.isfunction(rule) else rule.name
 
 
 def _quoted(text: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from fairlead.cli.views.render import NAMELESS, name_of
 from fairlead.cli.views.severity import WORST_FIRST, weight
 from fairlead.contracts import contracts
+from fairlead.core.alternatives import alternatives
 from fairlead.core.explain import Explain
 from fairlead.core.outcome import DONE, STOPPED
 
@@ -54,7 +55,7 @@ def several(found: Sequence[Explain], name: str) -> str:
     namespaces = list(dict.fromkeys(one.namespace for one in found))
     if len(namespaces) > 1:
         return f"{name} is in several namespaces ({', '.join(namespaces)}): choose one with -n"
-    choices = " or ".join(f"{one.part}/{name_of(one)}" for one in found)
+    choices = alternatives(f"{one.part}/{name_of(one)}" for one in found)
     return f"{name} names several rollouts: choose {choices}"
 
 
@@ -78,11 +79,12 @@ def none_named(name: str, seen: Sequence[Explain], namespaces: Sequence[str]) ->
     from difflib import get_close_matches
 
     names = dict.fromkeys(name_of(one) for one in seen)
-    lanes = {contract.name: contract.lane for contract in contracts() if contract.lane}
+    parts = {one.part for one in seen}
+    lanes = {contract.name: contract.lane for contract in contracts() if contract.lane and contract.name in parts}
     known = [*names, *(lane.name for one in seen for lane in one.stands.lanes if one.part in lanes)]
     close = dict.fromkeys(get_close_matches(name, known, 3, 0.5))
-    hint = f"did you mean {' or '.join(close)}?" if close else f"there are: {', '.join(names)}"
-    what = " or ".join(dict.fromkeys(("rollout", *lanes.values())))
+    hint = f"did you mean {alternatives(close)}?" if close else f"there are: {', '.join(names)}"
+    what = alternatives(dict.fromkeys(("rollout", *lanes.values())))
     return f"no {what} named {name or NAMELESS} in {places(namespaces)}; {hint}"
 
 

@@ -15,6 +15,7 @@ from fairlead.cli.flags.common import add_cluster, add_output
 from fairlead.cli.question import says_yes
 from fairlead.cli.verb_rows import Stop, absent, chosen, rows_of
 from fairlead.contracts import CONTRACTS
+from fairlead.core.alternatives import alternatives
 from fairlead.core.verb import Verb
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ GIVEN = "true"
 def add_arguments(parser: argparse.ArgumentParser, verb: str, *, looks: bool = False) -> None:
     """The options that all verbs have and those of their rows; one that only looks has none about writing."""
     rows = [(name, table, row) for name, table, row in rows_of(verb) if isinstance(row, Verb)]
-    nouns = " or ".join(table.noun for _, table, _ in rows) or "rollout"
+    nouns = alternatives([table.noun for _, table, _ in rows] or ["rollout"])
     parser.add_argument("name", metavar="NAME", help=f"name of the {nouns}")
     add_cluster(parser, all_namespaces=False)
     add_output(parser, "json", "yaml")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.cli import exits
 from fairlead.contracts import contracts
+from fairlead.core.alternatives import alternatives
 from fairlead.core.verb import Instead, Verb, Verbs
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ async def chosen(cluster: Cluster, verb: str, asked: VerbRequest, part: str) -> 
     if len(having) > 1:
         found = await _found(cluster, asked, having)
     if len(found) > 1:
-        choices = " or ".join(f"{name}/{asked.name}" for name, _ in found)
+        choices = alternatives(f"{name}/{asked.name}" for name, _ in found)
         raise Stop(f"{asked.name} names several rollouts: choose {choices}", exits.USAGE)
     if found:
         return found[0]
@@ -96,7 +97,7 @@ async def absent(cluster: Cluster, verb: str, asked: VerbRequest, part: str) -> 
     if elsewhere := await why_not_found(cluster.client, asked.name, cluster.namespaces):
         return Stop(elsewhere, exits.NOT_FOUND)
     nouns = [table.noun for _, table, row in rows if isinstance(row, Verb)] or [table.noun for _, table, _ in rows]
-    named = f"no {' or '.join(nouns)} named {asked.name or NAMELESS} in namespace {asked.namespace}"
+    named = f"no {alternatives(nouns)} named {asked.name or NAMELESS} in namespace {asked.namespace}"
     return Stop(f"{named}: `fairlead get` lists what there is", exits.NOT_FOUND)
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 CONTRACTS: dict[str, str] = {
     "zones": "fairlead.contracts.zones.contract",
     "environments": "fairlead.contracts.environments.contract",
+    "leaderworker": "fairlead.contracts.leaderworker.contract",
 }
 """The module with the value `CONTRACT` of each."""
 

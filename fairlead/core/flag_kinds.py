@@ -8,6 +8,7 @@ from ipaddress import ip_address, ip_network
 from math import isfinite
 from typing import TypeAlias, TypeVar
 
+from fairlead.core.alternatives import alternatives
 from fairlead.core.flags import Kind, meant
 from fairlead.core.names import is_label, is_name
 from kubeloop.durations import format_go, parse_human
@@ -217,7 +218,7 @@ def one_of(words: Sequence[str]) -> Kind[str]:
     def read(texts: tuple[str, ...]) -> str:
         found = texts[0].lower()
         if found not in words:
-            raise ValueError(f'is "{texts[0]}": set it to {", ".join(words[:-1])} or {words[-1]}')
+            raise ValueError(f'is "{texts[0]}": set it to {alternatives(words)}')
         return found
 
     return Kind("WORD", read, str)

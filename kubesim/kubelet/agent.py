@@ -17,7 +17,7 @@ pod is deleted. A program that ends by itself is a crash.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count, cycle, islice
 
 import msgspec
@@ -98,7 +98,7 @@ class Kubelet:
         self._histories = histories or Histories()
         self._registers = isinstance(nodes, int)
         self._nodes = [f"sim-node-{number}" for number in range(nodes)] if isinstance(nodes, int) else list(nodes)
-        self._next_node = cycle(self._nodes)
+        self._turns: dict[tuple[tuple[str, str], ...], Iterator[str]] = {}
         self._next_address = count()
         self._lives: dict[str, Life] = {}
         """By UID: a pod that is made again under its name is another pod."""
@@ -308,13 +308,18 @@ class Kubelet:
             answer = await self._client.call(get(life.ref))
             wishes = _wishes_decoder.decode(answer.body).spec
         named = wishes.named_node
-        names: Iterable[str] = (named,) if named else islice(self._next_node, len(self._nodes))
+        names: Iterable[str] = (named,) if named else self._in_turn(wishes.node_selector)
         found = (node for name in names if (node := places.get("", name)) is not None)
         chosen = next((node.name for node in found if wishes.may_be_bound_to(node)), "")
         if not chosen and self._obstacles is not None:
             obstacle = no_place(wishes, [node for name in self._nodes if (node := places.get("", name)) is not None])
             self._telling.hindered(life.ref, obstacle.reason, obstacle.text)
         return chosen
+
+    def _in_turn(self, selector: Mapping[str, str]) -> Iterable[str]:
+        """Every node once. Pods that select alike take turns, so that they are spread in whichever order they come."""
+        turns = self._turns.setdefault(tuple(sorted(selector.items())), cycle(self._nodes))
+        return islice(turns, len(self._nodes))
 
     async def _shape(self, life: Life, behaviour: Behaviour) -> float | None:
         """Has the pod take the shapes that are due; answers with the seconds until the next is."""

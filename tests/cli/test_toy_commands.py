@@ -113,7 +113,8 @@ def test_it_is_found_in_another_namespace_and_named_where_nothing_is() -> None:
 
         assert "but in namespace test" in await why_not_found(world.client, "one", ["default"])
         assert none_at_all(["test"]) == (
-            "no StatefulSet with the label rollout-group, no Materialize and no Box in namespace test"
+            "no StatefulSet with the label rollout-group, no Materialize, no LeaderWorkerSet and no Box"
+            " in namespace test"
         )
 
     play(scenario)
@@ -194,7 +195,11 @@ def test_the_operator_serves_it_by_name() -> None:
 
 @pytest.mark.parametrize(
     ("command", "parts"),
-    [("crds", "zones,environments,toy"), ("manifests", "zones,environments,toy"), ("uninstall", "zones,toy")],
+    [
+        ("crds", "zones,environments,leaderworker,toy"),
+        ("manifests", "zones,environments,leaderworker,toy"),
+        ("uninstall", "zones,leaderworker,toy"),
+    ],
 )
 def test_help_names_it(command: str, parts: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["help", command]) == exits.OK

@@ -214,7 +214,12 @@ def test_who_may_not_write_events_is_told_that_none_was(capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("verb", "words", "code", "sentence"),
     [
-        ("pause", ["ingestre"], 3, "no group of zones named ingestre in namespace test: `fairlead get` lists what"),
+        (
+            "pause",
+            ["ingestre"],
+            3,
+            "no group of zones or LeaderWorkerSet named ingestre in namespace test: `fairlead get`",
+        ),
         ("pause", ["environments/ingester"], 3, "no environment named ingester in namespace test: `fairlead get`"),
         ("pause", ["ingester-zone-a"], 1, "ingester-zone-a is a zone of the group ingester: name the group"),
         ("abort", ["ingester"], 1, "a rollout of zones is taken back with `fairlead undo ingester -n test`"),
@@ -222,7 +227,7 @@ def test_who_may_not_write_events_is_told_that_none_was(capsys: pytest.CaptureFi
         ("promote", ["environments/"], 3, 'no environment named "" in namespace test'),
         ("promote", ["ingester-zone-a"], 1, "zones follow one another by themselves"),
         ("retry", ["ingester"], 1, "a rollout of zones goes on by itself when what is in its way is gone"),
-        ("retry", ["else"], 3, "no group of zones or environment named else in namespace test"),
+        ("retry", ["else"], 3, "no group of zones, environment or LeaderWorkerSet named else in namespace test"),
         ("restart", ["ingester", "--zone", "x"], 1, "x is no zone of ingester: its zones are ingester-zone-a, inge"),
         ("undo", ["ingester"], 1, "the StatefulSet controller has not recorded the newest template of ingester-zon"),
         ("undo", ["ingester", "--to-revision", "7"], 1, "ingester has no revision 7: there are none"),

@@ -147,7 +147,8 @@ def test_nothing_to_watch_is_code_3() -> None:
     end, _ = watched(World(), WatchScope())
 
     assert end == End(
-        exits.NOT_FOUND, "no StatefulSet with the label rollout-group and no Materialize in namespace test"
+        exits.NOT_FOUND,
+        "no StatefulSet with the label rollout-group, no Materialize and no LeaderWorkerSet in namespace test",
     )
 
 

@@ -21,6 +21,8 @@ PROGRAMS = {
     "kubectl-fairlead": ["kubectl-fairlead", "--help"],
     "rollout-operator": ["rollout-operator", "-help"],
     "orchestratord": ["orchestratord", "--help"],
+    "lws-manager": ["lws-manager", "--help"],
+    "where installations of LeaderWorkerSets look": ["/manager", "--help"],
 }
 CONTRACTS = ROOT / "fairlead" / "contracts"
 
@@ -90,8 +92,8 @@ def test_each_target_starts_its_program(target: str) -> None:
         command = made.command((), "-help" if target == "rollout-operator" else "--help")
         said = subprocess.run(command, check=True, text=True, capture_output=True, timeout=60)
 
-    words = {"fairlead": "usage: fairlead COMMAND", "rollout-operator": "Usage of rollout-operator"}
-    assert words.get(target, "usage: orchestratord") in said.stdout + said.stderr
+    words = {"fairlead": "usage: fairlead COMMAND", "orchestratord": "usage: orchestratord"}
+    assert words.get(target, f"Usage of {target}") in said.stdout + said.stderr
 
 
 def test_it_runs_as_nobody_special_on_a_root_that_is_read_only(a_container: Container) -> None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.cli import exits
 from fairlead.contracts import CONTRACTS, contracts
+from fairlead.core.alternatives import alternatives
 from kubesim.pace import FASTEST, speed_of
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     names = sorted(demos(), key=lambda name: name not in CONTRACTS)  # the rollout of each contract first
-    parser.add_argument("--demo", type=_some, metavar="NAME", help=f"play something to look at: {_one_of(names)}")
+    parser.add_argument("--demo", type=_some, metavar="NAME", help=f"play something to look at: {alternatives(names)}")
     parser.add_argument("--until-done", action="store_true", help="leave when the demo is over")
     parser.add_argument(
         "-f",
@@ -132,13 +133,8 @@ def _demo(name: str) -> Demo:
 
     known = demos()
     if name not in known:
-        raise UsageError(f'no demo is named "{name}": choose {_one_of(list(known))}')
+        raise UsageError(f'no demo is named "{name}": choose {alternatives(known)}')
     return known[name].get()
-
-
-def _one_of(names: list[str]) -> str:
-    *others, last = names
-    return f"{', '.join(others)} or {last}" if others else last
 
 
 def demos() -> dict[str, Room[Demo]]:

@@ -15,6 +15,7 @@ import yaml
 from msgspec import Struct, ValidationError
 
 from fairlead.contracts.leaderworker.cipher_suites import OPENSSL_NAMES, can_serve, openssl_names
+from fairlead.core.alternatives import alternatives
 from fairlead.core.flag_kinds import MOST_PORT, NAME_ADVICE
 from fairlead.core.flags import FlagError, meant
 from fairlead.core.names import is_name
@@ -157,7 +158,7 @@ def _certificate_problems(given: InternalCertManagement) -> Iterator[str]:
 def _gang_problems(given: GangSchedulingManagement | None) -> Iterator[str]:
     if given is None:
         return
-    known = " or ".join(GANG_SCHEDULERS)
+    known = alternatives(GANG_SCHEDULERS)
     if not given.scheduler_provider:
         yield f"gangSchedulingManagement.schedulerProvider is missing: set it to {known}, or leave the section out"
     elif given.scheduler_provider not in GANG_SCHEDULERS:
@@ -167,7 +168,7 @@ def _gang_problems(given: GangSchedulingManagement | None) -> Iterator[str]:
 
 def _tls_problems(given: Tls) -> Iterator[str]:
     if given.min_version and given.min_version not in TLS_VERSIONS:
-        yield f'tls.minVersion is "{given.min_version}": set it to {" or ".join(TLS_VERSIONS)}'
+        yield f'tls.minVersion is "{given.min_version}": set it to {alternatives(TLS_VERSIONS)}'
     if given.min_version == "VersionTLS13" and given.cipher_suites:
         yield "tls.cipherSuites cannot be chosen with TLS 1.3: leave them out, or set minVersion to VersionTLS12"
     if unknown := [each for each in given.cipher_suites if each not in OPENSSL_NAMES]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairlead.contracts.leaderworker.settings import Settings
+from fairlead.core.alternatives import alternatives
 from fairlead.core.flags import Flag, FlagError, Given, Kind
 from fairlead.core.option_kinds import option
 from fairlead.engine.program import INTERVAL, CommonOptions, Section
@@ -40,7 +41,7 @@ def gang_scheduler_of(given: Given) -> str:
     """Raises FlagError for one that is not known."""
     scheduler = given[GANG_SCHEDULER]
     if scheduler and scheduler not in GANG_SCHEDULERS:
-        known = " or ".join(GANG_SCHEDULERS)
+        known = alternatives(GANG_SCHEDULERS)
         raise FlagError(f'{given.place(GANG_SCHEDULER)} is "{scheduler}": this release supports {known}')
     return scheduler
 

@@ -52,7 +52,8 @@ class Drainer:
     async def _drain(self, node: str, namespace: str) -> None:
         await self._cordon(node, True)
         listed = await self._client.list(PODS, _Named, namespace=namespace, fields=f"spec.nodeName={node}")
-        self._tell(f"{node} is cordoned; {len(listed.items)} pods are to be evicted")
+        count = len(listed.items)
+        self._tell(f"{node} is cordoned; {count} pod{'s are' if count != 1 else ' is'} to be evicted")
         async with asyncio.TaskGroup() as tasks:
             for pod in listed.items:
                 tasks.create_task(self._evict(node, pod.metadata))

@@ -7,8 +7,9 @@ which groups become ready, the ready ones never fall below `replicas - unavailab
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -90,12 +91,17 @@ class Plan(Struct, frozen=True):
     """Whether surge groups stay because too few others are ready."""
 
 
+_Step: TypeAlias = tuple[Row, int, int]
+"""Which row answers, with the partition and the replicas that it gives."""
+_Rule: TypeAlias = Callable[[Numbers, Leaders], _Step | None]
+
+
 def plan(seen: Numbers) -> Plan:
     """The first row that fits, never below a person's partition (section 3.10 point 5), and guarded."""
     leaders = seen.leaders
     if leaders is None:
         return Plan(max(0, seen.kept_below), seen.replicas, Row.CREATE, Stage.CREATING)
-    row, partition, replicas = _row(seen, leaders)
+    row, partition, replicas = next(step for rule in RULES if (step := rule(seen, leaders)) is not None)
     highest = leaders.replicas if row is Row.SELECT else leaders.partition
     partition = _spared(seen, leaders, max(partition, seen.kept_below), highest)
     guarded = _reclaimable(seen, leaders, partition, replicas)
@@ -103,24 +109,57 @@ def plan(seen: Numbers) -> Plan:
     return _told(seen, leaders, drawn)
 
 
-def _row(seen: Numbers, leaders: Leaders) -> tuple[Row, int, int]:
-    wanted, now, partition = seen.replicas, leaders.replicas, leaders.partition
-    if seen.is_new_revision:
-        if seen.paused:
-            return Row.SELECT, now, max(now, wanted)
-        return Row.SELECT, min(wanted, now), wanted if now < wanted else _burst(seen, wanted)
-    if partition == 0 and now == wanted:
-        return Row.REST, 0, wanted
-    if now < wanted:
-        return Row.SCALE_UP, partition, wanted
-    is_rescaled = leaders.recorded_replicas != wanted
-    row = Row.RESCALE if is_rescaled else Row.ROLL
+def _select(seen: Numbers, leaders: Leaders) -> _Step | None:
+    """Another revision begins at the top, with the surge that its groups need."""
+    wanted, now = seen.replicas, leaders.replicas
+    if not seen.is_new_revision:
+        return None
     if seen.paused:
-        return row, partition, now
-    replicas = _burst(seen, _unready(seen))
-    if is_rescaled:
-        return row, min(partition, wanted + seen.budget.surge), replicas
-    return row, lowered(_states(seen, now), seen.budget.unavailable + now - wanted, partition), replicas
+        return Row.SELECT, now, max(now, wanted)
+    return Row.SELECT, min(wanted, now), wanted if now < wanted else _burst(seen, wanted)
+
+
+def _rest(seen: Numbers, leaders: Leaders) -> _Step | None:
+    """Nothing is left to do."""
+    if leaders.partition == 0 and leaders.replicas == seen.replicas:
+        return Row.REST, 0, seen.replicas
+    return None
+
+
+def _scale_up(seen: Numbers, leaders: Leaders) -> _Step | None:
+    """Groups that are missing come first; none moves meanwhile."""
+    if leaders.replicas < seen.replicas:
+        return Row.SCALE_UP, leaders.partition, seen.replicas
+    return None
+
+
+def _pause(seen: Numbers, leaders: Leaders) -> _Step | None:
+    """A person's pause keeps what there is."""
+    if seen.paused:
+        return _rescaled_row(seen, leaders), leaders.partition, leaders.replicas
+    return None
+
+
+def _rescale(seen: Numbers, leaders: Leaders) -> _Step | None:
+    """Other groups are wanted than when the leaders were written: the partition stays, within what there will be."""
+    if leaders.recorded_replicas == seen.replicas:
+        return None
+    return Row.RESCALE, min(leaders.partition, seen.replicas + seen.budget.surge), _burst(seen, _unready(seen))
+
+
+def _roll(seen: Numbers, leaders: Leaders) -> _Step | None:
+    """The partition goes down as far as ready groups allow."""
+    wanted, now = seen.replicas, leaders.replicas
+    partition = lowered(_states(seen, now), seen.budget.unavailable + now - wanted, leaders.partition)
+    return Row.ROLL, partition, _burst(seen, _unready(seen))
+
+
+def _rescaled_row(seen: Numbers, leaders: Leaders) -> Row:
+    return Row.ROLL if leaders.recorded_replicas == seen.replicas else Row.RESCALE
+
+
+RULES: tuple[_Rule, ...] = (_select, _rest, _scale_up, _pause, _rescale, _roll)
+"""Section 3.10 point 4 where leaders are there; the first that answers wins, and the last always does."""
 
 
 def _states(seen: Numbers, count: int) -> tuple[Group, ...]:
