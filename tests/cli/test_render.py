@@ -6,6 +6,7 @@ import io
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from fairlead.cli.views.render import bar, change, picture, plain, short, since, styled
@@ -154,6 +155,15 @@ def test_a_line_for_a_change_holds_no_time_and_every_zone() -> None:
         " next: delete ingester-zone-b-3"
     )
     assert text == change(three_zones(block=a_block(seconds=13)))
+
+
+def test_a_wait_whose_text_begins_with_the_word_has_it_once() -> None:
+    waits = replace(a_block(), text="waiting for ingester-zone-a, which goes first")
+
+    shown = three_zones(block=waits)
+
+    assert "; waiting for ingester-zone-a, which goes first;" in change(shown)
+    assert "\nwaiting for ingester-zone-a, which goes first, for at least 12s\n" in plain(picture(shown, NOW, 80))
 
 
 def drawn(seen: Explain, *, color: bool) -> str:

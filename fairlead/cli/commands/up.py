@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -306,7 +307,7 @@ def _farewell(demo: Demo | None, place: HostFiles, *, stays: bool) -> str:
             f"{fairlead} get {where}",
             f"{fairlead} explain {demo.rollout} {where}",
             f"{fairlead} watch {where} --forever",
-            *demo.tries,
+            *(re.sub("^fairlead ", f"{fairlead} ", tried) for tried in demo.tries),
         ]
     lines = "\n".join(
         f"  {command}" for command in (f"export KUBECONFIG={shlex.quote(str(place.kubeconfig))}", *commands)

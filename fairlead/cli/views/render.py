@@ -78,12 +78,20 @@ def _waits(seen: Explain, now: datetime, width: int) -> Iterator[Line]:
     """The worst in full, some more in a line each, and where to read the rest."""
     waits = waits_of(seen)
     for block in waits[:1]:
-        yield from item("waiting: ", _lasting(block, now), width, "waits")
+        label, text = _labelled(_lasting(block, now))
+        yield from item(label, text, width, "waits")
     for block in waits[1 : 1 + _MORE_WAITS]:
-        yield ("waiting: ", "waits"), (cut(_lasting(block, now), width - len("waiting: ")), "")
+        label, text = _labelled(_lasting(block, now))
+        yield (label, "waits"), (cut(text, width - len(label)), "")
     if (left := len(waits) - 1 - _MORE_WAITS) > 0:
         namespace = f" -n {seen.namespace}" if seen.namespace else ""
         yield ((f"and {left} more: fairlead explain {name_of(seen)}{namespace}", "quiet"),)
+
+
+def _labelled(text: str) -> tuple[str, str]:
+    """The word that stands out, and the rest; a sentence that begins with it has it once."""
+    label, rest = "waiting ", text.removeprefix("waiting ")
+    return (label, rest) if rest != text else ("waiting: ", text)
 
 
 def _lasting(block: Block, now: datetime) -> str:
@@ -173,7 +181,7 @@ def change(seen: Explain) -> str:
     zones = ", ".join(f"{lane.name} {lane.phase} {lane.done}/{lane.total}" for lane in stands.lanes)
     text = f"{where} {stands.phase} {stands.done}/{stands.total} {stands.unit} ({zones})"
     if seen.blocked_by:
-        text += f"; waiting: {waits_of(seen)[0].text}"
+        text += f"; {''.join(_labelled(waits_of(seen)[0].text))}"
         more = len(seen.blocked_by) - 1
         text += f" (and {more} more)" if more else ""
     if seen.next:
