@@ -1,8 +1,8 @@
 """How often a group may be recreated, and how soon again: two annotations, and the counters behind them (section 6.8).
 
-The counters stand in one annotation of the leader StatefulSet, `{"KEY/i": {"n": 2, "at": "…", "due": "UID"}}`. They are
-written before the deletion that they count, so that whoever comes after a crash goes on from them: an entry that is
-newer than the leader has counted its deletion already.
+The counters stand in one annotation of the leader StatefulSet, `{"KEY/i": {"n": 2, "at": "…", "of": "UID"}}`. They are
+written before the deletion that they count, so that whoever comes after a crash goes on from them: an entry names the
+leader whose deletion it has counted. Times only space recreations; whatever becomes of the clock, none is lost or free.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ class Recreations(Struct, frozen=True, omit_defaults=True):
     """When the last one was."""
     due: str = ""
     """UID of the leader for which a trigger is kept."""
+    of: str = ""
+    """UID of the leader whose deletion was counted last."""
 
 
 Counters: TypeAlias = Mapping[str, Recreations]

@@ -178,29 +178,25 @@ def _is_kept(seen: RestartSeen, leader: Pod) -> bool:
 
 def _bounded(seen: RestartSeen, leader: Pod, failed: str, now: datetime) -> Verdict:
     """Counted, not too soon, and not too often (section 6.8)."""
-    entry = _entry(seen, leader)
-    if _is_counted(entry, leader):
-        return Recreate(leader, failed)
-    kept = replace(entry, due=leader.metadata.uid)
+    entry, uid = _entry(seen, leader), leader.metadata.uid
+    if entry.of == uid:
+        return Recreate(leader, failed)  # counted, and not carried out
+    kept = replace(entry, at=_not_after(entry.at, now), due=uid)
     note = None if kept == entry else _recorded(seen, leader, kept)
     if seen.limits.most is not None and entry.n >= seen.limits.most:
         return Exhausted(failed, note)
     back_off = seen.limits.back_off
-    if back_off is not None and entry.n > 0 and entry.at is not None:
-        until = entry.at + back_off.after(entry.n)
+    if back_off is not None and entry.n > 0 and kept.at is not None:
+        until = kept.at + back_off.after(entry.n)
         if now < until:
             return Postponed(until, failed, note)
-    counted = Recreations(entry.n + 1, now.replace(microsecond=0))
+    counted = Recreations(entry.n + 1, now.replace(microsecond=0), of=uid)
     return Recreate(leader, failed, _recorded(seen, leader, counted))
 
 
-def _is_counted(entry: Recreations, leader: Pod) -> bool:
-    """Whether the deletion of this very leader is recorded and was not carried out.
-
-    Times of creation are whole seconds. A leader that was made in the second of the last recreation is the new one.
-    """
-    made = leader.metadata.creation_timestamp
-    return not entry.due and entry.at is not None and made is not None and made < entry.at
+def _not_after(at: datetime | None, now: datetime) -> datetime | None:
+    """The time of the last recreation; now, where the clock was set back since and it lies ahead."""
+    return at if at is None or at <= now else now.replace(microsecond=0)
 
 
 def _recorded(seen: RestartSeen, leader: Pod, entry: Recreations) -> str:

@@ -395,7 +395,7 @@ def test_a_recreation_that_is_counted_is_written_before_the_deletion() -> None:
     assert isinstance(count, Apply)
     assert (count.manager, count.resource_version, count.contested) == ("fairlead", "5", True)
     written = msgspec.json.decode(settled.body(Does.COUNT_RECREATION)["metadata"]["annotations"][GROUP_RECREATIONS])
-    assert written == {f"{KEY}/0": {"n": 1, "at": "2026-03-01T12:00:00Z"}}
+    assert written == {f"{KEY}/0": {"n": 1, "at": "2026-03-01T12:00:00Z", "of": "leader-0"}}
 
 
 def test_a_recreation_that_must_wait_is_kept() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -305,6 +306,37 @@ def test_26_a_crash_between_the_record_and_the_deletion_counts_once() -> None:
 
     assert isinstance(again, Recreate)
     assert again.counters is None
+    assert group.counters["k/0"].n == 1
+
+
+@pytest.mark.parametrize("jump", [timedelta(hours=-1), timedelta(hours=1)])
+@pytest.mark.parametrize("after", [1, 21, 41])
+def test_a_clock_that_is_set_neither_frees_nor_stops_recreations(jump: timedelta, after: int) -> None:
+    """None is uncounted, and each waits at most for its back-off from then on."""
+    group = Crashing(BOTH)
+    for _ in range(after):
+        group.round()
+        group.now += timedelta(milliseconds=100)
+    before = len(group.deleted)
+    group.now += jump
+    since = (group.now - NOW).total_seconds()
+    group.run(60)
+
+    assert len(group.deleted) == 3
+    assert isinstance(group.judged(), Exhausted)
+    waits = [at - since for at in group.deleted[before:]]
+    assert all(later - sooner >= 2 for sooner, later in pairwise(waits))
+    assert waits[0] <= 4
+
+
+def test_a_leader_that_is_counted_is_deleted_whatever_the_clock_says() -> None:
+    group = Crashing(BOTH)
+    group.round(dies=True)
+    group.now -= timedelta(hours=2)
+
+    again = group.round()
+
+    assert again == Recreate(LEADER, "a-0-1")
     assert group.counters["k/0"].n == 1
 
 
