@@ -87,8 +87,9 @@ async def test_a_template_that_is_refused_leaves_the_groups_alone(site: Site) ->
         {"metadata": {"annotations": {"leaderworkerset.sigs.k8s.io/replicas": "7"}}},
         {"metadata": {"labels": {NAME: None}}},
         {"metadata": {"labels": {REVISION_KEY: None}}},
+        {"metadata": {"labels": {REVISION_KEY: "another"}}},
     ],
-    ids=["replicas", "partition", "annotation", "name", "key"],
+    ids=["replicas", "partition", "annotation", "name", "key", "another key"],
 )
 async def test_leaders_that_somebody_edits_are_forced_back(site: Site, edit: Tree) -> None:
     """Section 5.34."""

@@ -6,7 +6,7 @@ Pods of others that carry the labels, and pods without a usable index, are no gr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 
 from msgspec import Struct
 
@@ -63,9 +63,17 @@ def key_on(meta: Meta) -> str:
     return meta.labels.get(REVISION_KEY, "")
 
 
-def leaders_key(leaders: StatefulSet) -> str:
-    """That of its template where somebody took the label away: to take it for another key would roll all groups."""
-    return key_on(leaders.metadata) or texts(leaders.spec, "template", "metadata", "labels").get(REVISION_KEY, "")
+def leaders_key(leaders: StatefulSet, recorded: Container[str]) -> str:
+    """That of its template where somebody took its own away, or gave it one of which there is no revision.
+
+    To take the edited label for its key would change the template, and so roll all groups at once.
+    """
+    own, template = (
+        key_on(leaders.metadata),
+        texts(leaders.spec, "template", "metadata", "labels").get(REVISION_KEY, ""),
+    )
+    is_edited = own not in recorded and template in recorded
+    return template if not own or is_edited else own
 
 
 def is_running_and_ready(pod: Pod) -> bool:

@@ -97,7 +97,11 @@ def decide(seen: SetSeen, now: datetime) -> Outcome:
         return Decision("await_leaders", Hold(Reason.LEADERS_LEAVING, now + AGAIN))
     if leaders.metadata.controller_uid != given.uid:
         return _taken(seen, now)
-    return _selected(seen, leaders_key(leaders), now)
+    return _selected(seen, _leaders_key(seen, leaders), now)
+
+
+def _leaders_key(seen: SetSeen, leaders: StatefulSet) -> str:
+    return leaders_key(leaders, {key_of(each) for each in readable(seen.set, seen.revisions)})
 
 
 def _selected(seen: SetSeen, key: str | None, now: datetime) -> Outcome:
@@ -152,7 +156,7 @@ def rolled(seen: SetSeen, chosen: Kept | Reused | Drafted) -> Rolled:
 
     groups = groups_of(leaders, seen.pods, seen.workers, key, size_of)
     allowed = budget(rolling_update(seen.set), seen.set.spec.replicas)
-    is_new = leaders is not None and key != leaders_key(leaders)
+    is_new = leaders is not None and key != _leaders_key(seen, leaders)
     drawn = plan(numbers_of(seen.set, allowed, leaders, groups, is_new))
     body = leader_set(seen.set, view, key, drawn, allowed, leaders)
     apply = None

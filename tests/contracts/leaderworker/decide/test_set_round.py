@@ -120,10 +120,11 @@ def test_leaders_that_lost_their_label_are_mended_without_a_roll() -> None:
     assert numbers(settled) == (0, 2)
 
 
-def test_leaders_that_lost_their_key_keep_that_of_their_template() -> None:
+@pytest.mark.parametrize("label", [{}, {REVISION_KEY: "edited"}])
+def test_leaders_that_lost_their_key_keep_that_of_their_template(label: dict[str, str]) -> None:
     """Section 5.34: another key would roll all groups."""
     given = a_set(observed=2)
-    leaders = applied(given, a_revision(given), labels={NAME: "a"})
+    leaders = applied(given, a_revision(given), labels={NAME: "a", **label})
     settled = set_settled(a_set_seen(given, leaders=leaders))
     assert RECORD not in settled.does
     assert settled.body(APPLY)["metadata"]["labels"][REVISION_KEY] == key_of(a_revision(given))
