@@ -9,8 +9,8 @@ import pytest
 from msgspec import structs
 
 from fairlead.contracts.zones.decide.budgets.disruption import BudgetView, Lane, changes_at, denial, lane_of
-from fairlead.contracts.zones.decide.budgets.eviction_record import KEPT, mark
 from fairlead.core.ask import Bad, Good
+from fairlead.core.eviction_record import KEPT, mark
 from tests.builders import NOW
 from tests.contracts.zones.decide.evicting import REGEX, a_guard, a_guarded_pod, a_guarded_zone, changed
 

@@ -8,9 +8,9 @@ import pytest
 from msgspec import structs
 
 from fairlead.contracts.zones.decide.budgets.eviction import EvictionSnapshot, contested, judge, outpaced
-from fairlead.contracts.zones.decide.budgets.eviction_record import LINGERS, is_marked, mark, read, written
 from fairlead.core.ask import Answers, Ask, Bad, Listing, Need, Read, ReadRecord, SwapRecord
 from fairlead.core.decision import Admit
+from fairlead.core.eviction_record import LINGERS, is_marked, mark, read, written
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import OwnerReference

@@ -8,7 +8,6 @@ import pytest
 from msgspec import structs
 
 from fairlead.contracts.zones.decide import Snapshot, decide
-from fairlead.contracts.zones.decide.budgets.eviction_record import KEPT
 from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.explain import explain
 from fairlead.core.act import Delete
@@ -26,6 +25,7 @@ from fairlead.core.ask import (
     SwapRecord,
 )
 from fairlead.core.decision import Decision, Hold, Move
+from fairlead.core.eviction_record import KEPT
 from fairlead.core.reason import Reason
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import PODS

@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from fairlead.contracts.zones.decide.admission.live_lists import pods_in
-from fairlead.contracts.zones.decide.budgets.eviction_record import LASTS, Marks, is_marked
 from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.kinds import READY_TIME
 from fairlead.core.ask import Answer, Ask, Listing, ReadRecord, SwapRecord
-from fairlead.core.pod_readiness import is_ready, is_terminating
+from fairlead.core.eviction_record import LASTS, Marks, is_marked
+from fairlead.core.pod_readiness import is_ready
 from kubeloop.objects.apps import STATEFULSETS, StatefulSet
 from kubeloop.objects.core import Pod
 
@@ -24,8 +24,6 @@ SOON = timedelta(days=1)
 """What changes later than this is not waited for."""
 INSTANT = timedelta(milliseconds=1)
 """A pod counts as ready later than its delay ends, not when it ends."""
-GOING = ("Succeeded", "Failed", "Pending")
-"""Phases of a pod that serves nobody: evicting it takes nothing away."""
 
 
 class Lane(Struct, frozen=True):
@@ -68,11 +66,6 @@ class Count(Struct, frozen=True):
         parts = ((self.not_ready, "not ready"), (self.unknown, "unknown"))
         words = ", ".join(f"{number} pod{'s' * (number != 1)} {state}" for number, state in parts if number)
         return f"{words} in {where}"
-
-
-def takes_nothing(pod: Pod) -> bool:
-    """Z3: it is over, not begun, or going already."""
-    return pod.status.phase in GOING or is_terminating(pod)
 
 
 def denial(pod: Pod, zone: StatefulSet, limit: int, scene: BudgetView) -> str:

@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from fairlead.contracts.zones.decide.admission.live_lists import pods_questions, zones_in
 from fairlead.contracts.zones.decide.admission.review_reading import decoded
-from fairlead.contracts.zones.decide.budgets import eviction_record
 from fairlead.contracts.zones.decide.budgets.disruption import (
     LEAST_ZONES,
     BudgetView,
@@ -24,13 +23,14 @@ from fairlead.contracts.zones.decide.budgets.disruption import (
     lane_of,
     record_question,
     swap_question,
-    takes_nothing,
     zones_question,
 )
 from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.settings import Settings
+from fairlead.core import eviction_record
 from fairlead.core.ask import Answers, Ask, Bad, Good, Need, Read, StartOver
 from fairlead.core.decision import Admit
+from fairlead.core.eviction_request import is_dry_run, is_eviction, takes_nothing
 from kubeloop.objects.apps import STATEFULSETS, StatefulSet
 from kubeloop.objects.core import PODS, Pod
 from kubeloop.objects.meta import OwnerReference, Ref
@@ -51,25 +51,10 @@ class EvictionSnapshot(Struct, frozen=True):
     settings: Settings = Settings()
 
 
-class _DeleteOptions(Struct, frozen=True, rename="camel"):
-    dry_run: tuple[str, ...] | None = None
-
-
-class _Eviction(Struct, frozen=True, rename="camel"):
-    delete_options: _DeleteOptions | None = None
-
-
-def is_dry_run(review: Review) -> bool:
-    """S13: also one that says so only in its own delete options; both versions of an Eviction have them."""
-    given = decoded(review.object, _Eviction)
-    options = given.delete_options if given is not None else None
-    return review.is_dry_run or (options is not None and "All" in (options.dry_run or ()))
-
-
 def judge(seen: EvictionSnapshot, now: datetime) -> Admit | Need | StartOver:
     """Whether the pod may be evicted; a pod that may is in the record when the answer is given."""
     review = seen.review
-    if review.operation != "CREATE" or review.sub_resource != "eviction" or not (review.namespace and review.name):
+    if not is_eviction(review):
         return _deny("invalid-request", 400, "only the creation of an eviction of a named pod can be judged")
     if seen.guards is None:
         return _deny("cfg-not-found", 429, "the disruption budgets have not been read yet, try again in a few seconds")

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from fairlead.contracts.zones.decide.budgets.disruption import takes_nothing
 from fairlead.contracts.zones.decide.budgets.permits import Permits, permits
 from fairlead.contracts.zones.decide.groups import Zone, group_of
 from fairlead.contracts.zones.decide.rollout.roll import Terminate
 from fairlead.contracts.zones.decide.rollout.zone_order import zone_order_of
 from fairlead.contracts.zones.decide.seen import Snapshot
+from fairlead.core.eviction_request import takes_nothing
 
 ALLOWED, DENIED = ("allowed", 200), ("denied", 429)
 NOT_READY, OUT_OF_SCOPE = ("pod-not-ready", 200), ("pod-not-in-scope", 200)

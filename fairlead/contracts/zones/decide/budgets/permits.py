@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from fairlead.contracts.zones.decide.admission.live_lists import pods_questions, zones_in
-from fairlead.contracts.zones.decide.budgets import eviction_record
 from fairlead.contracts.zones.decide.budgets.disruption import (
     LEAST_ZONES,
     BudgetView,
@@ -21,13 +20,14 @@ from fairlead.contracts.zones.decide.budgets.disruption import (
     lane_of,
     record_question,
     swap_question,
-    takes_nothing,
     zones_question,
 )
 from fairlead.contracts.zones.decide.budgets.eviction import with_own
 from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.decide.groups import Group, Zone
+from fairlead.core import eviction_record
 from fairlead.core.ask import Answers, Bad, Good, Need, Question, StartOver
+from fairlead.core.eviction_request import takes_nothing
 from fairlead.core.pod_readiness import is_ready, is_terminating
 from kubeloop.objects.apps import StatefulSet
 from kubeloop.objects.core import Pod
