@@ -65,6 +65,9 @@ class Does(Enum):
     RECREATE_GROUP = "recreate-group"
     """The leader is deleted with all that goes with it, and the group is made again."""
     COUNT_RECREATION = "count-recreation"
+    KEEP_DISRUPTION_BUDGET = "keep-disruption-budget"
+    """A PodDisruptionBudget is made, or says again what it should."""
+    REMOVE_DISRUPTION_BUDGET = "remove-disruption-budget"
     MIGRATE_SELECTOR = "migrate-selector"
     """A Deployment whose selector cannot be changed gets another one, its pods staying."""
 

@@ -117,6 +117,8 @@ class Explain(Struct, frozen=True, rename="camel", kw_only=True):
     stands: Stands
     next: tuple[str, ...] = ()
     blocked_by: tuple[Block, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Sentences about what holds beside the rollout and keeps nothing from going on."""
     again: datetime | None = None
     """When the operator looks at it without being woken; only the operator knows."""
     leaves: End | UnsetType = field(default=UNSET, name="from")

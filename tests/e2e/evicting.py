@@ -65,7 +65,13 @@ async def a_guarded_zone(site: Site, letter: str, *, revision: str = "new", max_
 async def evict(
     site: Site, pod: str, *, dry_run: bool = False, options: Tree | None = None, client: Client | None = None
 ) -> Answered:
-    name = f"{PREFIX}{pod}"
+    """A pod of a zone, by what its name has after the prefix."""
+    return await evict_pod(site, f"{PREFIX}{pod}", dry_run=dry_run, options=options, client=client)
+
+
+async def evict_pod(
+    site: Site, name: str, *, dry_run: bool = False, options: Tree | None = None, client: Client | None = None
+) -> Answered:
     eviction: Tree = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
     if options is not None:
         eviction["deleteOptions"] = options

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import Any
 
 import structlog
@@ -10,7 +11,14 @@ from fairlead.contracts.leaderworker.contract import CONTRACT
 from fairlead.contracts.leaderworker.install.definitions import definitions
 from fairlead.contracts.leaderworker.kinds import GROUP, NAME
 from fairlead.contracts.leaderworker.settings import Settings
-from fairlead.contracts.leaderworker.webhooks import DEFAULT_POD, DEFAULT_SET, VALIDATE_POD, VALIDATE_SET, endpoints
+from fairlead.contracts.leaderworker.webhooks import (
+    DEFAULT_POD,
+    DEFAULT_SET,
+    EVICTION,
+    VALIDATE_POD,
+    VALIDATE_SET,
+    endpoints,
+)
 from fairlead.engine.assembly import assemble
 from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.manager import Manager
@@ -19,7 +27,7 @@ from fairlead.engine.options import OperatorOptions, PartOptions
 from fairlead.engine.webhooks.admission import AdmissionContext
 from fairlead.engine.webhooks.afterwards import Afterwards
 from fairlead.engine.webhooks.handlers import Webhooks
-from kubeloop.calls import Handler
+from kubeloop.calls import Call, Handler, NoReply, Reply
 from kubeloop.request import Transport
 from tests.e2e.clusters import Site
 from tests.e2e.history import Tree
@@ -84,6 +92,27 @@ async def admit(site: Site, gang_scheduler: str = "") -> None:
         )
     for kind, entries in hooks.items():
         await install(site, kind, f"lws-{kind.plural}", *entries)
+
+
+async def review_evictions(site: Site, *replicas: Operator) -> None:
+    """Registers the webhook of evictions, which these answer in turn; returns when it is in effect."""
+    turns = cycle(replicas)
+
+    async def answer(call: Call) -> Reply:
+        manager = next(turns).manager
+        if manager is None:
+            raise NoReply("the replica does not run")
+        return await manager.webhooks.handler(call)
+
+    hook = {
+        "name": "veviction.fairlead.dev",
+        "clientConfig": await serve(site, answer, "evictions.test.svc", EVICTION),
+        "rules": [rule("CREATE", "pods/eviction", "", "v1")],
+        "failurePolicy": "Fail",
+        "sideEffects": "NoneOnDryRun",
+        "timeoutSeconds": 10,
+    }
+    await install(site, VALIDATING, "lws-evictions", hook)
 
 
 def webhooks(site: Site, gang_scheduler: str = "") -> Handler:

@@ -31,6 +31,10 @@ def explanation(seen: Explain, now: datetime, width: int = 80) -> list[Line]:
     lines += [(), (("What it does next", "title"),)]
     for step in seen.next or ("nothing",):
         lines += item("  - ", step, width)
+    if seen.notes:
+        lines += [(), (("What holds besides", "title"),)]
+    for note in seen.notes:
+        lines += item("  - ", note, width)
     lines += [(), ((f"Where it stands: {stands.done} of {stands.total} {stands.unit}", "title"),)]
     told = {(block.reason, block.object) for block in seen.blocked_by}
     for lane, rows in zip(stands.lanes, lane_rows(stands.lanes, width), strict=True):

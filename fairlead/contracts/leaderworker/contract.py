@@ -13,6 +13,7 @@ CONTRACT = Contract(
     part=Room("fairlead.contracts.leaderworker.part", "part"),
     home=lambda given: str(given.operator_namespace),
     lease=LEASE,
+    keeps_records=True,
     trust_names=("lws-mutating-webhook-configuration", "lws-validating-webhook-configuration"),
     kinds=Room("fairlead.contracts.leaderworker.install.definitions", "definitions"),
     chart="lws",

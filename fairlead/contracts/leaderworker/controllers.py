@@ -5,28 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from itertools import chain
-from typing import Any, cast
+from typing import Any
 
 from fairlead.contracts.leaderworker import gather as gathering
 from fairlead.contracts.leaderworker.decide import group_round, set_round
-from fairlead.contracts.leaderworker.decide.seen import GroupSeen, Service, SetSeen
+from fairlead.contracts.leaderworker.decide.seen import GroupSeen, SetSeen
 from fairlead.contracts.leaderworker.explain import explain
-from fairlead.contracts.leaderworker.gather import BY_SET, MEMBERS, POD_INDEXES, Stores
+from fairlead.contracts.leaderworker.gather import MEMBERS
 from fairlead.contracts.leaderworker.group_decisions import GroupDecisions
 from fairlead.contracts.leaderworker.kinds import (
     EVENT_SOURCE,
     GROUP_CONTROLLER,
-    LEADER_WORKER_SETS,
-    NAME,
     PART,
     LeaderWorkerSet,
     Pod,
-    Revision,
-    StatefulSet,
 )
 from fairlead.contracts.leaderworker.metrics import LeaderWorkerMetrics
 from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.contracts.leaderworker.shown import Shown
+from fairlead.contracts.leaderworker.watched import Watched, WatchedNamespace
 from fairlead.contracts.leaderworker.words import REASONS, WRITES
 from fairlead.core.act import AnyWrite, Does
 from fairlead.core.ask import Answers
@@ -34,13 +31,9 @@ from fairlead.core.decision import Decision, Hold
 from fairlead.core.explain import Explain
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Telling, Wake
 from kubeloop import clock
-from kubeloop.caches import Caches
 from kubeloop.informer import Change, Informer
-from kubeloop.objects.apps import CONTROLLER_REVISIONS, STATEFULSETS
-from kubeloop.objects.core import PODS, SERVICES
 from kubeloop.objects.meta import Resource
 from kubeloop.store import Named, Readable
-from kubeloop.tombstones import Tombstones
 
 SET_WRITES = frozenset(
     {
@@ -50,6 +43,8 @@ SET_WRITES = frozenset(
         Does.APPLY_LEADERS,
         Does.CREATE_SERVICE,
         Does.REPORT_STATUS,
+        Does.KEEP_DISRUPTION_BUDGET,
+        Does.REMOVE_DISRUPTION_BUDGET,
     }
 )
 GROUP_WRITES = frozenset(
@@ -64,31 +59,6 @@ GROUP_WRITES = frozenset(
 )
 TELLING = Telling(component=EVENT_SOURCE, joined=False)
 """Every note has its own Event, in its own words (section 2.15)."""
-
-
-class _Watched:
-    """The informers of one namespace, or of all of them."""
-
-    def __init__(self, caches: Caches, namespace: str) -> None:
-        def labelled(resource: Resource, into: type[Any], indexes: Mapping[str, Any]) -> Informer[Any]:
-            return caches.informer(resource, into, namespace=namespace, labels=NAME, indexes=indexes)
-
-        self.sets: Informer[LeaderWorkerSet] = caches.informer(LEADER_WORKER_SETS, LeaderWorkerSet, namespace=namespace)
-        self.statefulsets: Informer[StatefulSet] = labelled(STATEFULSETS, StatefulSet, BY_SET)
-        self.pods: Informer[Pod] = labelled(PODS, Pod, POD_INDEXES)
-        self.revisions: Informer[Revision] = labelled(CONTROLLER_REVISIONS, Revision, BY_SET)
-        self.services: Informer[Service] = labelled(SERVICES, Service, BY_SET)
-        self.gone = Tombstones(self.pods, gathering.by_group)
-        self.all = tuple(
-            cast("Informer[Named]", each)
-            for each in (self.sets, self.statefulsets, self.pods, self.revisions, self.services)
-        )
-
-    @property
-    def stores(self) -> Stores:
-        return Stores(
-            self.sets.store, self.statefulsets.store, self.pods.store, self.revisions.store, self.services.store
-        )
 
 
 class _Reports:
@@ -114,20 +84,15 @@ class _Reports:
         self.times.pop(key, None)
 
 
-def controllers(
-    caches: Caches, namespaces: tuple[str, ...], settings: Settings, measures: LeaderWorkerMetrics
-) -> tuple[Controller[Any], ...]:
-    """For these namespaces; none means all."""
-    watched = {namespace: _Watched(caches, namespace) for namespace in namespaces or ("",)}
-
-    def of(key: RolloutKey) -> _Watched:
-        return watched.get(key.namespace) or watched[""]
+def controllers(watched: Watched, settings: Settings, measures: LeaderWorkerMetrics) -> tuple[Controller[Any], ...]:
+    def of(key: RolloutKey) -> WatchedNamespace:
+        return watched.of(key.namespace)
 
     def informers(key: RolloutKey) -> Mapping[Resource, Informer[Named]]:
         return {each.resource: each for each in of(key).all}
 
-    def every(keys: Callable[[_Watched], Iterable[RolloutKey]]) -> Callable[[], Iterable[RolloutKey]]:
-        return lambda: chain.from_iterable(map(keys, watched.values()))
+    def every(keys: Callable[[WatchedNamespace], Iterable[RolloutKey]]) -> Callable[[], Iterable[RolloutKey]]:
+        return lambda: chain.from_iterable(map(keys, watched))
 
     reports = _Reports(measures)
 
@@ -139,20 +104,20 @@ def controllers(
         return gathering.group_snapshot(key, each.stores, each.gone, settings, answers)
 
     def handled(seen: GroupSeen, _: Decision) -> None:
-        for each in watched.values():
+        for each in watched:
             each.gone.forget(seen.gone)
 
     def subscribe_sets(wake: Wake) -> None:
-        for each in watched.values():
+        for each in watched:
             _wake_sets(each, wake)
 
     def subscribe_groups(wake: Wake) -> None:
-        for each in watched.values():
+        for each in watched:
             _wake_groups(each, wake)
 
     of_sets: Controller[SetSeen] = Controller(
         name=PART,
-        informers=tuple(one for each in watched.values() for one in each.all),
+        informers=tuple(one for each in watched for one in each.all),
         subscribe=subscribe_sets,
         watched=informers,
         scopes=lambda key: gathering.set_scopes(key, of(key).stores),
@@ -168,6 +133,7 @@ def controllers(
         wrote=reports.wrote,
         explain=_explained(lambda key: of(key).pods.store, measures.decisions),
         observed=gathering.observed,
+        optional=tuple(one for each in watched for one in each.optional),
         watcher=reports,
         queue_watcher=measures.set_queue,
     )
@@ -224,11 +190,11 @@ def _say(decision: Decision) -> tuple[LogRecord, ...]:
     return (LogRecord(words.level, words.message, keys),)
 
 
-def _sets(watched: _Watched) -> list[RolloutKey]:
+def _sets(watched: WatchedNamespace) -> list[RolloutKey]:
     return [RolloutKey((each.metadata.namespace, each.metadata.name)) for each in watched.sets.store.items()]
 
 
-def _groups(watched: _Watched) -> list[RolloutKey]:
+def _groups(watched: WatchedNamespace) -> list[RolloutKey]:
     return list(dict.fromkeys(key for each in watched.pods.store.items() if (key := gathering.group_of(each))))
 
 
@@ -236,7 +202,7 @@ def _newest(change: Change[Any]) -> Any:
     return change.new if change.new is not None else change.old
 
 
-def _wake_sets(watched: _Watched, wake: Wake) -> None:
+def _wake_sets(watched: WatchedNamespace, wake: Wake) -> None:
     """Section 3.1 point 1; leader pods too, because groups are ready by what their pods say."""
 
     def set_changed(change: Change[LeaderWorkerSet]) -> None:
@@ -253,11 +219,12 @@ def _wake_sets(watched: _Watched, wake: Wake) -> None:
 
     watched.sets.subscribe(set_changed)
     watched.pods.subscribe(pod_changed)
-    for each in (watched.statefulsets, watched.revisions, watched.services):
+    made: tuple[Informer[Any], ...] = (watched.statefulsets, watched.revisions, watched.services, *watched.optional)
+    for each in made:
         each.subscribe(made_changed)
 
 
-def _wake_groups(watched: _Watched, wake: Wake) -> None:
+def _wake_groups(watched: WatchedNamespace, wake: Wake) -> None:
     """Section 3.1 point 2; a set that changes concerns all its groups, and so does what is made for all of them."""
 
     def pod_changed(change: Change[Pod]) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from fairlead.contracts.leaderworker.decide import group_round, set_round
+from fairlead.contracts.leaderworker.decide.evictions import EvictionSnapshot, judge
 from fairlead.contracts.leaderworker.decide.reviews import ReviewSnapshot
 from fairlead.contracts.leaderworker.decide.seen import GroupSeen, SetSeen
 from fairlead.contracts.leaderworker.kinds import GROUP_CONTROLLER, PART
-from fairlead.contracts.leaderworker.webhooks import JUDGES
+from fairlead.contracts.leaderworker.webhooks import EVICTION, JUDGES
 from fairlead.core.replay import Decider
 
 DECIDERS = {
     PART: Decider(SetSeen, set_round.decide),
     GROUP_CONTROLLER: Decider(GroupSeen, group_round.decide),
+    EVICTION: Decider(EvictionSnapshot, judge),
     **{path: Decider(ReviewSnapshot, judge) for path, judge in JUDGES.items()},
 }
 """By controller, and by the path of a webhook."""

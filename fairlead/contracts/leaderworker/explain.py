@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fairlead.contracts.leaderworker.decide.disruption_budget import allowance_of
 from fairlead.contracts.leaderworker.decide.groups import partition_of, replicas_of
 from fairlead.contracts.leaderworker.decide.planner import Stage
+from fairlead.contracts.leaderworker.decide.pod_budgets import own_budget
 from fairlead.contracts.leaderworker.decide.revisions import Kept
 from fairlead.contracts.leaderworker.decide.set_round import Rolled
 from fairlead.contracts.leaderworker.group_waits import block_of, blocked, kept, names, resumed, worst_first
@@ -45,6 +47,7 @@ def explain(shown: Shown) -> Explain:
         ),
         next=() if verdict.reason.blocks else tuple(_coming(shown)),
         blocked_by=worst_first(_waits(shown, lanes)),
+        notes=tuple(_budget(shown)),
         again=verdict.again,
     )
 
@@ -137,6 +140,24 @@ def _held(shown: Shown, verdict: Hold, about: str) -> Iterator[Block]:
         case _:
             for each, detail in verdict.details or ((about, ""),):
                 yield block_of(shown, rule, reason, each, detail)
+
+
+def _budget(shown: Shown) -> Iterator[str]:
+    """What bounds evictions, where the set asks for that (section 6.8)."""
+    allowed, wanted = allowance_of(shown.seen.set), shown.seen.set.spec.replicas
+    if allowed.groups is None:
+        return
+    own = own_budget(shown.seen)
+    asked = f"evictions are to disturb at most {allowed.groups} of {wanted} groups at once"
+    if not allowed.bounds(wanted):
+        yield f"evictions are not bounded: all {wanted} groups may be disturbed at once" if wanted else asked
+    elif shown.seen.settings.reviews_evictions:
+        yield f"evictions disturb at most {allowed.groups} of {wanted} groups at once: a webhook reviews them"
+    elif own is not None:
+        least = own.spec.min_available
+        yield f"{asked}: PodDisruptionBudget {shown.name} keeps {least} pods, which bounds pods and not groups"
+    else:
+        yield f"{asked}: no PodDisruptionBudget of the set is there, and no webhook is known here that reviews them"
 
 
 def _more_unavailable(shown: Shown) -> tuple[str, ...]:

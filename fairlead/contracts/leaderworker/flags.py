@@ -77,6 +77,15 @@ TIME_ENCODING = Flag(
 )
 VERSION = Flag("version", BOOL, False, "Print the version and exit.")
 HISTORY = Flag("lws-revision-history-limit", INT, 0, "Old revisions that are kept for undoing.")
+BUDGETS = Flag(
+    "lws-disruption-budgets", BOOL, False, "Whether to keep PodDisruptionBudgets for sets that ask for a budget."
+)
+EVICTIONS = Flag(
+    "lws-eviction-webhook",
+    BOOL,
+    False,
+    "Whether the webhook of evictions is registered, so that it and no PodDisruptionBudget bounds them.",
+)
 
 FLAGS: tuple[Flag[Any], ...] = (
     CONFIG,
@@ -98,4 +107,6 @@ FLAGS: tuple[Flag[Any], ...] = (
     TIME_ENCODING,
     VERSION,
     HISTORY,
+    BUDGETS,
+    EVICTIONS,
 )

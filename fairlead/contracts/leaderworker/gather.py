@@ -20,6 +20,7 @@ from fairlead.contracts.leaderworker.kinds import (
     WORKER_INDEX,
     LeaderWorkerSet,
     Pod,
+    PodBudget,
     Revision,
     StatefulSet,
 )
@@ -95,6 +96,8 @@ class Stores(Struct, frozen=True):
     pods: Readable[Pod]
     revisions: Readable[Revision]
     services: Readable[Service]
+    budgets: Readable[PodBudget] | None = None
+    """None where the operator keeps none."""
 
 
 def set_snapshot(
@@ -113,6 +116,7 @@ def set_snapshot(
         workers=tuple(each for each in sets if each.metadata.name != key.name),
         revisions=stores.revisions.by(SET, index),
         services=stores.services.by(SET, index),
+        budgets=() if stores.budgets is None else stores.budgets.by(SET, index),
         reported_at=reported_at,
         answers=answers,
         settings=settings,
@@ -151,7 +155,8 @@ def group_snapshot(
 
 def set_versions(seen: SetSeen) -> Iterator[str]:
     leaders = () if seen.leaders is None else (seen.leaders,)
-    yield from _versions((seen.set, *leaders, *seen.pods, *seen.workers, *seen.revisions, *seen.services))
+    made: tuple[Named, ...] = (*seen.workers, *seen.revisions, *seen.services, *seen.budgets)
+    yield from _versions((seen.set, *leaders, *seen.pods, *made))
 
 
 def group_versions(seen: GroupSeen) -> Iterator[str]:

@@ -12,11 +12,12 @@ from msgspec import Raw, Struct, field
 
 from kubeloop.objects import core
 from kubeloop.objects.apps import StatefulSetStatus
-from kubeloop.objects.meta import Meta, Resource
+from kubeloop.objects.meta import LabelSelector, Meta, Resource
 
 GROUP = "leaderworkerset.x-k8s.io"
 LEADER_WORKER_SETS = Resource(GROUP, "v1", "leaderworkersets", "LeaderWorkerSet")
 POD_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
+DISRUPTION_BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 PART = "leaderworker"
 OWN_LABELS = {"app.kubernetes.io/name": "lws"}
 """Of what the operator makes for itself."""
@@ -173,6 +174,19 @@ class StatefulSet(Struct, frozen=True):
     metadata: StatefulSetMeta
     spec: Json = {}
     status: StatefulSetStatus = StatefulSetStatus()
+
+
+class PodBudgetSpec(Struct, frozen=True, rename="camel"):
+    min_available: IntOrPercent | None = None
+    max_unavailable: IntOrPercent | None = None
+    selector: LabelSelector | None = None
+
+
+class PodBudget(Struct, frozen=True):
+    """A PodDisruptionBudget."""
+
+    metadata: Meta
+    spec: PodBudgetSpec = PodBudgetSpec()
 
 
 class PodSpec(core.PodSpec, frozen=True, rename="camel", omit_defaults=True):

@@ -24,11 +24,13 @@ from fairlead.contracts.leaderworker.gather import (
     set_snapshot,
 )
 from fairlead.contracts.leaderworker.kinds import (
+    DISRUPTION_BUDGETS,
     LEADER_WORKER_SETS,
     NAME,
     PART,
     LeaderWorkerSet,
     Pod,
+    PodBudget,
     Revision,
     StatefulSet,
 )
@@ -50,6 +52,7 @@ SETS = ResourceView(LEADER_WORKER_SETS, LeaderWorkerSet, optional=True)
 OWN_STATEFULSETS = ResourceView(STATEFULSETS, StatefulSet, NAME, BY_SET)
 OWN_PODS = ResourceView(PODS, Pod, NAME, POD_INDEXES)
 REVISIONS = ResourceView(CONTROLLER_REVISIONS, Revision, NAME, BY_SET)
+BUDGETS = ResourceView(DISRUPTION_BUDGETS, PodBudget, NAME, BY_SET, optional=True)
 OWN_SERVICES = ResourceView(SERVICES, Service, NAME, BY_SET, optional=True)
 
 
@@ -123,7 +126,8 @@ class _Heard:
 
 
 def _stores(views: Views) -> Stores:
-    return Stores(views[SETS], views[OWN_STATEFULSETS], views[OWN_PODS], views[REVISIONS], views[OWN_SERVICES])
+    made = views[OWN_STATEFULSETS], views[OWN_PODS], views[REVISIONS], views[OWN_SERVICES]
+    return Stores(views[SETS], *made, views[BUDGETS])
 
 
 def _looking(ask: Asker) -> Asker:
@@ -136,4 +140,4 @@ def _looking(ask: Asker) -> Asker:
     return look
 
 
-LOOK = Look(roots=(SETS,), rest=(OWN_STATEFULSETS, OWN_PODS, REVISIONS, OWN_SERVICES), open=SetLooks)
+LOOK = Look(roots=(SETS,), rest=(OWN_STATEFULSETS, OWN_PODS, REVISIONS, OWN_SERVICES, BUDGETS), open=SetLooks)

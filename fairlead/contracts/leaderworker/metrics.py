@@ -17,7 +17,7 @@ from fairlead.contracts.leaderworker.decide.seen import GroupSeen, SetSeen
 from fairlead.contracts.leaderworker.decide.status import UPDATE_IN_PROGRESS
 from fairlead.contracts.leaderworker.group_decisions import GroupDecisions
 from fairlead.contracts.leaderworker.kinds import LEASE, SIZE
-from fairlead.contracts.leaderworker.webhooks import JUDGES
+from fairlead.contracts.leaderworker.webhooks import EVICTION, JUDGES
 from fairlead.core.act import AnyWrite, Does
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
@@ -70,7 +70,7 @@ class LeaderWorkerMetrics:
         registry = metrics.registry
         self.decisions = GroupDecisions()
         self._runtime = runtime = metrics.of(ControllerRuntimeMetrics)
-        runtime.webhooks(frozenset(JUDGES))
+        runtime.webhooks(frozenset((*JUDGES, EVICTION)))
         runtime.lead(LEASE, False)
         self.of_sets = _SetPasses(runtime, self)
         self.of_groups = _GroupPasses(runtime, self)

@@ -55,7 +55,13 @@ def options_of(given: Given, variables: Mapping[str, str] = {}) -> OperatorOptio
     if problem := next(problems(told), None):
         raise FlagError(problem)
     gang, home = found.gang_scheduling_management, own_namespace()
-    settings = Settings(given[flags.HISTORY], "" if gang is None else gang.scheduler_provider, home)
+    settings = Settings(
+        history_limit=given[flags.HISTORY],
+        gang_scheduler="" if gang is None else gang.scheduler_provider,
+        operator_namespace=home,
+        keeps_budgets=given[flags.BUDGETS],
+        reviews_evictions=given[flags.EVICTIONS],
+    )
     probes = told.address(flags.PROBES, found.health.health_probe_bind_address, "health.healthProbeBindAddress")
     return OperatorOptions(
         process=PROCESS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.core.alternatives import alternatives
 from fairlead.core.flags import Flag, FlagError, Given, Kind
-from fairlead.core.option_kinds import option
+from fairlead.core.option_kinds import SWITCH, option
 from fairlead.engine.program import INTERVAL, CommonOptions, Section
 
 GANG_SCHEDULERS = ("volcano",)
@@ -37,6 +37,10 @@ GANG_SCHEDULER = Flag(
 )
 
 
+BUDGETS = Flag("lws-disruption-budgets", SWITCH, False, "keep PodDisruptionBudgets for sets that ask for a budget")
+EVICTIONS = Flag("lws-eviction-webhook", SWITCH, False, "the webhook of evictions is registered and bounds them")
+
+
 def gang_scheduler_of(given: Given) -> str:
     """Raises FlagError for one that is not known."""
     scheduler = given[GANG_SCHEDULER]
@@ -47,7 +51,12 @@ def gang_scheduler_of(given: Given) -> str:
 
 
 def _settings(given: Given, _: CommonOptions) -> Settings:
-    return Settings(given[HISTORY], gang_scheduler_of(given))
+    return Settings(
+        history_limit=given[HISTORY],
+        gang_scheduler=gang_scheduler_of(given),
+        keeps_budgets=given[BUDGETS],
+        reviews_evictions=given[EVICTIONS],
+    )
 
 
-SECTION = Section(flags=(HISTORY, GANG_SCHEDULER, INTERVAL), are_options=True, settings=_settings)
+SECTION = Section(flags=(HISTORY, GANG_SCHEDULER, BUDGETS, EVICTIONS, INTERVAL), are_options=True, settings=_settings)

@@ -1,7 +1,12 @@
-"""The webhooks of LeaderWorkerSets (section 2.10): where each is and who judges; none needs a cache."""
+"""The webhooks of LeaderWorkerSets: where each is and who judges.
+
+Those of section 2.10 need no cache; that of evictions (section 6.8) looks into it for what is nobody's business here.
+"""
 
 from __future__ import annotations
 
+from fairlead.contracts.leaderworker.decide.evictions import EvictionSnapshot, contested, outpaced
+from fairlead.contracts.leaderworker.decide.evictions import judge as judge_eviction
 from fairlead.contracts.leaderworker.decide.reviews import (
     ReviewSnapshot,
     default_pod,
@@ -10,6 +15,8 @@ from fairlead.contracts.leaderworker.decide.reviews import (
     validate_pod,
     validate_set,
 )
+from fairlead.contracts.leaderworker.gather import set_of
+from fairlead.contracts.leaderworker.watched import Watched
 from fairlead.core.ask import Answers
 from fairlead.engine.webhooks.admission import Endpoint
 from kubeloop.objects.review import Review
@@ -25,6 +32,7 @@ JUDGES = {
     VALIDATE_POD: validate_pod,
 }
 """By path."""
+EVICTION = "/admission/leaderworker/pod-eviction"
 COMPONENT = "leaderworkerset"
 TIMEOUT = 10.0
 """Seconds that the API server waits where a registration says nothing else, as upstream's do."""
@@ -35,3 +43,28 @@ def endpoints(gang_scheduler: str = "") -> tuple[Endpoint[ReviewSnapshot], ...]:
         return ReviewSnapshot(review, gang_scheduler)
 
     return tuple(Endpoint(COMPONENT, (path,), judge, seen, log_keys, TIMEOUT) for path, judge in JUDGES.items())
+
+
+def evictions(watched: Watched) -> Endpoint[EvictionSnapshot]:
+    def seen(review: Review, answers: Answers) -> EvictionSnapshot:
+        found = watched.find(review.namespace)
+        if found is None:
+            return EvictionSnapshot(review, is_watched=False)
+        pod = found.pods.store.get(review.namespace, review.name)
+        key = None if pod is None else set_of(pod)
+        given = None if key is None else found.sets.store.get(*key)
+        return EvictionSnapshot(review, pod, given, answers=answers)
+
+    def keys(given: EvictionSnapshot) -> dict[str, str]:
+        return log_keys(ReviewSnapshot(given.review))
+
+    return Endpoint(
+        COMPONENT,
+        (EVICTION,),
+        judge_eviction,
+        seen,
+        keys,
+        TIMEOUT,
+        contested=contested,
+        outpaced=outpaced,
+    )

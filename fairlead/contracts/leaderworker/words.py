@@ -65,6 +65,8 @@ WRITES: dict[Does, Words] = {
     Does.CREATE_POD_GROUP: Words("info", "pod group created"),
     Does.RECREATE_GROUP: Words("info", "group recreated"),
     Does.COUNT_RECREATION: Words("debug", "recreation counted"),
+    Does.KEEP_DISRUPTION_BUDGET: Words("info", "disruption budget kept"),
+    Does.REMOVE_DISRUPTION_BUDGET: Words("info", "disruption budget removed"),
 }
 """Logged once the write has succeeded."""
 

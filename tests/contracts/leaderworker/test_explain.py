@@ -10,13 +10,14 @@ from msgspec.structs import replace
 from fairlead.cli.views.explanation import explanation
 from fairlead.cli.views.render import plain
 from fairlead.contracts.leaderworker.explain import explain
-from fairlead.contracts.leaderworker.kinds import GROUP_RECREATIONS, PAUSED, RollingUpdate
+from fairlead.contracts.leaderworker.kinds import DISRUPTION_BUDGET, GROUP_RECREATIONS, PAUSED, RollingUpdate
+from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.explain import Block, Explain, Lane
 from fairlead.core.reason import Reason
 from kubeloop.objects.core import ContainerState, ContainerWaiting
 from kubeloop.objects.meta import Condition
-from tests.contracts.leaderworker.decide.some import a_leader, a_set, the_leaders
+from tests.contracts.leaderworker.decide.some import a_budget, a_leader, a_set, the_leaders
 from tests.contracts.leaderworker.showing import BEFORE, NEW_KEY, NOW, OLD_KEY, a_group, a_look, a_status
 
 MID_ROLLOUT = f"""\
@@ -238,3 +239,30 @@ def test_it_is_said_why_there_is_no_surge() -> None:
     assert selected.next == (f"record revision {NEW_KEY}", f"then update a-0 to a-2, the highest first; {because}")
     moving = explain(a_look(groups, Move(Reason.ROLLING, ()), partition=3, update=update))
     assert moving.next == (f"update a-0 to a-2; {because}",)
+
+
+@pytest.mark.parametrize(
+    ("asked", "settings", "least", "note"),
+    [
+        ("1", Settings(), None, "no PodDisruptionBudget of the set is there, and no webhook is known here that"),
+        ("1", Settings(keeps_budgets=True), 4, "PodDisruptionBudget a keeps 4 pods, which bounds pods and not groups"),
+        ("1", Settings(reviews_evictions=True), None, "at most 1 of 3 groups at once: a webhook reviews them"),
+        ("3", Settings(keeps_budgets=True), None, "evictions are not bounded: all 3 groups may be disturbed at once"),
+    ],
+)
+def test_it_is_said_what_bounds_evictions(asked: str, settings: Settings, least: int | None, note: str) -> None:
+    """leaderworker 6.8."""
+    look = a_look([*OLD, a_group(2, OLD_KEY)], annotations={DISRUPTION_BUDGET: asked})
+    budgets = () if least is None else (a_budget(least),)
+    shown = explain(replace(look, seen=replace(look.seen, settings=settings, budgets=budgets)))
+
+    (told,) = shown.notes
+    assert note in told
+    assert f"  - {told[:40]}" in plain(explanation(shown, NOW, 200))
+
+
+def test_nothing_is_said_of_evictions_where_nobody_asks() -> None:
+    shown = explain(a_look([*OLD, a_group(2, OLD_KEY)]))
+
+    assert shown.notes == ()
+    assert "What holds besides" not in plain(explanation(shown, NOW, 200))

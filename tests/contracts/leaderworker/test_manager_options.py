@@ -36,6 +36,8 @@ CONTRACT = {
     "zap-time-encoding": "epoch",
     "version": False,
     "lws-revision-history-limit": 0,
+    "lws-disruption-budgets": False,
+    "lws-eviction-webhook": False,
 }
 HEAD = "apiVersion: config.lws.x-k8s.io/v1alpha1\nkind: Configuration\n"
 
@@ -225,6 +227,12 @@ def test_the_file_says_who_schedules_groups_and_which_tls_is_spoken(tmp_path: Pa
     assert made.secure_metrics is not None
     assert made.secure_metrics.tls == webhooks_of(made).tls
     assert webhooks_of(filed(tmp_path, "tls: {minVersion: VersionTLS13}\n")).tls == TlsLimits(only_newest=True)
+
+
+def test_flags_switch_budgets_and_the_review_of_evictions_on() -> None:
+    made = options("--lws-disruption-budgets", "--lws-eviction-webhook")
+
+    assert made.parts[0].settings == Settings(0, "", "lws-system", keeps_budgets=True, reviews_evictions=True)
 
 
 def test_what_is_null_in_the_file_counts_as_absent(tmp_path: Path) -> None:

@@ -37,3 +37,9 @@ def test_a_limit_that_is_none_is_refused(limit: object) -> None:
 def test_a_scheduler_that_is_not_known_is_refused() -> None:
     with pytest.raises(FlagError, match='is "kueue": this release supports volcano'):
         settings(lws_gang_scheduler="kueue")
+
+
+def test_a_section_switches_budgets_on() -> None:
+    made = settings(lws_disruption_budgets=True, lws_eviction_webhook=True)
+
+    assert made == Settings(5, keeps_budgets=True, reviews_evictions=True)

@@ -13,6 +13,7 @@ from fairlead.contracts.leaderworker.decide.status import (
     Turn,
 )
 from fairlead.contracts.leaderworker.kinds import (
+    DISRUPTION_BUDGET,
     GROUP_INDEX,
     LEADER_NAME,
     LEADER_WORKER_SETS,
@@ -28,6 +29,7 @@ CREATING_REVISION, RECREATE_GROUP = "CreatingRevision", "RecreateGroup"
 FAILED_CREATE, FAILED_UPDATE = "FailedCreate", "FailedUpdate"
 ROLLOUT_BLOCKED = "RolloutBlocked"
 INVALID_ANNOTATION = "InvalidAnnotation"
+BUDGET_TOO_LARGE, BUDGET_UNAVAILABLE = "DisruptionBudgetTooLarge", "DisruptionBudgetUnavailable"
 _CREATE, _UPDATE, _DELETE = "Create", "Update", "Delete"
 _OCCASIONS = {
     Occasion.MISSING: "Creating missing revision with key {} for existing LeaderWorkerSet",
@@ -138,6 +140,22 @@ def restarts_exceeded(seen: LeaderWorkerSet, leader: Meta) -> EventNote:
 def invalid_annotation(seen: LeaderWorkerSet, problem: str) -> EventNote:
     """Once per generation (section 6.8)."""
     note = _warning(seen, INVALID_ANNOTATION, _UPDATE, problem)
+    return replace(note, occurrence=str(seen.metadata.generation))
+
+
+def budget_too_large(seen: LeaderWorkerSet, groups: int) -> EventNote:
+    """Once per generation (section 6.8)."""
+    text = (
+        f"{DISRUPTION_BUDGET} lets {groups} of {seen.spec.replicas} groups be disturbed at once, which is all of them:"
+        " evictions are not bounded"
+    )
+    note = _warning(seen, BUDGET_TOO_LARGE, _UPDATE, text)
+    return replace(note, occurrence=str(seen.metadata.generation))
+
+
+def budget_not_kept(seen: LeaderWorkerSet, problem: str) -> EventNote:
+    text = f"Evictions are not bounded as {DISRUPTION_BUDGET} asks: {problem}"
+    note = _warning(seen, BUDGET_UNAVAILABLE, _UPDATE, text)
     return replace(note, occurrence=str(seen.metadata.generation))
 
 

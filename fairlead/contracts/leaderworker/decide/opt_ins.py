@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairlead.contracts.leaderworker.decide.disruption_budget import allowance_of
 from fairlead.contracts.leaderworker.decide.recreations import limits_of
 from fairlead.contracts.leaderworker.decide.revisions import history_limit
 from fairlead.contracts.leaderworker.kinds import (
@@ -27,4 +28,5 @@ def problems_of(seen: LeaderWorkerSet, settings: Settings) -> tuple[str, ...]:
         if annotations.get(name, value) != value
     )
     history = history_limit(seen, settings.history_limit).problem
-    return (*odd, *limits_of(seen).problems, *((history,) if history else ()))
+    single = (allowance_of(seen).problem, history)
+    return (*odd, *limits_of(seen).problems, *filter(None, single))

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from fairlead.contracts.leaderworker.kinds import LeaderWorkerSet, Pod, Revision, StatefulSet
+from fairlead.contracts.leaderworker.kinds import LeaderWorkerSet, Pod, PodBudget, Revision, StatefulSet
 from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.core.ask import Answers
 from kubeloop.objects.meta import Meta
@@ -30,6 +30,8 @@ class SetSeen(Struct, frozen=True, kw_only=True):
     """ControllerRevisions that carry the set's name, those of the StatefulSet controller too."""
     services: tuple[Service, ...] = ()
     """Services that carry the set's name; one of an old release carries none."""
+    budgets: tuple[PodBudget, ...] = ()
+    """PodDisruptionBudgets that carry the set's name, where the operator keeps some."""
     reported_at: datetime | None = None
     """When this process last wrote the status; None: not yet."""
     answers: Answers

@@ -28,6 +28,7 @@ from fairlead.contracts.leaderworker.decide.leader_set import leader_set
 from fairlead.contracts.leaderworker.decide.normal_form import UnreadableData
 from fairlead.contracts.leaderworker.decide.opt_ins import problems_of
 from fairlead.contracts.leaderworker.decide.planner import Plan, Row, Stage, plan
+from fairlead.contracts.leaderworker.decide.pod_budgets import kept_budget
 from fairlead.contracts.leaderworker.decide.recreations import counters_on, entry_name, failed_groups, limits_of
 from fairlead.contracts.leaderworker.decide.revision_writes import forgotten, recorded
 from fairlead.contracts.leaderworker.decide.revisions import (
@@ -218,14 +219,25 @@ def _decided(seen: SetSeen, found: Rolled, now: datetime) -> Outcome:
         if isinstance(answer := seen.answers.known.get(write), Bad):
             return _refused(seen, write, answer, writes)
         writes = (*writes, write)
+    budget_kept = kept_budget(seen, _sizes(seen, found), now)
+    if isinstance(budget_kept, Need):
+        return budget_kept
     told = _told(seen, found, now)
-    again = None if told is None else _postponed(seen, told, now)
+    postponed = None if told is None else _postponed(seen, told, now)
+    reports = () if told is None or postponed is not None else _reports(seen, told, found)
+    again = min(filter(None, (postponed, budget_kept.again)), default=None)
     return Decision(
         found.plan.stage.value,
         _verdict(found.plan, told, writes, again),
-        tell=_notes(seen, found),
-        reports=() if told is None or again is not None else _reports(seen, told, found),
+        tell=(*_notes(seen, found), *budget_kept.told),
+        reports=(*budget_kept.writes, *reports),
     )
+
+
+def _sizes(seen: SetSeen, found: Rolled) -> list[int]:
+    """Of the groups that are wanted; one that is not there yet is made of the selected revision."""
+    sizes = {each.index: each.size for each in found.groups}
+    return [sizes.get(index, found.view.size) for index in range(seen.set.spec.replicas)]
 
 
 def _refused(seen: SetSeen, write: Apply | Create, answer: Bad, before: tuple[AnyWrite, ...]) -> Decision:

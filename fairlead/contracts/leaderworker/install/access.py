@@ -95,12 +95,18 @@ def webhooks(values: Values) -> Iterator[Object]:
             "apiVersion": "admissionregistration.k8s.io/v1",
             "kind": each["kind"],
             "metadata": {"name": each["name"], "labels": cluster_labels(values)},
-            "webhooks": [_entry(values, entry) for entry in each["entries"] if "switch" not in entry],
+            "webhooks": [_entry(values, entry) for entry in each["entries"] if _is_wanted(values, entry)],
         }
+
+
+def _is_wanted(values: Values, entry: Object) -> bool:
+    """Some are there only where their switch is on."""
+    return "switch" not in entry or (entry["switch"] == "evictionWebhook" and values.eviction_webhook)
 
 
 def _entry(values: Values, entry: Object) -> Object:
     selector = {"matchExpressions": [{"key": entry.get("label"), "operator": "Exists"}]}
+    others = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [values.namespace]}
     rule = {
         "apiGroups": [entry["apiGroup"]],
         "apiVersions": ["v1"],
@@ -112,7 +118,8 @@ def _entry(values: Values, entry: Object) -> Object:
         "admissionReviewVersions": ["v1"],
         "clientConfig": {"service": {"name": WEBHOOK_SERVICE, "namespace": values.namespace, "path": entry["path"]}},
         "failurePolicy": "Fail",
-        "sideEffects": "None",
+        "sideEffects": entry.get("sideEffects", "None"),
+        **({"namespaceSelector": {"matchExpressions": [others]}} if entry.get("exceptOwn") else {}),
         **({"objectSelector": selector} if "label" in entry else {}),
         "rules": [rule],
     }

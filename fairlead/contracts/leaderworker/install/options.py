@@ -13,6 +13,7 @@ MONITORING = Flag("monitoring", SWITCH, False, "monitor, alerts and a Grafana da
 NETWORK_POLICY = Flag("network-policy", SWITCH, False, "limit what the operator's pods reach")
 HISTORY = Flag("lws-revision-history-limit", LIMIT, 0, "old revisions that are kept for undoing (default 0)")
 BUDGETS = Flag("lws-disruption-budgets", SWITCH, False, "let the operator keep PodDisruptionBudgets of groups")
+EVICTIONS = Flag("lws-eviction-webhook", SWITCH, False, "have evictions of pods in groups reviewed")
 
 
 def _values(place: InstallPlace, given: Given) -> Values:
@@ -24,11 +25,12 @@ def _values(place: InstallPlace, given: Given) -> Values:
         monitoring=given[MONITORING],
         network_policy=given[NETWORK_POLICY],
         disruption_budgets=given[BUDGETS],
+        eviction_webhook=given[EVICTIONS],
     )
 
 
 INSTALL = Install(
-    flags=(MONITORING, NETWORK_POLICY, HISTORY, GANG_SCHEDULER, BUDGETS),
+    flags=(MONITORING, NETWORK_POLICY, HISTORY, GANG_SCHEDULER, BUDGETS, EVICTIONS),
     values=_values,
     objects=objects,
 )

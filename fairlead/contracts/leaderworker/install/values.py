@@ -32,6 +32,7 @@ class Values(Struct, frozen=True, kw_only=True):
     monitoring: bool = False
     network_policy: bool = False
     disruption_budgets: bool = False
+    eviction_webhook: bool = False
 
 
 def selector_labels() -> dict[str, str]:

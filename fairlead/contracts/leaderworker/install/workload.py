@@ -92,6 +92,10 @@ def _container(values: Values, chart: Object) -> Object:
     words = [f"--config=/{FILE}", "--zap-log-level=2"]
     if values.history_limit:
         words.append(f"--lws-revision-history-limit={values.history_limit}")
+    if values.disruption_budgets:
+        words.append("--lws-disruption-budgets")
+    if values.eviction_webhook:
+        words.append("--lws-eviction-webhook")
     return {
         "name": "manager",
         "command": ["/manager"],

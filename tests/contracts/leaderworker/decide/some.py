@@ -20,6 +20,8 @@ from fairlead.contracts.leaderworker.kinds import (
     LeaderWorkerSetSpec,
     LeaderWorkerSetStatus,
     Pod,
+    PodBudget,
+    PodBudgetSpec,
     Revision,
     RevisionMeta,
     StatefulSet,
@@ -27,7 +29,7 @@ from fairlead.contracts.leaderworker.kinds import (
 )
 from kubeloop.objects.apps import StatefulSetStatus
 from kubeloop.objects.core import PodMeta, PodStatus
-from kubeloop.objects.meta import Condition, OwnerReference
+from kubeloop.objects.meta import Condition, LabelSelector, Meta, OwnerReference
 from kubeloop.safe_hash import safe_hash
 
 UID = "lws-uid"
@@ -129,3 +131,10 @@ def some_workers(index: int = 0, key: str = "k", ready: bool = True, **changes: 
     )
     status = StatefulSetStatus(replicas=1, available_replicas=int(ready), current_revision="r", update_revision="r")
     return StatefulSet(meta, {"replicas": 1, **changes}, status)
+
+
+def a_budget(least: object = 2, owner: str = UID, **spec: Any) -> PodBudget:
+    """The PodDisruptionBudget of the set; `owner` is empty where nobody controls it."""
+    owners = (OwnerReference("LeaderWorkerSet", "a", owner, controller=True),) if owner else ()
+    meta = Meta("a", "budget-uid", "7", "default", labels={NAME: "a"}, owner_references=owners)
+    return PodBudget(meta, PodBudgetSpec(least, **{"selector": LabelSelector({NAME: "a"}), **spec}))  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from fairlead.contracts.leaderworker.configuration import parsed
 from fairlead.contracts.leaderworker.install.definitions import definitions
 from fairlead.contracts.leaderworker.install.objects import objects
 from fairlead.contracts.leaderworker.install.values import CHART, Values
+from fairlead.contracts.leaderworker.webhooks import EVICTION
 from fairlead.engine.charts import Object
 from tests.contracts.zones.install import helm
 
@@ -37,7 +38,7 @@ EVERYTHING = {
     "gangSchedulingManagement": {"schedulerProvider": "volcano"},
     "fairlead": {
         "revisionHistoryLimit": 3,
-        "disruptionBudgets": {"enabled": True},
+        "disruptionBudgets": {"enabled": True, "webhook": True},
         "networkPolicy": {"enabled": True},
         "alerts": {"enabled": True},
         "dashboard": {"enabled": True},
@@ -90,6 +91,7 @@ def test_another_release_has_its_own_names_but_for_the_fixed_ones() -> None:
                 monitoring=True,
                 network_policy=True,
                 disruption_budgets=True,
+                eviction_webhook=True,
             ),
             EVERYTHING,
             id="everything",
@@ -177,6 +179,33 @@ def test_pods_are_confined_and_started_as_the_contract_says() -> None:
         "manager-config": "/controller_manager_config.yaml",
         "cert": "/tmp/k8s-webhook-server/serving-certs",
     }
+
+
+@pytest.mark.parametrize(
+    ("value", "flags", "rights", "entries"),
+    [
+        ({}, [], False, []),
+        ({"enabled": True}, ["--lws-disruption-budgets"], True, []),
+        ({"webhook": True}, ["--lws-eviction-webhook"], False, ["veviction.fairlead.dev"]),
+    ],
+)
+def test_budgets_are_asked_for_by_a_value_of_their_own(
+    value: dict[str, bool], flags: list[str], rights: bool, entries: list[str]
+) -> None:
+    made = render({"fairlead": {"disruptionBudgets": value}})
+
+    (container,) = made[("Deployment", "lws-controller-manager")]["spec"]["template"]["spec"]["containers"]
+    assert container["args"][2:] == flags
+    rules = made[("ClusterRole", "lws-manager-role")]["rules"]
+    assert any(rule["apiGroups"] == ["policy"] for rule in rules) is rights
+    hooks = made[("ValidatingWebhookConfiguration", "lws-validating-webhook-configuration")]["webhooks"]
+    ours = [hook for hook in hooks if hook["clientConfig"]["service"]["path"] == EVICTION]
+    assert [hook["name"] for hook in ours] == entries
+    for hook in ours:
+        assert hook["rules"][0]["resources"] == ["pods/eviction"]
+        assert hook["sideEffects"] == "NoneOnDryRun"
+        (others,) = hook["namespaceSelector"]["matchExpressions"]
+        assert (others["operator"], others["values"]) == ("NotIn", [NAMESPACE])
 
 
 def test_cert_manager_takes_the_place_of_the_operator() -> None:
