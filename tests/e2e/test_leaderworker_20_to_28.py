@@ -18,15 +18,16 @@ from fairlead.contracts.leaderworker.kinds import (
     RECREATE_BACK_OFF,
     TEARDOWN,
 )
+from kubeloop import clock
 from kubeloop.objects.apps import CONTROLLER_REVISIONS, STATEFULSETS
 from kubeloop.objects.core import NODES, PODS, SERVICES
-from kubeloop.objects.meta import Ref
+from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import MERGE_PATCH, patch
 from kubesim.pods.behaviour import CRASH_AFTER, GONE_AFTER
 from tests.contracts.leaderworker.decide.sets import a_set
-from tests.e2e.clusters import Site, everywhere
+from tests.e2e.clusters import SimGround, Site, everywhere
 from tests.e2e.history import Tree
-from tests.e2e.leaderworker_play import FIRST, SECOND, THIRD, Play, a_pod, begin, image_of, key_of
+from tests.e2e.leaderworker_play import FIRST, LOOK_EVERY, SECOND, THIRD, Play, a_pod, begin, image_of, key_of
 from tests.e2e.leaderworker_rules import judged
 
 RACK = "topology.example.test/rack"
@@ -59,6 +60,33 @@ async def test_workers_follow_their_leader_to_where_its_node_is(site: Site) -> N
     assert workers["spec"]["template"]["spec"]["nodeSelector"] == {RACK: "r1"}
     await play.available()
     assert play.worker_sets() == ["a-0"]
+
+
+@everywhere()
+async def test_a_label_of_its_node_wakes_a_leader_that_waits_for_it(site: Site) -> None:
+    """leaderworker 3.1: nodes are watched for as long as some leader waits, and for no longer."""
+    play = await begin(site)
+    judged(play)
+    await play.create(a_set("b"))
+    await play.available("b")
+    assert NODES not in watched_kinds(play)
+    await play.create(annotated(a_set(replicas=1), {EXCLUSIVE_TOPOLOGY: RACK}))
+    failure = "reconcile failed: node without topology"
+    await play.until(lambda: play.operator.log.of(failure) and NODES in watched_kinds(play), every=LOOK_EVERY)
+    if isinstance(site.ground, SimGround):
+        await asyncio.sleep(400)  # a retry would come after minutes
+    begun = clock.monotonic()
+    await label_nodes(site, "r1")
+    await play.until(play.worker_sets)
+    if isinstance(site.ground, SimGround):
+        assert clock.monotonic() - begun < 1
+    await play.available()
+    await play.until(lambda: NODES not in watched_kinds(play), every=LOOK_EVERY)
+
+
+def watched_kinds(play: Play) -> set[Resource]:
+    manager = play.operator.manager
+    return set() if manager is None else {each.resource for each in manager._caches}
 
 
 @everywhere()

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from datetime import datetime
-from itertools import chain
 from typing import Any
 
 from fairlead.contracts.leaderworker import gather as gathering
 from fairlead.contracts.leaderworker.decide import group_round, set_round
 from fairlead.contracts.leaderworker.decide.seen import GroupSeen, SetSeen
 from fairlead.contracts.leaderworker.explain import explain
-from fairlead.contracts.leaderworker.gather import MEMBERS
+from fairlead.contracts.leaderworker.gather import MEMBERS, Stores
 from fairlead.contracts.leaderworker.group_decisions import GroupDecisions
 from fairlead.contracts.leaderworker.kinds import (
     EVENT_SOURCE,
@@ -21,6 +20,7 @@ from fairlead.contracts.leaderworker.kinds import (
     Pod,
 )
 from fairlead.contracts.leaderworker.metrics import LeaderWorkerMetrics
+from fairlead.contracts.leaderworker.node_watch import NodeWatch
 from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.contracts.leaderworker.shown import Shown
 from fairlead.contracts.leaderworker.watched import Watched, WatchedNamespace
@@ -32,8 +32,7 @@ from fairlead.core.explain import Explain
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Telling, Wake
 from kubeloop import clock
 from kubeloop.informer import Change, Informer
-from kubeloop.objects.meta import Resource
-from kubeloop.store import Named, Readable
+from kubeloop.store import Readable
 
 SET_WRITES = frozenset(
     {
@@ -84,45 +83,33 @@ class _Reports:
         self.times.pop(key, None)
 
 
-def controllers(watched: Watched, settings: Settings, measures: LeaderWorkerMetrics) -> tuple[Controller[Any], ...]:
-    def of(key: RolloutKey) -> WatchedNamespace:
-        return watched.of(key.namespace)
+def controllers(
+    watched: Watched, nodes: NodeWatch, settings: Settings, measures: LeaderWorkerMetrics
+) -> tuple[Controller[Any], ...]:
+    return _of_sets(watched, settings, measures), _of_groups(watched, nodes, settings, measures)
 
-    def informers(key: RolloutKey) -> Mapping[Resource, Informer[Named]]:
-        return {each.resource: each for each in of(key).all}
 
-    def every(keys: Callable[[WatchedNamespace], Iterable[RolloutKey]]) -> Callable[[], Iterable[RolloutKey]]:
-        return lambda: chain.from_iterable(map(keys, watched))
-
+def _of_sets(watched: Watched, settings: Settings, measures: LeaderWorkerMetrics) -> Controller[SetSeen]:
     reports = _Reports(measures)
 
-    def gather_set(key: RolloutKey, answers: Answers) -> SetSeen | None:
-        return gathering.set_snapshot(key, of(key).stores, settings, answers, reports.times.get(key))
+    def stores(key: RolloutKey) -> Stores:
+        return watched.of(key.namespace).stores
 
-    def gather_group(key: RolloutKey, answers: Answers) -> GroupSeen | None:
-        each = of(key)
-        return gathering.group_snapshot(key, each.stores, each.gone, settings, answers)
+    def gather(key: RolloutKey, answers: Answers) -> SetSeen | None:
+        return gathering.set_snapshot(key, stores(key), settings, answers, reports.times.get(key))
 
-    def handled(seen: GroupSeen, _: Decision) -> None:
-        for each in watched:
-            each.gone.forget(seen.gone)
-
-    def subscribe_sets(wake: Wake) -> None:
+    def subscribe(wake: Wake) -> None:
         for each in watched:
             _wake_sets(each, wake)
 
-    def subscribe_groups(wake: Wake) -> None:
-        for each in watched:
-            _wake_groups(each, wake)
-
-    of_sets: Controller[SetSeen] = Controller(
+    return Controller(
         name=PART,
-        informers=tuple(one for each in watched for one in each.all),
-        subscribe=subscribe_sets,
-        watched=informers,
-        scopes=lambda key: gathering.set_scopes(key, of(key).stores),
-        rollouts=every(_sets),
-        gather=gather_set,
+        informers=watched.informers,
+        subscribe=subscribe,
+        watched=watched.informers_of,
+        scopes=lambda key: gathering.set_scopes(key, stores(key)),
+        rollouts=watched.sets,
+        gather=gather,
         versions=gathering.set_versions,
         decide=set_round.decide,
         say=lambda _seen, decision, _now: _say(decision),
@@ -131,21 +118,46 @@ def controllers(watched: Watched, settings: Settings, measures: LeaderWorkerMetr
         telling=TELLING,
         observe=measures.set_decided,
         wrote=reports.wrote,
-        explain=_explained(lambda key: of(key).pods.store, measures.decisions),
+        explain=_explained(lambda key: stores(key).pods, measures.decisions),
         observed=gathering.observed,
         optional=tuple(one for each in watched for one in each.optional),
         watcher=reports,
         queue_watcher=measures.set_queue,
     )
-    of_groups: Controller[GroupSeen] = Controller(
+
+
+def _of_groups(
+    watched: Watched, nodes: NodeWatch, settings: Settings, measures: LeaderWorkerMetrics
+) -> Controller[GroupSeen]:
+    def gather(key: RolloutKey, answers: Answers) -> GroupSeen | None:
+        each = watched.of(key.namespace)
+        found = gathering.group_snapshot(key, each.stores, each.gone, settings, answers)
+        if found is None:
+            nodes.forget(key)
+        return found
+
+    def observe(key: RolloutKey, seen: GroupSeen, decision: Decision, now: datetime) -> None:
+        measures.group_decided(key, seen, decision, now)
+        nodes.decided(key, seen, decision)
+
+    def handled(seen: GroupSeen, _: Decision) -> None:
+        for each in watched:
+            each.gone.forget(seen.gone)
+
+    def subscribe(wake: Wake) -> None:
+        for each in watched:
+            _wake_groups(each, wake)
+        nodes.subscribe(wake)
+
+    return Controller(
         name=GROUP_CONTROLLER,
         kind="group",
-        informers=of_sets.informers,
-        subscribe=subscribe_groups,
-        watched=informers,
-        scopes=lambda key: gathering.group_scopes(key, of(key).stores),
-        rollouts=every(_groups),
-        gather=gather_group,
+        informers=watched.informers,
+        subscribe=subscribe,
+        watched=watched.informers_of,
+        scopes=lambda key: gathering.group_scopes(key, watched.of(key.namespace).stores),
+        rollouts=watched.groups,
+        gather=gather,
         versions=gathering.group_versions,
         decide=group_round.decide,
         say=lambda _seen, decision, _now: _say(decision),
@@ -153,12 +165,11 @@ def controllers(watched: Watched, settings: Settings, measures: LeaderWorkerMetr
         done=_done(GROUP_WRITES),
         handled=handled,
         telling=TELLING,
-        observe=measures.group_decided,
+        observe=observe,
         wrote=measures.group_wrote,
         watcher=measures.of_groups,
         queue_watcher=measures.group_queue,
     )
-    return of_sets, of_groups
 
 
 def _explained(
@@ -188,14 +199,6 @@ def _say(decision: Decision) -> tuple[LogRecord, ...]:
     if details:
         keys["waiting_for"] = "; ".join(text for _, text in details)
     return (LogRecord(words.level, words.message, keys),)
-
-
-def _sets(watched: WatchedNamespace) -> list[RolloutKey]:
-    return [RolloutKey((each.metadata.namespace, each.metadata.name)) for each in watched.sets.store.items()]
-
-
-def _groups(watched: WatchedNamespace) -> list[RolloutKey]:
-    return list(dict.fromkeys(key for each in watched.pods.store.items() if (key := gathering.group_of(each))))
 
 
 def _newest(change: Change[Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from fairlead.contracts.leaderworker import gather as gathering
@@ -19,6 +19,7 @@ from fairlead.contracts.leaderworker.kinds import (
     StatefulSet,
 )
 from fairlead.contracts.leaderworker.settings import Settings
+from fairlead.engine.controller import RolloutKey
 from kubeloop.caches import Caches
 from kubeloop.informer import Informer
 from kubeloop.objects.apps import CONTROLLER_REVISIONS, STATEFULSETS
@@ -79,6 +80,23 @@ class Watched:
     def of(self, namespace: str) -> WatchedNamespace:
         """What shows objects of the namespace."""
         return self._by_name.get(namespace) or self._by_name[""]
+
+    @property
+    def informers(self) -> tuple[Informer[Named], ...]:
+        """What no round does without."""
+        return tuple(one for each in self for one in each.all)
+
+    def informers_of(self, key: RolloutKey) -> Mapping[Resource, Informer[Named]]:
+        return {each.resource: each for each in self.of(key.namespace).all}
+
+    def sets(self) -> Iterator[RolloutKey]:
+        found = (one.metadata for each in self for one in each.sets.store.items())
+        return (RolloutKey((each.namespace, each.name)) for each in found)
+
+    def groups(self) -> Iterable[RolloutKey]:
+        """Each once, by the names of their pods."""
+        pods = (one for each in self for one in each.pods.store.items())
+        return dict.fromkeys(key for each in pods if (key := gathering.group_of(each)))
 
     def find(self, namespace: str) -> WatchedNamespace | None:
         """The same for a namespace that may be nobody's business here."""
