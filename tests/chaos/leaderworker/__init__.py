@@ -1,0 +1,1 @@
+"""LeaderWorkerSets, their operators and everybody else, in trouble."""
