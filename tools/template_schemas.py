@@ -8,9 +8,9 @@ makes them from the types behind the embedded cluster's schemas (`kubesim/data/s
 the defaults that the types state themselves. A type on each line, they are kept in
 `fairlead/contracts/leaderworker/install/core_schemas.json`, and put together when the definition is made.
 
-With `--compare` the whole definition is held against upstream's, out of the Go module cache, which is filled where it
-lacks the module. What upstream's says is written into `tests/contracts/leaderworker/install/upstream_schema.json`; the
-differences are printed, and any that is not meant ends with 1.
+With `--compare` the definitions are held against upstream's, out of the Go module cache, which is filled where it lacks
+the module. What upstream's say is written into `tests/contracts/leaderworker/install/upstream_schema.json` and
+`upstream_disaggregated_schema.json`; the differences are printed, and any that is not meant ends with 1.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import Any
 import yaml
 
 from fairlead.contracts.leaderworker.install.definitions import definitions
+from fairlead.contracts.leaderworker.install.disaggregated_definitions import REPLICAS_MESSAGE, REPLICAS_RULE
 from fairlead.plane.build import Unavailable
 from tools.go_types import go
 from tools.keeping import keep
@@ -38,6 +39,8 @@ TARGET = ROOT / "fairlead" / "contracts" / "leaderworker" / "install" / "core_sc
 RECORD = ROOT / "tests" / "contracts" / "leaderworker" / "install" / "upstream_schema.json"
 MODULE = "sigs.k8s.io/lws@v0.9.0"
 DEFINITION = "config/crd/bases/leaderworkerset.x-k8s.io_leaderworkersets.yaml"
+DISAGGREGATED_RECORD = RECORD.with_name("upstream_disaggregated_schema.json")
+DISAGGREGATED_DEFINITION = "config/crd/bases/disaggregatedset.x-k8s.io_disaggregatedsets.yaml"
 
 TYPES = (
     "apps.v1.StatefulSetPersistentVolumeClaimRetentionPolicy",
@@ -47,6 +50,25 @@ TYPES = (
 """Those that the definition names; what they are made of comes with them."""
 MEANT = {".spec.replicas": {"minimum": 0, "maximum": 1000000}}
 """What our schema says beyond upstream's, by path."""
+ROLE_SPEC = ".spec.roles[].spec"
+DISAGGREGATED_MEANT: dict[str, Tree] = {
+    f"{ROLE_SPEC}.replicas": MEANT[".spec.replicas"],
+    ".spec": {
+        "x-kubernetes-validations": [{"message": REPLICAS_MESSAGE, "rule": REPLICAS_RULE}],
+    },
+    ".spec.placementPolicy": {"type": "object"},
+    ".spec.placementPolicy.topology": {"type": "string"},
+    ".spec.placementPolicy.type": {
+        "default": "None",
+        "enum": ["None", "ExclusiveSlice", "ExclusiveTopology"],
+        "type": "string",
+    },
+    ".spec.roles[].scaling": {"type": "object"},
+    ".spec.roles[].scaling.mode": {"default": "Static", "enum": ["Static", "External"], "type": "string"},
+    ".spec.slices": {"default": 1, "format": "int32", "maximum": 100, "minimum": 1, "type": "integer"},
+    ".status.observedGeneration": {"format": "int64", "type": "integer"},
+}
+"""Of DisaggregatedSets, what releases after this one have: slices, placement, scalers and the status."""
 
 _TEXT: Tree = {"type": "string"}
 _TEXTS: Tree = {"type": "object", "additionalProperties": _TEXT}
@@ -95,13 +117,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.compare:
         keep(TARGET, printed(collected(json.loads(SOURCE.read_text(encoding="utf-8")))))
         return 0
+    ours, disaggregated, _ = definitions()
     try:
-        theirs = upstream()
+        theirs, their_disaggregated = upstream(DEFINITION), upstream(DISAGGREGATED_DEFINITION)
     except Unavailable as problem:
         sys.stderr.write(f"{problem}\n")
         return 1
     keep(RECORD, json.dumps(recorded(theirs), indent=1, sort_keys=True) + "\n")
-    found = [*differing(facts(schema_of(definitions()[0])), facts(schema_of(theirs)))]
+    keep(DISAGGREGATED_RECORD, json.dumps(recorded_roles(their_disaggregated), indent=1, sort_keys=True) + "\n")
+    found = [
+        *differing(facts(schema_of(ours)), facts(schema_of(theirs)), MEANT),
+        *differing(facts(schema_of(disaggregated)), facts(schema_of(their_disaggregated)), DISAGGREGATED_MEANT),
+    ]
     for line in found:
         sys.stdout.write(f"{line}\n")
     return 1 if found else 0
@@ -176,10 +203,10 @@ def printed(types: Tree) -> str:
     return "{" + ",\n".join(lines) + "}\n"
 
 
-def upstream() -> Tree:
-    """The definition of upstream's release."""
+def upstream(definition: str) -> Tree:
+    """A definition of upstream's release."""
     folder = Path(json.loads(go("mod", "download", "-json", MODULE))["Dir"])
-    found: Tree = yaml.safe_load((folder / DEFINITION).read_text(encoding="utf-8"))
+    found: Tree = yaml.safe_load((folder / definition).read_text(encoding="utf-8"))
     return found
 
 
@@ -223,6 +250,14 @@ def recorded(definition: Tree) -> Tree:
     }
 
 
+def recorded_roles(definition: Tree) -> Tree:
+    """What is kept of that of DisaggregatedSets: all but what roles have of LeaderWorkerSets."""
+    spec = definition["spec"]
+    own = {path: each for path, each in facts(schema_of(definition)).items() if not path.startswith(f"{ROLE_SPEC}.")}
+    version = {key: value for key, value in spec["versions"][0].items() if key != "schema"}
+    return {"release": MODULE, "names": spec["names"], "scope": spec["scope"], "version": version, "facts": own}
+
+
 def digest(said: dict[str, Tree], part: str) -> str:
     """Equal for parts of two schemas that say the same."""
     lines = [f"{path} {json.dumps(each, sort_keys=True)}" for path, each in said.items() if _of_part(path, part)]
@@ -237,11 +272,11 @@ def _is_large(path: str) -> bool:
     return any(_of_part(path, part) for part in _LARGE)
 
 
-def differing(ours: dict[str, Tree], theirs: dict[str, Tree]) -> Iterable[str]:
-    """A line for each path of which the two say something else, those of MEANT apart."""
+def differing(ours: dict[str, Tree], theirs: dict[str, Tree], meant: dict[str, Tree]) -> Iterable[str]:
+    """A line for each path of which the two say something else, unless it is meant."""
     for path in sorted(ours.keys() | theirs.keys()):
-        expected = {**theirs.get(path, {}), **MEANT.get(path, {})}
-        if ours.get(path, {}) != expected or (path in ours) != (path in theirs):
+        expected = {**theirs.get(path, {}), **meant.get(path, {})}
+        if ours.get(path, {}) != expected or (path in ours) != (path in theirs or path in meant):
             yield f"{path}: {json.dumps(ours.get(path))} instead of {json.dumps(expected)}"
 
 

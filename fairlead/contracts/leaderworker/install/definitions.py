@@ -1,4 +1,4 @@
-"""The CustomResourceDefinition of LeaderWorkerSets (sections 2.1 and 2.2 and 2.3).
+"""The CustomResourceDefinitions: that of LeaderWorkerSets (sections 2.1 and 2.2 and 2.3), and those of section 6.7.
 
 Pod templates and claims have the schemas of the types that they are, so that server-side apply merges them entry by
 entry; fields are described where they are the kind's own.
@@ -7,9 +7,20 @@ entry; fields are described where they are the kind's own.
 from __future__ import annotations
 
 from fairlead.contracts.leaderworker.install.core_schemas import core_schema
+from fairlead.contracts.leaderworker.install.disaggregated_definitions import disaggregated_sets, role_scalers
+from fairlead.contracts.leaderworker.install.schema_parts import (
+    INT32,
+    INT64,
+    INT_OR_PERCENT,
+    TEXT,
+    conditions,
+    definition,
+    described,
+    object_of,
+    one_of,
+)
 from fairlead.contracts.leaderworker.kinds import (
     DEFAULT_RESTART,
-    GROUP,
     LARGEST_REPLICAS,
     LEADER_CREATED,
     LEADER_EXCLUDED,
@@ -23,15 +34,6 @@ from fairlead.contracts.leaderworker.kinds import (
     SHARED,
     UNIQUE_PER_REPLICA,
     Json,
-)
-
-_INT32: Json = {"type": "integer", "format": "int32"}
-_INT64: Json = {"type": "integer", "format": "int64"}
-_TEXT: Json = {"type": "string"}
-_INT_OR_PERCENT: Json = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
-_CONDITION_TYPE = (
-    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
-    r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
 )
 
 COLUMNS: tuple[Json, ...] = (
@@ -58,45 +60,24 @@ COLUMNS: tuple[Json, ...] = (
 
 
 def definitions() -> tuple[Json, ...]:
-    return (leader_worker_sets(),)
+    return leader_worker_sets(), disaggregated_sets(_spec()), role_scalers()
 
 
 def leader_worker_sets() -> Json:
-    resource = LEADER_WORKER_SETS
-    names = {
-        "kind": resource.kind,
-        "listKind": f"{resource.kind}List",
-        "plural": resource.plural,
-        "shortNames": ["lws"],
-        "singular": resource.kind.lower(),
-    }
     scale = {
         "labelSelectorPath": ".status.hpaPodSelector",
         "specReplicasPath": ".spec.replicas",
         "statusReplicasPath": ".status.replicas",
     }
-    version = {
-        "name": resource.version,
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": _schema()},
-        "subresources": {"scale": scale, "status": {}},
-        "additionalPrinterColumns": list(COLUMNS),
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{resource.plural}.{GROUP}"},
-        "spec": {"group": GROUP, "names": names, "scope": "Namespaced", "versions": [version]},
-    }
+    return definition(LEADER_WORKER_SETS, _schema(), {"scale": scale, "status": {}}, COLUMNS, ("lws",))
 
 
 def _schema() -> Json:
     about = "Groups of pods, each with one leader, that are started, updated, recreated and placed as one."
-    return _object(
+    return object_of(
         about,
-        apiVersion=_described(_TEXT, "The version of the API that this object is written in."),
-        kind=_described(_TEXT, "The kind of this object."),
+        apiVersion=described(TEXT, "The version of the API that this object is written in."),
+        kind=described(TEXT, "The kind of this object."),
         metadata={"type": "object"},
         spec=_spec(),
         status=_status(),
@@ -104,22 +85,22 @@ def _schema() -> Json:
 
 
 def _spec() -> Json:
-    groups = {**_INT32, "minimum": 0, "maximum": LARGEST_REPLICAS, "default": 1}
-    startup = _one_of(LEADER_CREATED, LEADER_READY)
-    return _object(
+    groups = {**INT32, "minimum": 0, "maximum": LARGEST_REPLICAS, "default": 1}
+    startup = one_of(LEADER_CREATED, LEADER_READY)
+    return object_of(
         "What is wanted.",
         ("leaderWorkerTemplate",),
-        replicas=_described(groups, "How many groups there are; also set through the scale subresource."),
-        startupPolicy=_described(
+        replicas=described(groups, "How many groups there are; also set through the scale subresource."),
+        startupPolicy=described(
             {**startup, "default": LEADER_CREATED},
             "When the workers of a group are created: once its leader is created, or once it is ready.",
         ),
         rolloutStrategy=_rollout_strategy(),
-        networkConfig=_object(
+        networkConfig=object_of(
             "How pods find one another.",
             ("subdomainPolicy",),
-            subdomainPolicy=_described(
-                _one_of(SHARED, UNIQUE_PER_REPLICA),
+            subdomainPolicy=described(
+                one_of(SHARED, UNIQUE_PER_REPLICA),
                 "Whether all groups share one headless Service, or each has its own; a change is rolled out.",
             ),
         ),
@@ -132,15 +113,15 @@ def _rollout_strategy() -> Json:
         "The most groups that a rollout makes unavailable: a number, or a percentage of replicas rounded down."
     )
     surge = "The most groups beyond replicas during a rollout: a number, or a percentage of replicas rounded up."
-    return _object(
+    return object_of(
         "How a change of the template is rolled out.",
         ("type",),
-        type=_described({**_one_of(ROLLING_UPDATE), "default": ROLLING_UPDATE}, "How groups are replaced."),
-        rollingUpdateConfiguration=_object(
+        type=described({**one_of(ROLLING_UPDATE), "default": ROLLING_UPDATE}, "How groups are replaced."),
+        rollingUpdateConfiguration=object_of(
             "The limits of a rollout.",
-            maxUnavailable=_described({**_INT_OR_PERCENT, "default": 1}, unavailable),
-            maxSurge=_described({**_INT_OR_PERCENT, "default": 0}, surge),
-            partition=_described({**_INT32, "default": 0}, "Groups with a lower index keep their revision."),
+            maxUnavailable=described({**INT_OR_PERCENT, "default": 1}, unavailable),
+            maxSurge=described({**INT_OR_PERCENT, "default": 0}, surge),
+            partition=described({**INT32, "default": 0}, "Groups with a lower index keep their revision."),
         ),
     )
 
@@ -149,76 +130,44 @@ def _leader_worker_template() -> Json:
     template = core_schema("core.v1.PodTemplateSpec")
     retention = core_schema("apps.v1.StatefulSetPersistentVolumeClaimRetentionPolicy")
     claims = {"type": "array", "items": core_schema("core.v1.PersistentVolumeClaim")}
-    restart = _one_of(DEFAULT_RESTART, RECREATE_ON_RESTART, RECREATE_AFTER_START_POLICY, NO_RESTART)
-    return _object(
+    restart = one_of(DEFAULT_RESTART, RECREATE_ON_RESTART, RECREATE_AFTER_START_POLICY, NO_RESTART)
+    return object_of(
         "What the pods of a group are made from; a change is rolled out.",
         ("workerTemplate",),
-        leaderTemplate=_described(template, "The pod of a leader; without it leaders are made from workerTemplate."),
-        workerTemplate=_described(template, "The pod of a worker."),
-        size=_described({**_INT32, "default": 1}, "How many pods a group has, its leader included."),
-        restartPolicy=_described(
+        leaderTemplate=described(template, "The pod of a leader; without it leaders are made from workerTemplate."),
+        workerTemplate=described(template, "The pod of a worker."),
+        size=described({**INT32, "default": 1}, "How many pods a group has, its leader included."),
+        restartPolicy=described(
             {**restart, "default": RECREATE_ON_RESTART},
             "What becomes of a group of which a pod fails: it is recreated, recreated if all of its pods had started, "
             "or left as it is (None; Default is an old name of it).",
         ),
-        subGroupPolicy=_object(
+        subGroupPolicy=object_of(
             "How the pods of a group are parted into subgroups; it cannot be added or removed later.",
-            subGroupPolicyType=_described(
-                {**_one_of(LEADER_WORKER, LEADER_EXCLUDED), "default": LEADER_WORKER},
+            subGroupPolicyType=described(
+                {**one_of(LEADER_WORKER, LEADER_EXCLUDED), "default": LEADER_WORKER},
                 "Whether the leader belongs to the first subgroup or to none.",
             ),
-            subGroupSize=_described(
-                _INT32, "How many pods a subgroup has; the size of the group, or one less, is a multiple of it."
+            subGroupSize=described(
+                INT32, "How many pods a subgroup has; the size of the group, or one less, is a multiple of it."
             ),
         ),
-        volumeClaimTemplates=_described(claims, "Claims that every pod gets for itself; some container mounts each."),
-        persistentVolumeClaimRetentionPolicy=_described(
+        volumeClaimTemplates=described(claims, "Claims that every pod gets for itself; some container mounts each."),
+        persistentVolumeClaimRetentionPolicy=described(
             retention, "Whether claims are kept when a group is removed, or the whole set is."
         ),
     )
 
 
 def _status() -> Json:
-    return _object(
+    return object_of(
         "What there is.",
-        conditions=_described(
-            {
-                "type": "array",
-                "items": _condition(),
-                "x-kubernetes-list-map-keys": ["type"],
-                "x-kubernetes-list-type": "map",
-            },
-            "Whether all groups are ready, some are not yet, or a rollout is in progress.",
+        conditions=described(
+            conditions(), "Whether all groups are ready, some are not yet, or a rollout is in progress."
         ),
-        replicas=_described(_INT32, "Groups that exist."),
-        readyReplicas=_described(_INT32, "Groups of which every pod is ready, whatever their revision."),
-        updatedReplicas=_described(_INT32, "Groups of the newest revision, ready or not."),
-        hpaPodSelector=_described(_TEXT, "Selects the leaders, for autoscalers."),
-        observedGeneration=_described(_INT64, "The generation of the spec that has been acted on."),
+        replicas=described(INT32, "Groups that exist."),
+        readyReplicas=described(INT32, "Groups of which every pod is ready, whatever their revision."),
+        updatedReplicas=described(INT32, "Groups of the newest revision, ready or not."),
+        hpaPodSelector=described(TEXT, "Selects the leaders, for autoscalers."),
+        observedGeneration=described(INT64, "The generation of the spec that has been acted on."),
     )
-
-
-def _condition() -> Json:
-    return _object(
-        "One aspect of the state.",
-        ("lastTransitionTime", "message", "reason", "status", "type"),
-        lastTransitionTime={"type": "string", "format": "date-time"},
-        message={**_TEXT, "maxLength": 32768},
-        observedGeneration={**_INT64, "minimum": 0},
-        reason={**_TEXT, "maxLength": 1024, "minLength": 1, "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"},
-        status=_one_of("True", "False", "Unknown"),
-        type={**_TEXT, "maxLength": 316, "pattern": _CONDITION_TYPE},
-    )
-
-
-def _object(about: str, required: tuple[str, ...] = (), /, **properties: Json) -> Json:
-    needed = {"required": list(required)} if required else {}
-    return {"type": "object", "description": about, **needed, "properties": properties}
-
-
-def _one_of(*words: str) -> Json:
-    return {"type": "string", "enum": list(words)}
-
-
-def _described(schema: Json, about: str) -> Json:
-    return {**schema, "description": about}

@@ -1,0 +1,1 @@
+"""DisaggregatedSets (section 6.7): a controller beside those of LeaderWorkerSets, built on what they promise."""
