@@ -10,7 +10,6 @@ passed; without a change they are left out of other runs from then on.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,7 +20,7 @@ from typing import TypeVar
 import msgspec
 
 from tests import fidelity
-from tests.jobs import Ended, Job, work_off
+from tests.jobs import Ended, Job, show, work_off
 from tests.outcome import Count, read
 from tests.shards import Case, Shard, shards
 
@@ -41,7 +40,7 @@ def tests(arguments: Sequence[str]) -> Count:
     """Runs pytest, whose output is shown as it comes."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        code = subprocess.run(_pytest(report, arguments), check=False).returncode
+        code = show(_pytest(report, arguments))
         count, problem = counted(report, code)
         if problem:
             _say(problem)

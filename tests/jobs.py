@@ -1,5 +1,7 @@
 """A queue of commands, each in a process of its own, worked off with as many at once as the machine has room for.
 
+A job is ended with all that it started: its processes are a group of their own.
+
 Jobs that compute get a core each. Jobs that mostly wait for programs of their own run beside them, so that cores are
 busy while either kind waits.
 """
@@ -13,10 +15,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 CORES = len(os.sched_getaffinity(0))
 MOST_WAITING = 4
@@ -68,6 +70,19 @@ def work_off(jobs: Iterable[Job], ended: Callable[[Ended], Iterable[Job]], folde
                 each.end(until)
 
 
+def show(command: Sequence[str | Path]) -> int:
+    """The exit code of one command, whose output is shown as it comes; it ends as jobs do."""
+    with _ending_on_sigterm():
+        group = _Group(command)
+        try:
+            return group.process.wait()
+        except BaseException:
+            group.interrupt()
+            raise
+        finally:
+            group.end(time.monotonic() + _GRACE)
+
+
 @contextmanager
 def _ending_on_sigterm() -> Iterator[None]:
     """A SIGTERM unwinds the block; the default would leave its processes behind."""
@@ -105,7 +120,29 @@ def _longest_first(job: Job) -> float:
     return -job.seconds
 
 
-class _Running:
+class _Group:
+    """A process and all that it starts, unless that has a session of its own, as control planes have."""
+
+    def __init__(self, command: Sequence[str | Path], **given: Any) -> None:
+        self.process = subprocess.Popen(command, env=_environment(), start_new_session=True, **given)
+
+    def interrupt(self) -> None:
+        """As by Ctrl-C at a terminal, which every process of a group hears: pytest cleans up, and one within a test."""
+        self._signal(signal.SIGINT)
+
+    def end(self, until: float) -> None:
+        """Returns when it has ended with all that it started; from that time on it is not asked any more."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(max(0.0, until - time.monotonic()))
+        self._signal(signal.SIGKILL)
+        self.process.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
+
+
+class _Running(_Group):
     """A job that runs; its output goes to a file."""
 
     def __init__(self, job: Job, folder: Path, outputs: Path) -> None:
@@ -114,31 +151,19 @@ class _Running:
         self._started = time.monotonic()
         self._result: tuple[int, float, float] | None = None
         with self._output.open("wb") as stream:
-            self._process = subprocess.Popen(
-                job.command, cwd=folder, env=_environment(), stdout=stream, stderr=subprocess.STDOUT
-            )
+            super().__init__(job.command, cwd=folder, stdout=stream, stderr=subprocess.STDOUT)
 
     def has_ended(self) -> bool:
+        """Whether the process has; what it left running ends here."""
         # Not Popen.poll: only wait4 tells what this one child has used.
-        pid, status, used = os.wait4(self._process.pid, os.WNOHANG)
+        pid, status, used = os.wait4(self.process.pid, os.WNOHANG)
         if not pid:
             return False
-        self._process.returncode = os.waitstatus_to_exitcode(status)
-        self._result = (self._process.returncode, time.monotonic() - self._started, used.ru_utime + used.ru_stime)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        self._result = (self.process.returncode, time.monotonic() - self._started, used.ru_utime + used.ru_stime)
+        self.end(until=0.0)
         return True
 
     def result(self) -> Ended:
         assert self._result is not None, "it still runs"
         return Ended(self.job, *self._result, self._output.read_text(errors="replace").rstrip())
-
-    def interrupt(self) -> None:
-        """As by Ctrl-C, after which pytest cleans up."""
-        self._process.send_signal(signal.SIGINT)
-
-    def end(self, until: float) -> None:
-        """Returns when it has ended; from that time on it is not asked any more."""
-        try:
-            self._process.wait(max(0.0, until - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()

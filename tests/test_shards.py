@@ -172,5 +172,54 @@ def test_a_signal_ends_the_jobs_with_the_run_and_lets_them_clean_up(number: sign
     assert process.wait() in (128 + number, -number)
 
 
+SHARD = "work_off([Job('shard', JOB)], lambda _: (), Path('.'))"
+SHOWN = "show(JOB)"
+
+
+@pytest.mark.parametrize("way", [SHARD, SHOWN])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_what_jobs_have_started(number: signal.Signals, way: str, tmp_path: Path) -> None:
+    """A test runs pytest, whose test runs a program: nobody there has the time to end it."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    program = f"import time; pipe = open({str(pipe)!r}, 'wb', buffering=0); pipe.write(b'up'); time.sleep(600)"
+    inner = f"import subprocess, sys; subprocess.Popen((sys.executable, '-c', {program!r})).wait()"
+    outer = f"import subprocess, sys; subprocess.run((sys.executable, '-c', {inner!r}), capture_output=True)"
+    run = (
+        "import sys; from pathlib import Path; from tests.jobs import Job, show, work_off\n"
+        f"JOB = (sys.executable, '-c', {outer!r})\n{way}"
+    )
+    process = subprocess.Popen((sys.executable, "-c", run), stderr=subprocess.DEVNULL)
+    with pipe.open("rb") as reader:
+        assert reader.read(2) == b"up"
+
+        process.send_signal(number)
+
+        assert reader.read() == b""
+    assert process.wait() in (128 + number, -number)
+
+
+def test_a_job_that_ends_takes_along_what_it_left_running(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    program = f"import time; pipe = open({str(pipe)!r}, 'wb'); print('up', flush=True); time.sleep(600)"
+    crash = (
+        "import os, subprocess, sys\n"
+        f"left = subprocess.Popen((sys.executable, '-c', {program!r}), stdout=subprocess.PIPE)\n"
+        "os._exit(len(left.stdout.readline()))"
+    )
+    said: dict[str, str] = {}
+
+    def ended(one: Ended) -> list[Job]:
+        said[one.job.name] = f"{one.output} {one.code}"
+        return []
+
+    work_off(
+        [_job("crashes", crash), _job("waits for it", f"print(open({str(pipe)!r}, 'rb').read())")], ended, tmp_path
+    )
+
+    assert said == {"crashes": " 3", "waits for it": "b'' 0"}
+
+
 def _job(name: str, code: str = "", *, seconds: float = 0.0, waits: bool = False) -> Job:
     return Job(name, (sys.executable, "-c", code), seconds, waits)
