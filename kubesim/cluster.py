@@ -17,6 +17,7 @@ from kubesim.controllers.crds import Definitions
 from kubesim.controllers.event_expiry import Expiry
 from kubesim.controllers.names import ALL
 from kubesim.copies import Copy, Marks, Unusable, pass_all
+from kubesim.draws import Draws
 from kubesim.kinds.bootstrap import drawn_uid, furnish
 from kubesim.kinds.registry import NAMESPACES, Registry
 from kubesim.network import Network
@@ -24,7 +25,7 @@ from kubesim.requests.handling import Handler
 from kubesim.store.record import History
 from kubesim.store.store import Store
 from kubesim.store.versions import Author, Tree
-from kubesim.time import START, Draws
+from kubesim.time import START
 from kubesim.transport import LocalTransport
 
 FIRST_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")

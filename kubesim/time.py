@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import hashlib
 import selectors
 import socket
 import threading
@@ -26,12 +25,11 @@ from heapq import heapify, heappop, heappush
 from typing import Any, TypeVar, TypeVarTuple, Unpack
 
 from kubesim.connections import Connections
+from kubesim.draws import MASK, STEP, Draws, lot, mixed, stream
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
-MASK = 0xFFFFFFFFFFFFFFFF
-STEP = 0x94D049BB133111EB
 START = datetime(2030, 1, 1, tzinfo=UTC)
 # Cancelled timers stay in the heap until their time comes or until they are this many and more than half of it.
 CANCELLED_TIMERS = 100
@@ -57,24 +55,6 @@ class Livelock(RuntimeError):
 
 class RealWorld(RuntimeError):
     """Sockets, threads and subprocesses have no place in virtual time; use the in-process transport."""
-
-
-def lot(seed: int, identity: int, nth: int) -> int:
-    """A number of 64 bits that looks random and depends on the three alone (the finaliser of splitmix64)."""
-    return mixed(stream(seed, identity) + nth * STEP)
-
-
-def stream(seed: int, identity: int) -> int:
-    """Where the numbers of an identity begin; the nth is `mixed` of this and n steps."""
-    return (seed * 0x9E3779B97F4A7C15 + identity * 0xBF58476D1CE4E5B9) & MASK
-
-
-def mixed(number: int) -> int:
-    """Another number of 64 bits, in which every bit depends on every bit."""
-    number &= MASK
-    number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    number = ((number ^ (number >> 27)) * 0x94D049BB133111EB) & MASK
-    return number ^ (number >> 31)
 
 
 class _Owner:
@@ -403,24 +383,3 @@ def seldom_collected() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
-
-
-class Draws:
-    """A stream of repeatable draws, named by its purpose so that streams do not disturb one another."""
-
-    def __init__(self, seed: int | None, purpose: str) -> None:
-        identity = int.from_bytes(hashlib.blake2b(purpose.encode(), digest_size=8).digest())
-        self._place = stream(seed or 0, identity)
-
-    def integer(self) -> int:
-        """64 bits."""
-        self._place = (self._place + STEP) & MASK
-        return mixed(self._place)
-
-    def below(self, limit: int) -> int:
-        """At least 0, less than `limit`."""
-        return self.integer() % limit
-
-    def between(self, low: float, high: float) -> float:
-        """At least `low`, less than `high`, or both when they are equal."""
-        return low + (high - low) * (self.integer() / (MASK + 1))

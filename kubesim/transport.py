@@ -14,11 +14,11 @@ from kubeloop.errors import TransportError
 from kubeloop.request import Request, Response
 from kubesim.api.writer import with_warnings
 from kubesim.auth.rbac import User
+from kubesim.draws import Draws
 from kubesim.errors import StatusError
 from kubesim.requests.handling import JSON, PLAIN, Handler, refusal
 from kubesim.requests.pod_logs import Follow
 from kubesim.requests.watching import Shared, Watch
-from kubesim.time import Draws
 
 
 class LocalStream:

@@ -7,15 +7,13 @@ made, at once or, with `WaitForFirstConsumer`, when a pod uses the claim; all ot
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-
-from msgspec import Struct
 
 from kubeloop.objects.meta import Meta, Resource
 from kubeloop.queue import Queue
 from kubeloop.worker import work
 from kubesim.api.verbs import Verbs
 from kubesim.controllers.base import ACCOUNTS, Api, Expectations, Stale, failed
+from kubesim.controllers.claim_objects import OURS, Pod, annotate, claims_of, reference, undeletable, volume_for
 from kubesim.controllers.event_recorder import Recorder
 from kubesim.controllers.storage import (
     BETA_PROVISIONER,
@@ -35,7 +33,6 @@ from kubesim.errors import StatusError
 from kubesim.kinds.registry import CLAIMS, PODS, STORAGE_CLASSES, VOLUMES
 from kubesim.store.versions import Tree, timestamp
 
-OURS = "fairlead.dev/sim"
 WORKERS = 5
 FIRST_RETRY, LONGEST_RETRY = 0.005, 1000.0
 _IN_TREE = "kubernetes.io/"
@@ -43,32 +40,6 @@ _CLAIM = "claim"
 
 Key = tuple[Resource, str, str]
 """A claim or a volume."""
-
-
-class _ClaimSource(Struct, frozen=True, rename="camel", gc=False):
-    claim_name: str = ""
-
-
-class _PodVolume(Struct, frozen=True, rename="camel"):
-    name: str = ""
-    persistent_volume_claim: _ClaimSource | None = None
-    ephemeral: dict[str, object] | None = None
-
-
-class _PodSpec(Struct, frozen=True, rename="camel"):
-    node_name: str = ""
-    volumes: tuple[_PodVolume, ...] = ()
-
-
-class _Pod(Struct, frozen=True):
-    metadata: Meta
-    spec: _PodSpec = _PodSpec()
-
-    @property
-    def claims(self) -> list[str]:
-        """Names of the claims that it uses."""
-        named = [each.persistent_volume_claim.claim_name for each in self.spec.volumes if each.persistent_volume_claim]
-        return named + [f"{self.metadata.name}-{each.name}" for each in self.spec.volumes if each.ephemeral is not None]
 
 
 class ClaimController:
@@ -82,7 +53,7 @@ class ClaimController:
         self._claims = api.view(CLAIMS, Claim)
         self._volumes = api.view(VOLUMES, Volume)
         self._classes = api.view(STORAGE_CLASSES, StorageClass)
-        self._pods = api.view(PODS, _Pod, {_CLAIM: _claims_of})
+        self._pods = api.view(PODS, Pod, {_CLAIM: claims_of})
         self._written = Expectations()
         self._events = Recorder(api, "persistentvolume-controller")
         self._queue: Queue[Key] = Queue(first_delay=FIRST_RETRY, longest_delay=LONGEST_RETRY)
@@ -128,7 +99,7 @@ class ClaimController:
         for claim in self._claims.objects.items():
             self._queue.add((CLAIMS, claim.metadata.namespace, claim.metadata.name))
 
-    def _pod_changed(self, old: _Pod | None, new: _Pod | None) -> None:
+    def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         for pod in (old, new):
             for name in pod.claims if pod is not None else ():
                 self._queue.add((CLAIMS, pod.metadata.namespace if pod is not None else "", name))
@@ -156,7 +127,7 @@ class ClaimController:
 
     # Claims
 
-    def _users(self, claim: Claim) -> tuple[_Pod, ...]:
+    def _users(self, claim: Claim) -> tuple[Pod, ...]:
         return self._pods.objects.by(_CLAIM, f"{claim.metadata.namespace}/{claim.metadata.name}")
 
     async def _let_go(self, key: Key, claim: Claim) -> None:
@@ -221,9 +192,9 @@ class ClaimController:
         ours = not volume.is_for(claim)
         meta, before = claim.metadata, volume.spec.claim_ref
         if before is None or before.uid != meta.uid:
-            kept["spec"]["claimRef"] = _reference(claim)
+            kept["spec"]["claimRef"] = reference(claim)
             if ours:
-                _annotate(kept, {BOUND_BY_CONTROLLER: "yes"})
+                annotate(kept, {BOUND_BY_CONTROLLER: "yes"})
             kept = await self._write((VOLUMES, "", volume.metadata.name), kept)
         kept = await self._phase(kept, "Bound")
         self._written.written(key, self._volumes, kept)
@@ -233,7 +204,7 @@ class ClaimController:
             tree["spec"]["volumeName"] = volume.metadata.name
             notes = {BOUND_BY_CONTROLLER: "yes"} | notes
         if notes:
-            _annotate(tree, notes)
+            annotate(tree, notes)
             tree = await self._write(key, tree)
         spec = kept["spec"]
         status = {"phase": "Bound", "accessModes": spec["accessModes"], "capacity": spec["capacity"]}
@@ -251,7 +222,7 @@ class ClaimController:
         wanted = {BETA_PROVISIONER: class_.provisioner, PROVISIONER: class_.provisioner}
         if not wanted.items() <= claim.metadata.annotations.items():
             tree = self._live(CLAIMS, claim.metadata)
-            _annotate(tree, wanted)
+            annotate(tree, wanted)
             await self._write(key, tree)
         text = (
             f"Waiting for a volume to be created either by the external provisioner '{class_.provisioner}' or manually "
@@ -260,7 +231,7 @@ class ClaimController:
         )
         self._tell(claim, "ExternalProvisioning", text)
         if class_.provisioner == OURS:
-            made = await self._api.create(VOLUMES, "", _volume_for(claim, class_))
+            made = await self._api.create(VOLUMES, "", volume_for(claim, class_))
             self._written.written(key, self._volumes, made)
             text = f"Successfully provisioned volume {made['metadata']['name']}"
             self._tell(claim, "ProvisioningSucceeded", text)
@@ -310,7 +281,7 @@ class ClaimController:
         meta, policy = volume.metadata, volume.spec.persistent_volume_reclaim_policy
         maker = meta.annotations.get(PROVISIONED_BY, "")
         if policy == "Delete" and maker in (OURS, ""):
-            why = "" if maker else _undeletable(volume)
+            why = "" if maker else undeletable(volume)
             if why:
                 await self._fail(volume, tree, "VolumeFailedDelete", why)
             elif meta.deletion_timestamp is None:
@@ -378,51 +349,3 @@ class ClaimController:
             if known == (reason, text):
                 return
         self._events.tell(CLAIMS, claim.metadata, reason, text, warning=warning)
-
-
-def _undeletable(volume: Volume) -> str:
-    """Why nobody can delete what is behind a volume that was made by hand; empty when somebody can."""
-    source = volume.spec.host_path
-    if source is None:
-        which = f'"{volume.metadata.name}": no deletable volume plugin matched'
-        return f"error getting deleter volume plugin for volume {which}"
-    if source.path.startswith("/tmp/") and len(source.path) > len("/tmp/"):  # noqa: S108  nothing is written there
-        return ""
-    return f"host_path deleter only supports /tmp/.+ but received provided {source.path}"
-
-
-def _claims_of(pod: _Pod) -> Iterable[str]:
-    return [f"{pod.metadata.namespace}/{name}" for name in pod.claims]
-
-
-def _annotate(tree: Tree, notes: dict[str, str]) -> None:
-    tree["metadata"]["annotations"] = (tree["metadata"].get("annotations") or {}) | notes
-
-
-def _reference(claim: Claim) -> Tree:
-    meta = claim.metadata
-    return {
-        "kind": CLAIMS.kind,
-        "namespace": meta.namespace,
-        "name": meta.name,
-        "uid": meta.uid,
-        "apiVersion": "v1",
-        "resourceVersion": meta.resource_version,
-    }
-
-
-def _volume_for(claim: Claim, class_: StorageClass) -> Tree:
-    """As large as the claim asks for; its name is made of the claim's UID, so that it is made once."""
-    name = f"pvc-{claim.metadata.uid}"
-    return {
-        "metadata": {"name": name, "annotations": {PROVISIONED_BY: OURS}},
-        "spec": {
-            "capacity": dict(claim.spec.resources.requests),
-            "accessModes": list(claim.spec.access_modes),
-            "claimRef": _reference(claim),
-            "persistentVolumeReclaimPolicy": class_.reclaim_policy,
-            "storageClassName": class_.metadata.name,
-            "volumeMode": claim.spec.volume_mode,
-            "csi": {"driver": OURS, "volumeHandle": name},
-        },
-    }

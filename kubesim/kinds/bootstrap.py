@@ -14,10 +14,10 @@ import msgspec
 from msgspec import Struct
 
 from kubeloop.objects.meta import Resource
+from kubesim.draws import Draws
 from kubesim.kinds.registry import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, PRIORITY_CLASSES, ROLE_BINDINGS, ROLES
 from kubesim.store.store import Store
 from kubesim.store.versions import Author, Head, Tree
-from kubesim.time import Draws
 
 _RESOURCES = {
     resource.kind: resource

@@ -17,40 +17,34 @@ pod is deleted. A program that ends by itself is a crash.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import count, cycle, islice
+from collections.abc import Sequence
+from itertools import cycle
 
-import msgspec
 from msgspec import structs
 
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import Conflict, Invalid, KubeError, NotFound
-from kubeloop.informer import Change, Informer
 from kubeloop.queue import Queue
-from kubeloop.request import get
 from kubeloop.worker import work
 from kubesim.api.inside import InsideClient
 from kubesim.kubelet.access import OverClient, PodAccess
 from kubesim.kubelet.in_process import InProcess
 from kubesim.kubelet.life import Life
-from kubesim.kubelet.nodes import NODES, ROOM, ZONES, register
-from kubesim.kubelet.obstacles import Obstacle, Obstacles, no_place
+from kubesim.kubelet.nodes import ROOM, ZONES, register
+from kubesim.kubelet.obstacles import Obstacle, Obstacles
+from kubesim.kubelet.places import Addresses, Places
 from kubesim.kubelet.pods import Pod, Tree, begun, outline_of, shape_of, status_fields
 from kubesim.kubelet.programs import Hosted, Programs
 from kubesim.kubelet.telling import Telling
 from kubesim.pods.behaviour import Behaviour, Defaults, Run, Shape, Wish, behaviour_of, turned, wanted
 from kubesim.pods.histories import Histories
-from kubesim.pods.scheduling import Node, Wishes
 
 LOOK_AGAIN = 1.0
 """Seconds between looks at a pod that lacks something."""
 
 FIRST_DOWN, LONGEST_DOWN = 1.0, 300.0
 """Seconds until a program that ended by itself is started again; doubled with every crash."""
-
-ADDRESSES = 94 * 254 * 254
-"""Pods get 10.2.1.1 up to 10.95.254.254, below those of Services; endpoints may not have those of the loopback."""
 
 
 class Kubelet:
@@ -98,27 +92,21 @@ class Kubelet:
         self._histories = histories or Histories()
         self._registers = isinstance(nodes, int)
         self._nodes = [f"sim-node-{number}" for number in range(nodes)] if isinstance(nodes, int) else list(nodes)
-        self._turns: dict[tuple[tuple[str, str], ...], Iterator[str]] = {}
-        self._next_address = count()
         self._lives: dict[str, Life] = {}
         """By UID: a pod that is made again under its name is another pod."""
-        self._addresses: set[str] = set()
+        self._addresses = Addresses()
         self._queue: Queue[str] = Queue(first_delay=0.1, longest_delay=5.0)
         self._pods: PodAccess = (
             InProcess(client, namespace) if isinstance(client, InsideClient) else OverClient(client, namespace)
         )
-        self._avoided: dict[str, None] = {}
-        """Names of nodes that not every pod may be on."""
-        self._places = Informer(client, NODES, Node)
-        self._places.subscribe(self._node_changed)
+        self._places = Places(client, self._nodes, self._place_found)
 
     async def run(self) -> None:
         """Until cancelled."""
         for name, zone in zip(self._nodes if self._registers else (), cycle(ZONES)):
             await register(self._client, name, zone)
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._places.run())
-            await self._places.synced.wait()
+            await self._places.follow(tasks)
             tasks.create_task(self._pods.follow(self))
             tasks.create_task(self._telling.run())
             if self._programs is not None:
@@ -137,7 +125,7 @@ class Kubelet:
             life = self._lives[meta.uid] = Life(pod)
             life.rests = self._histories.resting.get(meta.uid) == meta.resource_version
             if life.address:
-                self._addresses.add(life.address)
+                self._addresses.take(life.address)
         elif (version := int(meta.resource_version)) <= (known := life.version):
             if version < known:
                 return
@@ -158,7 +146,7 @@ class Kubelet:
         """A pod is not there any more."""
         life = self._lives.pop(uid, None)
         if life is not None:
-            self._addresses.discard(life.address)
+            self._addresses.free(life.address)
         if self._programs is not None:
             self._programs.stopped(uid)
 
@@ -167,17 +155,10 @@ class Kubelet:
         for uid in [uid for uid in self._lives if uid not in uids]:
             self.gone(uid)
 
-    def _node_changed(self, change: Change[Node]) -> None:
-        """Pods that no node was good enough for may have one by this."""
-        node = change.new or change.old
-        if node is not None:
-            self._avoided.pop(node.name, None)
-            if change.new is not None and (node.spec.taints or node.spec.unschedulable):
-                self._avoided[node.name] = None
-        if change.new is not None and (change.old is None or change.old.spec != change.new.spec or _relabelled(change)):
-            for uid, life in self._lives.items():
-                if not life.node:
-                    self._queue.add(uid)
+    def _place_found(self) -> None:
+        for uid, life in self._lives.items():
+            if not life.node:
+                self._queue.add(uid)
 
     def _exited(self, uid: str) -> None:
         life = self._lives.get(uid)
@@ -300,26 +281,13 @@ class Kubelet:
         return True
 
     async def _place_for(self, life: Life) -> str:
-        """The node that the pod asks for by name, or the next that it may be on; empty when there is none."""
-        spec, places = life.pod.spec, self._places.store
-        wishes = Wishes(node_selector=spec.node_selector, affinity=spec.affinity)
-        if self._avoided:
-            # Rare enough not to keep the tolerations of every pod for it.
-            answer = await self._client.call(get(life.ref))
-            wishes = _wishes_decoder.decode(answer.body).spec
-        named = wishes.named_node
-        names: Iterable[str] = (named,) if named else self._in_turn(wishes.node_selector)
-        found = (node for name in names if (node := places.get("", name)) is not None)
-        chosen = next((node.name for node in found if wishes.may_be_bound_to(node)), "")
-        if not chosen and self._obstacles is not None:
-            obstacle = no_place(wishes, [node for name in self._nodes if (node := places.get("", name)) is not None])
-            self._telling.hindered(life.ref, obstacle.reason, obstacle.text)
-        return chosen
-
-    def _in_turn(self, selector: Mapping[str, str]) -> Iterable[str]:
-        """Every node once. Pods that select alike take turns, so that they are spread in whichever order they come."""
-        turns = self._turns.setdefault(tuple(sorted(selector.items())), cycle(self._nodes))
-        return islice(turns, len(self._nodes))
+        """Empty when there is no node for it."""
+        place = await self._places.place_for(life.pod, life.ref)
+        if isinstance(place, str):
+            return place
+        if self._obstacles is not None:
+            self._telling.hindered(life.ref, place.reason, place.text)
+        return ""
 
     async def _shape(self, life: Life, behaviour: Behaviour) -> float | None:
         """Has the pod take the shapes that are due; answers with the seconds until the next is."""
@@ -356,7 +324,7 @@ class Kubelet:
 
     def _fields(self, life: Life, shape: Shape, restarts: int) -> Tree:
         if not life.address:
-            life.address = self._address()
+            life.address = self._addresses.next()
         return status_fields(life.pod, shape, restarts, life.address, clock.seconds(clock.now()))
 
     async def _write(self, life: Life, shape: Shape, restarts: int) -> None:
@@ -382,28 +350,11 @@ class Kubelet:
         life.deleted = True
         return None
 
-    def _address(self) -> str:
-        while True:
-            number = next(self._next_address) % ADDRESSES
-            address = f"10.{2 + number // (254 * 254)}.{1 + number // 254 % 254}.{1 + number % 254}"
-            if address not in self._addresses:
-                self._addresses.add(address)
-                return address
-
 
 def _failed(uid: str, error: Exception) -> None:
     """Failed requests are tried again, without a word; anything else is a mistake of ours and ends the run."""
     if not isinstance(error, KubeError):
         raise error
-
-
-class Placed(msgspec.Struct, frozen=True):
-    """Of a pod, where it may be."""
-
-    spec: Wishes = Wishes()
-
-
-_wishes_decoder = msgspec.json.Decoder(Placed)
 
 
 def _is_changed(life: Life, new: Pod) -> bool:
@@ -414,8 +365,3 @@ def _is_changed(life: Life, new: Pod) -> bool:
 
 def _is_deleted(pod: Pod) -> bool:
     return pod.metadata.deletion_timestamp is not None
-
-
-def _relabelled(change: Change[Node]) -> bool:
-    old, new = change.old, change.new
-    return old is not None and new is not None and old.metadata.labels != new.metadata.labels

@@ -13,8 +13,8 @@ from multidict import CIMultiDict
 
 from kubeloop.request import Response
 from kubesim.api.writer import header_lines
+from kubesim.draws import Draws
 from kubesim.requests.handling import JSON
-from kubesim.time import Draws
 
 _ESCAPES = tuple((sign.encode()[:1], sign.encode(), f"\\u{ord(sign):04x}".encode()) for sign in "<>&\u2028\u2029")
 """Each sign with its first byte, which is found faster and is mostly missing."""

@@ -13,6 +13,7 @@ import msgspec
 
 from kubeloop import clock
 from kubeloop.objects.meta import Resource
+from kubesim.draws import Draws
 from kubesim.errors import expired, too_large_version
 from kubesim.store.versions import (
     Author,
@@ -28,7 +29,6 @@ from kubesim.store.versions import (
     stamped,
 )
 from kubesim.store.watchers import Watcher
-from kubesim.time import Draws
 
 HISTORY, HISTORY_BYTES = 20_000, 32_000_000
 """The most events of a table that are remembered, and the most bytes of them."""

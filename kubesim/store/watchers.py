@@ -9,8 +9,8 @@ from contextvars import Context, copy_context
 from typing import Protocol
 
 from kubeloop import clock
+from kubesim.draws import Draws
 from kubesim.store.versions import Event, Match, restamped
-from kubesim.time import Draws
 
 TICK = 0.001
 """Seconds; late events arrive at whole ticks, so that what happens at about the same time arrives at once."""

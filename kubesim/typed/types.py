@@ -18,8 +18,9 @@ from typing import Any
 import msgspec
 
 from kubesim.store.versions import Tree
-from kubesim.typed.faults import BOUNDARY, Again, Faults, Path, Spot, Undecodable, Words, words_of
+from kubesim.typed.faults import BOUNDARY, Faults, Path, Spot, Undecodable, Words, words_of
 from kubesim.typed.gates import DROPPED, TOLD_EMPTY
+from kubesim.typed.shapes import Told, map_of, slice_of, struct_of
 from kubesim.typed.values import BYTES, OWN, QUANTITY_IN_MILLIS, Shape, Walk, scalar
 
 _SCALARS = ("bool", "float64", "int", "int32", "int64", "string")
@@ -116,69 +117,6 @@ def _sorted(value: Any) -> Any:
     return [_sorted(each) for each in value] if isinstance(value, list) else value
 
 
-_Field = tuple[type | None, bool, Walk, Spot]
-"""Values that are taken as they are, whether the field is written although it is empty, how it is read, and where."""
-
-
-_Told = Iterable[tuple[_Field, Shape, str]]
-"""Fields of a struct, their shapes, and their types as they are written in the file."""
-
-
-class _Blank:
-    """What a struct is before anything is said; filled in when it is first used, because structs contain themselves."""
-
-    def __init__(self) -> None:
-        self.fields: dict[str, _Field] = {}
-        self.values: Tree = {}
-        """What is written when nothing was said, as far as it need not be made anew each time."""
-        self.structs: list[tuple[str, Callable[[], Any]]] = []
-        """The structs among what is written when nothing was said."""
-
-    def complete(self, told: _Told) -> None:
-        for field, shape, text in told:
-            _, is_shown, _, spot = field
-            self.fields[spot.name] = field
-            is_pointer = text.startswith("*")
-            if not is_shown or (is_pointer and text.endswith("?")):
-                continue
-            if shape.kind == "struct" and not is_pointer:
-                self.structs.append((spot.name, shape.zero))
-            else:
-                self.values[spot.name] = None if is_pointer or shape.kind == "slice" else shape.zero()
-
-
-def _struct(go: str, told: Callable[[], _Told]) -> Shape:
-    blank = _Blank()
-    fields, values, structs = blank.fields, blank.values, blank.structs
-
-    def walk(value: Any, path: Path, faults: Faults) -> Tree:
-        if not fields:
-            blank.complete(told())
-        made = values.copy()
-        if not isinstance(value, dict):
-            faults.mistyped(value, path, "struct", go)
-            value = {}
-        for key, each in _in_order(value, fields) if faults.is_ordered else value.items():
-            try:
-                plain, is_shown, read, spot = fields[key]
-            except KeyError:
-                _strange(key, path, faults, fields)
-                continue
-            if type(each) is plain:
-                if each or is_shown:
-                    made[key] = each
-            elif each is not None:
-                found = read(each, (path, spot), faults)
-                if found or is_shown:
-                    made[key] = found
-        for key, zero in structs:
-            if key not in made:
-                made[key] = zero()
-        return made
-
-    return Shape("struct", go, walk, lambda: walk({}, None, Faults()))
-
-
 class _Types:
     """The types of the file, and the shapes that are made of them when they are asked for."""
 
@@ -196,17 +134,17 @@ class _Types:
         go = ".".join(name.split(".")[-2:])
         definition = self._types[name]
         if isinstance(definition, dict):
-            return _struct(go, lambda: self._told(name, go))
+            return struct_of(go, lambda: self._told(name, go))
         if definition == "!":
             return OWN[name] if name in OWN else self._choice(name)
         if definition in _SCALARS:
             return scalar(definition, go)
         if name == _RESOURCES:
-            return _map(go, QUANTITY_IN_MILLIS)
+            return map_of(go, QUANTITY_IN_MILLIS)
         package = name.rpartition(".")[0]
         if definition.startswith("map["):
-            return _map(go, self.written(definition.partition("]")[2], package))
-        return _slice(go, self.written(definition.removeprefix("[]"), package))
+            return map_of(go, self.written(definition.partition("]")[2], package))
+        return slice_of(go, self.written(definition.removeprefix("[]"), package))
 
     def written(self, text: str, package: str) -> Shape:
         """The shape of a type as it is written in the file, within a package; whether it is a pointer is left out."""
@@ -217,11 +155,11 @@ class _Types:
             return BYTES
         if text.startswith("[]"):
             item = self.written(text[2:], package)
-            return _slice(f"[]{item.go}", item)
+            return slice_of(f"[]{item.go}", item)
         if text.startswith("map["):
             key, _, value = text[4:].partition("]")
             item = self.written(value, package)
-            return _map(f"map[{self.written(key, package).go}]{item.go}", item)
+            return map_of(f"map[{self.written(key, package).go}]{item.go}", item)
         return self.named(package + text if text.startswith(".") else text)
 
     def _fields(self, name: str, before: str = "") -> Iterable[tuple[str, str, str, str]]:
@@ -237,7 +175,7 @@ class _Types:
             else:
                 yield field, before + field, text, package
 
-    def _told(self, name: str, go: str) -> _Told:
+    def _told(self, name: str, go: str) -> Told:
         for field, stack, text, package in self._fields(name):
             shape, spot = self.written(text, package), Spot(field, stack, go.rpartition(".")[2])
             if field in DROPPED.get(name, ()):
@@ -254,9 +192,9 @@ class _Types:
         """A schema, or what may stand in its place: they are read on their own, and nobody is told what is unknown."""
         schema = self.written(_SCHEMA, "")
         others: dict[str, Walk] = {
-            "JSONSchemaPropsOrArray": _slice(f"[]{schema.go}", schema).walk,
+            "JSONSchemaPropsOrArray": slice_of(f"[]{schema.go}", schema).walk,
             "JSONSchemaPropsOrBool": _only_boolean,
-            "JSONSchemaPropsOrStringArray": _slice("[]string", _scalar("string")).walk,
+            "JSONSchemaPropsOrStringArray": slice_of("[]string", _scalar("string")).walk,
         }
         other = others[name.rpartition(".")[2]]
 
@@ -274,19 +212,6 @@ class _Types:
             return found
 
         return Shape("", "", walk, lambda: None)
-
-
-def _strange(key: str, path: Path, faults: Faults, fields: dict[str, _Field]) -> None:
-    """A key that is no field, or has been seen before."""
-    name = str.__str__(key)
-    if type(key) is Again and name in fields:
-        faults.repeated(path, name)
-    else:
-        faults.unknown(path, name)
-
-
-def _in_order(value: Tree, fields: dict[str, _Field]) -> list[tuple[str, Any]]:
-    return [(name, value[name]) for name in fields if name in value]
 
 
 def _ignored(walk: Walk) -> Walk:
@@ -312,60 +237,6 @@ def _only_boolean(value: Any, _path: Path, _faults: Faults) -> bool:
     if type(value) is bool:
         return value
     raise Undecodable("boolean or JSON schema expected")
-
-
-def _slice(go: str, item: Shape) -> Shape:
-    plain = item.plain
-
-    def walk(value: Any, path: Path, faults: Faults) -> list[Any] | None:
-        if type(value) is not list:
-            faults.mistyped(value, path, "slice", go)
-            return None
-        if not value:
-            faults.empty.append(path)
-            return None
-        if plain is not None:
-            for each in value:
-                if type(each) is not plain:
-                    break
-            else:
-                return value.copy()
-        return [
-            item.zero() if each is None else item.walk(each, (path, index), faults) for index, each in enumerate(value)
-        ]
-
-    return Shape("slice", go, walk, lambda: None)
-
-
-def _map(go: str, item: Shape) -> Shape:
-    plain = item.plain
-
-    def walk(value: Any, path: Path, faults: Faults) -> Tree | None:
-        if not isinstance(value, dict):
-            faults.mistyped(value, path, "map", go)
-            return None
-        if not value:
-            faults.empty.append(path)
-            return None
-        if plain is not None and type(value) is dict:
-            for each in value.values():
-                if type(each) is not plain:
-                    break
-            else:
-                return value.copy()
-        made: Tree = {}
-        for key, each in value.items():
-            if type(key) is Again:
-                faults.repeated(path, str.__str__(key))
-            elif each is None:
-                made[key] = item.zero()
-                if item is BYTES:
-                    faults.empty.append((path, key))
-            else:
-                made[key] = item.walk(each, (path, key), faults)
-        return made
-
-    return Shape("map", go, walk, lambda: None)
 
 
 class _File(msgspec.Struct):

@@ -10,8 +10,7 @@ it is stored.
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,46 +19,36 @@ from kubeloop.objects.meta import Resource
 from kubesim.bodies.equality import identical
 from kubesim.errors import (
     CHANGED,
-    Cause,
     StatusError,
-    already_exists,
-    being_deleted,
     conflict,
-    forbidden,
     internal,
-    invalid,
-    not_found,
     quoted,
     uid_precondition,
     version_required,
 )
 from kubesim.kinds.converting import Converting, kept, shown
-from kubesim.kinds.registry import NAMESPACES, NODES, Kind, Registry
+from kubesim.kinds.registry import Kind, Registry
 from kubesim.patches import applying, managed_fields, patch
-from kubesim.patches.managed_fields import Entries, Subject
+from kubesim.patches.managed_fields import Subject
 from kubesim.patches.managers import Manager
 from kubesim.rules import advice, pod_warnings
 from kubesim.schema import numbers
-from kubesim.store.store import Store, Table
-from kubesim.store.versions import Author, Tree, Version, timestamp
+from kubesim.store.store import Store
+from kubesim.store.versions import Author, Tree, Version
 from kubesim.strategies import defaulting, subresources, validation
-from kubesim.typed.types import Typed, type_of
+from kubesim.typed.types import Typed
 from kubesim.writes import deletion, stored_form, wordings
-from kubesim.writes.asking import MUTATING, VALIDATING, Question, Questions, Write, about, reviewed
-from kubesim.writes.parts import NewPart, ObjectPart, part_of, same_name, taken
-from kubesim.writes.proposals import Change, first_entries, proposed
+from kubesim.writes.asking import MUTATING, VALIDATING, Write, about, reviewed
+from kubesim.writes.creation import Creations, check
+from kubesim.writes.parts import ObjectPart, part_of, same_name, taken
+from kubesim.writes.proposals import Change, proposed
 from kubesim.writes.removals import Removals
 from kubesim.writes.stored_form import Blanks
 
 ROUNDS = 100
 """How often a write starts again. The server goes on until the request's time is over, which in virtual time may stand
 still."""
-_SYSTEM = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 _KEPT = ("creationTimestamp", "generation", "selfLink", "resourceVersion")
-_SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
-_SUFFIX_LENGTH = 5
-_LONGEST_BASE = 58
-_NAME_ATTEMPTS = 8
 
 
 class _Wish(Struct, frozen=True):
@@ -70,139 +59,12 @@ class _Wish(Struct, frozen=True):
     manager: Manager | None
 
 
-class Writes:
-    """Every refusal is a StatusError."""
+class Writes(Creations):
+    """Of new objects and of those that are there."""
 
     def __init__(self, store: Store, registry: Registry, known: Blanks, *, inside: bool = False) -> None:
-        self.store = store
-        self.registry = registry
+        super().__init__(store, registry, known, inside=inside)
         self.removals = Removals(store, registry, inside=inside)
-        self._blanks = known
-        self.kind = registry.kept if inside else registry.kind
-        """The kind of a resource; within the cluster nobody asks webhooks to convert."""
-
-    def current(self, kind: Kind, namespace: str, name: str) -> Version:
-        found = self._table(kind).live.get((namespace, name))
-        if found is None:
-            raise not_found(kind.resource, name)
-        return found
-
-    def _table(self, kind: Kind) -> Table:
-        return self.store.table(kind.storage)
-
-    # Creating
-
-    def create(
-        self,
-        resource: Resource,
-        namespace: str,
-        tree: Tree,
-        *,
-        user: str,
-        dry_run: bool = False,
-        manager: Manager | None = None,
-        applied: bool = False,
-    ) -> Write:
-        """Creates the object and returns it as stored; without a manager nobody owns its fields.
-
-        With `applied` the tree is a configuration, whose fields the manager owns and no others.
-        """
-        kind = self.kind(resource)
-        new = taken(kind, namespace, tree, applied=tree if applied else None)
-        metadata = new["metadata"]
-        if metadata.get("resourceVersion"):
-            raise internal("resourceVersion should not be set on objects to be created")
-        part = NewPart(kind, namespace, metadata.get("name") or "")
-        self._namespace_is_open(kind, namespace, part.name)
-        for key in _SYSTEM:
-            metadata.pop(key, None)
-        entries: Entries = []
-        if manager is not None:
-            entries = yield from first_entries(part, tree, new, manager, applied=applied)
-        managed_fields.own(new, entries)
-        offered = part.seen(new)
-        question = replace(about(part, MUTATING, "CREATE", dry_run), object=offered)
-        answer = yield from reviewed(question)
-        if answer is not None and answer is not offered:
-            new = taken(kind, namespace, answer)
-            managed_fields.own(new, managed_fields.admitted(manager, entries, answer))
-        yield from self._named(part, new, question, manager)
-        if dry_run:
-            return part.seen(new)
-        blank = stored_form.are_stored(kind, "", tree, applied=applied)
-        return part.seen((yield from self._born(kind, tree, new, Author(user, "create"), blank=blank)))
-
-    def _born(self, kind: Kind, sent: Tree, new: Tree, author: Author, *, blank: bool) -> Converting[Tree]:
-        """Stores a new object; answers with it as it is read."""
-        stored, live = (yield from kept(kind, new)), self._table(kind).live
-        name = new["metadata"]["name"]
-        if (new["metadata"].get("namespace", ""), name) in live:  # since it was looked up
-            raise already_exists(kind.resource, name)
-        version = self._table(kind).write(wordings.born(kind, sent, stored), None, author)
-        self._blanks.note(None, version, blank=blank)
-        return new if stored is new else (yield from shown(kind, version))
-
-    def _named(self, part: ObjectPart, new: Tree, question: Question, manager: Manager | None) -> Questions:
-        """Completes the object under a name that is free, generated where only its beginning was given."""
-        metadata, live = new["metadata"], self._table(part.kind).live
-        base = "" if metadata.get("name") else metadata.get("generateName") or ""
-        for _ in range(_NAME_ATTEMPTS if base else 1):
-            if base:
-                metadata["name"] = base[:_LONGEST_BASE] + self._suffix()
-            self._complete(part.kind, new, dry_run=question.dry_run)
-            if manager is not None:
-                is_custom = part.kind.custom is not None
-                told = advice.on_custom(None, new) if is_custom else pod_warnings.on_create(new) + advice.on_create(new)
-                manager.warnings.extend(told)
-            yield replace(question, phase=VALIDATING, name=part.name or metadata["name"], object=part.seen(new))
-            found = live.get((metadata.get("namespace", ""), metadata["name"]))
-            if found is None:
-                return
-        refuse = being_deleted if found is not None and found.head.deletion_timestamp else already_exists
-        raise refuse(part.kind.resource, metadata["name"])
-
-    def _complete(self, kind: Kind, new: Tree, *, dry_run: bool) -> None:
-        """Fills in what the server decides, then checks the whole."""
-        metadata = new["metadata"]
-        metadata["uid"] = self.new_uid()
-        metadata["creationTimestamp"] = timestamp()
-        if kind.has_generation:
-            metadata["generation"] = 1
-        if kind.has_status and kind.resource != NODES:
-            new.pop("status", None)
-            if kind.custom is None and not kind.is_kept:
-                new["status"] = type_of(kind.storage.api_version, kind.storage.kind).blank()["status"]
-        defaulting.fill(new)
-        subresources.admit(new)
-        subresources.allocate(new, self.store, dry_run=dry_run)
-        _check(kind, new, validation.on_create(new, kind.custom, group=kind.resource.group))
-        if kind.custom is not None:
-            numbers.settle(new)
-
-    def _suffix(self) -> str:
-        draws = self.store.draws("name")
-        return "".join(_SUFFIX[draws.below(len(_SUFFIX))] for _ in range(_SUFFIX_LENGTH))
-
-    def new_uid(self) -> str:
-        """A UID that nothing else has."""
-        draws = self.store.draws("uid")
-        return str(uuid.UUID(int=draws.integer() << 64 | draws.integer(), version=4))
-
-    def _namespace_is_open(self, kind: Kind, namespace: str, name: str) -> None:
-        if kind.custom is not None and kind.custom.terminating:
-            why = "create not allowed while custom resource definition is terminating"
-            raise forbidden(kind.resource, name, why)
-        if not kind.resource.namespaced:
-            return
-        space = self.store.table(NAMESPACES).live.get(("", namespace))
-        if space is None:
-            raise not_found(NAMESPACES, namespace)
-        if space.head.deletion_timestamp is not None:
-            text = f"namespace {namespace} is being terminated"
-            why = f"unable to create new content in namespace {namespace} because it is being terminated"
-            raise forbidden(kind.resource, name, why, [Cause("NamespaceTerminating", text, "metadata.namespace")])
-
-    # Changing
 
     def update(
         self,
@@ -228,10 +90,10 @@ class Writes:
                 raise uid_precondition(kind.resource, namespace, name, wanted, old.head.uid, dry_run=dry_run)
             return tree
 
-        if (namespace, name) not in self._table(kind).live and subresource != "scale":
+        if (namespace, name) not in self.table(kind).live and subresource != "scale":
             same_name(taken(kind, namespace, tree), name)
         for _ in range(ROUNDS):
-            if (namespace, name) in self._table(kind).live or not kind.create_on_update or subresource:
+            if (namespace, name) in self.table(kind).live or not kind.create_on_update or subresource:
                 wish = _Wish(Author(user, "update", subresource), dry_run, manager)
                 return (yield from self._changed(part, wish, replaced))
             if wanted:  # also where there is nothing yet: what is not there has no UID
@@ -292,7 +154,7 @@ class Writes:
         part = part_of(kind, namespace, name, subresource)
         wish = _Wish(Author(user, "patch", subresource), dry_run, manager)
         for _ in range(ROUNDS):
-            if (namespace, name) in self._table(kind).live or subresource:
+            if (namespace, name) in self.table(kind).live or subresource:
                 return (yield from self._changed(part, wish, config))
             applying.check(Subject(kind), config)
             uid = (config.get("metadata") or {}).get("uid")
@@ -360,7 +222,7 @@ class Writes:
         after = subresources.limited(kind, before, new, author.subresource)
         self._keep_system_fields(kind, before, after, author.subresource)
         group = kind.resource.group
-        _check(kind, after, validation.on_update(before, after, author.subresource, kind.custom, group=group))
+        check(kind, after, validation.on_update(before, after, author.subresource, kind.custom, group=group))
         if kind.custom is not None:
             numbers.settle(after)
         return after
@@ -374,19 +236,19 @@ class Writes:
         is_same = not blank and identical(after, before if kind.custom is None else old.tree())
         if is_same and not ends and not self._blanks.has(old):
             return True
-        if self._table(kind).live.get(old.key) is not old:
+        if self.table(kind).live.get(old.key) is not old:
             return False
         if ends:
             self.removals.remove(kind, old, author)
             return True
-        self._blanks.note(old, self._table(kind).write(wordings.kept(kind, old, after), old, author), blank=blank)
+        self._blanks.note(old, self.table(kind).write(wordings.kept(kind, old, after), old, author), blank=blank)
         return True
 
     def _reread(self, kind: Kind, after: Tree, stored: Tree) -> Converting[Tree]:
         """What a client is answered: the object as the store would show it, which conversion may have changed."""
         if stored is after:
             return after
-        found = self._table(kind).live.get((stored["metadata"].get("namespace", ""), stored["metadata"]["name"]))
+        found = self.table(kind).live.get((stored["metadata"].get("namespace", ""), stored["metadata"]["name"]))
         return after if found is None else (yield from shown(kind, found))
 
     def _keep_system_fields(self, kind: Kind, before: Tree, after: Tree, subresource: str) -> None:
@@ -410,8 +272,3 @@ class Writes:
 
 def _unversioned(metadata: Tree) -> Tree:
     return {key: value for key, value in metadata.items() if key != "resourceVersion"}
-
-
-def _check(kind: Kind, new: Tree, causes: Sequence[Cause]) -> None:
-    if causes:
-        raise invalid(kind.storage, new["metadata"].get("name") or "", causes)

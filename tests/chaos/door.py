@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from kubeloop.calls import Call, NoReply, Reply
-from kubesim.time import Draws
+from kubesim.draws import Draws
 from tests.chaos.doing import at, review
 from tests.chaos.loop import running
 from tests.chaos.world import Process

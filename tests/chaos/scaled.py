@@ -39,10 +39,10 @@ from kubeloop.objects.meta import Ref, Resource
 from kubeloop.records import MemoryRecords
 from kubeloop.request import JSON, MERGE_PATCH, Request, Response, path_of
 from kubesim.auth.rbac import master
+from kubesim.draws import Draws
 from kubesim.errors import StatusError
 from kubesim.store.record import Entry
 from kubesim.store.versions import Tree
-from kubesim.time import Draws
 from tests.chaos.door import Door, configurations
 from tests.chaos.endpoints import PORT, PREPARE, URL, Pods
 from tests.chaos.loop import running

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from kubesim.draws import Draws
 from kubesim.faults import Fault
-from kubesim.time import Draws
 from tests.chaos import door
 from tests.chaos.plans import ZonePlan
 from tests.chaos.scaled import GroupPlan, Scaled, ScaledWorld

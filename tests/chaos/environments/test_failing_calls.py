@@ -10,8 +10,8 @@ import pytest
 from kubeloop import clock
 from kubeloop.objects.core import SECRETS
 from kubeloop.request import Request
+from kubesim.draws import Draws
 from kubesim.faults import Fault
-from kubesim.time import Draws
 from tests.chaos.environments.facts import IMAGES
 from tests.chaos.environments.world import EnvironmentSetting, EnvironmentWorld
 from tests.chaos.world import NAMESPACE, OTHERS, World, play

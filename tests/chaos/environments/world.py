@@ -29,12 +29,12 @@ from kubeloop.objects.core import CONFIGMAPS, PODS, SECRETS, SERVICE_ACCOUNTS, S
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import MERGE_PATCH, Request, Response
 from kubesim.auth.rbac import master
+from kubesim.draws import Draws
 from kubesim.errors import StatusError
 from kubesim.kubelet import Kubelet
 from kubesim.kubelet.programs import Exit, Hosted, Program, Programs
 from kubesim.store.record import Entry
 from kubesim.store.versions import Tree
-from kubesim.time import Draws
 from tests.chaos.doing import doing, in_passes
 from tests.chaos.environments.facts import IMAGES, MANUALLY, Fact, generated
 from tests.chaos.environments.referee import Referee

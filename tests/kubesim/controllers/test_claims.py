@@ -8,7 +8,7 @@ import pytest
 
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Resource
-from kubesim.controllers.claims import OURS
+from kubesim.controllers.claim_objects import OURS
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import CLAIMS, CORE_EVENTS, NODES, STORAGE_CLASSES, VOLUMES
 from kubesim.store.versions import Tree
