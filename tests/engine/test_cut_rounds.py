@@ -10,14 +10,12 @@ from msgspec import structs
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
-from fairlead.engine.controller import Controller, LogRecord, RolloutKey
-from fairlead.engine.driver.questions import AskContext
-from fairlead.engine.rounds import LOOK_AGAIN, Rounds, Terms
+from fairlead.engine.controller import RolloutKey
+from fairlead.engine.rounds import LOOK_AGAIN
 from kubeloop.client import Client
-from kubeloop.ledger import Ledger
 from kubesim.time import run
+from tests.engine.bare import bare_controller, bare_rounds
 from tests.engine.test_refusals import WRITE, Refusing
-from tests.engine.world import Log
 
 REPORT = structs.replace(WRITE, refusable=False, contested=True, resource_version="1")
 
@@ -29,24 +27,9 @@ def test_a_report_that_somebody_outran_is_decided_again_soon(wait: float | None)
         return Decision("wait", Hold(Reason.COMPLETE, again), reports=(REPORT,))
 
     handled: list[Answers] = []
-    controller: Controller[Answers] = Controller(
-        name="test",
-        informers=(),
-        subscribe=lambda _: None,
-        watched=lambda _: {},
-        scopes=lambda _: (),
-        rollouts=lambda: (),
-        gather=lambda _, answers: answers,
-        versions=lambda _: (),
-        decide=decide,
-        say=lambda *_: (),
-        writes=frozenset({REPORT.does}),
-        done={REPORT.does: LogRecord("info", "applied")},
-        handled=lambda seen, _: handled.append(seen),
-    )
     server = Refusing()
-    terms = Terms(Ledger(10.0, lambda _: ()), 10.0)
-    rounds = Rounds(controller, AskContext(Client(server)), terms, Log().logger(), lambda _: None)
+    controller = bare_controller(decide, REPORT.does, handled=lambda seen, _: handled.append(seen))
+    rounds = bare_rounds(controller, Client(server))
 
     assert run(rounds.run(RolloutKey(("test", "m")))) == LOOK_AGAIN
     assert len(server.times) == 1

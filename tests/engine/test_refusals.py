@@ -13,17 +13,15 @@ from fairlead.core.act import Apply, Does
 from fairlead.core.ask import REFUSAL_HOLDS, Answers, Bad
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
-from fairlead.engine.controller import Controller, LogRecord, RolloutKey
-from fairlead.engine.driver.questions import AskContext
-from fairlead.engine.rounds import PassFailed, Rounds, Terms
+from fairlead.engine.controller import RolloutKey
+from fairlead.engine.rounds import PassFailed, Rounds
 from kubeloop import clock
 from kubeloop.client import Client
-from kubeloop.ledger import Ledger
 from kubeloop.objects.core import CONFIGMAPS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import Request, Response, Stream
 from kubesim.time import run
-from tests.engine.world import Log
+from tests.engine.bare import bare_controller, bare_rounds
 
 KEY = RolloutKey(("test", "m"))
 WRITE = Apply(
@@ -57,23 +55,7 @@ def rounds_on(server: Refusing, reason: Reason) -> Rounds[Answers]:
             return Decision("refused", Hold(reason))
         return Decision("apply", Move(Reason.APPLYING, (WRITE,)))
 
-    part: Controller[Answers] = Controller(
-        name="test",
-        informers=(),
-        subscribe=lambda _: None,
-        watched=lambda _: {},
-        scopes=lambda _: (),
-        rollouts=lambda: (),
-        gather=lambda _, answers: answers,
-        versions=lambda _: (),
-        decide=decide,
-        say=lambda *_: (),
-        writes=frozenset({Does.APPLY_OBJECT}),
-        done={Does.APPLY_OBJECT: LogRecord("info", "applied")},
-    )
-    return Rounds(
-        part, AskContext(Client(server)), Terms(Ledger(10.0, lambda _: ()), 10.0), Log().logger(), lambda _: None
-    )
+    return bare_rounds(bare_controller(decide, Does.APPLY_OBJECT), Client(server))
 
 
 @pytest.mark.parametrize("reason", [Reason.OBJECT_REFUSED, Reason.COMPLETE], ids=["the pass fails", "it does not"])

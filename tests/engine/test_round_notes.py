@@ -12,15 +12,13 @@ from fairlead.core.act import Create, Does, EventNote
 from fairlead.core.ask import Answers, Need
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
-from fairlead.engine.controller import Controller, LogRecord, RolloutKey
-from fairlead.engine.driver.questions import AskContext
-from fairlead.engine.rounds import PassFailed, Rounds, Terms
+from fairlead.engine.controller import RolloutKey
+from fairlead.engine.rounds import PassFailed
 from kubeloop.errors import KubeError
-from kubeloop.ledger import Ledger
 from kubeloop.objects.core import CONFIGMAPS
 from kubeloop.request import Request, Response
 from kubesim.time import run
-from tests.engine.world import Log
+from tests.engine.bare import bare_controller, bare_rounds
 from tests.kubeloop.scripted import Scripted, failure, pod_ref
 
 KEY = RolloutKey(("ns", "web"))
@@ -50,26 +48,10 @@ class Told:
         self.notices: list[str] = []
         api = Scripted()
         api.fault = self._refuse
-        controller: Controller[Answers] = Controller(
-            name="test",
-            informers=(),
-            subscribe=lambda _: None,
-            watched=lambda _: {},
-            scopes=lambda _: (),
-            rollouts=lambda: (),
-            gather=lambda _, answers: answers,
-            versions=lambda _: (),
-            decide=self._decide,
-            say=lambda *_: (),
-            writes=frozenset({Does.APPLY_OBJECT}),
-            done={Does.APPLY_OBJECT: LogRecord("info", "made")},
-        )
-        self._rounds = Rounds(
-            controller,
-            AskContext(api.client()),
-            Terms(Ledger(0.0, lambda _: ()), 10.0),
-            Log().logger(),
-            lambda each: self.events.append(each.text),
+        self._rounds = bare_rounds(
+            bare_controller(self._decide, Does.APPLY_OBJECT),
+            api.client(),
+            tell=lambda each: self.events.append(each.text),
             notice=lambda each: self.notices.append(each.text),
         )
 

@@ -12,16 +12,16 @@ from fairlead.core.act import AnyWrite, Apply, Create, Does, Patch, PatchKind
 from fairlead.core.ask import Answer, Answers, Ask, Good, Need, Question, Read
 from fairlead.core.decision import Decision, Move
 from fairlead.core.reason import Reason
-from fairlead.engine.controller import Controller, LogRecord, RolloutKey
+from fairlead.engine.controller import RolloutKey
 from fairlead.engine.driver.perform import Round, line_of, request_for
 from fairlead.engine.driver.questions import AskContext, asker
-from fairlead.engine.rounds import LOOK_AGAIN, Rounds, Terms
+from fairlead.engine.rounds import LOOK_AGAIN
 from kubeloop.client import Client
 from kubeloop.errors import Conflict
-from kubeloop.ledger import Ledger
 from kubeloop.objects.core import PODS, Pod, PodMeta
 from kubeloop.objects.meta import Ref
 from kubesim.time import run
+from tests.engine.bare import bare_controller, bare_rounds
 from tests.engine.driver.test_perform import CREATION, Cache, Server, carried, deletion, expected, pod, status
 from tests.engine.world import Log
 
@@ -109,24 +109,8 @@ def in_a_round(write: AnyWrite, server: Server) -> tuple[float | None, list[tupl
     def decide(_: Answers, now: datetime) -> Decision:
         return Decision("stamp", Move(Reason.ROLLING, (write,)))
 
-    controller: Controller[Answers] = Controller(
-        name="test",
-        informers=(),
-        subscribe=lambda _: None,
-        watched=lambda _: {},
-        scopes=lambda _: (),
-        rollouts=lambda: (),
-        gather=lambda _, answers: answers,
-        versions=lambda _: (),
-        decide=decide,
-        say=lambda *_: (),
-        writes=frozenset({Does.STAMP_READY}),
-        done={Does.STAMP_READY: LogRecord("info", "stamped")},
-    )
-
     async def scenario() -> float | None:
-        terms = Terms(Ledger(10.0, lambda _: ()), 10.0)
-        rounds = Rounds(controller, AskContext(Client(server)), terms, log.logger(), lambda _: None)
+        rounds = bare_rounds(bare_controller(decide, Does.STAMP_READY), Client(server), log)
         return await rounds.run(RolloutKey(("test", "a")))
 
     return run(scenario()), [(level, message) for level, message, _ in log.records]
