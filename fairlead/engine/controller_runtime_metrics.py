@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -31,61 +30,40 @@ class ControllerRuntimeMetrics:
     """Once per process; controllers, webhooks and leases are named when they come."""
 
     def __init__(self, metrics: Metrics) -> None:
-        registry = metrics.registry
-        controller, queue = ("controller",), ("name", "controller")
-        self.reconciles = Counter(
-            "controller_runtime_reconcile",
-            "Passes by controller and by what came of them.",
-            ("controller", "result"),
-            registry=registry,
+        families, registry = metrics.families, metrics.registry
+        queue = ("name", "controller")
+        self.reconciles = families.counter(
+            "controller_runtime_reconcile", "Passes by controller and by what came of them.", "controller", "result"
         )
-        self.errors = Counter(
-            "controller_runtime_reconcile_errors", "Passes that failed.", controller, registry=registry
+        self.errors = families.counter("controller_runtime_reconcile_errors", "Passes that failed.", "controller")
+        self.seconds = families.histogram(
+            "controller_runtime_reconcile_time_seconds", "Duration of a pass.", "controller", buckets=RECONCILE_BUCKETS
         )
-        self.seconds = Histogram(
-            "controller_runtime_reconcile_time_seconds",
-            "Duration of a pass.",
-            controller,
-            buckets=RECONCILE_BUCKETS,
-            registry=registry,
+        self.active = families.gauge("controller_runtime_active_workers", "Passes under way.", "controller")
+        self.reviews = families.counter(
+            "controller_runtime_webhook_requests", "Admission reviews by the status of the answer.", "webhook", "code"
         )
-        self.active = Gauge("controller_runtime_active_workers", "Passes under way.", controller, registry=registry)
-        self.reviews = Counter(
-            "controller_runtime_webhook_requests",
-            "Admission reviews by the status of the answer.",
-            ("webhook", "code"),
-            registry=registry,
-        )
-        self.review_seconds = Histogram(
+        self.review_seconds = families.histogram(
             "controller_runtime_webhook_latency_seconds",
             "Duration of an admission review.",
-            ("webhook",),
+            "webhook",
             buckets=FINE_BUCKETS,
-            registry=registry,
         )
-        self.adds = Counter("workqueue_adds", "Keys that came to be ready for a pass.", queue, registry=registry)
-        self.retries = Counter(
-            "workqueue_retries", "Keys that are tried again after a while.", queue, registry=registry
-        )
-        self.queued_seconds = Histogram(
+        self.adds = families.counter("workqueue_adds", "Keys that came to be ready for a pass.", *queue)
+        self.retries = families.counter("workqueue_retries", "Keys that are tried again after a while.", *queue)
+        self.queued_seconds = families.histogram(
             "workqueue_queue_duration_seconds",
             "How long a key was ready before its pass began.",
-            queue,
+            *queue,
             buckets=FINE_BUCKETS,
-            registry=registry,
         )
-        self.work_seconds = Histogram(
-            "workqueue_work_duration_seconds", "Duration of a pass.", queue, buckets=FINE_BUCKETS, registry=registry
+        self.work_seconds = families.histogram(
+            "workqueue_work_duration_seconds", "Duration of a pass.", *queue, buckets=FINE_BUCKETS
         )
-        self.calls = Counter(
-            "rest_client_requests",
-            "Requests to the API server by the status of the answer.",
-            ("code", "method", "host"),
-            registry=registry,
+        self.calls = families.counter(
+            "rest_client_requests", "Requests to the API server by the status of the answer.", "code", "method", "host"
         )
-        self.master = Gauge(
-            "leader_election_master_status", "Whether this process holds the Lease.", ("name",), registry=registry
-        )
+        self.master = families.gauge("leader_election_master_status", "Whether this process holds the Lease.", "name")
         self._queues: dict[str, QueueSeries] = {}
         registry.register(_Standings(self._queues))
         self._webhooks: frozenset[str] = frozenset()

@@ -13,13 +13,14 @@ from functools import cached_property
 from typing import TypeVar, cast
 from urllib.parse import urlsplit
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client import CollectorRegistry, Gauge, disable_created_metrics
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from fairlead.engine.blocked_metric import Blocked
 from fairlead.engine.driver.outside_calls import WRONG_CLUSTER
+from fairlead.engine.families import Families
 from fairlead.engine.go_numbers import with_go_bounds
 from fairlead.engine.serving.cluster_label import HEADER
 from fairlead.engine.serving.server import AnsweredRequest
@@ -111,68 +112,67 @@ class Metrics:
     def __init__(self, now: Callable[[], float] = lambda: clock.now().timestamp()) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # the contract has no `_created` series
         self.registry = registry = CollectorRegistry()
-        self.leader = Gauge(
-            "fairlead_leader",
-            "Whether this process acts for a part: with a Lease, whether it holds it.",
-            ("part",),
-            registry=registry,
+        self.families = families = Families(registry)
+        self.leader = families.gauge(
+            "fairlead_leader", "Whether this process acts for a part: with a Lease, whether it holds it.", "part"
         )
-        self.requests = Histogram(
+        self.requests = families.histogram(
             "rollout_operator_request_duration_seconds",
             "Duration of requests served.",
-            ("method", "route", "status_code", "ws"),
+            "method",
+            "route",
+            "status_code",
+            "ws",
             buckets=REQUEST_BUCKETS,
-            registry=registry,
         )
-        self.request_bytes = Histogram(
-            "rollout_operator_request_message_bytes",
-            "Size of request bodies.",
-            ("method", "route"),
-            buckets=SIZE_BUCKETS,
-            registry=registry,
+        self.request_bytes = families.histogram(
+            "rollout_operator_request_message_bytes", "Size of request bodies.", "method", "route", buckets=SIZE_BUCKETS
         )
-        self.response_bytes = Histogram(
+        self.response_bytes = families.histogram(
             "rollout_operator_response_message_bytes",
             "Size of response bodies.",
-            ("method", "route"),
+            "method",
+            "route",
             buckets=SIZE_BUCKETS,
-            registry=registry,
         )
-        self.inflight = Gauge(
-            "rollout_operator_inflight_requests", "Requests being served.", ("method", "route"), registry=registry
+        self.inflight = families.gauge(
+            "rollout_operator_inflight_requests", "Requests being served.", "method", "route"
         )
-        self.client_requests = Histogram(
+        self.client_requests = families.histogram(
             "rollout_operator_kubernetes_api_client_request_duration_seconds",
             "Duration of requests to the API server.",
-            ("path", "method", "status_code"),
+            "path",
+            "method",
+            "status_code",
             buckets=REQUEST_BUCKETS,
-            registry=registry,
         )
-        self.rate_limited = Counter(
+        self.rate_limited = families.counter(
             "rollout_operator_kubernetes_api_client_rate_limited_requests",
             "Requests not sent because of the client-side limit.",
-            ("api_group",),
-            registry=registry,
+            "api_group",
         )
-
-        self.pod_calls = Histogram(
+        self.pod_calls = families.histogram(
             "rollout_operator_pod_http_client_request_duration_seconds",
             "Duration of calls to pods.",
-            ("path", "method", "status_code"),
+            "path",
+            "method",
+            "status_code",
             buckets=REQUEST_BUCKETS,
-            registry=registry,
         )
-        self.refused_clusters = Counter(
+        self.refused_clusters = families.counter(
             "rollout_operator_client_invalid_cluster_validation_label_requests",
             "Requests that a server took for those of another cluster.",
-            ("method", "protocol", "request_cluster"),
-            registry=registry,
+            "method",
+            "protocol",
+            "request_cluster",
         )
-        self.wrong_clusters = Counter(
+        self.wrong_clusters = families.counter(
             "rollout_operator_server_invalid_cluster_validation_label_requests",
             "Requests received that were meant for another cluster.",
-            ("protocol", "method", "cluster_validation_label", "request_cluster_validation_label"),
-            registry=registry,
+            "protocol",
+            "method",
+            "cluster_validation_label",
+            "request_cluster_validation_label",
         )
         self.now = now
         self._made: dict[Callable[[Metrics], object], object] = {}
@@ -267,11 +267,10 @@ class Metrics:
 
     @cached_property
     def _certificates(self) -> Gauge:
-        return Gauge(
+        return self.families.gauge(
             "fairlead_certificate_not_after_timestamp_seconds",
             "Unix time at which the certificate of a server ends.",
-            ("server",),
-            registry=self.registry,
+            "server",
         )
 
     def count_limited(self, api_group: str) -> None:

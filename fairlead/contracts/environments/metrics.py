@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from msgspec import Struct
-from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -53,26 +52,18 @@ class EnvironmentMetrics:
     """Of the passes over environments, balancers and consoles, and of conversion and migration."""
 
     def __init__(self, metrics: Metrics) -> None:
-        registry = metrics.registry
-        self.passes = Counter(
-            "orchestratord_reconciles", "Passes by what came of them.", ("kind", "result"), registry=registry
+        families, registry = metrics.families, metrics.registry
+        self.passes = families.counter("orchestratord_reconciles", "Passes by what came of them.", "kind", "result")
+        self.duration = families.histogram(
+            "orchestratord_reconcile_duration_seconds", "Duration of a pass.", "kind", buckets=BUCKETS
         )
-        self.duration = Histogram(
-            "orchestratord_reconcile_duration_seconds",
-            "Duration of a pass.",
-            ("kind",),
-            buckets=BUCKETS,
-            registry=registry,
+        self.steps = families.counter("orchestratord_steps", "Passes by the rule that decided them.", "kind", "step")
+        self.leader = families.gauge("orchestratord_is_leader", "Whether this process holds the lease.")
+        self.conversions = families.counter(
+            "orchestratord_conversions", "Conversion reviews by what came of them.", "result"
         )
-        self.steps = Counter(
-            "orchestratord_steps", "Passes by the rule that decided them.", ("kind", "step"), registry=registry
-        )
-        self.leader = Gauge("orchestratord_is_leader", "Whether this process holds the lease.", registry=registry)
-        self.conversions = Counter(
-            "orchestratord_conversions", "Conversion reviews by what came of them.", ("result",), registry=registry
-        )
-        self.migrated = Counter(
-            "orchestratord_migrated_objects", "Objects rewritten in the stored version.", ("result",), registry=registry
+        self.migrated = families.counter(
+            "orchestratord_migrated_objects", "Objects rewritten in the stored version.", "result"
         )
         self._standings = _Standings(metrics.now)
         registry.register(self._standings)

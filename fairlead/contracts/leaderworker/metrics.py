@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from msgspec import Struct
-from prometheus_client import Counter, Histogram
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -67,7 +66,7 @@ class LeaderWorkerMetrics:
     """Of rounds of sets and groups, and what is known of groups between them."""
 
     def __init__(self, metrics: Metrics) -> None:
-        registry = metrics.registry
+        families, registry = metrics.families, metrics.registry
         self.decisions = GroupDecisions()
         self._runtime = runtime = metrics.of(ControllerRuntimeMetrics)
         runtime.webhooks(frozenset((*JUDGES, EVICTION)))
@@ -75,29 +74,27 @@ class LeaderWorkerMetrics:
         self.of_sets = _SetPasses(runtime, self)
         self.of_groups = _GroupPasses(runtime, self)
         self.set_queue, self.group_queue = runtime.queue(SETS), runtime.queue(GROUPS)
-        self.durations = Histogram(
+        self.durations = families.histogram(
             "fairlead_lws_rollout_duration_seconds",
             "Duration of an update, from its begin until all groups are ready at the new revision.",
             buckets=ROLLOUT_BUCKETS,
-            registry=registry,
         )
-        self.recreations = Counter(
+        self.recreations = families.counter(
             "fairlead_lws_group_recreations",
             "Groups that were recreated, by what happened to a pod.",
-            ("namespace", "name", "reason"),
-            registry=registry,
+            "namespace",
+            "name",
+            "reason",
         )
-        self.ready_seconds = Histogram(
+        self.ready_seconds = families.histogram(
             "fairlead_lws_group_ready_seconds",
             "How long groups took to become ready, from the creation of the leader.",
             buckets=READY_BUCKETS,
-            registry=registry,
         )
-        self.equal = Counter(
+        self.equal = families.counter(
             "fairlead_lws_semantic_equal",
             "Generations of sets that were found to change nothing, by how that was found.",
-            ("path",),
-            registry=registry,
+            "path",
         )
         for path in Sameness:
             self.equal.labels(path.value)

@@ -6,8 +6,6 @@ group because another one fails.
 
 from __future__ import annotations
 
-from prometheus_client import Counter, Gauge, Histogram
-
 from fairlead.contracts.zones.decide.healthchecks.queries import QUERY_PATH
 from fairlead.contracts.zones.progress_metrics import HEALTH, Progress
 from fairlead.core.decision import Admit
@@ -23,52 +21,44 @@ class ZoneMetrics:
     """Of passes over groups, of disruption budgets and of health checks."""
 
     def __init__(self, metrics: Metrics) -> None:
-        registry = metrics.registry
-        group = ("rollout_group",)
-        self.reconciles = Counter("rollout_operator_group_reconciles", "Passes started.", group, registry=registry)
-        self.failed = Counter(
-            "rollout_operator_group_reconciles_failed", "Passes that failed.", group, registry=registry
+        families, registry = metrics.families, metrics.registry
+        self.reconciles = families.counter("rollout_operator_group_reconciles", "Passes started.", "rollout_group")
+        self.failed = families.counter(
+            "rollout_operator_group_reconciles_failed", "Passes that failed.", "rollout_group"
         )
-        self.duration = Histogram(
+        self.duration = families.histogram(
             "rollout_operator_group_reconcile_duration_seconds",
             "Duration of a pass.",
-            group,
+            "rollout_group",
             buckets=PASS_BUCKETS,
-            registry=registry,
         )
-        self.last_success = Gauge(
+        self.last_success = families.gauge(
             "rollout_operator_last_successful_group_reconcile_timestamp_seconds",
             "Unix time of the last pass that succeeded.",
-            group,
-            registry=registry,
+            "rollout_group",
         )
-        self.evictions = Counter(
+        self.evictions = families.counter(
             "rollout_operator_zpdb_eviction_requests",
             "Evictions judged, by the row of the contract's table that answered.",
-            ("reason", "status"),
-            registry=registry,
+            "reason",
+            "status",
         )
-        self.evictions_in_work = Gauge(
-            "rollout_operator_zpdb_inflight_eviction_requests", "Evictions being judged.", registry=registry
+        self.evictions_in_work = families.gauge(
+            "rollout_operator_zpdb_inflight_eviction_requests", "Evictions being judged."
         )
-        self.configurations = Counter(
+        self.configurations = families.counter(
             "rollout_operator_zpdb_configurations_observed",
             "Disruption budgets observed, by what came of it.",
-            ("result",),
-            registry=registry,
+            "result",
         )
-        self.health_checks = Counter(
-            f"{HEALTH}configurations_observed",
-            "Health checks observed, by what came of it.",
-            ("result",),
-            registry=registry,
+        self.health_checks = families.counter(
+            f"{HEALTH}configurations_observed", "Health checks observed, by what came of it.", "result"
         )
-        self.health_queries = Histogram(
+        self.health_queries = families.histogram(
             f"{HEALTH}query_duration_seconds",
             "Duration of queries to Prometheus.",
-            ("status_code",),
+            "status_code",
             buckets=REQUEST_BUCKETS,
-            registry=registry,
         )
         self.progress = Progress()
         registry.register(self.progress)
