@@ -36,5 +36,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _case(item: pytest.Item) -> Case:
-    real = item.get_closest_marker("real") is not None
-    return Case(item.nodeid, real, compares=real and item.get_closest_marker(MARK) is not None)
+    real, compares = item.get_closest_marker("real"), item.get_closest_marker(MARK) is not None
+    controllers = real is not None and bool(real.kwargs.get("controllers"))
+    return Case(item.nodeid, real is not None, compares=real is not None and compares, controllers=controllers)

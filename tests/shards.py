@@ -1,12 +1,14 @@
 """Which tests run together in one process.
 
-Tests of one file are neighbours, as are those of one folder. Those on the real control plane have shards of their own.
+Tests of one file are neighbours, as are those of one folder. Those on the real control plane have shards of their own,
+and so have those among them that want its controllers: one plane per shard is enough.
 Files that take long are spread over several shards. Each test is in exactly one.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
@@ -19,10 +21,17 @@ class Case(NamedTuple):
     """Whether it needs the real control plane."""
     compares: bool = False
     """Whether it compares the embedded cluster with a real one, and nothing else."""
+    controllers: bool = False
+    """Whether the real control plane that it needs is one with controllers."""
 
     @property
     def file(self) -> str:
         return self.name.partition("::")[0]
+
+    @property
+    def place(self) -> tuple[bool, bool, str]:
+        """Tests of the same place are neighbours."""
+        return self.real, self.controllers, self.file
 
 
 class Shard(NamedTuple):
@@ -43,7 +52,8 @@ class Shard(NamedTuple):
     def name(self) -> str:
         first, last = self.files[0], self.files[-1]
         span = first if first == last else f"{first} to {last}"
-        return span + self.part + (", real control plane" if self.real else "")
+        plane = ", real controllers" if self.tests[0].controllers else ", real API server" if self.real else ""
+        return span + self.part + plane
 
 
 LENGTH = {False: 60.0, True: 150.0}
@@ -111,19 +121,22 @@ SECONDS: dict[tuple[str, bool], float] = {
 
 def shards(tests: Iterable[Case]) -> list[Shard]:
     """All tests, each in one shard, in the order of their files."""
-    ordered = sorted(tests, key=lambda test: (test.real, test.file))
+    ordered = sorted(tests, key=lambda test: test.place)
+    of_files = Counter((test.file, test.real) for test in ordered)
     found: list[Shard] = []
     gathered: list[Shard] = []
-    for (_, real), group in groupby(ordered, key=lambda test: (test.file, test.real)):
-        of_file = tuple(group)
-        seconds = SECONDS.get((of_file[0].file, real), len(of_file) * USUAL[real])
-        if gathered and (gathered[0].real != real or _length(gathered) + seconds > LENGTH[real]):
+    for (real, controllers, file), group in groupby(ordered, key=lambda test: test.place):
+        here = tuple(group)
+        usual = of_files[file, real] * USUAL[real]
+        seconds = SECONDS.get((file, real), usual) * len(here) / of_files[file, real]
+        is_other = bool(gathered) and gathered[0].tests[0].place[:2] != (real, controllers)
+        if gathered and (is_other or _length(gathered) + seconds > LENGTH[real]):
             found.append(_joined(gathered))
             gathered = []
         if seconds > LENGTH[real]:
-            found.extend(_parts(of_file, seconds))
+            found.extend(_parts(here, seconds))
         else:
-            gathered.append(Shard(of_file, seconds))
+            gathered.append(Shard(here, seconds))
     return [*found, _joined(gathered)] if gathered else found
 
 

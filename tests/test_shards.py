@@ -20,7 +20,8 @@ from tests.shards import LENGTH, SECONDS, USUAL, Case, shards
 
 FILES = [f"tests/{folder}/test_{name}.py" for folder in ("api", "sim", "e2e") for name in ("pods", "sets")]
 DURATIONS = st.dictionaries(st.tuples(st.sampled_from(FILES), st.booleans()), st.floats(0, 900))
-CASES = st.builds(Case, st.builds("{}::test_{}".format, st.sampled_from(FILES), st.integers(0, 3000)), st.booleans())
+NAMES = st.builds("{}::test_{}".format, st.sampled_from(FILES), st.integers(0, 3000))
+CASES = st.builds(Case, NAMES, st.just(False), controllers=st.just(False)) | st.builds(Case, NAMES, st.just(True), controllers=st.booleans())
 
 
 @given(
@@ -34,7 +35,7 @@ def test_every_test_is_in_exactly_one_shard(tests: set[Case], seconds: dict[tupl
 
     assert Counter(test for shard in made for test in shard.tests) == Counter(tests)
     assert all(shard.tests for shard in made)
-    assert all(len({test.real for test in shard.tests}) == 1 for shard in made)
+    assert all(len({(test.real, test.controllers) for test in shard.tests}) == 1 for shard in made)
     assert len({shard.name for shard in made}) == len(made)
 
 
@@ -58,9 +59,23 @@ def test_short_files_share_a_shard_but_for_those_on_the_real_control_plane() -> 
 
     assert [shard.name for shard in made] == [
         "tests/a.py to tests/c.py",
-        "tests/a.py to tests/c.py, real control plane",
+        "tests/a.py to tests/c.py, real API server",
     ]
     assert [shard.seconds for shard in made] == pytest.approx([3 * USUAL[False], 3 * USUAL[True]])
+
+
+def test_those_that_want_controllers_have_shards_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file's time is divided among its tests."""
+    monkeypatch.setattr(shards_module, "SECONDS", {("tests/a.py", True): 40.0})
+    wants = [False, True, True, True]
+    tests = [Case(f"tests/a.py::test_{n}", real=True, controllers=each) for n, each in enumerate(wants)]
+
+    made = shards(tests)
+
+    assert [(shard.name, shard.seconds) for shard in made] == [
+        ("tests/a.py, real API server", 10.0),
+        ("tests/a.py, real controllers", 30.0),
+    ]
 
 
 def test_known_durations_are_of_files_that_are_there() -> None:

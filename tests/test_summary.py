@@ -151,7 +151,7 @@ def test_all_shards_are_counted_and_those_that_fail_are_shown(
     assert re.search(
         r"^ok     test_slow.py \(2 of 3\): 2 passed, 0 failed, 0 skipped \(\d+ s, \d+ s of CPU\)$", shown, re.MULTILINE
     )
-    assert "FAILED test_here.py, real control plane: 1 passed, 1 failed, 0 skipped" in shown
+    assert "FAILED test_here.py, real API server: 1 passed, 1 failed, 0 skipped" in shown
 
 
 def test_a_shard_that_crashes_is_named_and_counts_as_failed(

@@ -330,7 +330,7 @@ def everywhere(
     if "served" in on:
         places.append(pytest.param("served", id="served"))
     if "real" in on:
-        marks = (pytest.mark.real, pytest.mark.timing) if timing else (pytest.mark.real,)
+        marks = [pytest.mark.real(controllers=controllers), *([pytest.mark.timing] if timing else [])]
         places.append(pytest.param(None, id="real", marks=marks))
 
     def decorate(scenario: Scenario) -> Callable[..., None]:

@@ -40,7 +40,7 @@ def test_administrator_may_create_a_pod_where_no_controllers_run(planes: Planes)
     assert msgspec.json.decode(made)["metadata"]["name"] == "lonely"
 
 
-@pytest.mark.real
+@pytest.mark.real(controllers=True)
 def test_controllers_make_the_pods_of_a_statefulset(planes: Planes) -> None:
     plane = planes.get(controllers=True)
     statefulset = {
@@ -125,7 +125,7 @@ def test_busy_port_is_left_for_another(planes: Planes, monkeypatch: pytest.Monke
     assert not folder.exists()
 
 
-@pytest.mark.real
+@pytest.mark.real(controllers=True)
 def test_nothing_survives_a_killed_test_run(planes: Planes) -> None:
     planes.get(controllers=True)
     code = (
