@@ -19,7 +19,7 @@ setup: .venv/.ready ## install everything into the checkout; commands are then i
 run: .venv/.runs ## embedded cluster, operator and a zone rollout to look at; ARGS="…" are options of `fairlead up`
 	@$(BIN)/fairlead up $(ARGS)
 
-test: setup control-plane prometheus base-image ## every test: pure, simulated, end-to-end on the embedded and the real cluster, lint
+test: setup control-plane prometheus upstream base-image ## every test: pure, simulated, end-to-end on the embedded and the real cluster, lint
 	@$(BIN)/python -m tests
 
 lint: setup ## style, types, import rules, duplicates
@@ -40,6 +40,9 @@ control-plane: setup ## build etcd, kube-apiserver, kube-controller-manager, hel
 prometheus: setup ## build Prometheus once, into the user's cache; tests of health checks use it
 	@$(BIN)/python -m fairlead.plane.prometheus >/dev/null || true
 
+upstream: setup ## build upstream's manager of LeaderWorkerSets once, into the user's cache; ours is compared with it
+	@$(BIN)/python -m fairlead.plane.lws >/dev/null || true
+
 image: setup ## build the image; BASE= names another base (debian: made here), TAG= the image, TARGET= what it starts
 	@$(BIN)/python -m tools.image $(if $(BASE),--base $(BASE)) $(if $(TAG),--tag $(TAG)) $(if $(TARGET),--target $(TARGET))
 
@@ -52,7 +55,7 @@ record: setup control-plane ## record anew all that is kept of the real cluster 
 fidelity: setup control-plane ## compare the embedded cluster with a real one, case by case, and record that it passed
 	@$(BIN)/python -m tests --fidelity
 
-soak: setup control-plane prometheus ## long runs: programs by chance, fuzzing and traces against the real cluster, kubectl's own suite
+soak: setup control-plane prometheus upstream ## long runs: programs by chance, fuzzing and traces against the real cluster, kubectl's own suite
 	@code=0; $(BIN)/python -m tests --soak -m "machine or timing" || code=1; $(BIN)/python -m tests --fidelity || code=1; \
 		$(BIN)/python -m tests.fuzz --steps 50000 || code=1; $(BIN)/python -m tools.kubectl_suite || code=1; exit $$code
 
@@ -97,4 +100,4 @@ COMPILE = $(BIN)/python -m compileall -q kubeloop kubesim fairlead
 clean: ## remove what set-up put into the checkout
 	rm -rf .venv .uv .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup run test lint bench control-plane prometheus image base-image record fidelity soak lock clean
+.PHONY: help setup run test lint bench control-plane prometheus upstream image base-image record fidelity soak lock clean

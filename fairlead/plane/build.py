@@ -88,7 +88,7 @@ def _build(ready: Path, say: Say) -> Path:
 
 def _build_etcd(source: Path, out: Path, say: Say) -> None:
     say(f"  [1/3] etcd {ETCD}")
-    _copy_module(f"go.etcd.io/etcd/server/v3@v{ETCD}", source)
+    copy_module(f"go.etcd.io/etcd/server/v3@v{ETCD}", source)
     text = (source / "go.mod").read_text()
     (source / "go.mod").write_text(
         re.sub(r"^\s*(replace )?go\.etcd\.io/etcd\S* => \.\./\S+$", "", text, flags=re.MULTILINE)
@@ -109,7 +109,7 @@ def _build_kubernetes(source: Path, out: Path, say: Say) -> None:
 
 def _kubernetes_source(target: Path) -> None:
     """A copy of Kubernetes' module that builds."""
-    _copy_module(f"k8s.io/kubernetes@v{KUBERNETES}", target)
+    copy_module(f"k8s.io/kubernetes@v{KUBERNETES}", target)
     (target / "go.work").unlink(missing_ok=True)
     shutil.rmtree(target / "vendor", ignore_errors=True)
     text = (target / "go.mod").read_text()
@@ -125,12 +125,20 @@ def kubernetes_stamp(release: str) -> str:
     return "-s -w " + " ".join(f"-X {version}.{name}={value}" for name, value in stamp.items())
 
 
-def _copy_module(module: str, target: Path) -> None:
+def module_folder(module: str) -> Path:
+    """Where Go keeps the module, read-only; fetched where it is not there yet."""
     listed = go(Path.cwd(), "mod", "download", "-json", module)
     found = re.search(r'"Dir": "([^"]+)"', listed)
     if found is None:
         raise Unavailable(f"go mod download {module} named no folder; is the Go module proxy reachable?")
-    shutil.copytree(found[1], target, ignore=shutil.ignore_patterns("vendor", "staging", "test", "CHANGELOG"))
+    return Path(found[1])
+
+
+def copy_module(module: str, target: Path) -> None:
+    """A copy that can be changed, without what no program is built of."""
+    shutil.copytree(
+        module_folder(module), target, ignore=shutil.ignore_patterns("vendor", "staging", "test", "CHANGELOG")
+    )
     for path in (target, *target.rglob("*")):  # the module cache is read-only
         path.chmod(path.stat().st_mode | stat.S_IWUSR)
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 from base64 import b64encode
-from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 
 from fairlead.contracts.leaderworker.install.values import CHART
+from fairlead.plane import lws
 from kubeloop import request
 from kubeloop.objects.apps import DEPLOYMENTS
 from kubeloop.objects.core import SECRETS
@@ -21,7 +19,6 @@ from tests.e2e.clusters import Site, everywhere
 from tests.e2e.installing import present
 
 STORED = {"ca.crt": b64encode(b"theirs").decode()}
-UPSTREAM = Path("pkg/mod/sigs.k8s.io/lws@v0.9.0/charts/lws")
 
 
 async def run(site: Site, *arguments: str) -> str:
@@ -29,18 +26,6 @@ async def run(site: Site, *arguments: str) -> str:
     done = await asyncio.to_thread(helm.run, *words)
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def upstream_chart() -> Path:
-    """Of the module cache; skips the test where it is not there."""
-    try:
-        found = subprocess.run(["go", "env", "GOPATH"], capture_output=True, check=True, text=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"there is no Go to ask for upstream's chart: {error}")
-    chart = Path(found.stdout.strip()) / UPSTREAM
-    if not chart.exists():
-        pytest.skip(f"{chart} is not there: go mod download sigs.k8s.io/lws@v0.9.0")
-    return chart
 
 
 def rendered(site: Site, values: dict[str, Any] | None = None) -> list[Any]:
@@ -69,8 +54,7 @@ async def test_release_is_installed_upgraded_and_removed(site: Site) -> None:
 @everywhere(controllers=False, on=("real",))
 async def test_a_release_of_upstreams_chart_is_upgraded_and_nothing_is_renamed(site: Site) -> None:
     """What it has stored of certificates stays."""
-    chart = upstream_chart()
-    await run(site, "install", "lws", str(chart), "--skip-crds")
+    await run(site, "install", "lws", str(lws.source() / "charts/lws"), "--skip-crds")
     before = await site.get(DEPLOYMENTS, "lws-controller-manager")
     assert before is not None
     secret_ref = Ref(SECRETS, site.namespace, "lws-webhook-server-cert")
