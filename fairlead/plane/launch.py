@@ -46,6 +46,7 @@ class Plane:
     Without `controllers` nothing but the API server acts: no StatefulSet gets pods, no namespace a service account.
     With `accounts` pods need one nevertheless, which is then made by hand.
     `token_users` are known by a bearer token, all others by a client certificate.
+    Writes of `audited_users` are kept in `audit_log`; `gates` are features that are on though they are off by default.
     """
 
     def __init__(
@@ -54,12 +55,16 @@ class Plane:
         controllers: bool = True,
         accounts: bool = False,
         token_users: Sequence[str] = ("bearer",),
+        audited_users: Sequence[str] = (),
+        gates: Sequence[str] = (),
         build: bool = False,
         say: Say = lambda _line: None,
     ) -> None:
         self._controllers = controllers
         self._accounts = controllers or accounts
         self._tokens = {user: secrets.token_hex(16) for user in token_users}
+        self._audited = tuple(audited_users)
+        self._gates = tuple(gates)
         self._build = build
         self._say = say
         self._authority = Authority()
@@ -84,6 +89,11 @@ class Plane:
     def kubeconfig(self) -> Path:
         """For an administrator, a member of system:masters."""
         return self.folder / "admin.kubeconfig"
+
+    @property
+    def audit_log(self) -> Path:
+        """One line of JSON for each write of an audited user, whatever came of it."""
+        return self.folder / programs.AUDIT_LOG
 
     def config(self) -> ClusterConfig:
         """How to reach the API server as an administrator."""
@@ -159,11 +169,13 @@ class Plane:
         try:
             held.run("etcd", programs.etcd(found, held.folder))
             _until(held, "etcd", (held.folder / programs.ETCD_SOCKET).exists)
-            held.run("kube-apiserver", programs.apiserver(found, held.folder, port, self._accounts))
+            flags = [*programs.audit(held.folder, self._audited), *programs.gates(self._gates)]
+            held.run("kube-apiserver", [*programs.apiserver(found, held.folder, port, self._accounts), *flags])
             _until(held, "kube-apiserver", lambda: probe.ok(port, "/readyz"))
             if self._controllers:
                 own = free_port()
-                held.run("kube-controller-manager", programs.controller_manager(found, held.folder, own))
+                arguments = programs.controller_manager(found, held.folder, own)
+                held.run("kube-controller-manager", [*arguments, *programs.gates(self._gates)])
                 _until(held, "kube-controller-manager", lambda: probe.ok(own, "/healthz"))
             # Both are made by loops that readiness does not wait for, and the second shows that controllers act.
             default = "/api/v1/namespaces/default"
@@ -182,6 +194,7 @@ class Plane:
         _write_pair(folder, "server", self._authority.server(("127.0.0.1", "localhost", programs.SERVICE_ADDRESS)))
         rows = "".join(f"{token},{user},{user}\n" for user, token in self._tokens.items())
         _write(folder / "tokens.csv", rows.encode())
+        _write(folder / programs.AUDIT_POLICY, json.dumps(programs.audit_policy(self._audited)).encode())
         for user in ("admin", "kube-controller-manager"):
             pair = self._authority.client(user, ("system:masters",))
             _write_pair(folder, user, pair)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 ETCD_SOCKET = "etcd.sock"
+AUDIT_POLICY, AUDIT_LOG = "audit-policy.json", "audit.log"
 SERVICE_ADDRESS = "10.0.0.1"
 """The first address of the range below, which the API server's own Service gets."""
 
@@ -80,6 +82,25 @@ def apiserver(found: Path, folder: Path, port: int, accounts: bool) -> list[str]
         # Its pods would wait for a service account that nobody makes.
         arguments.append("--disable-admission-plugins=ServiceAccount")
     return arguments
+
+
+def gates(names: Sequence[str]) -> list[str]:
+    """Features that are on; for the API server and for whoever goes by what it stores."""
+    return [f"--feature-gates={','.join(f'{name}=true' for name in names)}"] if names else []
+
+
+def audit(folder: Path, users: Sequence[str]) -> list[str]:
+    """For the API server; without users nothing is audited."""
+    if not users:
+        return []
+    return [f"--audit-policy-file={folder / AUDIT_POLICY}", f"--audit-log-path={folder / AUDIT_LOG}"]
+
+
+def audit_policy(users: Sequence[str]) -> dict[str, object]:
+    """Writes of these users, told when they are answered."""
+    verbs = ["create", "update", "patch", "delete", "deletecollection"]
+    told = {"level": "Metadata", "users": list(users), "verbs": verbs, "omitStages": ["RequestReceived"]}
+    return {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [told, {"level": "None"}]}
 
 
 def controller_manager(found: Path, folder: Path, port: int) -> list[str]:
