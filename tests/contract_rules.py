@@ -32,7 +32,7 @@ SECTION = (
     rf"[Ss]ections? (?P<sections>\d+\.\d+(?: and \d+\.\d+)*)(?:,? (?P<part>step|case|point)s? (?P<places>{NUMBERS}))?"
 )
 COUNTED = rf"(?P<kind>[Rr]ule|[Ss]cenario)s? (?P<numbers>{NUMBERS})"
-LETTERED = r"(?P<letters>RT|[BEHU]-|[A-Z])(?P<first>\d{1,2})\b(?!\.\d)(?: to (?P=letters)(?P<last>\d{1,2})\b)?"
+LETTERED = r"(?P<letters>RT|[A-Z]-?)(?P<first>\d{1,2})\b(?!\.\d)(?: to (?P=letters)(?P<last>\d{1,2})\b)?"
 
 
 def contracts() -> list[str]:

@@ -1,0 +1,1 @@
+"""Decisions about rollout plans; pure."""

@@ -1,0 +1,325 @@
+"""RolloutTraits and their plans: where they live, the words that are stored, and what decisions read of them.
+
+Specs and statuses arrive as trees that anybody may have written; `decide.reading` makes these Structs of them.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from kubeloop.objects.meta import Meta, Resource
+
+PART = "plans"
+STANDARD_GROUP = "standard.oam.dev"
+ROLLOUT_TRAITS = Resource(STANDARD_GROUP, "v1alpha1", "rollouttraits", "RolloutTrait")
+CLONE_SETS = Resource("apps.kruise.io", "v1alpha1", "clonesets", "CloneSet")
+NEWER_CLONE_SETS = Resource("apps.kruise.io", "v1beta1", "clonesets", "CloneSet")
+DAEMON_SETS = Resource("apps", "v1", "daemonsets", "DaemonSet")
+EVENT_SOURCE = "fairlead-plans"
+OUR_MANAGER = "fairlead"
+
+# Labels and annotations (section 2.11).
+APPLICATION = "app.oam.dev/name"
+COMPONENT = "app.oam.dev/component"
+COMPONENT_REVISION = "app.oam.dev/revision"
+RESOURCE_TYPE = "app.oam.dev/resourceType"
+WORKLOAD_TYPE, TRAIT_TYPE = "WORKLOAD", "TRAIT"
+CONFIGURATION_HASH = "app.oam.dev/appConfig-hash"
+REVISION_OF = "controller.oam.dev/component"
+ROLLOUT_TEMPLATE = "app.oam.dev/rollout-template"
+CREATING = "app.oam.dev/creating"
+CONFIGURATION_ROLLOUT = "app.oam.dev/appconfig-rollout"
+INACTIVE = "app.oam.dev/app-revision"
+ROLLING_COMPONENTS = "app.oam.dev/rolling-components"
+CONFIGURATION_GENERATION = "app.oam.dev/generation"
+ORIGINAL = "app.oam.dev/rollout-original"
+"""On a claimed workload: what it was before the first attempt."""
+ADJUSTMENTS = "app.oam.dev/rollout-adjustments"
+ACTION = "fairlead.dev/rollout-action"
+TRAIT_FINALIZER = "finalizers.rollouttrait.standard.oam.dev"
+DEPLOYMENT_FINALIZER = "finalizers.applicationdeployment.oam.dev"
+
+# States (sections 3.2 and 3.3).
+VERIFYING = "verifyingSpec"
+INITIALIZING = "initializing"
+ROLLING = "rollingInBatches"
+FINALISING = "finalising"
+FAILING = "rolloutFailing"
+ABANDONED = "rolloutAbandoned"
+ABANDONING = "rolloutAbandoning"
+"""As other releases write the state before."""
+DELETING = "RolloutDeletingState"
+SUCCEEDED = "rolloutSucceed"
+FAILED = "rolloutFailed"
+STATES = (VERIFYING, INITIALIZING, ROLLING, FINALISING, FAILING, ABANDONED, DELETING, SUCCEEDED, FAILED)
+TERMINAL = frozenset({SUCCEEDED, FAILED})
+
+BATCH_INITIALIZING = "batchInitializing"
+BATCH_ROLLING = "batchInRolling"
+BATCH_VERIFYING = "batchVerifying"
+BATCH_REFUSED = "batchVerifyFailed"
+BATCH_FINALIZING = "batchFinalizing"
+BATCH_READY = "batchReady"
+BATCH_STATES = (
+    BATCH_INITIALIZING,
+    BATCH_ROLLING,
+    BATCH_VERIFYING,
+    BATCH_REFUSED,
+    BATCH_FINALIZING,
+    BATCH_READY,
+)
+
+# Types of conditions (section 2.10).
+PAUSED_CONDITION = "BatchPaused"
+STATE_CONDITIONS = {
+    VERIFYING: "RolloutSpecVerifying",
+    INITIALIZING: "RolloutInitializing",
+    FINALISING: "RolloutFinalizing",
+    FAILING: "RolloutFailing",
+    ABANDONED: "RolloutAbandoning",
+    DELETING: "RolloutDeleting",
+    SUCCEEDED: "RolloutSucceed",
+    FAILED: "RolloutFailed",
+}
+BATCH_CONDITIONS = {
+    BATCH_INITIALIZING: "BatchInitializing",
+    BATCH_ROLLING: "RolloutInProgress",
+    BATCH_VERIFYING: "BatchVerifying",
+    BATCH_REFUSED: "BatchRolloutFailed",
+    BATCH_FINALIZING: "BatchFinalizing",
+    BATCH_READY: "BatchReady",
+}
+
+INCREASE_FIRST, DECREASE_FIRST = "IncreaseFirst", "DecreaseFirst"
+STRATEGIES = (INCREASE_FIRST, DECREASE_FIRST)
+INITIALIZE_HOOK, PRE_BATCH_HOOK = "initialize-rollout", "pre-batch-rollout"
+POST_BATCH_HOOK, FINALIZE_HOOK = "post-batch-rollout", "finalize-rollout"
+PLAN_HOOKS = (INITIALIZE_HOOK, FINALIZE_HOOK)
+BATCH_HOOKS = (PRE_BATCH_HOOK, POST_BATCH_HOOK)
+METHODS = ("GET", "PUT", "POST")
+SUCCESS_RATE, REQUEST_DURATION = "request-success-rate", "request-duration"
+BUILT_IN_METRICS = (SUCCESS_RATE, REQUEST_DURATION)
+METRIC_TEMPLATE = "MetricTemplate"
+ON_FAILURE_STOP, ON_FAILURE_REVERT = "stop", "revert"
+SEVERITIES = ("info", "warn", "error")
+TRAFFIC_PROVIDERS = ("istio", "gatewayapi", "smi", "none")
+NO_TARGET_SIZE = -1
+"""`rolloutTargetSize` after a reset."""
+
+Json: TypeAlias = dict[str, Any]
+IntOrText: TypeAlias = int | str
+
+
+class WorkloadReference(Struct, frozen=True, rename="camel"):
+    """An ObjectReference, as far as it names a workload."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    namespace: str = ""
+
+    @property
+    def group(self) -> str:
+        return self.api_version.rpartition("/")[0]
+
+    def names_same(self, other: WorkloadReference) -> bool:
+        """Whether both name one object, whatever the version; both are of one namespace."""
+        return (self.group, self.kind, self.name) == (other.group, other.kind, other.name)
+
+
+class RolloutWebhook(Struct, frozen=True, rename="camel"):
+    """Section 2.4."""
+
+    type: str = ""
+    name: str = ""
+    url: str = ""
+    method: str = ""
+    expected_status: tuple[int, ...] = ()
+    metadata: dict[str, str] = {}
+    timeout: str = ""
+
+
+class MetricsRange(Struct, frozen=True):
+    min: IntOrText | None = None
+    max: IntOrText | None = None
+
+
+class CanaryMetric(Struct, frozen=True, rename="camel"):
+    """Section 2.5."""
+
+    name: str = ""
+    interval: str = ""
+    metrics_range: MetricsRange | None = None
+    template_ref: WorkloadReference | None = None
+    failure_limit: int = 0
+    template_variables: dict[str, str] = {}
+    success_count: int = 1
+    dry_run: bool = False
+    while_waiting: bool = False
+
+
+class TrafficMatch(Struct, frozen=True):
+    header: str = ""
+    exact: str | None = None
+    prefix: str | None = None
+    regex: str | None = None
+
+
+class NamedReference(Struct, frozen=True):
+    name: str = ""
+    namespace: str = ""
+
+
+class TrafficRouting(Struct, frozen=True, rename="camel"):
+    """Section 3.11."""
+
+    provider: str = ""
+    ingress_ref: NamedReference | None = None
+    source_service: str = ""
+    target_service: str = ""
+    port: int | None = None
+
+
+class Alert(Struct, frozen=True, rename="camel"):
+    name: str = ""
+    severity: str = ""
+    provider_ref: NamedReference | None = None
+
+
+class RolloutBatch(Struct, frozen=True, rename="camel"):
+    """Section 2.3."""
+
+    replicas: IntOrText | None = None
+    pod_list: tuple[str, ...] = ()
+    max_unavailable: IntOrText | None = None
+    instance_interval: int = 0
+    batch_rollout_webhooks: tuple[RolloutWebhook, ...] = ()
+    canary_metric: tuple[CanaryMetric, ...] = ()
+    traffic_weight: int | None = None
+    soak_seconds: int = 0
+    traffic_match: tuple[TrafficMatch, ...] = ()
+
+
+class RolloutPlan(Struct, frozen=True, rename="camel"):
+    """Section 2.2."""
+
+    rollout_strategy: str = ""
+    target_size: int | None = None
+    num_batches: int | None = None
+    rollout_batches: tuple[RolloutBatch, ...] | None = None
+    last_batch_to_rollout: int | None = None
+    batch_partition: int | None = None
+    revert_on_delete: bool = False
+    paused: bool = False
+    rollout_webhooks: tuple[RolloutWebhook, ...] = ()
+    canary_metric: tuple[CanaryMetric, ...] = ()
+    traffic_routing: TrafficRouting | None = None
+    alerts: tuple[Alert, ...] = ()
+    progress_deadline_seconds: int | None = None
+    on_failure: str = ""
+
+    @property
+    def partition(self) -> int | None:
+        """Under either of its names; None: everything is rolled."""
+        return self.batch_partition if self.last_batch_to_rollout is None else self.last_batch_to_rollout
+
+    @property
+    def is_decrease_first(self) -> bool:
+        return self.rollout_strategy == DECREASE_FIRST
+
+    @property
+    def batch_count(self) -> int:
+        """An empty list counts as none."""
+        return len(self.rollout_batches or ()) or max(1, self.num_batches or 1)
+
+    def batch(self, index: int) -> RolloutBatch:
+        """What is said of the batch; one that is computed says nothing."""
+        batches = self.rollout_batches or ()
+        return batches[index] if 0 <= index < len(batches) else RolloutBatch()
+
+
+class TraitSpec(Struct, frozen=True, rename="camel"):
+    """Section 2.6."""
+
+    target_ref: WorkloadReference = WorkloadReference()
+    source_ref: tuple[WorkloadReference, ...] = ()
+    rollout_plan: RolloutPlan = RolloutPlan()
+
+
+class RolloutCondition(Struct, frozen=True, rename="camel"):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: datetime | None = None
+    observed_generation: int = 0
+
+
+class SourceSize(Struct, frozen=True, rename="camel"):
+    """A source as it was when the attempt was verified."""
+
+    ref: WorkloadReference = WorkloadReference()
+    original_replicas: int = 0
+
+
+class Carried(Struct, frozen=True, rename="camel"):
+    """What an attempt that did not succeed leaves to the next."""
+
+    refs: tuple[WorkloadReference, ...] = ()
+    target_size: int = NO_TARGET_SIZE
+
+
+class MetricRecord(Struct, frozen=True):
+    name: str = ""
+    value: str = ""
+    time: datetime | None = None
+    outcome: str = ""
+    failures: int = 0
+    successes: int = 0
+
+
+class RolloutStatus(Struct, frozen=True, rename="camel"):
+    """Section 2.9; every later pass goes on from this and the live workloads alone."""
+
+    conditions: tuple[RolloutCondition, ...] = ()
+    rollout_original_size: int = 0
+    rollout_target_size: int = NO_TARGET_SIZE
+    target_generation: str = ""
+    last_applied_pod_template_identifier: str = ""
+    rolling_state: str = ""
+    batch_rolling_state: str = ""
+    current_batch: int = 0
+    upgraded_replicas: int = 0
+    upgraded_ready_replicas: int = 0
+    effective_batches: tuple[int, ...] = ()
+    observed_generation: int = 0
+    batch_start_time: datetime | None = None
+    batch_available_time: datetime | None = None
+    paused_since: datetime | None = None
+    hook_failures: int = 0
+    last_instance_time: datetime | None = None
+    start_target_size: int = 0
+    traffic_weight: int | None = None
+    metrics: tuple[MetricRecord, ...] = ()
+    sources: tuple[SourceSize, ...] = ()
+    carried: Carried | None = None
+    last_action: str = ""
+    last_target_ref: WorkloadReference | None = None
+    last_source_ref: tuple[WorkloadReference, ...] = ()
+
+
+class TraitMeta(Meta, frozen=True, rename="camel"):
+    generation: int = 0
+    annotations: dict[str, str] = {}
+    finalizers: tuple[str, ...] = ()
+
+
+class RolloutTrait(Struct, frozen=True):
+    """As it was stored: whatever its spec and status hold, it can be decoded."""
+
+    metadata: TraitMeta
+    spec: Any = None
+    status: Any = None
