@@ -27,10 +27,10 @@ from kubeloop.objects.core import PODS, SERVICES
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import MERGE_PATCH, Request, Response
 from kubesim.auth.rbac import master
+from kubesim.draws import Draws
 from kubesim.errors import StatusError
 from kubesim.store.record import Entry
 from kubesim.store.versions import Tree
-from kubesim.time import Draws
 from tests.chaos.doing import doing, in_passes
 from tests.chaos.door import Door
 from tests.chaos.leaderworker.facts import (
