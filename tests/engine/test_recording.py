@@ -14,13 +14,16 @@ from threading import Event
 import msgspec
 import pytest
 
-from fairlead.contracts import deciders
+from fairlead.contracts import contract, deciders
+from fairlead.contracts.leaderworker.install.definitions import definitions
+from fairlead.contracts.leaderworker.settings import Settings as GroupSettings
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
 from fairlead.core.replay import DecidedRound, replayed
 from fairlead.core.written import codec
 from fairlead.engine import recording
+from fairlead.engine.options import PartOptions
 from fairlead.engine.recording import Bounds, Ring, RoundRecorder, files_in
 from fairlead.engine.webhooks.admission import Admission
 from kubeloop.calls import Call
@@ -241,7 +244,9 @@ def test_an_operator_that_cannot_keep_rounds_rolls_out(tmp_path: Path) -> None:
 
 def test_every_controller_and_webhook_is_decided_again_by_what_decides_it() -> None:
     async def scenario(world: World) -> None:
-        manager = await world.operator(parts=(zones(Settings(phased_deployments=True)),))
+        await world.define(*definitions())
+        groups = PartOptions(contract("leaderworker"), GroupSettings())
+        manager = await world.operator(parts=(zones(Settings(phased_deployments=True)), groups))
         for admission in manager.webhooks.routes.values():
             assert isinstance(admission, Admission)
             found[admission._endpoint.paths[0]] = admission._endpoint.judge

@@ -12,14 +12,10 @@ from fairlead.contracts import CONTRACTS, contract
 from fairlead.engine.options import PartOptions
 from kubeloop import request
 from kubeloop.objects.core import LEASES
-from kubeloop.objects.meta import Ref, Resource
+from kubeloop.objects.meta import Ref
 from tests.engine.world import World, play
 from tests.operator_parts import ZONES
 from tests.toy.kinds import BOXES, definitions
-
-DEFINITIONS = Resource(
-    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
-)
 
 
 @pytest.fixture(autouse=True)
@@ -34,15 +30,7 @@ def both() -> tuple[PartOptions, ...]:
 
 async def define(world: World) -> None:
     """Returns when the kind is served."""
-    (definition,) = definitions()
-    await world.create(DEFINITIONS, "", definition)
-
-    def is_served() -> bool:
-        status = world.cluster.get(DEFINITIONS, "", definition["metadata"]["name"]).get("status", {})
-        conditions = status.get("conditions") or ()
-        return any((each["type"], each["status"]) == ("Established", "True") for each in conditions)
-
-    await world.until(is_served)
+    await world.define(*definitions())
 
 
 async def box(world: World, name: str, **spec: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, cast
 
 import msgspec
@@ -29,6 +30,10 @@ from kubesim.kubelet import Kubelet
 from kubesim.store.versions import Tree
 from kubesim.time import run
 from tests.operator_parts import zones
+
+DEFINITIONS = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
+)
 
 STEPS = 200_000
 """Callbacks; a loop that does not come to rest fails the test instead of holding it up."""
@@ -103,6 +108,17 @@ class World:
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+    async def define(self, *definitions: Tree) -> None:
+        """Returns when their kinds are served."""
+
+        def is_served(name: str) -> bool:
+            conditions = self.cluster.get(DEFINITIONS, "", name).get("status", {}).get("conditions") or ()
+            return any((each["type"], each["status"]) == ("Established", "True") for each in conditions)
+
+        for definition in definitions:
+            await self.create(DEFINITIONS, "", definition)
+            await self.until(partial(is_served, definition["metadata"]["name"]))
 
     async def create(self, resource: Resource, namespace: str, tree: Tree) -> None:
         await self.client.call(request.create(resource, namespace, msgspec.json.encode(tree)))
