@@ -214,10 +214,11 @@ def _listed(body: bytes) -> tuple[WebhookConfiguration, ...] | None:
 
 
 def _said(seen: InjectionSnapshot, decision: Decision, _: datetime) -> tuple[LogRecord, ...]:
-    if decision.rule != "list_again" or not isinstance(decision.verdict, Hold):
-        return ()
-    ((kind, problem),) = decision.verdict.details
-    return (LogRecord("warn", "webhook configurations not updated", {"kind": kind, "error": problem}, repeated=True),)
+    verdict = decision.verdict
+    return tuple(
+        LogRecord("warn", "webhook configurations not updated", {"kind": kind, "error": problem}, repeated=True)
+        for kind, problem in (verdict.details if isinstance(verdict, Hold) else ())
+    )
 
 
 def _untold(_: EventNote) -> None:

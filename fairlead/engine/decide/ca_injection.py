@@ -151,8 +151,14 @@ def trust(seen: InjectionSnapshot, _: datetime) -> Decision | Need:
     asked: tuple[Question, ...] = (*reads, *writes)
     lost = [bad for each in asked if isinstance(bad := seen.answers[each], Bad) and bad.kind != "absent"]
     if lost or sum(isinstance(seen.answers[each], Good) for each in reads) > len(seen.replacements()):
-        return Decision("trust_again", Hold(Reason.TRUST_INCOMPLETE))
+        return Decision("trust_again", Hold(Reason.TRUST_INCOMPLETE, details=_unread(seen, reads)))
     return Decision("trusted", Hold(Reason.COMPLETE))
+
+
+def _unread(seen: InjectionSnapshot, reads: tuple[Ask, ...]) -> tuple[tuple[str, str], ...]:
+    """Why configurations could not be read; a write that fails has its own record."""
+    found = (seen.answers[each] for each in reads)
+    return tuple((seen.resource.kind, each.text) for each in found if isinstance(each, Bad) and each.kind != "absent")
 
 
 def listing_of(resource: Resource, served: TrustScope) -> Ask:
