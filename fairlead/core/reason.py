@@ -112,6 +112,7 @@ class Reason(Enum):
     DUPLICATE_ENVIRONMENT = "DuplicateEnvironment", ReasonKind.INVALID, "only one object has this environment id"
     KIND_MISSING = "KindMissing", ReasonKind.FAILED, "the kind is installed in the cluster"
     OBJECT_REFUSED = "ObjectRefused", ReasonKind.FAILED, "the API server accepts the object"
+    WRITE_REFUSED = "WriteRefused", ReasonKind.FAILED, "the API server allows it"
     OBJECT_UNDONE = "ObjectUndone", ReasonKind.BLOCKED, "only one of the two writers changes the object"
     GENERATION_REFUSED = "GenerationRefused", ReasonKind.FAILED, "what refuses the generation lets it pass"
     UPGRADE_REFUSED = "UpgradeRefused", ReasonKind.BLOCKED, "the spec names an image that may follow the running one"

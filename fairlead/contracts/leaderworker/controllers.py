@@ -8,7 +8,7 @@ from typing import Any
 
 from fairlead.contracts.leaderworker import gather as gathering
 from fairlead.contracts.leaderworker.decide import group_round, set_round
-from fairlead.contracts.leaderworker.decide.seen import GroupSeen, SetSeen
+from fairlead.contracts.leaderworker.decide.seen import GroupSeen, Reported, SetSeen
 from fairlead.contracts.leaderworker.explain import explain
 from fairlead.contracts.leaderworker.gather import MEMBERS, Stores
 from fairlead.contracts.leaderworker.group_decisions import GroupDecisions
@@ -25,8 +25,8 @@ from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.contracts.leaderworker.shown import Shown
 from fairlead.contracts.leaderworker.watched import Watched, WatchedNamespace
 from fairlead.contracts.leaderworker.words import REASONS, WRITES
-from fairlead.core.act import AnyWrite, Does
-from fairlead.core.ask import Answers
+from fairlead.core.act import AnyWrite, Does, Patch
+from fairlead.core.ask import Answers, Bad
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.explain import Explain
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Telling, Wake
@@ -61,16 +61,17 @@ TELLING = Telling(component=EVENT_SOURCE, joined=False)
 
 
 class _Reports:
-    """When the status of each set was last written by this process."""
+    """What this process last wrote of the status of each set."""
 
     def __init__(self, measures: LeaderWorkerMetrics) -> None:
-        self.times: dict[RolloutKey, datetime] = {}
+        self.last: dict[RolloutKey, Reported] = {}
         self._measures = measures
 
     def wrote(self, key: RolloutKey, writes: tuple[AnyWrite, ...]) -> None:
         self._measures.set_wrote(key, writes)
-        if any(each.does is Does.REPORT_STATUS for each in writes):
-            self.times[key] = clock.now()
+        for each in writes:
+            if each.does is Does.REPORT_STATUS and isinstance(each, Patch):
+                self.last[key] = Reported(clock.now(), each.body)
 
     def started(self, key: RolloutKey) -> None:
         self._measures.of_sets.started(key)
@@ -80,7 +81,7 @@ class _Reports:
 
     def vanished(self, key: RolloutKey) -> None:
         self._measures.of_sets.vanished(key)
-        self.times.pop(key, None)
+        self.last.pop(key, None)
 
 
 def controllers(
@@ -96,7 +97,7 @@ def _of_sets(watched: Watched, settings: Settings, measures: LeaderWorkerMetrics
         return watched.of(key.namespace).stores
 
     def gather(key: RolloutKey, answers: Answers) -> SetSeen | None:
-        return gathering.set_snapshot(key, stores(key), settings, answers, reports.times.get(key))
+        return gathering.set_snapshot(key, stores(key), settings, answers, reports.last.get(key))
 
     def subscribe(wake: Wake) -> None:
         for each in watched:
@@ -121,6 +122,7 @@ def _of_sets(watched: Watched, settings: Settings, measures: LeaderWorkerMetrics
         explain=_explained(lambda key: stores(key).pods, measures.decisions),
         observed=gathering.observed,
         optional=tuple(one for each in watched for one in each.optional),
+        refuses=_is_said_by_the_server,
         watcher=reports,
         queue_watcher=measures.set_queue,
     )
@@ -167,9 +169,15 @@ def _of_groups(
         telling=TELLING,
         observe=observe,
         wrote=measures.group_wrote,
+        refuses=_is_said_by_the_server,
         watcher=measures.of_groups,
         queue_watcher=measures.group_queue,
     )
+
+
+def _is_said_by_the_server(bad: Bad) -> bool:
+    """One that cannot be reached, or asks for patience, says nothing about what was sent: it is sent again soon."""
+    return bad.code != 0 and bad.kind != "limited"
 
 
 def _explained(

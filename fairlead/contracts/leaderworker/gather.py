@@ -7,13 +7,12 @@ own: both are looked up by index. Which of it really belongs to the set is decid
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from typing import Protocol
 
 from msgspec import Struct
 
 from fairlead.contracts.leaderworker.decide.identity import parent_and_ordinal
-from fairlead.contracts.leaderworker.decide.seen import GroupSeen, Service, SetSeen
+from fairlead.contracts.leaderworker.decide.seen import GroupSeen, Reported, Service, SetSeen
 from fairlead.contracts.leaderworker.kinds import (
     LEADER_WORKER_SETS,
     NAME,
@@ -101,7 +100,7 @@ class Stores(Struct, frozen=True):
 
 
 def set_snapshot(
-    key: RolloutKey, stores: Stores, settings: Settings, answers: Answers, reported_at: datetime | None = None
+    key: RolloutKey, stores: Stores, settings: Settings, answers: Answers, reported: Reported | None = None
 ) -> SetSeen | None:
     """Everything that a round of the set may read; None when it is gone."""
     found = stores.sets.get(*key)
@@ -117,7 +116,7 @@ def set_snapshot(
         revisions=stores.revisions.by(SET, index),
         services=stores.services.by(SET, index),
         budgets=() if stores.budgets is None else stores.budgets.by(SET, index),
-        reported_at=reported_at,
+        reported=reported,
         answers=answers,
         settings=settings,
     )

@@ -28,6 +28,7 @@ REASONS: dict[Reason, Words] = {
     Reason.REVISION_UNREADABLE: Words("warn", "revision unreadable", "{detail}"),
     Reason.REVISION_MISSING: Words("warn", "revision missing", "{detail}"),
     Reason.OBJECT_REFUSED: Words("warn", f"{FAILED}: object refused", "{object} was refused: {detail}"),
+    Reason.WRITE_REFUSED: Words("warn", f"{FAILED}: write refused", "{object}: {detail}"),
     Reason.SPEC_INVALID: Words("warn", f"{FAILED}: label unreadable", "{object} cannot be used: {detail}"),
     Reason.GROUPS_NOT_READY: Words("info", "waiting for groups", "{detail}"),
     Reason.OLD_GROUPS_NOT_READY: Words("warn", "rollout blocked", "{detail}"),

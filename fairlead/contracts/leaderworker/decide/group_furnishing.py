@@ -14,7 +14,7 @@ from msgspec import Struct
 from fairlead.contracts.leaderworker.decide import notes
 from fairlead.contracts.leaderworker.decide.gang_scheduling import pod_group_name
 from fairlead.contracts.leaderworker.decide.groups import is_ready, key_on
-from fairlead.contracts.leaderworker.decide.living_group import LivingGroup, named
+from fairlead.contracts.leaderworker.decide.living_group import LivingGroup, moved, named
 from fairlead.contracts.leaderworker.decide.pod_groups import volcano_pod_group
 from fairlead.contracts.leaderworker.decide.services import group_service
 from fairlead.contracts.leaderworker.decide.worker_set import Topology, worker_set
@@ -111,40 +111,47 @@ def _left(group: LivingGroup) -> Decision:
         propagation="Background",
         does=Does.REMOVE_WORKERS,
         scope=group.scope,
+        refusable=True,
     )
-    return Decision("leave", Move(Reason.RETIRING, (removed,)))
+    return moved(group, "leave", Reason.RETIRING, (removed,))
 
 
 class _Found(Struct, frozen=True):
     metadata: Meta
 
 
-def _service(group: LivingGroup) -> Create | Need | None:
+def _unread(group: LivingGroup, resource: Resource, name: str) -> Need | Decision | Good | None:
+    """The answer about an object that the cache lacks: None where it is absent, a hold where nobody can tell."""
+    question = Ask(Read(Ref(resource, group.leader.metadata.namespace, name)), is_expected_to_fail=True)
+    if stages := group.seen.answers.lacking((question,)):
+        return Need(stages)
+    answer = group.seen.answers[question]
+    if isinstance(answer, Good) or answer.kind == "absent":
+        return answer if isinstance(answer, Good) else None
+    about = f"{resource.kind.lower()}/{name}"
+    return Decision("read_object", Hold(Reason.READ_FAILED, details=((about, answer.text),)))
+
+
+def _service(group: LivingGroup) -> Create | Need | Decision | None:
     """The Service of the leader's name, where each group has its own (section 3.4 step 6)."""
     leader = group.leader.metadata
     if group.view.subdomain_policy != UNIQUE_PER_REPLICA:
         return None
     if any(each.metadata.name == leader.name for each in group.seen.services):
         return None
-    question = Ask(Read(Ref(SERVICES, leader.namespace, leader.name)), is_expected_to_fail=True)
-    if stages := group.seen.answers.lacking((question,)):
-        return Need(stages)
-    if isinstance(group.seen.answers[question], Good):
-        return None
+    if (found := _unread(group, SERVICES, leader.name)) is not None:
+        return None if isinstance(found, Good) else found
     return _created(group, SERVICES, leader.name, group_service(group.set, leader), Does.CREATE_SERVICE)
 
 
-def _pod_group(group: LivingGroup) -> Create | Need | None:
+def _pod_group(group: LivingGroup) -> Create | Need | Decision | None:
     """PodGroups are not watched: there is one question per group that is furnished (section 3.4 step 7)."""
     if not group.seen.settings.gang_scheduler:
         return None
     leader = group.leader.metadata
     name = pod_group_name(group.set.metadata.name, leader.labels.get(GROUP_INDEX, ""), key_on(leader))
-    question = Ask(Read(Ref(POD_GROUPS, leader.namespace, name)), is_expected_to_fail=True)
-    if stages := group.seen.answers.lacking((question,)):
-        return Need(stages)
-    if isinstance(group.seen.answers[question], Good):
-        return None
+    if (found := _unread(group, POD_GROUPS, name)) is not None:
+        return None if isinstance(found, Good) else found
     body = volcano_pod_group(name, group.set, group.view, leader)
     return _created(group, POD_GROUPS, name, body, Does.CREATE_POD_GROUP)
 
@@ -178,11 +185,8 @@ def _workers(group: LivingGroup, now: datetime) -> Create | Need | Decision | No
     placed = _placed(group, topology) if topology else None
     if isinstance(placed, Need | Decision):
         return placed
-    question = Ask(Read(Ref(STATEFULSETS, leader.namespace, leader.name)), is_expected_to_fail=True)
-    if stages := group.seen.answers.lacking((question,)):
-        return Need(stages)
-    if isinstance(answer := group.seen.answers[question], Good):
-        return _unseen(group, answer, now)
+    if (live := _unread(group, STATEFULSETS, leader.name)) is not None:
+        return _unseen(group, live, now) if isinstance(live, Good) else live
     body = worker_set(group.set, group.view, leader, placed)
     return _created(group, STATEFULSETS, leader.name, body, Does.CREATE_WORKERS)
 

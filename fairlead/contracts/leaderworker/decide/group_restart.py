@@ -8,7 +8,7 @@ import msgspec
 
 from fairlead.contracts.leaderworker.decide import notes, restart
 from fairlead.contracts.leaderworker.decide.groups import carried_entries
-from fairlead.contracts.leaderworker.decide.living_group import LivingGroup, named
+from fairlead.contracts.leaderworker.decide.living_group import LivingGroup, moved, named, refusal
 from fairlead.contracts.leaderworker.decide.recreations import counters_on, limits_of
 from fairlead.contracts.leaderworker.kinds import (
     GROUP_INDEX,
@@ -18,7 +18,7 @@ from fairlead.contracts.leaderworker.kinds import (
     Json,
 )
 from fairlead.core.act import AnyWrite, Apply, Delete, Does
-from fairlead.core.decision import Decision, Hold, Move
+from fairlead.core.decision import Decision, Hold
 from fairlead.core.integers import parse_integer
 from fairlead.core.reason import Reason
 from kubeloop.objects.apps import STATEFULSETS
@@ -49,7 +49,7 @@ def restarted(group: LivingGroup, now: datetime) -> Decision | datetime | None:
     )
     match verdict:
         case restart.Recreate(_, failed, counters):
-            return Decision("recreate", Move(Reason.RECREATING, (*_counted(group, counters), _deleted(group, failed))))
+            return moved(group, "recreate", Reason.RECREATING, (*_counted(group, counters), _deleted(group, failed)))
         case restart.Postponed(until, failed, counters):
             text = f"pod {failed} failed; the group is recreated at {until:%H:%M:%S}"
             return _bounded(group, Hold(Reason.RECREATION_SPACING, until, ((named(leader), text),)), counters)
@@ -60,7 +60,7 @@ def restarted(group: LivingGroup, now: datetime) -> Decision | datetime | None:
         case restart.Recovered(at, None):
             return at
         case restart.Recovered(_, counters):
-            return Decision("recover", Move(Reason.SETTLING, _counted(group, counters)))
+            return moved(group, "recover", Reason.SETTLING, _counted(group, counters))
     return None
 
 
@@ -77,7 +77,10 @@ def _index(leader: Meta) -> int | None:
 def _bounded(group: LivingGroup, held: Hold, counters: str | None, *, told: bool = False) -> Decision:
     """The trigger is kept, also over a restart of the operator (section 6.8)."""
     note = (notes.restarts_exceeded(group.set, group.leader.metadata),) if told else ()
-    return Decision("recreate", held, reports=_counted(group, counters), tell=note)
+    counted = _counted(group, counters)
+    if (refused := refusal(group, counted)) is not None:
+        return Decision("recreate", refused, tell=note)
+    return Decision("recreate", held, reports=counted, tell=note)
 
 
 def _counted(group: LivingGroup, counters: str | None) -> tuple[AnyWrite, ...]:
@@ -101,6 +104,7 @@ def _counted(group: LivingGroup, counters: str | None) -> tuple[AnyWrite, ...]:
             does=Does.COUNT_RECREATION,
             scope=group.scope,
             change_to=counters,
+            refusable=True,
             contested=True,
         ),
     )
@@ -116,4 +120,5 @@ def _deleted(group: LivingGroup, failed: str) -> Delete:
         scope=group.scope,
         change_from=failed,
         tell=notes.recreated(group.set, failed, leader),
+        refusable=True,
     )

@@ -10,6 +10,10 @@ from fairlead.contracts.leaderworker.decide.revisions import readable, stored, w
 from fairlead.contracts.leaderworker.decide.seen import GroupSeen
 from fairlead.contracts.leaderworker.decide.set_view import SetView, of_revision, of_spec
 from fairlead.contracts.leaderworker.kinds import LeaderWorkerSet, Pod, Revision
+from fairlead.core.act import AnyWrite
+from fairlead.core.ask import Bad
+from fairlead.core.decision import Decision, Hold, Move
+from fairlead.core.reason import Reason
 from kubeloop.objects.meta import Meta
 
 
@@ -60,3 +64,16 @@ def _view(revision: Revision) -> SetView | None:
 
 def named(meta: Meta) -> str:
     return f"pod/{meta.name}"
+
+
+def moved(group: LivingGroup, rule: str, reason: Reason, writes: tuple[AnyWrite, ...]) -> Decision:
+    """What is done to a group, unless it was refused."""
+    return Decision(rule, refusal(group, writes) or Move(reason, writes))
+
+
+def refusal(group: LivingGroup, writes: tuple[AnyWrite, ...]) -> Hold | None:
+    """That one of the writes was refused stands with the group, where people look for it."""
+    for write in writes:
+        if isinstance(answer := group.seen.answers.known.get(write), Bad):
+            return Hold(Reason.WRITE_REFUSED, details=((named(group.leader.metadata), answer.text),))
+    return None

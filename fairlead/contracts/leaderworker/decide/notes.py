@@ -28,6 +28,7 @@ from kubeloop.objects.meta import Meta, Ref
 CREATING_REVISION, RECREATE_GROUP = "CreatingRevision", "RecreateGroup"
 FAILED_CREATE, FAILED_UPDATE = "FailedCreate", "FailedUpdate"
 ROLLOUT_BLOCKED = "RolloutBlocked"
+REVISION_ASSUMED = "RevisionAssumed"
 INVALID_ANNOTATION = "InvalidAnnotation"
 BUDGET_TOO_LARGE, BUDGET_UNAVAILABLE = "DisruptionBudgetTooLarge", "DisruptionBudgetUnavailable"
 _CREATE, _UPDATE, _DELETE = "Create", "Update", "Delete"
@@ -129,6 +130,15 @@ def revision_missing(seen: LeaderWorkerSet, leader: Meta) -> EventNote:
     key = leader.labels.get(REVISION_KEY, "")
     text = f"There is no ControllerRevision with key {key}: no workers are made for leader pod {leader.name}"
     return _warning(seen, FAILED_CREATE, _CREATE, text, pod_ref(leader))
+
+
+def revision_assumed(seen: LeaderWorkerSet, key: str) -> EventNote:
+    """Nobody knows any more what the key stood for (section 5.8)."""
+    text = (
+        f"There was no ControllerRevision with key {key}: what the spec says now is recorded under it, although leader "
+        f"statefulset {seen.metadata.name} has other containers; its leaders are replaced without a rollout"
+    )
+    return _warning(seen, REVISION_ASSUMED, _CREATE, text)
 
 
 def restarts_exceeded(seen: LeaderWorkerSet, leader: Meta) -> EventNote:

@@ -16,6 +16,14 @@ class Service(Struct, frozen=True):
     metadata: Meta
 
 
+class Reported(Struct, frozen=True):
+    """The status that this process last wrote of a set."""
+
+    at: datetime
+    body: bytes
+    """As it was sent: a definition older than ours has the server drop a part of it."""
+
+
 class SetSeen(Struct, frozen=True, kw_only=True):
     """Everything that a round of one LeaderWorkerSet may read."""
 
@@ -32,8 +40,8 @@ class SetSeen(Struct, frozen=True, kw_only=True):
     """Services that carry the set's name; one of an old release carries none."""
     budgets: tuple[PodBudget, ...] = ()
     """PodDisruptionBudgets that carry the set's name, where the operator keeps some."""
-    reported_at: datetime | None = None
-    """When this process last wrote the status; None: not yet."""
+    reported: Reported | None = None
+    """None: this process has not written the status yet."""
     answers: Answers
     settings: Settings
 

@@ -34,6 +34,7 @@ from fairlead.contracts.leaderworker.decide.revision_writes import forgotten, re
 from fairlead.contracts.leaderworker.decide.revisions import (
     Drafted,
     Kept,
+    Occasion,
     Reused,
     Unusable,
     history_limit,
@@ -47,7 +48,7 @@ from fairlead.contracts.leaderworker.decide.seen import SetSeen
 from fairlead.contracts.leaderworker.decide.services import needs_shared_service, shared_service
 from fairlead.contracts.leaderworker.decide.set_view import SetView, of_revision, of_spec
 from fairlead.contracts.leaderworker.decide.status import Report, report
-from fairlead.contracts.leaderworker.decide.unchanged import is_unchanged
+from fairlead.contracts.leaderworker.decide.unchanged import has_containers, is_unchanged
 from fairlead.contracts.leaderworker.kinds import MANAGER, StatefulSet
 from fairlead.core.act import AnyWrite, Apply, Create, Does, EventNote, Patch, PatchKind
 from fairlead.core.ask import Ask, Bad, Good, Need, Read
@@ -133,7 +134,8 @@ def _unseen(seen: SetSeen, answer: Good | Bad) -> Decision | StatefulSet | None:
         return msgspec.json.decode(answer.value, type=StatefulSet)
     if answer.kind == "absent":
         return None
-    return Decision("read_leaders", Hold(Reason.READ_FAILED, details=((_named(seen), answer.text),)))
+    details = ((f"statefulset/{seen.set.metadata.name}", answer.text),)
+    return Decision("read_leaders", Hold(Reason.READ_FAILED, details=details))
 
 
 def _taken(seen: SetSeen, now: datetime) -> Decision:
@@ -214,6 +216,8 @@ def _decided(seen: SetSeen, found: Rolled, now: datetime) -> Outcome:
         return service
     writes = recorded(seen.set, found.chosen)
     for write in (found.apply, service):
+        if isinstance(write, Bad):
+            return _unknown_service(seen, write, writes)
         if write is None:
             continue
         if isinstance(answer := seen.answers.known.get(write), Bad):
@@ -253,7 +257,15 @@ def _refused(seen: SetSeen, write: Apply | Create, answer: Bad, before: tuple[An
     return Decision("apply", Hold(Reason.OBJECT_REFUSED, details=((_named(seen), answer.text),)), tell=(note,))
 
 
-def _shared_service(seen: SetSeen, found: Rolled) -> Create | Need | None:
+def _unknown_service(seen: SetSeen, answer: Bad, before: tuple[AnyWrite, ...]) -> Decision:
+    """Nobody can tell whether there is one: what comes before it is done all the same."""
+    if before:
+        return Decision("apply", Move(Reason.ROLLING, before))
+    details = ((f"service/{seen.set.metadata.name}", answer.text),)
+    return Decision("read_service", Hold(Reason.READ_FAILED, details=details))
+
+
+def _shared_service(seen: SetSeen, found: Rolled) -> Create | Need | Bad | None:
     """The Service of the set's name where somebody needs it and there is none (section 3.8).
 
     One without our label is not in the cache: early releases wrote none.
@@ -267,8 +279,9 @@ def _shared_service(seen: SetSeen, found: Rolled) -> Create | Need | None:
     question = Ask(Read(Ref(SERVICES, given.namespace, given.name)), is_expected_to_fail=True)
     if stages := seen.answers.lacking((question,)):
         return Need(stages)
-    if isinstance(seen.answers[question], Good):
-        return None
+    answer = seen.answers[question]
+    if isinstance(answer, Good) or answer.kind != "absent":
+        return answer if isinstance(answer, Bad) else None
     return Create(
         resource=SERVICES,
         namespace=given.namespace,
@@ -295,8 +308,8 @@ def _postponed(seen: SetSeen, told: Report, now: datetime) -> datetime | None:
 
     A group that is replaced changes the counts five times within a second or so. Whatever turns is reported at once.
     """
-    before = seen.set.status
-    if seen.reported_at is None or not told.is_changed or not timedelta(0) <= now - seen.reported_at < COUNTS_SPACING:
+    before, last = seen.set.status, seen.reported
+    if last is None or not told.is_changed or not timedelta(0) <= now - last.at < COUNTS_SPACING:
         return None
     counted = replace(
         told.status,
@@ -304,12 +317,12 @@ def _postponed(seen: SetSeen, told: Report, now: datetime) -> datetime | None:
         ready_replicas=before.ready_replicas,
         updated_replicas=before.updated_replicas,
     )
-    return seen.reported_at + COUNTS_SPACING if counted == before else None
+    return last.at + COUNTS_SPACING if counted == before else None
 
 
 def _reports(seen: SetSeen, told: Report, found: Rolled) -> tuple[AnyWrite, ...]:
     """The status where it changed; then, once an update is done, the revisions that nobody needs any more."""
-    status = (_status(seen, told),) if told.is_changed else ()
+    status = () if not told.is_changed or _is_dropped(seen, told) else (_status(seen, told),)
     if not told.is_done:
         return status
     limit = history_limit(seen.set, seen.settings.history_limit).limit
@@ -317,12 +330,24 @@ def _reports(seen: SetSeen, told: Report, found: Rolled) -> tuple[AnyWrite, ...]
     return (*status, *forgotten(seen.set, surplus(seen.set, seen.revisions, found.key, carried, limit)))
 
 
+def _is_dropped(seen: SetSeen, told: Report) -> bool:
+    """Whether only the generation differs, and this very status was written: the definition has no place for it."""
+    if seen.reported is None or seen.reported.body != _status_body(told):
+        return False
+    before = seen.set.status
+    return replace(told.status, observed_generation=before.observed_generation) == before
+
+
+def _status_body(told: Report) -> bytes:
+    return msgspec.json.encode({"status": told.status}, order="sorted")
+
+
 def _status(seen: SetSeen, told: Report) -> Patch:
     metadata = seen.set.metadata
     return Patch(
         ref=notes.set_ref(seen.set),
         kind=PatchKind.MERGE,
-        body=msgspec.json.encode({"status": told.status}, order="sorted"),
+        body=_status_body(told),
         subresource="status",
         resource_version=metadata.resource_version,
         does=Does.REPORT_STATUS,
@@ -335,9 +360,18 @@ def _status(seen: SetSeen, told: Report) -> Patch:
 def _notes(seen: SetSeen, found: Rolled) -> tuple[EventNote, ...]:
     leaders, drawn = seen.leaders, found.plan
     reclaimed = None if leaders is None else notes.reclaiming(seen.set, replicas_of(leaders), drawn)
-    told = (each for each in (reclaimed, notes.blocked(seen.set, drawn)) if each is not None)
+    told = (each for each in (reclaimed, notes.blocked(seen.set, drawn), _assumed(seen, found)) if each is not None)
     unusable = (notes.invalid_annotation(seen.set, each) for each in problems_of(seen.set, seen.settings))
     return (*told, *unusable)
+
+
+def _assumed(seen: SetSeen, found: Rolled) -> EventNote | None:
+    """Where the key of the leaders is given to a spec that they were not made from (section 5.8)."""
+    is_lost = isinstance(found.chosen, Drafted) and found.chosen.occasion is Occasion.MISSING
+    if not is_lost or seen.leaders is None or found.apply is None:
+        return None
+    is_same = has_containers(seen.leaders, msgspec.json.decode(found.apply.body))
+    return None if is_same else notes.revision_assumed(seen.set, found.key)
 
 
 _WAITS = {

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from fairlead.contracts.leaderworker.decide.field_kinds import QUANTITIES, QUANTITY_MAPS, is_map, is_pointer
+from fairlead.contracts.leaderworker.decide.trees import part
 from fairlead.contracts.leaderworker.kinds import MANAGER, Json, StatefulSet
 from fairlead.core.field_managers import APPLY
 from kubeloop import quantities
@@ -42,6 +43,16 @@ def is_unchanged(body: Json, live: StatefulSet) -> bool:
         and _covers("", "spec", live.spec, body["spec"])
         and _keeps_all(live, body)
     )
+
+
+def has_containers(live: StatefulSet, body: Json) -> bool:
+    """Whether the leaders are made of the containers that the body has, as far as the manager says what they are."""
+    place = ("template", "spec")
+    wanted = part(body["spec"], *place).get("containers", [])
+    if not _covers_list("spec", "containers", part(live.spec, *place).get("containers"), wanted):
+        return False
+    owned = [part(each, "f:spec", "f:template", "f:spec", "f:containers") for each in _applied(live)]
+    return all(_has_fields(each, wanted) for each in owned)
 
 
 def _has_owners(live: StatefulSet, wanted: Sequence[Json]) -> bool:
@@ -104,12 +115,17 @@ def _is_amount(live: Any, wanted: Any) -> bool:
 
 def _keeps_all(live: StatefulSet, body: Json) -> bool:
     """Whether the body has all that the manager has applied; False where it has applied nothing yet."""
-    applied = [
+    applied = _applied(live)
+    return len(applied) == 1 and _has_fields(applied[0], body)
+
+
+def _applied(live: StatefulSet) -> list[Json]:
+    """The fields that the manager has applied, by entry."""
+    return [
         each.fields_v1
         for each in live.metadata.managed_fields
         if each.manager == MANAGER and each.operation == APPLY and not each.subresource
     ]
-    return len(applied) == 1 and _has_fields(applied[0], body)
 
 
 def _has_fields(fields: Mapping[str, Any], tree: Any) -> bool:

@@ -312,6 +312,43 @@ def test_what_is_refused_is_told(does: Does, note: str) -> None:
     assert [each.reason for each in settled.decision.tell] == ["FailedCreate"]
 
 
+REFUSED = Bad("refused", "user may not get it", 403)
+
+
+@pytest.mark.parametrize("place", range(3), ids=["service", "pod group", "workers"])
+def test_what_cannot_be_read_is_not_taken_for_absent(place: int) -> None:
+    """A right that is missing, say: what may be there is not made again."""
+    key = _unique_key()
+    seen = a_group_seen(
+        a_set(**UNIQUE), leader=a_leader(0, key), settings=Settings(gang_scheduler="volcano"), workers=None
+    )
+    objects = ("service_a_0", f"podgroup_a_0_{key}", "statefulset_a_0")
+
+    known: Tree = {**dict.fromkeys(objects[:place], Good(b"{}")), objects[place]: REFUSED}
+    settled = group_settled(seen, **known)
+
+    assert settled.reason is Reason.READ_FAILED
+    assert [text for _, text in settled.held.details] == ["user may not get it"]
+
+
+@pytest.mark.parametrize("limits", [{}, {RECREATE_BACK_OFF: "1s"}], ids=["at once", "counted"])
+def test_a_recreation_that_is_refused_stands_with_the_group(limits: Tree) -> None:
+    seen = a_group_seen(a_set(annotations=limits), leader=restarted(a_leader(0, KEY)))
+
+    settled = group_settled(seen, refused=Does.RECREATE_GROUP)
+
+    assert (settled.reason, settled.writes) == (Reason.WRITE_REFUSED, ())
+    assert settled.held.details == (("pod/a-0", "no"),)
+
+
+def test_a_count_that_is_refused_stands_with_the_group() -> None:
+    given = a_set(annotations={MAX_GROUP_RESTARTS: "0"})
+
+    settled = group_settled(a_group_seen(given, leader=restarted(a_leader(0, KEY))), refused=Does.COUNT_RECREATION)
+
+    assert (settled.reason, settled.writes) == (Reason.WRITE_REFUSED, ())
+
+
 # Leaders that go.
 
 

@@ -11,6 +11,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from fairlead.contracts.leaderworker.decide.revisions import key_of
+from fairlead.contracts.leaderworker.decide.seen import Reported
 from fairlead.contracts.leaderworker.kinds import (
     GROUP_RECREATIONS,
     MAX_GROUP_RESTARTS,
@@ -22,6 +23,7 @@ from fairlead.contracts.leaderworker.kinds import (
     TEARDOWN,
     RollingUpdate,
     RolloutStrategy,
+    StatefulSet,
 )
 from fairlead.core.act import Apply, Delete, Does, Patch
 from fairlead.core.ask import Bad, Good
@@ -134,7 +136,7 @@ def test_leaders_that_lost_their_key_keep_that_of_their_template(label: dict[str
 def test_leaders_that_cannot_be_read_are_told() -> None:
     settled = set_settled(a_set_seen(leaders=None), statefulset_a=Bad("failed", "no answer"))
     assert (settled.reason, settled.writes) == (Reason.READ_FAILED, ())
-    assert settled.held.details == (("leaderworkerset/a", "no answer"),)
+    assert settled.held.details == (("statefulset/a", "no answer"),)
 
 
 def test_a_revision_that_cannot_be_read_holds_the_set() -> None:
@@ -360,7 +362,7 @@ def test_a_status_that_only_counts_anew_waits_a_little(seconds: float) -> None:
     given = replace(seen.set, status=msgspec.convert(told, type(seen.set.status)))
     assert seen.leaders is not None
     leaders = replace(seen.leaders, status=replace(seen.leaders.status, replicas=3))
-    seen = replace(seen, set=given, leaders=leaders, reported_at=NOW)
+    seen = replace(seen, set=given, leaders=leaders, reported=Reported(NOW, b""))
     settled = set_settled(seen, NOW + timedelta(seconds=seconds))
     assert settled.does == ([] if seconds == 0.4 else [STATUS])
     assert settled.held.again == (NOW + timedelta(seconds=1) if seconds == 0.4 else None)
@@ -368,7 +370,7 @@ def test_a_status_that_only_counts_anew_waits_a_little(seconds: float) -> None:
 
 def test_what_turns_is_reported_at_once() -> None:
     """Section 3.2 step 7: a condition, or a generation that is observed."""
-    seen = replace(a_set_seen(), reported_at=NOW)
+    seen = replace(a_set_seen(), reported=Reported(NOW, b""))
     assert set_settled(seen).does == [STATUS]
 
 
@@ -378,3 +380,68 @@ def test_a_move_says_for_whom_it_is() -> None:
     settled = set_settled(a_set_seen(a_set("nginx:2"), revision=old, leaders=applied(a_set("nginx:1"), old)))
     assert isinstance(settled.decision.verdict, Move)
     assert {each.scope for each in settled.writes} == {UID}
+
+
+@pytest.mark.parametrize(
+    ("template", "is_told"),
+    [
+        ({}, False),
+        ({"image": "other"}, True),
+        ({"args": ["more"]}, True),
+        ({"image": None}, True),
+    ],
+    ids=["as they are", "another image", "more", "less"],
+)
+def test_a_key_that_is_given_to_another_spec_is_warned_of(template: dict[str, Any], is_told: bool) -> None:
+    """Section 5.8: the revision was lost, and the spec changed while nobody looked."""
+    before = a_set()
+    key = key_of(a_revision(before))
+    leaders = with_owned_containers(applied(before, a_revision(before)))
+    (container,) = before.spec.leader_worker_template["workerTemplate"]["spec"]["containers"]
+    changed = {name: value for name, value in {**container, **template}.items() if value is not None}
+    worker = {"workerTemplate": {"spec": {"containers": [changed]}}}
+    given = replace(
+        before, spec=replace(before.spec, leader_worker_template={**before.spec.leader_worker_template, **worker})
+    )
+
+    settled = set_settled(a_set_seen(given, leaders=leaders, revisions=()))
+
+    assert settled.body(RECORD)["metadata"]["labels"][REVISION_KEY] == key
+    told = [each.text for each in settled.decision.tell if each.reason == "RevisionAssumed"]
+    assert [text.startswith(f"There was no ControllerRevision with key {key}: ") for text in told] == [True] * is_told
+
+
+def with_owned_containers(leaders: StatefulSet) -> StatefulSet:
+    """The manager owns every field of the one container."""
+    (container,) = leaders.spec["template"]["spec"]["containers"]
+    fields: dict[str, Any] = {f"f:{name}": {} for name in container}
+    entry = {f'k:{{"name":"{container["name"]}"}}': {".": {}, **fields}}
+    (managed,) = leaders.metadata.managed_fields
+    owned = {**managed.fields_v1, "f:spec": {"f:template": {"f:spec": {"f:containers": entry}}}}
+    fields_v1 = replace(managed, fields_v1=owned)
+    return replace(leaders, metadata=replace(leaders.metadata, managed_fields=(fields_v1,)))
+
+
+def test_a_service_that_cannot_be_read_is_not_taken_for_absent() -> None:
+    """What comes before it is done."""
+    refused = Bad("refused", "user may not get services", 403)
+    told = set_settled(a_set_seen(services=()), service_a=refused)
+    assert (told.reason, told.writes) == (Reason.READ_FAILED, ())
+    assert told.held.details == (("service/a", "user may not get services"),)
+
+    first = set_settled(a_set_seen(leaders=None, pods=(), workers=(), revisions=(), services=()), service_a=refused)
+    assert first.does == [RECORD, APPLY]
+
+
+def test_a_generation_that_the_server_drops_is_not_written_again() -> None:
+    """S9, with a definition of a release before 0.9."""
+    seen = a_set_seen()
+    first = set_settled(seen)
+    (write,) = first.writes
+    assert isinstance(write, Patch)
+    status = msgspec.convert(first.body(STATUS)["status"], type(seen.set.status))
+    dropped = replace(seen, set=replace(seen.set, status=replace(status, observed_generation=0)))
+
+    assert set_settled(dropped).does == [STATUS]
+    assert set_settled(replace(dropped, reported=Reported(NOW, b"another"))).does == [STATUS]
+    assert set_settled(replace(dropped, reported=Reported(NOW, write.body))).does == []
