@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -18,6 +19,7 @@ from fairlead.contracts.leaderworker.kinds import (
     WORKER_INDEX,
 )
 from fairlead.contracts.leaderworker.settings import Settings
+from kubeloop.calls import Handler
 from kubeloop.objects.apps import CONTROLLER_REVISIONS, STATEFULSETS
 from kubeloop.objects.core import EVENTS, PODS, SERVICES
 from kubeloop.objects.meta import Ref, Resource
@@ -263,10 +265,15 @@ class Play:
         return [each for each in self.sent if plural in ("", each.plural) and verb in ("", each.verb)]
 
 
-async def begin(site: Site, settings: Settings | None = None, **kubelet: Any) -> Play:
+async def begin(
+    site: Site,
+    settings: Settings | None = None,
+    through: Callable[[Handler], Handler] = lambda handler: handler,
+    **kubelet: Any,
+) -> Play:
     """Kinds and webhooks are there, pods come and go, and the operator runs."""
     await define_sets(site)
-    await admit(site)
+    await admit(site, through=through)
     for each in FOLLOWED:
         await site.history.follow(each)
     site.start_kubelet(**{"ready_after": 0.05, "gone_after": 0.05, **kubelet})

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import cycle
 from typing import Any
 
 import structlog
+from msgspec import structs
 
 from fairlead.contracts.leaderworker.contract import CONTRACT
 from fairlead.contracts.leaderworker.install.definitions import definitions
@@ -39,19 +41,22 @@ from tests.engine.world import Log
 class Operator:
     """Of LeaderWorkerSets in the namespace of the site; its webhooks are those of `admit`."""
 
-    def __init__(self, site: Site, settings: Settings | None = None, identity: str = "lws-1") -> None:
+    def __init__(
+        self, site: Site, settings: Settings | None = None, identity: str = "lws-1", lease: str = CONTRACT.lease
+    ) -> None:
+        """Another `lease` is that of one who does not know of the others."""
         self.metrics = Metrics()
         self.log = Log()
         self.manager: Manager | None = None
-        self._site, self._settings, self._identity = site, settings or Settings(), identity
+        self._site, self._settings, self._identity, self._lease = site, settings or Settings(), identity, lease
 
     async def __call__(self, transport: Transport) -> None:
         options = OperatorOptions(
             process="lws-manager",
             identity=self._identity,
             namespaces=(self._site.namespace,),
-            parts=(PartOptions(CONTRACT, self._settings),),
-            lease="fairlead",
+            parts=(PartOptions(structs.replace(CONTRACT, lease=self._lease), self._settings),),
+            lease=self._lease,
         )
         try:
             site, log = self._site, self.log.logger()
@@ -69,9 +74,11 @@ async def define_sets(site: Site) -> None:
     await define(site, *definitions())
 
 
-async def admit(site: Site, gang_scheduler: str = "") -> None:
-    """Registers the four webhooks; returns when they are in effect."""
-    handler = webhooks(site, gang_scheduler)
+async def admit(
+    site: Site, gang_scheduler: str = "", through: Callable[[Handler], Handler] = lambda handler: handler
+) -> None:
+    """Registers the four webhooks, answered `through` what may disturb them; returns when they are in effect."""
+    handler = through(webhooks(site, gang_scheduler))
     sets, pods = ("leaderworkersets", GROUP, "v1"), ("pods", "", "v1")
     hooks: dict[Any, list[Tree]] = {MUTATING: [], VALIDATING: []}
     for name, kind, path, operations, about in (

@@ -103,7 +103,7 @@ async def test_a_set_is_created_and_becomes_available(site: Site) -> None:
 
 @everywhere()
 async def test_groups_are_updated_one_after_the_other(site: Site) -> None:
-    """Scenario 4."""
+    """Scenario 4, and section 5.25: group 3 is no longer ready, and group 1 is not touched."""
     play = await begin(site)
     judged(play, budget=False)
     await play.create(a_set(replicas=4))

@@ -208,7 +208,7 @@ async def test_a_second_update_begins_again_from_above(site: Site) -> None:
 
 @everywhere()
 async def test_a_crash_after_the_revision_leaves_no_second_one(site: Site) -> None:
-    """Scenario 12."""
+    """Scenario 12 and section 5.1."""
     play = await begin(site)
     judged(play)
     await play.create(a_set(replicas=4))

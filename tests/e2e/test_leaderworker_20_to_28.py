@@ -38,7 +38,9 @@ def annotated(tree: Tree, annotations: dict[str, str]) -> Tree:
 
 
 async def label_nodes(site: Site, value: str) -> None:
+    """As soon as they are there."""
     body = msgspec.json.encode({"metadata": {"labels": {RACK: value}}})
+    await site.until(lambda: len(site.history.objects(NODES)) >= 3, following=[NODES])
     for number in range(3):
         await site.client.call(patch(Ref(NODES, "", f"sim-node-{number}"), MERGE_PATCH, body))
 

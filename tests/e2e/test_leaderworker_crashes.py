@@ -89,7 +89,7 @@ async def rolled(play: Play, number: int) -> Callable[[], object]:
     ids=["budget", "surge", "services"],
 )
 async def test_a_rollout_survives_any_death(site: Site, spec: Tree, writes: int) -> None:
-    """Scenarios 4, 5, 12 and 17; L5."""
+    """Scenarios 4, 5, 12 and 17; L5; section 5.1 and section 5.2."""
     play = await begin(site)
     judged(play)
     await play.create(a_set(**spec))
