@@ -21,9 +21,8 @@ from tests.shards import LENGTH, SECONDS, USUAL, Case, shards
 FILES = [f"tests/{folder}/test_{name}.py" for folder in ("api", "sim", "e2e") for name in ("pods", "sets")]
 DURATIONS = st.dictionaries(st.tuples(st.sampled_from(FILES), st.booleans()), st.floats(0, 900))
 NAMES = st.builds("{}::test_{}".format, st.sampled_from(FILES), st.integers(0, 3000))
-CASES = st.builds(Case, NAMES, st.just(False), controllers=st.just(False)) | st.builds(
-    Case, NAMES, st.just(True), controllers=st.booleans()
-)
+SIMULATED = st.builds(Case, NAMES, st.just(False), controllers=st.just(False))
+CASES = SIMULATED | st.builds(Case, NAMES, st.just(True), controllers=st.booleans())
 
 
 @given(
