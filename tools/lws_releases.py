@@ -1,54 +1,30 @@
-"""Upstream's releases of LeaderWorkerSet: their programs, built once into the user's cache, and what they install."""
+"""Upstream's releases of LeaderWorkerSet as managers: their programs, kinds and webhooks."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fairlead.plane.build import Say, Unavailable, go
-from fairlead.plane.tool import Tool
+from fairlead.plane import lws
+from fairlead.plane.build import Say
 from tools.lws_managers import HOME, Manager, documents
 
 Tree = dict[str, Any]
 
-MODULE = "sigs.k8s.io/lws"
 WITHOUT_FILE = "0.5."
 """Releases that take no configuration file."""
 NAMES = {"MutatingWebhookConfiguration": "mutating", "ValidatingWebhookConfiguration": "validating"}
 
 
-def module_folder(version: str) -> Path:
-    """Upstream's sources in the Go module cache."""
-    listed = go(Path.cwd(), "mod", "download", "-json", f"{MODULE}@v{version}")
-    found = re.search(r'"Dir": "([^"]+)"', listed)
-    if found is None:
-        raise Unavailable(f"go mod download {MODULE}@v{version} named no folder; is the Go module proxy reachable?")
-    return Path(found[1])
-
-
-def program(version: str, say: Say) -> Path:
-    """Upstream's manager of that release."""
-    build = partial(_build, version)
-    return Tool(name="LWS", version=version, minutes=4, target="control-plane", build=build).find(say)
-
-
-def _build(version: str, work: Path) -> None:
-    (work / "go.mod").write_text("module lws.local\n")
-    go(work, "get", f"{MODULE}/cmd@v{version}")
-    go(work, "build", "-p=1", "-mod=mod", "-trimpath", "-ldflags=-s -w", "-o", str(work / "lws"), f"{MODULE}/cmd")
-
-
 def upstream(version: str, say: Say) -> Manager:
     """That release with its own kinds and webhooks, as an administrator."""
-    source = module_folder(version)
+    source = lws.source(version)
     secret = {"name": "lws-webhook-server-cert", "namespace": HOME}
     return Manager(
         objects=({"apiVersion": "v1", "kind": "Secret", "metadata": secret},),
         reads_file=not version.startswith(WITHOUT_FILE),
-        command=(str(program(version, say)),),
+        command=(str(lws.find(say, release=version)),),
         definitions=documents(*sorted((source / "config/crd/bases").glob("*.yaml"))),
         webhooks=tuple(_webhooks(source)),
     )

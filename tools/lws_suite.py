@@ -26,17 +26,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from fairlead.plane import kubectl
+from fairlead.plane import kubectl, lws
 from fairlead.plane.build import Unavailable, go
 from fairlead.plane.launch import Plane
 from kubeloop.client import Client
 from kubeloop.http_transport import HttpTransport
 from kubesim.kubelet import Kubelet
 from tools.lws_managers import define, documents, managed, ours
-from tools.lws_releases import module_folder
 from tools.lws_suite_records import Results, Spec, failed, failures, read, table
 
-UPSTREAM = "0.9.0"
 VOLCANO = "volcano"
 KNOWN = {
     "should ensure the metrics endpoint is serving metrics": "a program in a pod would have to read them",
@@ -170,7 +168,7 @@ async def _all(names: Sequence[str], focus: str, keep: Path | None) -> int:
     results: dict[str, tuple[Spec, ...]] = {}
     with tempfile.TemporaryDirectory(prefix="fairlead-lws-suite-") as made:
         folder = Path(made)
-        sources = Sources(module_folder(UPSTREAM), folder)
+        sources = Sources(lws.source(), folder)
         for name in names:
             (folder / name).mkdir()
             results[name] = specs = await _run(name, sources, folder / name, focus)

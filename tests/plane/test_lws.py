@@ -20,7 +20,8 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_pinned_release_is_built_from_a_copy_of_its_module(go: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("release", [LWS, "0.5.1"])
+def test_release_is_built_from_a_copy_of_its_module(go: Path, tmp_path: Path, release: str) -> None:
     (tmp_path / "module").mkdir()
     (tmp_path / "module" / "main.go").write_text("package main")
     go.write_text(
@@ -29,10 +30,10 @@ def test_pinned_release_is_built_from_a_copy_of_its_module(go: Path, tmp_path: P
         '*) /bin/cp main.go ../lws; /bin/echo "$@" >> ../lws; /bin/chmod +x ../lws;; esac\n'
     )
 
-    built = find(lambda _line: None)
+    built = find(lambda _line: None, release=release)
 
-    assert (built.name, LWS in built.parent.name) == ("lws", True)
-    assert (tmp_path / "asked").read_text() == f"sigs.k8s.io/lws@v{LWS}\n"
+    assert (built.name, release in built.parent.name) == ("lws", True)
+    assert (tmp_path / "asked").read_text() == f"sigs.k8s.io/lws@v{release}\n"
     assert built.read_text().startswith("package main")
     assert built.read_text().split()[-1] == "./cmd"
 
