@@ -1,0 +1,86 @@
+"""Conditions of a rollout (section 2.10): one of a type at most; a False one that says nothing new keeps its time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from fairlead.contracts.plans.kinds import (
+    BATCH_CONDITIONS,
+    ROLLING,
+    STATE_CONDITIONS,
+    RolloutCondition,
+    RolloutStatus,
+)
+
+TRUE, FALSE = "True", "False"
+
+
+def condition_type(status: RolloutStatus) -> str:
+    """Of the present state; empty for a state that nobody knows."""
+    if status.rolling_state == ROLLING:
+        return BATCH_CONDITIONS.get(status.batch_rolling_state, "")
+    return STATE_CONDITIONS.get(status.rolling_state, "")
+
+
+def holds(status: RolloutStatus, kind: str, reason: str, message: str, now: datetime) -> RolloutStatus:
+    """With this condition True; its time is now also where it was True before."""
+    return _with(status, RolloutCondition(kind, TRUE, reason, message, _whole(now), status.observed_generation))
+
+
+def still_holds(status: RolloutStatus, kind: str, reason: str, message: str, now: datetime) -> RolloutStatus:
+    """With this condition True, since when it has been."""
+    before = _found(status, kind)
+    if before is not None and before.status == TRUE:
+        return status
+    return holds(status, kind, reason, message, now)
+
+
+def fails(status: RolloutStatus, kind: str, reason: str, message: str, now: datetime) -> RolloutStatus:
+    """With this condition False; what was said before in the same words keeps its time."""
+    new = RolloutCondition(kind, FALSE, reason, message, _whole(now), status.observed_generation)
+    before = _found(status, kind)
+    if before is not None and (before.status, before.reason, before.message) == (FALSE, reason, message):
+        new = replace(new, last_transition_time=before.last_transition_time or new.last_transition_time)
+    return _with(status, new)
+
+
+def ended(status: RolloutStatus, kind: str, now: datetime) -> RolloutStatus:
+    """With this condition False in the words that it had, where it was True."""
+    before = _found(status, kind)
+    if before is None or before.status != TRUE:
+        return status
+    return _with(status, replace(before, status=FALSE, last_transition_time=_whole(now)))
+
+
+def said_since(status: RolloutStatus, kind: str) -> datetime | None:
+    """Since when this condition has been False; None where it is not."""
+    before = _found(status, kind)
+    return before.last_transition_time if before is not None and before.status == FALSE else None
+
+
+def cause(status: RolloutStatus) -> str:
+    """What the condition says that turned False last."""
+    failed = [
+        (each.last_transition_time, place, each.message)
+        for place, each in enumerate(status.conditions)
+        if each.status == FALSE and each.last_transition_time is not None
+    ]
+    return max(failed)[2] if failed else ""
+
+
+def _found(status: RolloutStatus, kind: str) -> RolloutCondition | None:
+    return next((each for each in status.conditions if each.type == kind), None)
+
+
+def _with(status: RolloutStatus, new: RolloutCondition) -> RolloutStatus:
+    """Conditions keep their places, so that a status does not change by their order."""
+    kept = list(dict.fromkeys(each.type for each in status.conditions))
+    found = {each.type: each for each in reversed(status.conditions)} | {new.type: new}
+    order = kept if new.type in kept else [*kept, new.type]
+    return replace(status, conditions=tuple(found[each] for each in order))
+
+
+def _whole(now: datetime) -> datetime:
+    return now.replace(microsecond=0)
