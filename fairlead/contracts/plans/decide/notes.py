@@ -54,4 +54,3 @@ def failed_to_get(kind: str, text: str) -> Note:
 
 def failed_to_release(kind: str, text: str) -> Note:
     return Note(f"Failed to release the {kind}", text, warning=True)
-
