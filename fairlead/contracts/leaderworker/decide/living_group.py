@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from fairlead.contracts.leaderworker.decide.groups import key_on
 from fairlead.contracts.leaderworker.decide.normal_form import UnreadableData
-from fairlead.contracts.leaderworker.decide.revisions import readable, stored, with_key
+from fairlead.contracts.leaderworker.decide.revisions import readable, usable, with_key
 from fairlead.contracts.leaderworker.decide.seen import GroupSeen
 from fairlead.contracts.leaderworker.decide.set_view import SetView, of_revision, of_spec
 from fairlead.contracts.leaderworker.kinds import LeaderWorkerSet, Pod, Revision
@@ -57,7 +57,7 @@ def _is_of_the_set(seen: GroupSeen, given: LeaderWorkerSet, leader: Pod) -> bool
 
 def _view(revision: Revision) -> SetView | None:
     try:
-        return of_revision(stored(revision))
+        return of_revision(usable(revision))
     except UnreadableData:
         return None
 

@@ -50,13 +50,18 @@ def maps_in(data: bytes) -> tuple[Json, Json | None]:
     """The template and the network configuration that a revision stores, without the marks of the patch."""
     try:
         spec = msgspec.json.decode(data)["spec"]
-        template, network = dict(spec[TEMPLATE]), spec.get(NETWORK)
-        network = None if network is None else dict(network)
-    except (*UNREADABLE, LookupError, TypeError, AttributeError, ValueError) as error:
+        template, network = _map_of(spec[TEMPLATE]), spec.get(NETWORK)
+        network = None if network is None else _map_of(network)
+    except (*UNREADABLE, LookupError, TypeError, AttributeError) as error:
         raise UnreadableData(f"it holds no {TEMPLATE} of a LeaderWorkerSet") from error
-    for each in (template, network or {}):
-        each.pop(PATCH_MARK, None)
     return template, network
+
+
+def _map_of(tree: Any) -> Json:
+    """Without the mark; raises TypeError for what is no map, since an empty list makes one of nothing."""
+    if not isinstance(tree, dict):
+        raise TypeError
+    return {key: value for key, value in tree.items() if key != PATCH_MARK}
 
 
 def is_same(one: bytes, other: bytes) -> bool:

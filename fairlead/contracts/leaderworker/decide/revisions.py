@@ -127,6 +127,15 @@ def stored(revision: Revision) -> bytes:
         return data
 
 
+def usable(revision: Revision) -> bytes:
+    """The same, if groups can be made from it; raises UnreadableData."""
+    data = stored(revision)
+    template, _ = maps_in(data)
+    if not isinstance(template.get("workerTemplate"), dict):
+        raise UnreadableData("it holds no template of workers")
+    return data
+
+
 def is_owned(revision: Revision, seen: LeaderWorkerSet) -> bool:
     return revision.metadata.controller_uid == seen.metadata.uid
 
@@ -176,7 +185,7 @@ def _compared(seen: LeaderWorkerSet, wanted: bytes, current: Revision) -> Samene
     if data == wanted:
         return Sameness.BYTES
     try:
-        if is_same(wanted, data):
+        if is_same(wanted, usable(current)):
             return Sameness.NORMAL
     except UnreadableData as error:
         return (

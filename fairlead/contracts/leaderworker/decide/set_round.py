@@ -43,6 +43,7 @@ from fairlead.contracts.leaderworker.decide.revisions import (
     select,
     stored,
     surplus,
+    usable,
 )
 from fairlead.contracts.leaderworker.decide.seen import SetSeen
 from fairlead.contracts.leaderworker.decide.services import needs_shared_service, shared_service
@@ -173,7 +174,7 @@ def _views(seen: SetSeen) -> dict[str, SetView]:
     views: dict[str, SetView] = {}
     for each in readable(seen.set, seen.revisions):
         try:
-            views[key_of(each)] = of_revision(stored(each))
+            views[key_of(each)] = of_revision(usable(each))
         except UnreadableData:
             continue
     return views

@@ -184,7 +184,18 @@ def test_a_name_that_is_taken_gets_the_next_number() -> None:
     assert drafted.number == 2
 
 
-@pytest.mark.parametrize("data", [FOREIGN, b"null", b"[]", b'{"spec":{"leaderWorkerTemplate":7}}', b'"x"', b'{"spec":'])
+@pytest.mark.parametrize(
+    "data",
+    [
+        FOREIGN,
+        b"null",
+        b"[]",
+        b'{"spec":{"leaderWorkerTemplate":7}}',
+        b'{"spec":{"leaderWorkerTemplate":[]}}',
+        b'"x"',
+        b'{"spec":',
+    ],
+)
 def test_data_that_cannot_be_read_rolls_nothing(data: bytes) -> None:
     broken = a_revision(A, 1, key="k", data=data)
 
@@ -194,6 +205,16 @@ def test_data_that_cannot_be_read_rolls_nothing(data: bytes) -> None:
     assert "delete it" in found.problem
     with pytest.raises(UnreadableData):
         revised(A, data)
+
+
+@pytest.mark.parametrize("template", [b"{}", b'{"size":2}', b'{"workerTemplate":null}', b'{"workerTemplate":[]}'])
+def test_data_without_a_template_of_workers_rolls_nothing(template: bytes) -> None:
+    broken = a_revision(A, 1, key="k", data=b'{"spec":{"leaderWorkerTemplate":' + template + b"}}")
+
+    found = select(A, "k", [broken])
+
+    assert isinstance(found, Unusable)
+    assert "it holds no template of workers; delete it" in found.problem
 
 
 def test_another_revision_that_cannot_be_read_is_no_match() -> None:
