@@ -41,15 +41,14 @@ def older() -> Tree:
     return definition
 
 
-def newer() -> Tree:
-    """With fields, values and defaults that nobody knows yet."""
+def newer(*, in_template: bool = False) -> Tree:
+    """With fields, values and defaults that nobody knows yet, by wish one `in_template`."""
     (definition,) = deepcopy(definitions())
     schema = schema_of(definition)
     schema["spec"]["properties"]["groupIdentity"] = {"type": "string", "default": "Ordinal"}
     schema["status"]["properties"]["phase"] = {"type": "string", "default": "Unknown"}
     template = schema["spec"]["properties"]["leaderWorkerTemplate"]["properties"]
-    template["scheduling"] = {"type": "object", "properties": {"mode": {"type": "string", "default": "Gang"}}}
-    template["scheduling"]["default"] = {}
+    template["scheduling"] = {"type": "string", **({"default": "Gang"} if in_template else {})}
     template["restartPolicy"]["enum"].append("RestartInPlace")
     return definition
 
@@ -95,7 +94,7 @@ async def test_a_set_is_rolled_and_rests_whatever_the_definition_has(
 
 @everywhere()
 async def test_what_a_newer_definition_adds_is_kept_and_rolls_nothing_by_itself(site: Site) -> None:
-    """The definition is changed under sets that are there: its defaults appear in them."""
+    """The definition is changed under a set that is there: its defaults appear in it."""
     play = await begun(site, definitions()[0])
     judged(play)
     await play.create(a_set())
@@ -116,11 +115,33 @@ async def test_what_a_newer_definition_adds_is_kept_and_rolls_nothing_by_itself(
     assert play.keys() == keys
     assert play.status()["phase"] == "Theirs"
 
-    await play.give_image(SECOND, restartPolicy="RestartInPlace")
+    await play.give_image(SECOND, restartPolicy="RestartInPlace", scheduling="Gang")
     await play.until(lambda: is_rolled(play, SECOND))
     (revision,) = play.revisions()
     template: dict[str, Any] = revision["data"]["spec"]["leaderWorkerTemplate"]
-    assert (template["restartPolicy"], template["scheduling"]) == ("RestartInPlace", {"mode": "Gang"})
+    assert (template["restartPolicy"], template["scheduling"]) == ("RestartInPlace", "Gang")
+
+
+@everywhere()
+async def test_a_default_that_appears_in_a_template_rolls_nothing(site: Site) -> None:
+    """Section 3.13 point 4: nobody edited the set, so what differs is no change."""
+    play = await begun(site, definitions()[0])
+    judged(play)
+    await play.create(a_set())
+    await play.available()
+    await play.at_rest()
+    before, keys = play.uids(0, 1), play.keys()
+    await replaced(site, newer(in_template=True))
+    for restarts in (False, True):
+        if restarts:
+            await play.kill()
+            play.start()
+        await play.change({"metadata": {"labels": {"example.test/mark": str(restarts)}}})
+        await play.at_rest()
+
+    assert play.tree()["spec"]["leaderWorkerTemplate"]["scheduling"] == "Gang"
+    assert play.uids(0, 1) == before
+    assert play.keys() == keys
 
 
 async def replaced(site: Site, definition: Tree) -> None:

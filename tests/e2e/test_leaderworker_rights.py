@@ -203,7 +203,7 @@ async def test_who_may_not_watch_is_told_and_goes_on_by_lists(site: Site, resour
     await allow(site, user, rules_without("watch", resource), everywhere=True)
     play.start(site.ground.transport(user))
 
-    await play.until(lambda: play.operator.log.of("watch failed"))
+    await play.until(lambda: play.operator.log.of("watch failed"), every=0.1)
     (told, *_) = play.operator.log.of("watch failed")
     assert f'cannot watch resource "{resource}"' in told["error"]
     await play.give_image(SECOND)
