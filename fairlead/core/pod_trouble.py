@@ -127,6 +127,19 @@ def trouble_of(pod: Pod, now: datetime, deadline: timedelta = DEFAULT_DEADLINE) 
     return _trouble(pod, *_waits(pod, containers), until=until)
 
 
+def is_failing(pod: Pod) -> bool:
+    """Whether the kubelet has given up on a container for a while, or restarts it again and again.
+
+    For whoever must hear of it at once: any other trouble is one after some time only.
+    """
+    containers = (*pod.status.init_container_statuses, *pod.status.container_statuses)
+    return any(not each.ready and (each.restart_count >= FEWEST_RESTARTS or _is_at_once(each)) for each in containers)
+
+
+def _is_at_once(container: ContainerStatus) -> bool:
+    return container.state.waiting is not None and container.state.waiting.reason in AT_ONCE
+
+
 def restarts_of(pod: Pod) -> int:
     """Of the container that was restarted most often."""
     containers = (*pod.status.init_container_statuses, *pod.status.container_statuses)
@@ -140,7 +153,7 @@ def _fails(container: ContainerStatus, now: datetime) -> str:
     if _is_crash_looping(container, now):
         return CRASH_LOOP
     waiting = container.state.waiting
-    if waiting is None or waiting.reason not in AT_ONCE:
+    if waiting is None or not _is_at_once(container):
         return ""
     # The kubelet shows one of these while it tries and the other while it waits for the next try.
     return IMAGE_BACK_OFF if waiting.reason == "ErrImagePull" else waiting.reason

@@ -29,6 +29,7 @@ from fairlead.core.act import AnyWrite, Does, Patch
 from fairlead.core.ask import Answers, Bad
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.explain import Explain
+from fairlead.core.pod_trouble import is_failing
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Telling, Wake
 from kubeloop import clock
 from kubeloop.informer import Change, Informer
@@ -209,12 +210,19 @@ def _say(decision: Decision) -> tuple[LogRecord, ...]:
     return (LogRecord(words.level, words.message, keys),)
 
 
+def _fails(pod: Pod | None) -> bool:
+    return pod is not None and is_failing(pod)
+
+
 def _newest(change: Change[Any]) -> Any:
     return change.new if change.new is not None else change.old
 
 
 def _wake_sets(watched: WatchedNamespace, wake: Wake) -> None:
-    """Section 3.1 point 1; leader pods too, because groups are ready by what their pods say."""
+    """Section 3.1 point 1; leader pods too, because groups are ready by what their pods say.
+
+    Of workers their StatefulSet tells what counts; that one cannot be brought up, only the pod itself.
+    """
 
     def set_changed(change: Change[LeaderWorkerSet]) -> None:
         meta = _newest(change).metadata
@@ -225,7 +233,7 @@ def _wake_sets(watched: WatchedNamespace, wake: Wake) -> None:
             wake(key, change.initial)
 
     def pod_changed(change: Change[Pod]) -> None:
-        if gathering.is_leader(_newest(change)):
+        if gathering.is_leader(_newest(change)) or _fails(change.old) != _fails(change.new):
             made_changed(change)
 
     watched.sets.subscribe(set_changed)

@@ -110,7 +110,7 @@ def _waits(shown: Shown, lanes: tuple[Lane, ...]) -> Iterator[Block]:
     match _reason(shown):
         case Reason.COMPLETE:
             return
-        case Reason.GROUPS_NOT_READY:
+        case Reason.GROUPS_NOT_READY | Reason.POD_STUCK:
             detail = "waiting for the StatefulSet controller to report the groups"
             yield from groups or [block_of(shown, shown.decision.rule, verdict.reason, about, detail)]
         case reason:

@@ -112,6 +112,7 @@ def set_snapshot(
         set=found,
         leaders=stores.statefulsets.get(*key),
         pods=stores.pods.by(SET, index),
+        members=stores.pods.by(MEMBERS, index),
         workers=tuple(each for each in sets if each.metadata.name != key.name),
         revisions=stores.revisions.by(SET, index),
         services=stores.services.by(SET, index),
@@ -155,7 +156,7 @@ def group_snapshot(
 def set_versions(seen: SetSeen) -> Iterator[str]:
     leaders = () if seen.leaders is None else (seen.leaders,)
     made: tuple[Named, ...] = (*seen.workers, *seen.revisions, *seen.services, *seen.budgets)
-    yield from _versions((seen.set, *leaders, *seen.pods, *made))
+    yield from _versions((seen.set, *leaders, *seen.members, *made))
 
 
 def group_versions(seen: GroupSeen) -> Iterator[str]:

@@ -8,6 +8,7 @@ from datetime import datetime
 from fairlead.contracts.leaderworker.decide.groups import GroupState, is_running_and_ready
 from fairlead.contracts.leaderworker.decide.planner import Stage
 from fairlead.contracts.leaderworker.decide.recreations import counters_on, entry_name
+from fairlead.contracts.leaderworker.decide.stuck import keeps_group
 from fairlead.contracts.leaderworker.kinds import Pod
 from fairlead.contracts.leaderworker.shown import Shown
 from fairlead.contracts.leaderworker.words import text_of
@@ -148,7 +149,8 @@ def _pod(shown: Shown, index: int, pod: Pod) -> Block:
     if trouble is None:
         return block_of(shown, "groups", Reason.PODS_NOT_READY, about, "its condition Ready is not True")
     where = f" on node {node}" if node and trouble.reason == TERMINATING else ""
-    if trouble.is_past and (trouble.reason == TERMINATING or not _is_going(shown, index)):
+    others = len(shown.members.get(shown.leader_name(index), ())) - 1
+    if keeps_group(pod, trouble, is_leaving=_is_going(shown, index), others=others):
         advice = _pod_advice(shown, index, trouble)
         detail = f"{trouble.text}{where}"
         return block_of(shown, "groups", Reason.POD_STUCK, about, detail, since=trouble.since, advice=advice)

@@ -52,7 +52,7 @@ class _Standings(Collector):
         groups = GaugeMetricFamily("fairlead_lws_groups", "Groups of a set by state.", labels=(*labels, "state"))
         revisions = GaugeMetricFamily("fairlead_lws_revisions", "Revisions that are kept of a set.", labels=labels)
         blocked = GaugeMetricFamily(
-            "fairlead_lws_rollout_blocked", "Whether groups that are not ready hold a rollout up.", labels=labels
+            "fairlead_lws_rollout_blocked", "Whether a set cannot go on until somebody acts.", labels=labels
         )
         for key, each in self.standings.items():
             for state in ("ready", "updated", "desired", "surge"):
@@ -125,7 +125,7 @@ class LeaderWorkerMetrics:
             desired=given.spec.replicas,
             surge=max(0, status.replicas - given.spec.replicas),
             revisions=sum(is_owned(each, given) for each in readable(given, seen.revisions)),
-            is_blocked=decision.verdict.reason is Reason.OLD_GROUPS_NOT_READY,
+            is_blocked=decision.verdict.reason.blocks,
         )
         self._compare(key, seen)
         began = next((each for each in status.conditions if each.type == UPDATE_IN_PROGRESS), None)

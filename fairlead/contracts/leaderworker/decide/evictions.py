@@ -8,7 +8,7 @@ first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TypeVar
 
@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from fairlead.contracts.leaderworker.decide.disruption_budget import Allowance, allowance_of
 from fairlead.contracts.leaderworker.decide.groups import is_running_and_ready
+from fairlead.contracts.leaderworker.decide.members import members_of
 from fairlead.contracts.leaderworker.kinds import (
-    GROUP_INDEX,
     LEADER_WORKER_SETS,
     NAME,
     SIZE,
@@ -123,7 +123,7 @@ def _judged(
     seen: EvictionSnapshot, given: LeaderWorkerSet, pods: Iterable[Pod], recalled: Good, now: datetime
 ) -> Admit | Need | StartOver:
     allowed, marks = allowance_of(given), eviction_record.read(recalled.value)
-    members = _members(given, pods)
+    members = members_of(given.metadata.name, pods)
     found = _place(members, seen.review.name)
     if found is None or allowed.groups is None or not allowed.bounds(given.spec.replicas):
         return _out_of_scope()
@@ -169,7 +169,7 @@ def disturbed(given: LeaderWorkerSet, members: dict[int, list[Pod]], marks: Mark
 
 def _is_whole(pods: list[Pod], marks: Marks, now: datetime) -> bool:
     leader = next((each for each in pods if each.metadata.labels.get(WORKER_INDEX) == "0"), None)
-    if leader is None or len(pods) < _number(leader.metadata.annotations.get(SIZE, "")):
+    if leader is None or len(pods) < _size(leader):
         return False
     return all(
         is_running_and_ready(each) and not is_terminating(each) and not eviction_record.is_marked(each, marks, now)
@@ -177,32 +177,11 @@ def _is_whole(pods: list[Pod], marks: Marks, now: datetime) -> bool:
     )
 
 
-def _members(given: LeaderWorkerSet, pods: Iterable[Pod]) -> dict[int, list[Pod]]:
-    """By the index of the group; pods of others that carry the labels are no members (section 5.32)."""
-    members: dict[int, list[Pod]] = {}
-    for pod in pods:
-        index = _number(pod.metadata.labels.get(GROUP_INDEX, ""), -1)
-        if index >= 0 and _owner(pod) in _owners(given.metadata.name, index):
-            members.setdefault(index, []).append(pod)
-    return members
-
-
-def _owners(name: str, index: int) -> Iterator[tuple[str, str]]:
-    """Kind and name of those that may control a pod of a group: the leader's, a worker's, or the leader itself."""
-    yield "StatefulSet", name
-    yield "StatefulSet", f"{name}-{index}"
-    yield PODS.kind, f"{name}-{index}"
-
-
-def _owner(pod: Pod) -> tuple[str, str]:
-    return next(((each.kind, each.name) for each in pod.metadata.owner_references if each.controller), ("", ""))
-
-
-def _number(text: str, otherwise: int = 1) -> int:
+def _size(leader: Pod) -> int:
     try:
-        return parse_integer(text, bits=32)
+        return parse_integer(leader.metadata.annotations.get(SIZE, ""), bits=32)
     except ValueError:
-        return otherwise
+        return 1
 
 
 def _place(members: dict[int, list[Pod]], name: str) -> tuple[int, Pod] | None:

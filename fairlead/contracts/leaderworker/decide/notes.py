@@ -12,6 +12,7 @@ from fairlead.contracts.leaderworker.decide.status import (
     MAX_RESTARTS_EXCEEDED,
     Turn,
 )
+from fairlead.contracts.leaderworker.decide.stuck import StuckPod
 from fairlead.contracts.leaderworker.kinds import (
     DISRUPTION_BUDGET,
     GROUP_INDEX,
@@ -176,6 +177,14 @@ def blocked(seen: LeaderWorkerSet, drawn: Plan) -> EventNote | None:
     groups = ", ".join(map(str, drawn.blocked_by))
     text = f"The rollout waits for old groups that are not ready: {groups}; to update others would exceed the budget"
     return _warning(seen, ROLLOUT_BLOCKED, _UPDATE, text)
+
+
+def stuck(seen: LeaderWorkerSet, found: StuckPod) -> EventNote:
+    """Once for each pod and cause: neither says how often a container was restarted."""
+    meta = found.pod.metadata
+    text = f"Group {found.index} does not become ready: pod {meta.name} is stuck, {found.cause}"
+    note = _warning(seen, ROLLOUT_BLOCKED, _UPDATE, text, pod_ref(meta))
+    return replace(note, occurrence=f"{meta.uid} {found.cause}")
 
 
 def _note(seen: LeaderWorkerSet, reason: str, action: str, text: str, related: Ref | None = None) -> EventNote:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fairlead.contracts.leaderworker.decide.disruption_budget import allowance_of
 from fairlead.contracts.leaderworker.decide.recreations import limits_of
 from fairlead.contracts.leaderworker.decide.revisions import history_limit
@@ -14,6 +16,7 @@ from fairlead.contracts.leaderworker.kinds import (
     LeaderWorkerSet,
 )
 from fairlead.contracts.leaderworker.settings import Settings
+from fairlead.core.progress_deadline import PROGRESS_DEADLINE, deadline_of
 
 _ONE_VALUE = {PAUSED: "true", TEARDOWN: PARALLEL_TEARDOWN, EXCLUSIVE_SCOPE: WITHIN_SET}
 """The only value that means something."""
@@ -28,5 +31,10 @@ def problems_of(seen: LeaderWorkerSet, settings: Settings) -> tuple[str, ...]:
         if annotations.get(name, value) != value
     )
     history = history_limit(seen, settings.history_limit).problem
-    single = (allowance_of(seen).problem, history)
+    single = (allowance_of(seen).problem, history, _deadline(annotations))
     return (*odd, *limits_of(seen).problems, *filter(None, single))
+
+
+def _deadline(annotations: Mapping[str, str]) -> str:
+    problem = deadline_of(annotations)[1]
+    return f"{PROGRESS_DEADLINE} cannot be used: {problem}; it is ignored" if problem else ""

@@ -32,6 +32,8 @@ class SetSeen(Struct, frozen=True, kw_only=True):
     """The StatefulSet of the set's name, whoever owns it."""
     pods: tuple[Pod, ...] = ()
     """Leader pods that carry the set's name, whoever owns them."""
+    members: tuple[Pod, ...] = ()
+    """Leaders and workers that carry the set's name, whoever owns them."""
     workers: tuple[StatefulSet, ...] = ()
     """The other StatefulSets that carry the set's name."""
     revisions: tuple[Revision, ...] = ()

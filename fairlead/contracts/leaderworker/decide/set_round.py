@@ -16,7 +16,6 @@ from fairlead.contracts.leaderworker.decide import notes
 from fairlead.contracts.leaderworker.decide.budgets import budget
 from fairlead.contracts.leaderworker.decide.groups import (
     GroupState,
-    carried_keys,
     groups_of,
     leaders_key,
     numbers_of,
@@ -29,29 +28,27 @@ from fairlead.contracts.leaderworker.decide.normal_form import UnreadableData
 from fairlead.contracts.leaderworker.decide.opt_ins import problems_of
 from fairlead.contracts.leaderworker.decide.planner import Plan, Row, Stage, plan
 from fairlead.contracts.leaderworker.decide.pod_budgets import kept_budget
-from fairlead.contracts.leaderworker.decide.recreations import counters_on, entry_name, failed_groups, limits_of
-from fairlead.contracts.leaderworker.decide.revision_writes import forgotten, recorded
+from fairlead.contracts.leaderworker.decide.revision_writes import recorded
 from fairlead.contracts.leaderworker.decide.revisions import (
     Drafted,
     Kept,
     Occasion,
     Reused,
     Unusable,
-    history_limit,
     key_of,
     readable,
     select,
     stored,
-    surplus,
     usable,
 )
 from fairlead.contracts.leaderworker.decide.seen import SetSeen
 from fairlead.contracts.leaderworker.decide.services import needs_shared_service, shared_service
+from fairlead.contracts.leaderworker.decide.set_reports import reported
 from fairlead.contracts.leaderworker.decide.set_view import SetView, of_revision, of_spec
-from fairlead.contracts.leaderworker.decide.status import Report, report
+from fairlead.contracts.leaderworker.decide.stuck import judged, waits_of
 from fairlead.contracts.leaderworker.decide.unchanged import has_containers, is_unchanged
 from fairlead.contracts.leaderworker.kinds import MANAGER, StatefulSet
-from fairlead.core.act import AnyWrite, Apply, Create, Does, EventNote, Patch, PatchKind
+from fairlead.core.act import AnyWrite, Apply, Create, Does, EventNote
 from fairlead.core.ask import Ask, Bad, Good, Need, Read
 from fairlead.core.decision import Decision, Hold, Move, Outcome, Verdict
 from fairlead.core.reason import Reason
@@ -62,8 +59,8 @@ from kubeloop.objects.meta import Ref
 AGAIN = timedelta(seconds=5)
 """After so long it is looked again whether what is in the way is gone."""
 
-COUNTS_SPACING = timedelta(seconds=1)
-"""Between two statuses that tell nothing but other counts."""
+MOST_TOLD = 10
+"""Groups of which it is told that a pod of them is stuck."""
 
 
 class Rolled(Struct, frozen=True):
@@ -227,15 +224,17 @@ def _decided(seen: SetSeen, found: Rolled, now: datetime) -> Outcome:
     budget_kept = kept_budget(seen, _sizes(seen, found), now)
     if isinstance(budget_kept, Need):
         return budget_kept
-    told = _told(seen, found, now)
-    postponed = None if told is None else _postponed(seen, told, now)
-    reports = () if told is None or postponed is not None else _reports(seen, told, found)
-    again = min(filter(None, (postponed, budget_kept.again)), default=None)
+    told = reported(seen, found.groups, found.key, now)
+    again = min(filter(None, (told.again, budget_kept.again)), default=None)
+    waits = waits_of(seen, found.groups, found.plan.replicas, now)
+    is_whole = told.is_done and not any(each.is_leaving for each in found.groups)
+    verdict = judged(_verdict(found.plan, is_whole, writes, again), waits)
+    stuck = waits.stuck[:MOST_TOLD] if verdict.reason is Reason.POD_STUCK else ()
     return Decision(
         found.plan.stage.value,
-        _verdict(found.plan, told, writes, again),
-        tell=(*_notes(seen, found), *budget_kept.told),
-        reports=(*budget_kept.writes, *reports),
+        verdict,
+        tell=(*_notes(seen, found), *budget_kept.told, *(notes.stuck(seen.set, each) for each in stuck)),
+        reports=(*budget_kept.writes, *told.writes),
     )
 
 
@@ -295,69 +294,6 @@ def _shared_service(seen: SetSeen, found: Rolled) -> Create | Need | Bad | None:
     )
 
 
-def _told(seen: SetSeen, found: Rolled, now: datetime) -> Report | None:
-    """None before there are leaders: what is observed is what was recorded and applied."""
-    if seen.leaders is None:
-        return None
-    uids = {entry_name(each.key, each.index): each.leader.metadata.uid for each in found.groups}
-    failed = failed_groups(limits_of(seen.set), counters_on(seen.leaders), uids)
-    return report(seen.set, seen.leaders, found.groups, now, failed)
-
-
-def _postponed(seen: SetSeen, told: Report, now: datetime) -> datetime | None:
-    """When a status is due that only counts anew, soon after another was written; None: at once (section 3.2 step 7).
-
-    A group that is replaced changes the counts five times within a second or so. Whatever turns is reported at once.
-    """
-    before, last = seen.set.status, seen.reported
-    if last is None or not told.is_changed or not timedelta(0) <= now - last.at < COUNTS_SPACING:
-        return None
-    counted = replace(
-        told.status,
-        replicas=before.replicas,
-        ready_replicas=before.ready_replicas,
-        updated_replicas=before.updated_replicas,
-    )
-    return last.at + COUNTS_SPACING if counted == before else None
-
-
-def _reports(seen: SetSeen, told: Report, found: Rolled) -> tuple[AnyWrite, ...]:
-    """The status where it changed; then, once an update is done, the revisions that nobody needs any more."""
-    status = () if not told.is_changed or _is_dropped(seen, told) else (_status(seen, told),)
-    if not told.is_done:
-        return status
-    limit = history_limit(seen.set, seen.settings.history_limit).limit
-    carried = carried_keys(seen.pods, seen.workers)
-    return (*status, *forgotten(seen.set, surplus(seen.set, seen.revisions, found.key, carried, limit)))
-
-
-def _is_dropped(seen: SetSeen, told: Report) -> bool:
-    """Whether only the generation differs, and this very status was written: the definition has no place for it."""
-    if seen.reported is None or seen.reported.body != _status_body(told):
-        return False
-    before = seen.set.status
-    return replace(told.status, observed_generation=before.observed_generation) == before
-
-
-def _status_body(told: Report) -> bytes:
-    return msgspec.json.encode({"status": told.status}, order="sorted")
-
-
-def _status(seen: SetSeen, told: Report) -> Patch:
-    metadata = seen.set.metadata
-    return Patch(
-        ref=notes.set_ref(seen.set),
-        kind=PatchKind.MERGE,
-        body=_status_body(told),
-        subresource="status",
-        resource_version=metadata.resource_version,
-        does=Does.REPORT_STATUS,
-        scope=metadata.uid,
-        contested=True,
-        tell=None if told.turn is None else notes.turned(seen.set, told.turn),
-    )
-
-
 def _notes(seen: SetSeen, found: Rolled) -> tuple[EventNote, ...]:
     leaders, drawn = seen.leaders, found.plan
     reclaimed = None if leaders is None else notes.reclaiming(seen.set, replicas_of(leaders), drawn)
@@ -382,10 +318,10 @@ _WAITS = {
 }
 
 
-def _verdict(drawn: Plan, told: Report | None, writes: tuple[AnyWrite, ...], again: datetime | None) -> Verdict:
+def _verdict(drawn: Plan, is_whole: bool, writes: tuple[AnyWrite, ...], again: datetime | None) -> Verdict:
     if writes:
         is_scaling = drawn.stage in (Stage.CREATING, Stage.SCALING_FIRST, Stage.STEADY)
         return Move(Reason.SCALING if is_scaling else Reason.ROLLING, writes, again)
     if drawn.stage in _WAITS:
         return Hold(_WAITS[drawn.stage], again)
-    return Hold(Reason.COMPLETE if told is not None and told.is_done else Reason.GROUPS_NOT_READY, again)
+    return Hold(Reason.COMPLETE if is_whole else Reason.GROUPS_NOT_READY, again)
