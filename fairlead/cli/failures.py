@@ -25,6 +25,10 @@ _REFUSED = re.compile(
 )
 
 
+_DENIED = "denied the request: "
+"""What the API server says before the words of an admission webhook: no role would help."""
+
+
 def sentence(error: KubeError, server: str = "", context: str = "", *, chooses: bool = True) -> str:
     """One line; `server` and `context` are those that were used, as far as they are known.
 
@@ -40,6 +44,8 @@ def sentence(error: KubeError, server: str = "", context: str = "", *, chooses: 
                 f"{cluster} does not accept the credentials{used}; they may have expired:"
                 f" {'log in again, or choose another context with --context' if chooses else 'renew them'}"
             )
+        case Forbidden() if _DENIED in error.message:
+            text = f"{cluster} refused the request ({error})"
         case Forbidden():
             text = _forbidden(error, chooses=chooses)
         case TransportError() if server and _is_garbled(error):

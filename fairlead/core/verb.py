@@ -77,6 +77,8 @@ class VerbPlan(Struct, frozen=True, kw_only=True):
     """What is shown, and asked for on a terminal, before anything is written; empty where nobody need be asked."""
     pinned: Mapping[str, tuple[str, ...]] = {}
     """Options by which the same is meant when it is decided anew, after some of it is written."""
+    attempts: int = 5
+    """How often in a row it is begun because somebody else changed an object meanwhile."""
     unfinished: str = ""
     """What helps where only some of it could be written; otherwise to run the same again."""
     warnings: tuple[str, ...] = ()

@@ -27,8 +27,6 @@ from kubeloop.unreadable import UNREADABLE
 
 T = TypeVar("T")
 
-ATTEMPTS = 5
-"""How often in a row it is begun again because somebody changed an object meanwhile."""
 REVIEWS = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False)
 MANAGER = "fairlead"
 """Who owns the fields that are written, and whose Events they are."""
@@ -62,7 +60,7 @@ async def act(
     agreed: VerbPlan | None = None
     written: list[VerbWrite] = []
     in_vain = 0
-    while in_vain < ATTEMPTS:
+    while agreed is None or in_vain < agreed.attempts:
         try:
             plan: VerbAnswer = await decided(client, decide, asked, now)
         except KubeError as error:
@@ -89,8 +87,6 @@ async def act(
                 raise
             raise Unfinished(agreed, tuple(written), error) from error
         return Acted(agreed, tuple(written))
-    if agreed is None:
-        raise AssertionError("only a plan can be tried in vain")
     raise Unfinished(agreed, tuple(written), "")
 
 

@@ -386,7 +386,7 @@ def test_the_status_of_what_is_complete_is_a_line_per_zone(
     assert capsys.readouterr().out.splitlines() == [
         "ingester-zone-a: Current, 3 of 3 pods done",
         "ingester-zone-b: Current, 3 of 3 pods done",
-        "ingester: done, 6 of 6 pods",
+        "ingester: done, 6 of 6 pods updated",
     ]
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import msgspec
 import pytest
 
 from fairlead.cli.documents_of import explain_all
+from fairlead.cli.failures import sentence
 from fairlead.cli.selection import is_blocked, is_complete
 from fairlead.contracts import CONTRACTS
 from fairlead.contracts.leaderworker.kinds import (
@@ -19,11 +22,15 @@ from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.contracts.leaderworker.verbs import VERBS
 from fairlead.core.explain import Explain, Lane
 from fairlead.core.verb import Absent, Nothing, Refused, VerbDocument, VerbTable
+from fairlead.engine.verbs import Unfinished
+from kubeloop.errors import Forbidden
+from kubeloop.objects.apps import CONTROLLER_REVISIONS
 from kubeloop.objects.core import PODS
 from kubesim.pods.behaviour import CRASH_AFTER, CRASH_TIMES, HANG_TERMINATING
 from tests.contracts.leaderworker.decide.sets import a_set
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.leaderworker_play import FIRST, SECOND, Play, begin
+from tests.e2e.programs import finished
 from tests.e2e.roles import Rights, grant
 from tests.e2e.verbs import asked, interrupted, said
 from tests.e2e.zones import change
@@ -210,6 +217,92 @@ async def test_undo_is_decided_anew_when_somebody_else_was_faster(site: Site) ->
 
     await play.until(lambda: play.is_available() and play.is_whole(0, FIRST) and play.is_whole(1, FIRST))
     assert play.tree()["spec"]["replicas"] == 2
+
+
+@everywhere()
+async def test_undo_looks_once_more_and_then_leaves_it(site: Site) -> None:
+    """leaderworker 6.4: of two conflicts the second ends it, and nothing is written."""
+    play = await begin(site, Settings(history_limit=2))
+    await play.create(a_set(replicas=1))
+    await play.available()
+    await play.give_image(SECOND)
+    await play.until(lambda: play.is_available() and play.is_whole(0, SECOND))
+    await play.at_rest()
+    counted = count()
+
+    async def labelled() -> None:
+        await play.change({"metadata": {"labels": {"count": str(next(counted))}}})
+
+    async with interrupted(site, 0, labelled) as (client, sent):
+        with pytest.raises(Unfinished) as unfinished:
+            await asked(site, VERBS, "undo", "a", client)
+
+    assert (unfinished.value.written, sent.patches) == ((), 2)
+    assert play.tree()["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"][0]["image"] == SECOND
+
+
+@everywhere()
+async def test_a_partition_that_is_reached_is_complete_once_the_set_is_available(site: Site) -> None:
+    """leaderworker 6.4: the document says what the partition keeps all the same."""
+    play = await begin(site)
+    await play.create(a_set(replicas=3, update={"partition": 2}))
+    await play.available()
+    await play.give_image(SECOND, hold=True)
+    await play.at_group(2, SECOND)
+    await play.at_rest()
+    assert not is_complete(await told(play))
+
+    await play.release(2)
+    await play.available()
+    await play.at_rest()
+    for shown in (await told(play), await look(play)):
+        assert (is_complete(shown), shown.stands.phase, shown.stands.done) == (True, "Held", 1)
+        assert [each.reason for each in shown.blocked_by] == ["PartitionReached"]
+
+    await play.hold(0)
+    await play.until(lambda: play.status()["readyReplicas"] == 2)
+    await play.at_rest()
+    for shown in (await told(play), await look(play)):
+        assert (shown.outcome, {each.object for each in shown.blocked_by}) == ("waiting", {"pod/a-0", "pod/a-0-1"})
+
+
+@everywhere(on=("served", "real"))
+async def test_the_status_at_a_partition_is_code_0(site: Site) -> None:
+    play = await begin(site)
+    await play.create(a_set(replicas=2, update={"partition": 1}))
+    await play.available()
+    await play.give_image(SECOND)
+    await play.until(lambda: play.is_available() and play.is_whole(1, SECOND))
+    await play.at_rest()
+
+    ended = await finished(
+        *("fairlead", "status", "a", "-n", site.namespace, "--timeout", "60s"), kubeconfig=site.server.kubeconfig
+    )
+
+    assert ended.code == 0, ended
+    last = ended.out.splitlines()[-1]
+    assert last.startswith("a: done, 1 of 2 groups updated; waiting: groups below 1 stay at their revision")
+
+
+@everywhere()
+async def test_a_refusal_of_the_webhook_is_reported_in_its_words(site: Site) -> None:
+    """leaderworker 6.4: a field that cannot change back."""
+    play = await begin(site, Settings(history_limit=2))
+    await play.create(a_set(replicas=1))
+    await play.available()
+    name, data = play.revisions()[0]["metadata"]["name"], play.revisions()[0]
+    policy = {"subGroupPolicy": {"subGroupSize": 2, "subGroupPolicyType": "LeaderWorker"}}
+    data["data"]["spec"]["leaderWorkerTemplate"] |= policy
+    made = {**data, "metadata": {key: data["metadata"][key] for key in ("labels", "ownerReferences")}, "revision": 7}
+    made["metadata"] |= {"name": f"{name}-forged", "labels": {**made["metadata"]["labels"], REVISION_KEY: "forged"}}
+    await site.create(CONTROLLER_REVISIONS, made)
+
+    with pytest.raises(Forbidden) as refused:
+        await asked(site, VERBS, "undo", "a", None, to_revision="7")
+
+    text = "cannot enable subGroupSize after the lws is already created"
+    assert text in sentence(refused.value)
+    assert "role" not in sentence(refused.value)
 
 
 @everywhere()

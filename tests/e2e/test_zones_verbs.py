@@ -400,7 +400,7 @@ async def test_the_programs_pause_take_back_and_tell_who_and_why(site: Site) -> 
     assert (await finished("fairlead", "resume", GROUP, *place, kubeconfig=config)).code == 0
     done = await finished("fairlead", "status", GROUP, *place, "--timeout", "60s", kubeconfig=config)
     assert (done.code, done.err) == (0, "")
-    assert done.out.splitlines()[-1] == f"{GROUP}: done, 9 of 9 pods"
+    assert done.out.splitlines()[-1] == f"{GROUP}: done, 9 of 9 pods updated"
     assert is_complete(site, FIRST)
 
     instead = await finished("fairlead", "promote", GROUP, *place, kubeconfig=config)

@@ -43,7 +43,10 @@ async def patches(site: Site, table: Verbs, verb: str, name: str) -> dict[str, T
 
 
 class Interrupted:
-    """A transport on which something happens right before a patch, counted from 1, that is no rehearsal."""
+    """A transport on which something happens right before a patch that is no rehearsal.
+
+    It is counted from 1; with 0 it happens before each.
+    """
 
     def __init__(self, transport: Transport, place: int, meanwhile: Callable[[], Awaitable[object]]) -> None:
         self._transport = transport
@@ -54,7 +57,7 @@ class Interrupted:
     async def send(self, message: Request) -> Response:
         if message.method == "PATCH" and ("dryRun", "All") not in message.query:
             self.patches += 1
-            if self.patches == self._place:
+            if self._place in (0, self.patches):
                 await self._meanwhile()
         return await self._transport.send(message)
 

@@ -83,7 +83,7 @@ class LaneLines:
             for lane in one.stands.lanes:
                 self._say(one.part, lane.name, f"{lane.name}: {lane.phase}, {lane.done} of {lane.total} pods done")
             stands, wait = one.stands, next(iter(waits_of(one)), None)
-            text = f"{name_of(one)}: {one.outcome}, {stands.done} of {stands.total} {stands.unit}"
+            text = f"{name_of(one)}: {one.outcome}, {stands.done} of {stands.total} {stands.unit} updated"
             self._say(one.part, "", text + (f"; waiting: {wait.text}" if wait is not None else ""))
         if trouble:
             self._say("", "trouble", trouble)

@@ -13,8 +13,9 @@ from fairlead.contracts.leaderworker.decide.planner import Stage
 from fairlead.contracts.leaderworker.decide.pod_budgets import own_budget
 from fairlead.contracts.leaderworker.decide.revisions import Kept
 from fairlead.contracts.leaderworker.decide.set_round import Rolled
+from fairlead.contracts.leaderworker.decide.status import AVAILABLE
 from fairlead.contracts.leaderworker.group_waits import block_of, blocked, kept, names, resumed, worst_first
-from fairlead.contracts.leaderworker.kinds import PART
+from fairlead.contracts.leaderworker.kinds import PART, LeaderWorkerSet
 from fairlead.contracts.leaderworker.lanes import lanes_of
 from fairlead.contracts.leaderworker.shown import Shown
 from fairlead.core import outcome
@@ -60,7 +61,12 @@ def _reason(shown: Shown) -> Reason:
 
 
 def _outcome(shown: Shown, lanes: tuple[Lane, ...]) -> str:
-    """One that waits for groups which nothing but a person helps does not go on by itself."""
+    """One that waits for groups which nothing but a person helps does not go on by itself.
+
+    With the partition reached nothing is left to do once the set is available (section 6.4 point 6).
+    """
+    if _reason(shown) is Reason.PARTITION_REACHED:
+        return outcome.DONE if _is_available(shown.seen.set) else outcome.WAITING
     word = outcome.outcome_of(_reason(shown))
     if word != outcome.WAITING:
         return word
@@ -70,6 +76,13 @@ def _outcome(shown: Shown, lanes: tuple[Lane, ...]) -> str:
     if not kinds or not all(each & (stops | held) for each in kinds):
         return word
     return outcome.BLOCKED if any(each & stops for each in kinds) else outcome.HELD
+
+
+def _is_available(given: LeaderWorkerSet) -> bool:
+    """As its status says of its newest generation."""
+    status = given.status
+    is_true = any(each.type == AVAILABLE and each.status == "True" for each in status.conditions)
+    return is_true and status.observed_generation == given.metadata.generation
 
 
 def _own_waits(lane: Lane) -> tuple[Block, ...]:

@@ -10,7 +10,13 @@ from msgspec.structs import replace
 from fairlead.cli.views.explanation import explanation
 from fairlead.cli.views.render import plain
 from fairlead.contracts.leaderworker.explain import explain
-from fairlead.contracts.leaderworker.kinds import DISRUPTION_BUDGET, GROUP_RECREATIONS, PAUSED, RollingUpdate
+from fairlead.contracts.leaderworker.kinds import (
+    DISRUPTION_BUDGET,
+    GROUP_RECREATIONS,
+    PAUSED,
+    RollingUpdate,
+    SetCondition,
+)
 from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.explain import Block, Explain, Lane
@@ -128,14 +134,18 @@ def test_an_old_group_that_is_not_ready_blocks_and_is_named() -> None:
     assert wait(shown, 1, Reason.OLD_GROUPS_NOT_READY).kind == "blocked"
 
 
-def test_a_partition_holds_the_groups_below_it() -> None:
-    shown = explain(
-        a_look(
-            [*OLD, a_group(2, NEW_KEY)], Hold(Reason.PARTITION_REACHED), partition=2, update=RollingUpdate(partition=2)
-        )
-    )
+@pytest.mark.parametrize(
+    ("observed", "available", "outcome"), [(2, "True", "done"), (2, "False", "waiting"), (1, "True", "waiting")]
+)
+def test_a_partition_holds_the_groups_below_it(observed: int, available: str, outcome: str) -> None:
+    """Nothing is left to do once the set says that it is available (leaderworker 6.4)."""
+    given = a_set("nginx:2", replicas=3, observed=observed)
+    conditions = (SetCondition("Available", available),)
+    given = replace(given, status=replace(given.status, conditions=conditions))
+    groups, update = [*OLD, a_group(2, NEW_KEY)], RollingUpdate(partition=2)
+    shown = explain(a_look(groups, Hold(Reason.PARTITION_REACHED), partition=2, update=update, given=given))
 
-    assert (shown.outcome, shown.stands.phase, shown.next) == ("held", "Held", ())
+    assert (shown.outcome, shown.stands.phase, shown.next) == (outcome, "Held", ())
     assert [each.phase for each in shown.stands.lanes] == ["Held", "Held", "Current"]
     assert (lane(shown, 0).from_revision, lane(shown, 0).to_revision) == (OLD_KEY, NEW_KEY)
     assert '"partition":0' in shown.blocked_by[0].advice[0]

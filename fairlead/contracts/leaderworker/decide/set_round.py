@@ -227,8 +227,10 @@ def _decided(seen: SetSeen, found: Rolled, now: datetime) -> Outcome:
     told = reported(seen, found.groups, found.key, now)
     again = min(filter(None, (told.again, budget_kept.again)), default=None)
     waits = waits_of(seen, found.groups, found.plan.replicas, now)
-    is_whole = told.is_done and not any(each.is_leaving for each in found.groups)
-    verdict = judged(_verdict(found.plan, is_whole, writes, again), waits)
+    verdict = _verdict(found.plan, told.is_done, writes, again)
+    if verdict.reason in (Reason.COMPLETE, Reason.PARTITION_REACHED) and not _are_all_ready(seen, found):
+        verdict = Hold(Reason.GROUPS_NOT_READY, again)
+    verdict = judged(verdict, waits)
     stuck = waits.stuck[:MOST_TOLD] if verdict.reason is Reason.POD_STUCK else ()
     return Decision(
         found.plan.stage.value,
@@ -242,6 +244,12 @@ def _sizes(seen: SetSeen, found: Rolled) -> list[int]:
     """Of the groups that are wanted; one that is not there yet is made of the selected revision."""
     sizes = {each.index: each.size for each in found.groups}
     return [sizes.get(index, found.view.size) for index in range(seen.set.spec.replicas)]
+
+
+def _are_all_ready(seen: SetSeen, found: Rolled) -> bool:
+    """Of the groups that are wanted; one whose leader goes is about to be away."""
+    there = {each.index for each in found.groups if each.is_ready and not each.is_leaving}
+    return all(index in there for index in range(seen.set.spec.replicas))
 
 
 def _refused(seen: SetSeen, write: Apply | Create, answer: Bad, before: tuple[AnyWrite, ...]) -> Decision:
@@ -318,10 +326,10 @@ _WAITS = {
 }
 
 
-def _verdict(drawn: Plan, is_whole: bool, writes: tuple[AnyWrite, ...], again: datetime | None) -> Verdict:
+def _verdict(drawn: Plan, is_done: bool, writes: tuple[AnyWrite, ...], again: datetime | None) -> Verdict:
     if writes:
         is_scaling = drawn.stage in (Stage.CREATING, Stage.SCALING_FIRST, Stage.STEADY)
         return Move(Reason.SCALING if is_scaling else Reason.ROLLING, writes, again)
     if drawn.stage in _WAITS:
         return Hold(_WAITS[drawn.stage], again)
-    return Hold(Reason.COMPLETE if is_whole else Reason.GROUPS_NOT_READY, again)
+    return Hold(Reason.COMPLETE if is_done else Reason.GROUPS_NOT_READY, again)

@@ -220,6 +220,14 @@ def test_a_partition_holds_it() -> None:
     assert Does.FORGET_REVISION not in settled.does
 
 
+def test_a_group_below_the_partition_that_is_not_ready_is_waited_for() -> None:
+    strategy = RolloutStrategy(rolling_update_configuration=RollingUpdate(partition=2))
+    old = key_of(a_revision(a_set("nginx:1")))
+    pods = (a_leader(0, old, ready=False), a_leader(1, old))
+    settled = a_rollout(2, 2, pods=pods, spec={"rollout_strategy": strategy})
+    assert settled.reason is Reason.GROUPS_NOT_READY
+
+
 def test_surge_groups_that_go_are_told() -> None:
     strategy = RolloutStrategy(rolling_update_configuration=RollingUpdate(max_surge=1, max_unavailable=0))
     key = key_of(a_revision(a_set("nginx:2")))
