@@ -1,0 +1,117 @@
+"""Upstream's manager of LeaderWorkerSets and ours, as processes that take turns on the real control plane."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import msgspec
+
+from bench.managers import ACCOUNT, ACCOUNT_GROUPS, AT_WORK, SECRET, SERVED_NAME, Installation, installed
+from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS
+from kubeloop.calls import Call, NoReply, Reply
+from kubeloop.errors import ApiError
+from kubeloop.request import JSON, Request, Transport, path_of
+from tests.contracts.leaderworker.decide.sets import a_set
+from tests.e2e.clusters import Site
+from tests.e2e.history import Tree
+from tests.e2e.leaderworker_play import FOLLOWED, Play
+from tests.e2e.processes import Program, started
+from tests.e2e.served import ServedGround
+
+
+class Turns:
+    """One manager after the other; `play` is what they work on."""
+
+    def __init__(self, site: Site, installation: Installation, transport: Transport) -> None:
+        self.site = site
+        self.play = Play(site)
+        self._installation = installation
+        self._transport = transport
+        self._session = aiohttp.ClientSession()
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def forward(self, call: Call) -> Reply:
+        """The embedded cluster knows nothing of Services that lead out of it."""
+        url = f"https://127.0.0.1:{self._installation.webhooks}{call.url}"
+        trust = ssl.create_default_context(cadata=(call.authority or b"").decode())
+        try:
+            async with self._session.post(
+                url, data=call.body, headers=dict(call.headers), ssl=trust, server_hostname=SERVED_NAME
+            ) as answer:
+                return Reply(answer.status, await answer.read(), (("Content-Type", "application/json"),))
+        except aiohttp.ClientError as error:
+            raise NoReply(str(error)) from error
+
+    @asynccontextmanager
+    async def at_work(self, name: str) -> AsyncIterator[Program]:
+        """While the context lasts, which begins when the manager leads and its webhooks answer."""
+        async with started(self._installation.command(name)) as program:
+            await self._installation.mounted(self._transport)
+            await program.said(AT_WORK[name])
+            await self.site.until(self._is_admitted, every=0.1)
+            yield program
+            assert await program.stop() == 0
+        await self._installation.vacated(self._transport)
+        refused = [line for line in program.lines if "forbidden" in line.lower()]
+        assert not refused, refused
+
+    async def _is_admitted(self) -> bool:
+        """Its webhooks are asked: what is absent of a set is filled in."""
+        tree = a_set("asked")
+        del tree["spec"]["networkConfig"]
+        try:
+            answer = await self._ask(tree)
+        except ApiError:
+            return False
+        return "networkConfig" in answer["spec"]
+
+    async def _ask(self, tree: Tree) -> Tree:
+        tree["metadata"]["namespace"] = self.site.namespace
+        path, body = path_of(LEADER_WORKER_SETS, self.site.namespace), msgspec.json.encode(tree)
+        request = Request("POST", path, query=(("dryRun", "All"),), body=body, content_type=JSON)
+        answer: Tree = msgspec.json.decode((await self.site.client.call(request)).body)
+        return answer
+
+    async def trust(self) -> Tree:
+        """The Secret with the certificates, and what the API server trusts."""
+        return {"secret": await self._read(path_of(SECRET.resource, SECRET.namespace, SECRET.name))} | {
+            kind: await self._read(f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/{name}")
+            for kind, name in (
+                ("mutating", "lws-mutating-webhook-configuration"),
+                ("validating", "lws-validating-webhook-configuration"),
+            )
+        }
+
+    async def _read(self, path: str) -> Tree:
+        tree: Tree = msgspec.json.decode((await self.site.client.call(Request("GET", path))).body)
+        return tree
+
+
+@asynccontextmanager
+async def turns(site: Site, folder: Path) -> AsyncIterator[Turns]:
+    """Upstream's installation, and pods that come and go."""
+    transport = site.ground.transport("admin")
+    try:
+        made = Turns(site, await installed(_account(site), transport, folder), transport)
+        if isinstance(site.ground, ServedGround):
+            site.ground.cluster.network.serve(SERVED_NAME, made.forward)
+        for each in FOLLOWED:
+            await site.history.follow(each)
+        site.start_kubelet(ready_after=0.05, gone_after=0.05)
+        yield made
+    finally:
+        await made.close()
+        if (close := getattr(transport, "close", None)) is not None:
+            await close()
+
+
+def _account(site: Site) -> Path:
+    if isinstance(site.ground, ServedGround):
+        return site.ground.kubeconfig_for(ACCOUNT)
+    return site.plane.kubeconfig_for(ACCOUNT, ACCOUNT_GROUPS)
