@@ -100,13 +100,14 @@ async def test_a_worker_without_a_node_blocks_when_its_time_is_over(site: Site) 
     """Nothing happens in the cluster when the deadline passes: the round looks again by itself."""
     play = await begin(site)
     judged(play)
-    await play.create(patient())
+    await play.create(patient(5))
     await play.available()
     await give_workers(play, **{PENDING: "true"})
     await until_blocked(play)
 
-    (note,) = play.told("RolloutBlocked")
-    assert note.startswith("Group 1 does not become ready: pod a-1-1 is stuck, ")
+    notes = play.told("RolloutBlocked")
+    assert all(note.startswith("Group 1 does not become ready: pod a-1-1 is stuck, ") for note in notes), notes
+    assert len(notes) == len(set(notes))
     await change(site, PODS, "a-1-1", {"metadata": {"annotations": {PENDING: None}}})
     await play.until(lambda: not blocked(play), every=LOOK_EVERY)
 
