@@ -63,7 +63,7 @@ def _reason(shown: Shown) -> Reason:
 def _outcome(shown: Shown, lanes: tuple[Lane, ...]) -> str:
     """One that waits for groups which nothing but a person helps does not go on by itself.
 
-    With the partition reached nothing is left to do once the set is available (section 6.4 point 6).
+    With the partition reached nothing is left to do once the set is available (section 6.4).
     """
     if _reason(shown) is Reason.PARTITION_REACHED:
         return outcome.DONE if _is_available(shown.seen.set) else outcome.WAITING

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client import generate_latest
 
 from fairlead.contracts.leaderworker.install.values import CHART
+from fairlead.contracts.leaderworker.metrics import LeaderWorkerMetrics
 from fairlead.engine.charts import data_of, text_of
+from fairlead.engine.metrics import Metrics
 
 METRICS = {
     "up": None,
@@ -18,8 +21,13 @@ METRICS = {
     "fairlead_certificate_not_after_timestamp_seconds": {"server"},
     "fairlead_leader": {"part"},
     "fairlead_events_dropped_total": set(),
+    "fairlead_lws_groups": {"namespace", "name", "state"},
+    "fairlead_lws_group_recreations_total": {"namespace", "name", "reason"},
+    "fairlead_lws_group_ready_seconds_bucket": {"le"},
+    "fairlead_lws_rollout_duration_seconds_bucket": {"le"},
+    "fairlead_lws_revisions": {"namespace", "name"},
 }
-"""Those of the engine that are spoken of, with their labels; None: of Prometheus itself."""
+"""Those that are spoken of, with their labels; None: of Prometheus itself."""
 FROM_THE_SCRAPE = {"namespace", "service", "pod", "exported_namespace"}
 ALERTS: dict[str, Any] = {
     rule["alert"]: rule for group in data_of(CHART, "alerts.yaml")["groups"] for rule in group["rules"]
@@ -42,6 +50,16 @@ def test_every_query_speaks_of_metrics_and_labels_that_there_are(query: str) -> 
         labels = METRICS[metric]
         named = set(re.findall(r"([a-z_]+)=", matchers))
         assert named <= FROM_THE_SCRAPE | (labels or set()), (metric, named)
+
+
+def test_the_metrics_of_groups_have_these_names() -> None:
+    metrics = Metrics()
+    metrics.of(LeaderWorkerMetrics)
+    text = generate_latest(metrics.registry).decode()
+
+    families = set(re.findall(r"^# TYPE (fairlead_lws_[a-z_]+) ", text, re.MULTILINE))
+    spoken = {name.removesuffix("_bucket") for name in METRICS if name.startswith("fairlead_lws_")}
+    assert spoken <= families
 
 
 @pytest.mark.parametrize("name", ALERTS)

@@ -95,7 +95,7 @@ def _plan(target: Target, chosen: Revision, *, with_network: bool) -> VerbPlan |
         did=f"took {target.name} back to {label}",
         event="RolloutUndone",
         before=f"{target.name} goes back to {label}:\n{lines}",
-        attempts=2,  # one more look (section 6.4 point 4)
+        attempts=2,  # one more look (section 6.4)
         pinned={TO_REVISION.flag: (chosen.metadata.name,)},
         warnings=warnings,
     )
