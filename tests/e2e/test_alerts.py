@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from fairlead.contracts import chart_of, contract
+from fairlead.contracts.leaderworker.install.values import METRICS_SERVICE
 from fairlead.engine.charts import data_of
 from kubeloop import clock
 from kubeloop.objects.core import LEASES
@@ -18,8 +19,11 @@ from kubesim.time import run
 from tests.e2e.alerting import AlertingPrometheus, alerting
 from tests.e2e.clusters import SimGround, Site, _play
 from tests.e2e.environments import V, _set_up, manifest
+from tests.e2e.leaderworker_play import begin as begin_sets
 from tests.e2e.rollouts import SECOND, is_complete, three_zones
 from tests.e2e.test_environments_blocked import UNPULLABLE, blocked
+from tests.e2e.test_leaderworker_blocked import give_workers, patient
+from tests.e2e.test_leaderworker_blocked import until_blocked as groups_blocked
 from tests.e2e.test_zones_blocked import correct, roll_badly, until_blocked
 from tests.e2e.zones import begin, change
 
@@ -70,6 +74,18 @@ async def environments(site: Site, moments: Moments, folder: Path) -> None:
         moments["stalled"] = scene.operator.metrics.exposition()
 
 
+async def leaderworker(site: Site, moments: Moments, _folder: Path) -> None:
+    play = await begin_sets(site)
+    await play.create(patient(600))
+    await play.available()
+    await play.at_rest()
+    moments["at rest"] = play.operator.metrics.exposition()
+    await give_workers(play, **{IMAGE_PULL: "fail"})
+    await groups_blocked(play)
+    await play.at_rest()
+    moments["blocked"] = play.operator.metrics.exposition()
+
+
 class Monitored(NamedTuple):
     """How the chart of a contract has its operator scraped."""
 
@@ -90,6 +106,11 @@ CONTRACTS = {
         {"NAMESPACE": NAMESPACE},
         {"namespace": NAMESPACE, "container": "materialize-operator", "pod": "materialize-operator-0"},
         environments,
+    ),
+    "leaderworker": Monitored(
+        {"NAMESPACE": NAMESPACE, "SERVICE": METRICS_SERVICE},
+        {"namespace": NAMESPACE, "service": METRICS_SERVICE, "pod": "lws-controller-manager-0"},
+        leaderworker,
     ),
 }
 
@@ -163,6 +184,30 @@ def alerted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             "critical",
             ["No operator of environments runs"],
             id="environments, down",
+        ),
+        pytest.param(
+            "leaderworker",
+            "blocked",
+            "LeaderWorkerSetBlocked",
+            "warning",
+            ["LeaderWorkerSet a is blocked (PodStuck).", "fairlead explain a says what helps"],
+            id="leaderworker, a set is blocked",
+        ),
+        pytest.param(
+            "leaderworker",
+            "blocked",
+            "LeaderWorkerSetGroupsNotReady",
+            "warning",
+            ["Groups of LeaderWorkerSet a are not ready for half an hour.", "1 of its groups are not ready"],
+            id="leaderworker, groups are not ready",
+        ),
+        pytest.param(
+            "leaderworker",
+            DOWN,
+            "LeaderWorkerSetOperatorAbsent",
+            "critical",
+            ["No operator of LeaderWorkerSets runs in namespace test."],
+            id="leaderworker, down",
         ),
     ],
     indirect=["alerted"],

@@ -284,6 +284,28 @@ async def test_the_status_at_a_partition_is_code_0(site: Site) -> None:
     assert last.startswith("a: done, 1 of 2 groups updated; waiting: groups below 1 stay at their revision")
 
 
+@everywhere(on=("served", "real"))
+async def test_the_outcomes_of_undo_have_their_codes(site: Site) -> None:
+    """leaderworker 6.4."""
+    play = await begin(site)
+    await play.create(a_set(replicas=1))
+    await play.available()
+
+    async def undo(*words: str) -> tuple[int, str]:
+        arguments = ("undo", *words, "-n", site.namespace, "--yes")
+        ended = await finished("fairlead", *arguments, kubeconfig=site.server.kubeconfig)
+        return ended.code, f"{ended.out}{ended.err}"
+
+    for words, code, text in (
+        (("b",), 3, "or LeaderWorkerSet named b"),
+        (("a",), 1, "no rollout history found"),
+        (("a", "--to-revision=9"), 1, "unable to find specified revision"),
+        (("a", "--to-revision=1"), 0, "skipped rollback"),
+    ):
+        ended, told_of_it = await undo(*words)
+        assert (ended, text in told_of_it) == (code, True), told_of_it
+
+
 @everywhere()
 async def test_a_refusal_of_the_webhook_is_reported_in_its_words(site: Site) -> None:
     """leaderworker 6.4: a field that cannot change back."""
