@@ -26,6 +26,14 @@ def required(path: str, detail: str = "") -> str:
     return f"{path}: Required value{f': {detail}' if detail else ''}"
 
 
+def forbidden(path: str, detail: str) -> str:
+    return f"{path}: Forbidden: {detail}"
+
+
+def unsupported(path: str, value: object, supported: Iterable[str]) -> str:
+    return f"{path}: Unsupported value: {_shown(value)}: supported values: {', '.join(map(_shown, supported))}"
+
+
 def together(errors: Iterable[str]) -> str:
     """All of them as one text, each once; empty without any."""
     told = [*dict.fromkeys(errors)]

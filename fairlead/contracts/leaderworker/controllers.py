@@ -19,6 +19,7 @@ from fairlead.contracts.leaderworker.kinds import (
     LeaderWorkerSet,
     Pod,
 )
+from fairlead.contracts.leaderworker.log_records import done, said
 from fairlead.contracts.leaderworker.metrics import LeaderWorkerMetrics
 from fairlead.contracts.leaderworker.node_watch import NodeWatch
 from fairlead.contracts.leaderworker.settings import Settings
@@ -27,10 +28,10 @@ from fairlead.contracts.leaderworker.watched import Watched, WatchedNamespace
 from fairlead.contracts.leaderworker.words import REASONS, WRITES
 from fairlead.core.act import AnyWrite, Does, Patch
 from fairlead.core.ask import Answers, Bad
-from fairlead.core.decision import Decision, Hold
+from fairlead.core.decision import Decision
 from fairlead.core.explain import Explain
 from fairlead.core.pod_trouble import is_failing
-from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Telling, Wake
+from fairlead.engine.controller import Controller, RolloutKey, Telling, Wake
 from kubeloop import clock
 from kubeloop.informer import Change, Informer
 from kubeloop.store import Readable
@@ -114,9 +115,9 @@ def _of_sets(watched: Watched, settings: Settings, measures: LeaderWorkerMetrics
         gather=gather,
         versions=gathering.set_versions,
         decide=set_round.decide,
-        say=lambda _seen, decision, _now: _say(decision),
+        say=lambda _seen, decision, _now: said(decision, REASONS),
         writes=SET_WRITES,
-        done=_done(SET_WRITES),
+        done=done(SET_WRITES, WRITES),
         telling=TELLING,
         observe=measures.set_decided,
         wrote=reports.wrote,
@@ -163,9 +164,9 @@ def _of_groups(
         gather=gather,
         versions=gathering.group_versions,
         decide=group_round.decide,
-        say=lambda _seen, decision, _now: _say(decision),
+        say=lambda _seen, decision, _now: said(decision, REASONS),
         writes=GROUP_WRITES,
-        done=_done(GROUP_WRITES),
+        done=done(GROUP_WRITES, WRITES),
         handled=handled,
         telling=TELLING,
         observe=observe,
@@ -194,20 +195,6 @@ def _explained(
         return explain(Shown(seen=seen, decision=decision, pods=pods, rounds=rounds, since=since, at=clock.now()))
 
     return explained
-
-
-def _done(writes: frozenset[Does]) -> dict[Does, LogRecord]:
-    return {does: LogRecord(WRITES[does].level, WRITES[does].message) for does in writes}
-
-
-def _say(decision: Decision) -> tuple[LogRecord, ...]:
-    reason = decision.verdict.reason
-    words = REASONS[reason]
-    details = decision.verdict.details if isinstance(decision.verdict, Hold) else ()
-    keys: dict[str, object] = {"reason": reason.word}
-    if details:
-        keys["waiting_for"] = "; ".join(text for _, text in details)
-    return (LogRecord(words.level, words.message, keys),)
 
 
 def _fails(pod: Pod | None) -> bool:

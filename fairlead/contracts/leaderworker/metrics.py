@@ -24,7 +24,7 @@ from fairlead.engine.controller import RolloutKey
 from fairlead.engine.controller_runtime_metrics import ControllerRuntimeMetrics, PassSeries
 from fairlead.engine.metrics import Metrics
 
-SETS, GROUPS = "leaderworkerset", "pod"
+SETS, GROUPS, DISAGGREGATED = "leaderworkerset", "pod", "disaggregatedset"
 """The controllers as upstream names them."""
 ROLLOUT_BUCKETS = (1, 5, 10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 86400)
 READY_BUCKETS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600)
@@ -73,7 +73,9 @@ class LeaderWorkerMetrics:
         runtime.lead(LEASE, False)
         self.of_sets = _SetPasses(runtime, self)
         self.of_groups = _GroupPasses(runtime, self)
+        self.of_disaggregated = runtime.passes(DISAGGREGATED)
         self.set_queue, self.group_queue = runtime.queue(SETS), runtime.queue(GROUPS)
+        self.disaggregated_queue = runtime.queue(DISAGGREGATED)
         self.durations = families.histogram(
             "fairlead_lws_rollout_duration_seconds",
             "Duration of an update, from its begin until all groups are ready at the new revision.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairlead.contracts.leaderworker.controllers import controllers
+from fairlead.contracts.leaderworker.disaggregated.controller import controller as disaggregated
 from fairlead.contracts.leaderworker.kinds import PART
 from fairlead.contracts.leaderworker.metrics import LeaderWorkerMetrics
 from fairlead.contracts.leaderworker.node_watch import NodeWatch
@@ -24,7 +25,10 @@ def part(context: PartContext, given: Settings) -> Part:
 
     return Part(
         name=PART,
-        controllers=controllers(watched, nodes, given, measures),
+        controllers=(
+            *controllers(watched, nodes, given, measures),
+            disaggregated(context.caches, context.namespaces, measures.of_disaggregated, measures.disaggregated_queue),
+        ),
         endpoints=(*endpoints(given.gang_scheduler), evictions(watched)),
         leads=leads,
     )

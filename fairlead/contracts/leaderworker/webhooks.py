@@ -12,6 +12,7 @@ from fairlead.contracts.leaderworker.decide.reviews import (
     default_pod,
     default_set,
     log_keys,
+    validate_disaggregated,
     validate_pod,
     validate_set,
 )
@@ -25,11 +26,13 @@ DEFAULT_SET = "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset"
 VALIDATE_SET = "/validate-leaderworkerset-x-k8s-io-v1-leaderworkerset"
 DEFAULT_POD = "/mutate--v1-pod"
 VALIDATE_POD = "/validate--v1-pod"
+VALIDATE_DISAGGREGATED = "/validate-disaggregatedset-x-k8s-io-v1-disaggregatedset"
 JUDGES = {
     DEFAULT_SET: default_set,
     VALIDATE_SET: validate_set,
     DEFAULT_POD: default_pod,
     VALIDATE_POD: validate_pod,
+    VALIDATE_DISAGGREGATED: validate_disaggregated,
 }
 """By path."""
 EVICTION = "/admission/leaderworker/pod-eviction"

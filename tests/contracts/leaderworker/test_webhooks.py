@@ -11,7 +11,14 @@ import pytest
 from fairlead.contracts.leaderworker.decide.reviews import ReviewSnapshot
 from fairlead.contracts.leaderworker.deciders import DECIDERS
 from fairlead.contracts.leaderworker.kinds import GROUP_INDEX
-from fairlead.contracts.leaderworker.webhooks import DEFAULT_POD, DEFAULT_SET, VALIDATE_POD, VALIDATE_SET, endpoints
+from fairlead.contracts.leaderworker.webhooks import (
+    DEFAULT_POD,
+    DEFAULT_SET,
+    VALIDATE_DISAGGREGATED,
+    VALIDATE_POD,
+    VALIDATE_SET,
+    endpoints,
+)
 from fairlead.core.decision import Admit
 from fairlead.core.replay import DecidedRound, record_of, replayed
 from fairlead.engine.driver.questions import AskContext
@@ -26,7 +33,7 @@ from tests.engine.webhooks.benches import body, call, response_of
 from tests.engine.world import Log
 from tests.kubeloop.scripted import Scripted
 
-PATHS = (DEFAULT_SET, VALIDATE_SET, DEFAULT_POD, VALIDATE_POD)
+PATHS = (DEFAULT_SET, VALIDATE_SET, DEFAULT_POD, VALIDATE_POD, VALIDATE_DISAGGREGATED)
 
 
 def answer(path: str, content: bytes) -> Reply:
@@ -47,6 +54,7 @@ def test_the_paths_are_upstreams() -> None:
         ("/validate-leaderworkerset-x-k8s-io-v1-leaderworkerset",),
         ("/mutate--v1-pod",),
         ("/validate--v1-pod",),
+        ("/validate-disaggregatedset-x-k8s-io-v1-disaggregatedset",),
     ]
 
 

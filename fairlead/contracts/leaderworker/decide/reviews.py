@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from fairlead.contracts.leaderworker.decide.defaulting import defaulted
+from fairlead.contracts.leaderworker.decide.disaggregated import validation as disaggregated
 from fairlead.contracts.leaderworker.decide.pod_admission import admitted
 from fairlead.contracts.leaderworker.decide.pod_view import Refusal
 from fairlead.contracts.leaderworker.decide.trees import part
@@ -55,6 +56,22 @@ def validate_set(seen: ReviewSnapshot, _now: datetime) -> Admit:
         return ALLOWED
     told = tuple(warnings(new, old))
     if wrong := together(refusals(new, old)):
+        return _denied("invalid", wrong, told)
+    return Admit(allowed=True, warnings=told)
+
+
+def validate_disaggregated(seen: ReviewSnapshot, _now: datetime) -> Admit:
+    """Section 6.7; what is being deleted may always lose its finalizers."""
+    review = seen.review
+    if review.operation not in (CREATE, UPDATE):
+        return ALLOWED
+    new = _object(review.object)
+    if isinstance(new, Admit):
+        return new
+    if part(new, "metadata").get("deletionTimestamp"):
+        return ALLOWED
+    told = tuple(disaggregated.warnings(new))
+    if wrong := together(disaggregated.refusals(new)):
         return _denied("invalid", wrong, told)
     return Admit(allowed=True, warnings=told)
 

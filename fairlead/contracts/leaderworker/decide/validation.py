@@ -42,7 +42,7 @@ _NO_PERCENT = (
 )
 _NO_BUDGET = "must be an integer or percentage (e.g '5%%')"
 _NEGATIVE = "must be greater than or equal to 0"
-_WORKER_SET_ROOM = 51
+WORKER_SET_ROOM = 51
 """What a label leaves to the name of a set and the index of a group: of 63 characters two dashes and a hash of ten."""
 
 
@@ -78,13 +78,13 @@ def refusals(new: Json, old: Json | None = None) -> Iterator[str]:
 def warnings(new: Json, old: Json | None = None) -> Iterator[str]:
     """What a user should know although the object is taken (sections 2.5 and 5.15)."""
     name, wanted = text(part(new, "metadata"), "name"), _wanted(new)
-    most = wanted.replicas + min(_scaled(wanted.surge, wanted.replicas, Round.UP) or 0, wanted.replicas)
+    most = wanted.replicas + min(amount_of(wanted.surge, wanted.replicas, Round.UP) or 0, wanted.replicas)
     digits = len(str(max(0, most - 1)))
-    if len(name) + digits > _WORKER_SET_ROOM:
+    if len(name) + digits > WORKER_SET_ROOM:
         yield (
             f"metadata.name: workers of group {max(0, most - 1)} cannot be created: their label "
             "controller-revision-hash holds the name, the index of the group and a hash, and would be longer than "
-            f"{_LONGEST_LABEL} characters; use a name of at most {_WORKER_SET_ROOM - digits} characters"
+            f"{_LONGEST_LABEL} characters; use a name of at most {WORKER_SET_ROOM - digits} characters"
         )
     if old is not None and (changed := sorted(_placement(new).items() ^ _placement(old).items())):
         told = ", ".join(dict.fromkeys(key for key, _ in changed))
@@ -168,11 +168,11 @@ def _amounts(wanted: Wanted) -> Iterator[str]:
 def _budgets(wanted: Wanted) -> Iterator[str]:
     given = {f"{_UPDATE}.maxUnavailable": wanted.unavailable, f"{_UPDATE}.maxSurge": wanted.surge}
     for path, value in given.items():
-        yield from _budget(path, value)
+        yield from budget_problems(path, value)
     if wanted.partition < 0:
         yield invalid(f"{_UPDATE}.partition", wanted.partition, _NEGATIVE)
-    unavailable = _scaled(wanted.unavailable, wanted.replicas, Round.DOWN)
-    surge = _scaled(wanted.surge, wanted.replicas, Round.UP)
+    unavailable = amount_of(wanted.unavailable, wanted.replicas, Round.DOWN)
+    surge = amount_of(wanted.surge, wanted.replicas, Round.UP)
     for (path, value), amount in zip(given.items(), (unavailable, surge), strict=True):
         if amount is None:
             yield invalid(path, Encoded(value), "invalid value")
@@ -181,7 +181,7 @@ def _budgets(wanted: Wanted) -> Iterator[str]:
         yield invalid(f"{_UPDATE}.maxUnavailable", Encoded(wanted.unavailable), detail)
 
 
-def _budget(path: str, value: object) -> Iterator[str]:
+def budget_problems(path: str, value: object) -> Iterator[str]:
     if isinstance(value, str):
         if not re.fullmatch(_PERCENT, value):
             yield invalid(path, Encoded(value), _NO_PERCENT)
@@ -193,7 +193,7 @@ def _budget(path: str, value: object) -> Iterator[str]:
         yield invalid(path, value, _NEGATIVE)
 
 
-def _scaled(value: object, replicas: int, rounding: Round) -> int | None:
+def amount_of(value: object, replicas: int, rounding: Round) -> int | None:
     """So many groups; None for what is neither a number nor a percentage, which may have a sign here."""
     if not isinstance(value, str):
         return _number(value, 0) if _is_number(value) else None

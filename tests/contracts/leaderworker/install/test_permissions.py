@@ -8,7 +8,7 @@ import yaml
 
 from fairlead.contracts.leaderworker.install.objects import objects
 from fairlead.contracts.leaderworker.install.values import CHART, Values
-from fairlead.contracts.leaderworker.webhooks import JUDGES
+from fairlead.contracts.leaderworker.webhooks import EVICTION, JUDGES, VALIDATE_DISAGGREGATED
 from fairlead.engine.charts import Object, data_of
 
 CRUD = {"create", "delete", "get", "list", "patch", "update", "watch"}
@@ -107,7 +107,8 @@ def test_every_binding_names_a_role_that_is_there() -> None:
 def test_registered_paths_are_those_that_are_served() -> None:
     registered = [entry for each in data_of(CHART, "webhooks.yaml") for entry in each["entries"]]
 
-    assert {entry["path"] for entry in registered if "switch" not in entry} == set(JUDGES)
+    assert {entry["path"] for entry in registered} == {*JUDGES, EVICTION}
+    assert {entry["path"] for entry in registered if "switch" in entry} == {EVICTION, VALIDATE_DISAGGREGATED}
     entries: list[Object] = [
         entry for one in objects(PLAIN) if one["kind"].endswith("WebhookConfiguration") for entry in one["webhooks"]
     ]
