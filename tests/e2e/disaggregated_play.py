@@ -17,6 +17,7 @@ from fairlead.contracts.leaderworker.disaggregated.kinds import (
 )
 from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS
 from fairlead.contracts.leaderworker.webhooks import VALIDATE_DISAGGREGATED
+from kubeloop.errors import ApiError
 from kubeloop.objects.core import EVENTS, SERVICES
 from tests.e2e.clusters import Site
 from tests.e2e.history import Tree, World
@@ -92,6 +93,14 @@ class RolePlay:
     async def create(self, tree: Tree) -> Tree:
         tree = {**tree, "metadata": {**tree["metadata"], "namespace": self.site.namespace}}
         return await self.site.create(DISAGGREGATED_SETS, tree)
+
+    async def refused(self, tree: Tree) -> str:
+        """What the API server says to it."""
+        try:
+            await self.create(tree)
+        except ApiError as error:
+            return str(error)
+        raise AssertionError("it is taken")
 
     async def change(self, edit: Callable[[Tree], None], name: str = "ds") -> None:
         """Changes its roles, which are a list; returns when the record shows it."""

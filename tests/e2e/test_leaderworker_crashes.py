@@ -26,8 +26,10 @@ MOST_WRITES = 60
 class Death:
     """Of a process at its n-th write, before the server has it or after; from then on nothing of it is heard."""
 
-    def __init__(self, number: int, *, after: bool) -> None:
+    def __init__(self, number: int, *, after: bool, counts: Callable[[Request], bool] = lambda _: True) -> None:
+        """Of the writes that `counts` says."""
         self.is_over = False
+        self._counts = counts
         self._left = number
         self._last = Fault("lost-answer" if after else "timeout")
 
@@ -39,6 +41,8 @@ class Death:
             return Fault("timeout")
         if request.verb in ("get", "list", "watch") or place_of(request.path).plural in UNCOUNTED:
             return None
+        if not self._counts(request):
+            return None
         self._left -= 1
         self.is_over = self._left == 0
         return self._last if self.is_over else None
@@ -48,15 +52,17 @@ Deed = Callable[[Play, int], Awaitable[Callable[[], object]]]
 """Disturbs a set that is at rest, for the n-th time; answers what holds when it is at rest again."""
 
 
-async def every_write(play: Play, deed: Deed) -> int:
-    """How many writes the deed takes; each of them was the last of some process, twice."""
+async def every_write(
+    play: Play, deed: Deed, *, counts: Callable[[Request], bool] = lambda _: True, stride: int = 1
+) -> int:
+    """How many writes the deed takes; each of them, or one of so many, was the last of some process, twice."""
     deeds = 0
-    for number in range(1, MOST_WRITES):
+    for number in range(1, MOST_WRITES, stride):
         deaths = 0
         for after in (False, True):
             await play.at_rest()
             await play.kill()
-            death = Death(number, after=after)
+            death = Death(number, after=after, counts=counts)
             play.start(death.on(play.site.ground.transport("admin")))
             deeds += 1
             is_done = await deed(play, deeds)
