@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairlead.cli.documents_of import explain_all
 from fairlead.contracts.leaderworker.disaggregated.kinds import INITIAL_REPLICAS, NAME, REVISION, ROLE, SLICE
 from kubeloop.objects.core import SERVICES
 from tests.e2e.clusters import Site, everywhere
@@ -54,6 +55,26 @@ async def test_two_roles_are_rolled_within_their_limits(site: Site) -> None:
     ]
     assert played.told("ScalingDown")[0] == f"Scaling down prefill LWS ds-0-{old}-prefill from 4 to 3 replicas"
     _services_switched_together(site, old, new)
+
+
+@everywhere()
+async def test_a_look_shows_roles_as_lanes_as_the_operator_tells_them(site: Site) -> None:
+    played = await begin(site)
+    await played.create(a_disaggregated_set())
+    await played.available()
+    await played.play.at_rest()
+    (revision,) = played.revisions()
+
+    documents = {each.rollout: each for each in await explain_all(site.client, [site.namespace])}
+
+    assert documents.keys() == {"ds", f"ds-0-{revision}-prefill", f"ds-0-{revision}-decode"}
+    shown = documents["ds"]
+    assert (shown.outcome, shown.stands.phase, shown.stands.done, shown.stands.total) == ("done", "Current", 6, 6)
+    assert [(lane.name, lane.done, lane.total) for lane in shown.stands.lanes] == [("prefill", 4, 4), ("decode", 2, 2)]
+    manager = played.play.operator.manager
+    assert manager is not None
+    told = {each.rollout: each for each in (await manager.report("lws-manager", [site.namespace])).items}
+    assert told["ds"].stands == shown.stands
 
 
 def _services_switched_together(site: Site, old: str, new: str) -> None:

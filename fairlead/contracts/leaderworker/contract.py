@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fairlead.contracts.leaderworker.disaggregated.kinds import DISAGGREGATED_SETS
+from fairlead.contracts.leaderworker.disaggregated.kinds import GROUP as DISAGGREGATED_GROUP
 from fairlead.contracts.leaderworker.kinds import GROUP, INSTALLED_FOR, LEADER_WORKER_SETS, LEASE, OWN_LABELS, PART
 from fairlead.engine.contract import Contract, Room, Root
 
@@ -9,7 +11,7 @@ CONTRACT = Contract(
     name=PART,
     about="groups of a leader and its workers",
     labels=OWN_LABELS,
-    groups=frozenset({GROUP}),
+    groups=frozenset({GROUP, DISAGGREGATED_GROUP}),
     part=Room("fairlead.contracts.leaderworker.part", "part"),
     home=lambda given: str(given.operator_namespace),
     lease=LEASE,
@@ -21,7 +23,7 @@ CONTRACT = Contract(
     install=Room("fairlead.contracts.leaderworker.install.options", "INSTALL"),
     programs={"lws-manager": Room("fairlead.contracts.leaderworker.options", "PROGRAM")},
     section=Room("fairlead.contracts.leaderworker.section", "SECTION"),
-    roots=(Root(LEADER_WORKER_SETS, optional=True),),
+    roots=(Root(LEADER_WORKER_SETS, optional=True), Root(DISAGGREGATED_SETS, optional=True)),
     look=Room("fairlead.contracts.leaderworker.looks", "LOOK"),
     demos={"leaderworker": Room("fairlead.contracts.leaderworker.demo", "ROLLOUT")},
     hosted=Room("fairlead.contracts.leaderworker.demo", "HOSTED"),

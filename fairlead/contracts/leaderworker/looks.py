@@ -12,6 +12,13 @@ from functools import partial
 
 from fairlead.contracts.leaderworker.decide import group_round, set_round
 from fairlead.contracts.leaderworker.decide.seen import Service
+from fairlead.contracts.leaderworker.disaggregated.gather import BY_SETS
+from fairlead.contracts.leaderworker.disaggregated.looks import (
+    DISAGGREGATED,
+    ROLE_SERVICES,
+    SCALERS,
+    DisaggregatedLooks,
+)
 from fairlead.contracts.leaderworker.explain import explain
 from fairlead.contracts.leaderworker.gather import (
     BY_SET,
@@ -43,12 +50,12 @@ from fairlead.engine.controller import RolloutKey
 from fairlead.engine.driver.questions import AskContext, asker
 from fairlead.engine.driver.round import Asker
 from fairlead.engine.first_seen import FirstSeen
-from fairlead.engine.look import Heard, Look, ResourceView, Views, decided
+from fairlead.engine.look import Heard, Look, ResourceView, ToLook, Views, decided
 from kubeloop.client import Client
 from kubeloop.objects.apps import CONTROLLER_REVISIONS, STATEFULSETS
 from kubeloop.objects.core import PODS, SERVICES
 
-SETS = ResourceView(LEADER_WORKER_SETS, LeaderWorkerSet, optional=True)
+SETS = ResourceView(LEADER_WORKER_SETS, LeaderWorkerSet, indexes=BY_SETS, optional=True)
 OWN_STATEFULSETS = ResourceView(STATEFULSETS, StatefulSet, NAME, BY_SET)
 OWN_PODS = ResourceView(PODS, Pod, NAME, POD_INDEXES)
 REVISIONS = ResourceView(CONTROLLER_REVISIONS, Revision, NAME, BY_SET)
@@ -68,14 +75,16 @@ class SetLooks:
         self._ask = _looking(asker(AskContext(client)))
         self._views = views
         self._seen = FirstSeen()
+        self._disaggregated = DisaggregatedLooks(self._ask, SETS)
 
     async def look(self, now: datetime, heard: Heard) -> list[Explain]:
         """Every set as it stands, in the operator's words where it was heard."""
-        found = []
+        found: list[ToLook] = []
         for views in self._views:
             for each in views[SETS].items():
                 key = RolloutKey((each.metadata.namespace, each.metadata.name))
                 found.append((key, generation_of(each), partial(self._look_at, views, key, now)))
+            found += self._disaggregated.found(views, now)
         return await heard.or_each(PART, found)
 
     async def _look_at(self, views: Views, key: RolloutKey, now: datetime) -> Explain | None:
@@ -140,4 +149,8 @@ def _looking(ask: Asker) -> Asker:
     return look
 
 
-LOOK = Look(roots=(SETS,), rest=(OWN_STATEFULSETS, OWN_PODS, REVISIONS, OWN_SERVICES, BUDGETS), open=SetLooks)
+LOOK = Look(
+    roots=(SETS, DISAGGREGATED),
+    rest=(OWN_STATEFULSETS, OWN_PODS, REVISIONS, OWN_SERVICES, BUDGETS, SCALERS, ROLE_SERVICES),
+    open=SetLooks,
+)
