@@ -14,9 +14,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from typing import Any
-
-import msgspec
 
 from kubeloop.request import Request, place_of
 from kubesim.store.record import Entry
@@ -40,6 +37,7 @@ from tests.chaos.leaderworker.facts import (
     set_fact,
     uid_of,
 )
+from tests.chaos.leaderworker.lines import line_of, name_in, uid_in
 from tests.chaos.leaderworker.record import KEPT, Record
 
 OTHERS = "somebody"
@@ -118,9 +116,9 @@ class SetReferee(Judge):
         self.writes += 1
         if operator != self.holder:
             self.broken("lease", f"{operator} sent a write while {self.holder or 'nobody'} held the lease")
-        if request.method == "DELETE" and place.plural == "pods" and _uid_in(request.body) in self._deleted:
+        if request.method == "DELETE" and place.plural == "pods" and uid_in(request.body) in self._deleted:
             self.broken("S11", f"{operator} asked to delete {place.name}, which an operator has deleted already")
-        name = place.name or _name_in(request.body)
+        name = place.name or name_in(request.body)
         self._wrote[operator, (place.plural, name)] = self._begun.get(doing(), self._told[operator])
         return None
 
@@ -145,7 +143,7 @@ class SetReferee(Judge):
             return
         own, new = entry.user.startswith("operator-"), entry.new
         old = entry.old
-        self.note(_line(entry, old, new))
+        self.note(line_of(entry, new))
         if own:
             self.own_writes.append(f"{entry.verb} {plural}/{entry.name} {entry.subresource}")
             self._check_own(entry, old, new)
@@ -164,7 +162,7 @@ class SetReferee(Judge):
             return
         fact = set_fact(tree, entry.event.revision)
         history = self.record.sets.setdefault(fact.uid, [])
-        if not history or _sized(history[-1]) != _sized(fact):
+        if history and _sized(history[-1]) != _sized(fact):
             self._armed.discard(fact.uid)
             self._resized[fact.uid] = (fact.version, float("inf"))
         history.append(fact)
@@ -218,7 +216,7 @@ class SetReferee(Judge):
             deleted = entry.verb == "delete" and entry.user.startswith("operator-")
             if lost or deleted:
                 self._armed.discard(uid)
-        if by_others:
+        if by_others and (plural == "statefulsets" or entry.verb == "delete"):
             self._armed.discard(uid)
             if plural == "statefulsets" and entry.verb != "delete":
                 self.edited.add(uid)
@@ -312,6 +310,8 @@ class SetReferee(Judge):
         if entry.verb == "delete":
             self.broken("S10", f"{entry.user} deleted the leaders {entry.name}")
             return
+        if old is not None and owner_of(old) != uid:
+            self.broken("S10", f"{entry.user} took {entry.name}, which is somebody else's")
         seen = self._as_seen(entry, uid)
         key, partition, replicas = key_of(new), partition_of(new), new["spec"]["replicas"]
         if key not in self.record.recorded(uid):
@@ -467,36 +467,3 @@ def _is_keyed(entry: Entry) -> bool:
     """Whether this write gave it its key."""
     old = entry.old
     return old is None or key_of(old) != key_of(entry.new)
-
-
-def _uid_in(body: bytes) -> str:
-    tree: Any = msgspec.json.decode(body) if body else {}
-    return str((tree.get("preconditions") or {}).get("uid", ""))
-
-
-def _name_in(body: bytes) -> str:
-    tree: Any = msgspec.json.decode(body) if body else {}
-    return str(tree.get("metadata", {}).get("name", "")) if isinstance(tree, dict) else ""
-
-
-def _line(entry: Entry, old: Tree | None, tree: Tree) -> str:
-    plural = entry.resource.plural
-    said = f"{entry.user} {entry.verb} {entry.type} {plural}/{entry.name} {entry.subresource} uid={uid_of(tree)[-4:]}"
-    ends = " going" if is_going(tree) else ""
-    if plural == "pods":
-        return f"{said} {key_of(tree)}{' ready' if is_ready(tree) else ''}{ends} restarts={restarts_of(tree)}"
-    if plural == "statefulsets":
-        status = tree.get("status") or {}
-        return (
-            f"{said} {key_of(tree)} {partition_of(tree)}/{tree['spec']['replicas']}{ends}"
-            f" has {status.get('replicas')} available {status.get('availableReplicas')}"
-        )
-    if plural == "leaderworkersets":
-        fact = set_fact(tree, 0)
-        return (
-            f"{said} gen={fact.generation}/{fact.observed} R={fact.replicas} U={fact.unavailable} S={fact.surge}"
-            f" P={fact.partition} ready={fact.ready} {sorted(fact.holding)}{ends}"
-        )
-    if plural == "controllerrevisions":
-        return f"{said} {key_of(tree)} number {tree.get('revision')}{ends}"
-    return f"{said}{ends}"

@@ -255,6 +255,7 @@ MEANS: dict[str, Callable[[Request], bool]] = {
     "status": lambda sent: sent.method != "GET" and place_of(sent.path).subresource == "status",
     "delete": lambda sent: sent.method == "DELETE",
     "statefulset": _writes("statefulsets"),
+    "leaders": lambda sent: sent.method == "PATCH" and place_of(sent.path).plural == "statefulsets",
     "revision": _writes("controllerrevisions"),
     "service": _writes("services"),
     "event": _writes("events"),
