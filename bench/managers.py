@@ -29,7 +29,7 @@ from fairlead.plane import helm, lws
 from fairlead.plane.launch import free_port
 from kubeloop.objects.core import LEASES, NAMESPACES, SECRETS
 from kubeloop.objects.meta import Ref, Resource
-from kubeloop.request import Transport, create, delete, get
+from kubeloop.request import Transport, create, delete, get, list_page
 
 UPSTREAM, OURS = "upstream", "lws-manager"
 HOME = "lws-system"
@@ -48,7 +48,7 @@ LEFT_OUT = ("Deployment",)
 """Of the chart: the manager is no pod."""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _LOOK_EVERY = 0.1
-_TAKEN = 409
+_FINE, _TAKEN = 200, 409
 
 Tree = dict[str, Any]
 
@@ -115,7 +115,7 @@ async def installed(kubeconfig: Path, transport: Transport, folder: Path) -> Ins
     for tree in objects(await asyncio.to_thread(chart), made.webhooks):
         await _put(transport, tree)
     for definition in definitions():
-        await _established(transport, definition["metadata"]["name"])
+        await _served(transport, definition["spec"])
     return made
 
 
@@ -130,11 +130,12 @@ async def _put(transport: Transport, tree: Tree) -> None:
         await answered(transport, request)
 
 
-async def _established(transport: Transport, name: str) -> None:
+async def _served(transport: Transport, spec: Tree) -> None:
+    """Returns when the kind is served: a new one is not known at first, and then its storage is not ready."""
+    names, version = spec["names"], spec["versions"][0]["name"]
+    resource = Resource(spec["group"], version, names["plural"], names["kind"])
     while True:
-        answer = msgspec.json.decode(await answered(transport, get(Ref(DEFINITIONS, "", name))))
-        conditions = {each["type"]: each["status"] for each in answer.get("status", {}).get("conditions", ())}
-        if conditions.get("Established") == "True":
+        if (await transport.send(list_page(resource, HOME))).status == _FINE:
             return
         await asyncio.sleep(_LOOK_EVERY)
 
