@@ -65,8 +65,9 @@ def report(
     counted = [each for each in groups if each.counts]
     ready = sum(each.is_ready for each in counted)
     holding = _holding(seen, counted)
-    conditions = _turned(seen.status.conditions, [_true(each) for each in holding], now)
-    conditions = _with_failed(conditions, failed, now)
+    moment = now.replace(microsecond=0)  # as conditions carry times
+    conditions = _turned(seen.status.conditions, [_true(each) for each in holding], moment)
+    conditions = _with_failed(conditions, failed, moment)
     generation = seen.metadata.generation
     status = LeaderWorkerSetStatus(
         replicas=leaders.status.replicas,

@@ -235,6 +235,13 @@ def test_nothing_new_is_not_written() -> None:
     assert (found.is_changed, found.turn) == (False, None)
 
 
+def test_conditions_carry_whole_seconds() -> None:
+    """As whatever Go writes: other clients need not read fractions."""
+    found = told(a_set(replicas=1), a_group(0, ready=False), now=NOW + timedelta(seconds=5.75), failed=(0,))
+
+    assert {each.last_transition_time for each in found.status.conditions} == {NOW + timedelta(seconds=5)}
+
+
 def test_another_generation_is_reported_without_a_turn() -> None:
     seen = after(a_set(), told(a_set(), a_group(0), a_group(1)))
     seen = replace(seen, metadata=replace(seen.metadata, generation=9))
