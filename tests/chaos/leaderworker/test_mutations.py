@@ -31,9 +31,9 @@ from kubeloop.ledger import Ledger
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import Request
+from kubesim.draws import Draws
 from kubesim.faults import Fault
 from kubesim.pods.behaviour import CRASH_AFTER, HOLD
-from kubesim.time import Draws
 from tests.chaos.judge import Broken
 from tests.chaos.leaderworker.facts import MOST_RESTARTS, PAUSED
 from tests.chaos.leaderworker.steps import MEANS, PutForeign, ReplaceSet, ended
