@@ -45,7 +45,7 @@ from fairlead.contracts.leaderworker.decide.seen import SetSeen
 from fairlead.contracts.leaderworker.decide.services import needs_shared_service, shared_service
 from fairlead.contracts.leaderworker.decide.set_reports import reported
 from fairlead.contracts.leaderworker.decide.set_view import SetView, of_revision, of_spec
-from fairlead.contracts.leaderworker.decide.stuck import judged, waits_of
+from fairlead.contracts.leaderworker.decide.stuck import StuckPod, judged, waits_of
 from fairlead.contracts.leaderworker.decide.unchanged import has_containers, is_unchanged
 from fairlead.contracts.leaderworker.kinds import MANAGER, StatefulSet
 from fairlead.core.act import AnyWrite, Apply, Create, Does, EventNote
@@ -226,12 +226,13 @@ def _decided(seen: SetSeen, found: Rolled, now: datetime) -> Outcome:
         return budget_kept
     told = reported(seen, found.groups, found.key, now)
     again = min(filter(None, (told.again, budget_kept.again)), default=None)
-    waits = waits_of(seen, found.groups, found.plan.replicas, now)
     verdict = _verdict(found.plan, told.is_done, writes, again)
     if verdict.reason in (Reason.COMPLETE, Reason.PARTITION_REACHED) and not _are_all_ready(seen, found):
         verdict = Hold(Reason.GROUPS_NOT_READY, again)
-    verdict = judged(verdict, waits)
-    stuck = waits.stuck[:MOST_TOLD] if verdict.reason is Reason.POD_STUCK else ()
+    stuck: tuple[StuckPod, ...] = ()
+    if isinstance(verdict, Hold) and verdict.reason is Reason.GROUPS_NOT_READY:
+        waits = waits_of(seen, found.groups, found.plan.replicas, now)
+        verdict, stuck = judged(verdict, waits), waits.stuck[:MOST_TOLD]
     return Decision(
         found.plan.stage.value,
         verdict,

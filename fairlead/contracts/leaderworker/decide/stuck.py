@@ -16,7 +16,7 @@ from fairlead.contracts.leaderworker.decide.groups import GroupState, is_running
 from fairlead.contracts.leaderworker.decide.members import members_of
 from fairlead.contracts.leaderworker.decide.seen import SetSeen
 from fairlead.contracts.leaderworker.kinds import WORKER_INDEX, Pod
-from fairlead.core.decision import Hold, Verdict
+from fairlead.core.decision import Hold
 from fairlead.core.ordinals import natural_key
 from fairlead.core.pod_readiness import is_terminating
 from fairlead.core.pod_trouble import TERMINATING, PodTrouble, trouble_of
@@ -52,10 +52,8 @@ class Waits(Struct, frozen=True):
     """When the next pod counts as stuck though nothing changes."""
 
 
-def judged(verdict: Verdict, waits: Waits) -> Verdict:
-    """The same verdict, but for a wait that nothing will end; one that a deadline will is looked at again then."""
-    if not isinstance(verdict, Hold) or verdict.reason is not Reason.GROUPS_NOT_READY:
-        return verdict
+def judged(verdict: Hold, waits: Waits) -> Hold:
+    """The same wait for groups, unless nothing will end it; one that a deadline will is looked at again then."""
     again = min(filter(None, (verdict.again, waits.until)), default=None)
     if not waits.stuck:
         return replace(verdict, again=again)
