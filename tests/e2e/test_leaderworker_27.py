@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from fairlead.contracts.leaderworker.install.values import CHART
 from fairlead.contracts.leaderworker.kinds import DISRUPTION_BUDGET, DISRUPTION_BUDGETS, GROUP_INDEX, LEADER_WORKER_SETS
 from fairlead.contracts.leaderworker.settings import Settings
+from fairlead.engine.charts import data_of
 from kubeloop.objects.core import PODS
 from tests.contracts.leaderworker.decide.sets import a_set
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.downscaling import Answered
 from tests.e2e.evicting import evict_pod
 from tests.e2e.history import Tree
-from tests.e2e.leaderworker_play import LOOK_EVERY, Play, begin
+from tests.e2e.leaderworker_play import LOOK_EVERY, SECOND, Play, begin
 from tests.e2e.leaderworker_rules import judged, ready_so_far
 from tests.e2e.leaderworkers import Operator, review_evictions
+from tests.e2e.roles import allow
 from tests.e2e.rollouts import is_ready
 
 KEEPING = Settings(keeps_budgets=True)
@@ -155,3 +158,25 @@ async def test_a_budget_of_somebody_else_is_told_and_left_alone(site: Site) -> N
     assert (found["metadata"]["uid"], found["spec"]) == (foreign["metadata"]["uid"], foreign["spec"])
     assert play.writes(DISRUPTION_BUDGETS.plural) == []
     await play.delete(LEADER_WORKER_SETS, "a")
+
+
+@everywhere()
+async def test_without_the_right_a_budget_is_a_warning_and_nothing_else(site: Site) -> None:
+    """leaderworker 2.14: an opt-in that the installation did not grant holds nothing up."""
+    await site.history.follow(DISRUPTION_BUDGETS)
+    play = await begin(site, KEEPING)
+    judged(play)
+    await play.kill()
+    granted: dict[str, list[Tree]] = data_of(CHART, "permissions.yaml")
+    user = f"lws-manager-{site.namespace}"
+    await allow(site, user, [*granted["manager"], *granted["leaderElection"]], everywhere=True)
+    play.start(site.ground.transport(user))
+    await play.create(with_budget())
+    await play.available()
+    await play.until(lambda: play.told("DisruptionBudgetUnavailable"))
+
+    await play.give_image(SECOND)
+    await play.until(lambda: play.is_available() and len(play.keys()) == 1 and play.is_whole(0, SECOND, 3))
+    (note,) = play.told("DisruptionBudgetUnavailable")
+    assert 'cannot get resource "poddisruptionbudgets"' in note
+    assert budget_of(site) is None

@@ -29,6 +29,7 @@ def made_by(case: str, namespace: str) -> list[Tree]:
                     monitoring=True,
                     network_policy=True,
                     disruption_budgets=True,
+                    eviction_webhook=True,
                 )
             )
         )
