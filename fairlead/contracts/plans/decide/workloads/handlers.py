@@ -8,10 +8,12 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from fairlead.contracts.plans.decide.batches import Span
 from fairlead.contracts.plans.decide.workloads import in_place, nodes, pair, scale
 from fairlead.contracts.plans.decide.workloads.answers import Fail, Retry, Step, Verified
 from fairlead.contracts.plans.decide.workloads.attempt import Attempt
 from fairlead.contracts.plans.decide.workloads.live import Style, Workload
+from fairlead.contracts.plans.kinds import RolloutStatus
 
 
 class Finish(Protocol):
@@ -54,14 +56,12 @@ def starts_as_scale(target: Workload | None, style: Style, *, has_source: bool) 
     return style is Style.PAIR or target.updated >= target.status_size
 
 
-def runs_as_scale(attempt: Attempt, style: Style) -> bool:
-    """What a verified attempt started as: in the meantime sources may be gone, and all pods be new.
+def recorded_span(status: RolloutStatus) -> Span:
+    """What a verified attempt started as: in the meantime sources may be gone, and all pods be new (R-25).
 
-    An upgrade in place starts from its own size and its batches share all pods; a scale shares the distance.
+    An upgrade of a pair has sources. One in place starts from its own size, and its batches share all pods; those of a
+    scale share the distance.
     """
-    status = attempt.status
-    if style is Style.PAIR:
-        return not status.sources
-    if status.rollout_original_size != status.rollout_target_size or status.rollout_target_size == 0:
-        return True
-    return sum(status.effective_batches) != status.rollout_target_size
+    target, original = status.rollout_target_size, status.rollout_original_size
+    is_in_place = 0 < target == original == sum(status.effective_batches)
+    return Span(target, original, is_scale=not (status.sources or is_in_place))

@@ -13,7 +13,7 @@ from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads import in_place
 from fairlead.contracts.plans.decide.workloads.answers import Done, Fail, Retry, Stamp, Verified, Writes
 from fairlead.contracts.plans.decide.workloads.attempt import Attempt
-from fairlead.contracts.plans.decide.workloads.handlers import runs_as_scale, starts_as_scale
+from fairlead.contracts.plans.decide.workloads.handlers import recorded_span, starts_as_scale
 from fairlead.contracts.plans.decide.workloads.kind_table import NEWER_CLONE_SET
 from fairlead.contracts.plans.decide.workloads.live import Style, Workload
 from fairlead.contracts.plans.kinds import NEWER_CLONE_SETS, Json, RolloutBatch, RolloutPlan, RolloutStatus
@@ -281,10 +281,10 @@ def test_r_25_without_a_source_old_pods_are_an_upgrade(
     ("original", "target", "sizes", "is_scale"),
     [(5, 5, (2, 3), False), (5, 5, (0, 0), True), (0, 5, (2, 3), True), (5, 0, (5,), True), (0, 0, (0,), True)],
 )
-def test_an_attempt_stays_what_it_started_as(
+def test_an_attempt_in_place_stays_what_it_started_as(
     original: int, target: int, sizes: tuple[int, ...], is_scale: bool
 ) -> None:
     """When all pods are new, an upgrade in place looks like a scale to whoever forgot what it was."""
     status = RolloutStatus(rollout_original_size=original, rollout_target_size=target, effective_batches=sizes)
 
-    assert runs_as_scale(an_attempt(clone_set(updated=5), status=status), Style.PARTITION) is is_scale
+    assert recorded_span(status) == Span(target, original, is_scale)

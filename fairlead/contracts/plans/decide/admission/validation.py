@@ -1,0 +1,251 @@
+"""Whether a RolloutTrait may be as it is (A-2 and A-3): all that is wrong with it at once, each with its path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from urllib.parse import urlsplit
+
+from fairlead.contracts.plans.decide.batches import is_percent
+from fairlead.contracts.plans.decide.reading import read
+from fairlead.contracts.plans.decide.workloads.kind_table import kind_of
+from fairlead.contracts.plans.decide.workloads.live import Kind, Style
+from fairlead.contracts.plans.kinds import (
+    BATCH_HOOKS,
+    BUILT_IN_METRICS,
+    METHODS,
+    METRIC_TEMPLATE,
+    ON_FAILURE_REVERT,
+    ON_FAILURE_STOP,
+    PLAN_HOOKS,
+    SEVERITIES,
+    STRATEGIES,
+    TRAFFIC_PROVIDERS,
+    CanaryMetric,
+    IntOrText,
+    Json,
+    RolloutBatch,
+    RolloutPlan,
+    RolloutWebhook,
+    TraitSpec,
+    WorkloadReference,
+)
+from fairlead.core.field_errors import invalid, required
+from kubeloop.durations import go_nanoseconds
+
+PLAN = "spec.rolloutPlan"
+_NOT_NEGATIVE = "must be greater than or equal to 0"
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?%?")
+_LARGEST_STATUS = 599
+
+
+def refusals(trait: Json, namespace: str) -> Iterator[str]:
+    """Of a RolloutTrait in this namespace, whatever it holds."""
+    given = trait.get("spec")
+    spec, wrong = read(TraitSpec, given, "spec")
+    if not isinstance(given, dict):
+        yield from wrong or (required("spec"),)
+        return
+    yield from wrong
+    yield from _references(spec, namespace)
+    if given.get("rolloutPlan") is None:
+        yield required(PLAN)
+    yield from plan_refusals(spec.rollout_plan)
+
+
+def _references(spec: TraitSpec, namespace: str) -> Iterator[str]:
+    target = spec.target_ref
+    yield from _reference("spec.targetRef", target, namespace)
+    for place, source in enumerate(spec.source_ref):
+        path = f"spec.sourceRef[{place}]"
+        yield from _reference(path, source, namespace)
+        if source.kind and (source.group, source.kind) != (target.group, target.kind):
+            yield invalid(f"{path}.kind", source.kind, "must be of the group and kind of the target")
+        elif source.names_same(target) and _is_paired(target):
+            yield invalid(f"{path}.name", source.name, "must not be the target")
+
+
+def _reference(path: str, reference: WorkloadReference, namespace: str) -> Iterator[str]:
+    for name, value in (("apiVersion", reference.api_version), ("kind", reference.kind), ("name", reference.name)):
+        if not value:
+            yield required(f"{path}.{name}")
+    if reference.namespace not in ("", namespace):
+        yield invalid(f"{path}.namespace", reference.namespace, f"must be empty or {namespace}")
+
+
+def _is_paired(reference: WorkloadReference) -> bool:
+    """Of custom kinds that is only known when they are verified."""
+    kind = kind_of(reference, {})
+    return isinstance(kind, Kind) and kind.style is Style.PAIR
+
+
+def plan_refusals(plan: RolloutPlan) -> Iterator[str]:
+    """Section 2.2."""
+    yield from _one_of(f"{PLAN}.rolloutStrategy", plan.rollout_strategy, STRATEGIES)
+    yield from _at_least(f"{PLAN}.targetSize", plan.target_size, 0)
+    yield from _at_least(f"{PLAN}.numBatches", plan.num_batches, 1)
+    yield from _partitions(plan)
+    yield from _one_of(f"{PLAN}.onFailure", plan.on_failure, (ON_FAILURE_STOP, ON_FAILURE_REVERT))
+    yield from _at_least(f"{PLAN}.progressDeadlineSeconds", plan.progress_deadline_seconds, 1)
+    yield from _hooks(f"{PLAN}.rolloutWebhooks", plan.rollout_webhooks, PLAN_HOOKS)
+    yield from _metrics(f"{PLAN}.canaryMetric", plan.canary_metric)
+    for place, alert in enumerate(plan.alerts):
+        yield from _one_of(f"{PLAN}.alerts[{place}].severity", alert.severity, SEVERITIES)
+        if alert.provider_ref is None or not alert.provider_ref.name:
+            yield required(f"{PLAN}.alerts[{place}].providerRef.name")
+    if plan.traffic_routing is not None and plan.traffic_routing.provider not in TRAFFIC_PROVIDERS:
+        yield _unsupported(f"{PLAN}.trafficRouting.provider", plan.traffic_routing.provider, TRAFFIC_PROVIDERS)
+    yield from _batches(plan)
+
+
+def _partitions(plan: RolloutPlan) -> Iterator[str]:
+    yield from _at_least(f"{PLAN}.lastBatchToRollout", plan.last_batch_to_rollout, 0)
+    yield from _at_least(f"{PLAN}.batchPartition", plan.batch_partition, 0)
+    both = (plan.last_batch_to_rollout, plan.batch_partition)
+    if None not in both and both[0] != both[1]:
+        yield invalid(
+            f"{PLAN}.batchPartition", both[1], f"must be lastBatchToRollout, which is {both[0]}, or be absent"
+        )
+
+
+def _batches(plan: RolloutPlan) -> Iterator[str]:
+    """Section 2.3."""
+    batches = plan.rollout_batches
+    if batches is None:
+        return
+    path = f"{PLAN}.rolloutBatches"
+    if not batches:
+        yield invalid(path, [], "must not be empty: leave it out, or list batches")
+    elif plan.num_batches is not None and plan.num_batches != len(batches):
+        yield invalid(f"{PLAN}.numBatches", plan.num_batches, f"must be the length of rolloutBatches, {len(batches)}")
+    for place, batch in enumerate(batches):
+        yield from _batch(f"{path}[{place}]", batch)
+        if batch.traffic_match and plan.traffic_routing is not None and plan.traffic_routing.provider == "smi":
+            yield f"{path}[{place}].trafficMatch: Forbidden: a TrafficSplit cannot match headers"
+
+
+def _batch(path: str, batch: RolloutBatch) -> Iterator[str]:
+    yield from _pods(f"{path}.replicas", batch.replicas)
+    yield from _pods(f"{path}.maxUnavailable", batch.max_unavailable)
+    if batch.pod_list and batch.replicas is not None:
+        yield f"{path}.podList: Forbidden: may not be given together with replicas"
+    yield from _at_least(f"{path}.instanceInterval", batch.instance_interval, 0)
+    yield from _at_least(f"{path}.soakSeconds", batch.soak_seconds, 0)
+    if batch.traffic_weight is not None and not 0 <= batch.traffic_weight <= 100:
+        yield invalid(f"{path}.trafficWeight", batch.traffic_weight, "must be from 0 to 100")
+    yield from _hooks(f"{path}.batchRolloutWebhooks", batch.batch_rollout_webhooks, BATCH_HOOKS)
+    yield from _metrics(f"{path}.canaryMetric", batch.canary_metric)
+    for place, match in enumerate(batch.traffic_match):
+        inside = f"{path}.trafficMatch[{place}]"
+        if not match.header:
+            yield required(f"{inside}.header")
+        if sum(each is not None for each in (match.exact, match.prefix, match.regex)) != 1:
+            yield required(inside, "give one of exact, prefix and regex")
+
+
+def _hooks(path: str, hooks: Sequence[RolloutWebhook], types: Sequence[str]) -> Iterator[str]:
+    """Section 2.4."""
+    for place, hook in enumerate(hooks):
+        inside = f"{path}[{place}]"
+        if not hook.type:
+            yield required(f"{inside}.type")
+        yield from _one_of(f"{inside}.type", hook.type, types)
+        if not hook.name:
+            yield required(f"{inside}.name")
+        yield from _address(f"{inside}.url", hook.url)
+        yield from _one_of(f"{inside}.method", hook.method, METHODS)
+        for code in hook.expected_status:
+            if not 100 <= code <= _LARGEST_STATUS:
+                yield invalid(f"{inside}.expectedStatus", code, "must be a status of HTTP, from 100 to 599")
+        yield from _duration(f"{inside}.timeout", hook.timeout)
+
+
+def _address(path: str, url: str) -> Iterator[str]:
+    if not url:
+        yield required(path)
+        return
+    try:
+        parts = urlsplit(url)
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_usable = False
+    if not is_usable or any(not each.isprintable() or each == " " for each in url):
+        yield invalid(path, url, "must be an absolute address with http or https, such as https://hooks.example/start")
+
+
+def _metrics(path: str, metrics: Sequence[CanaryMetric]) -> Iterator[str]:
+    """Section 2.5."""
+    for place, metric in enumerate(metrics):
+        inside = f"{path}[{place}]"
+        if not metric.name:
+            yield required(f"{inside}.name")
+        elif metric.name not in BUILT_IN_METRICS and metric.template_ref is None:
+            yield required(f"{inside}.templateRef", f"only {' and '.join(BUILT_IN_METRICS)} need none")
+        yield from _duration(f"{inside}.interval", metric.interval)
+        yield from _template(f"{inside}.templateRef", metric.template_ref)
+        yield from _range(f"{inside}.metricsRange", metric)
+        yield from _at_least(f"{inside}.failureLimit", metric.failure_limit, 0)
+        yield from _at_least(f"{inside}.successCount", metric.success_count, 1)
+
+
+def _template(path: str, reference: WorkloadReference | None) -> Iterator[str]:
+    if reference is None:
+        return
+    if reference.kind not in ("", METRIC_TEMPLATE):
+        yield invalid(f"{path}.kind", reference.kind, f"must be {METRIC_TEMPLATE}")
+    if not reference.name:
+        yield required(f"{path}.name")
+
+
+def _range(path: str, metric: CanaryMetric) -> Iterator[str]:
+    bounds = metric.metrics_range
+    if bounds is None or (bounds.min is None and bounds.max is None):
+        yield required(path, "give min, max or both")
+        return
+    for name, value in (("min", bounds.min), ("max", bounds.max)):
+        if isinstance(value, str) and _NUMBER.fullmatch(value) is None:
+            yield invalid(f"{path}.{name}", value, "must be a number, with or without a percent sign")
+    low, high = bound(bounds.min), bound(bounds.max)
+    if low is not None and high is not None and low > high:
+        yield invalid(f"{path}.min", bounds.min, "must not be greater than max")
+
+
+def bound(value: IntOrText | None) -> float | None:
+    """The number that a bound is; None for none, and for what is no number."""
+    if isinstance(value, str):
+        return float(value.removesuffix("%")) if _NUMBER.fullmatch(value) else None
+    return None if value is None else float(value)
+
+
+def _pods(path: str, value: IntOrText | None) -> Iterator[str]:
+    if isinstance(value, int) and value < 0:
+        yield invalid(path, value, _NOT_NEGATIVE)
+    elif isinstance(value, str) and not is_percent(value):
+        yield invalid(path, value, "must be a number, or a percentage such as 20%")
+
+
+def _duration(path: str, text: str) -> Iterator[str]:
+    if not text:
+        return
+    try:
+        length = go_nanoseconds(text)
+    except ValueError as error:
+        yield invalid(path, text, str(error))
+        return
+    if length <= 0:
+        yield invalid(path, text, "must be longer than 0")
+
+
+def _at_least(path: str, value: int | None, least: int) -> Iterator[str]:
+    if value is not None and value < least:
+        yield invalid(path, value, f"must be greater than or equal to {least}")
+
+
+def _one_of(path: str, value: str, known: Sequence[str]) -> Iterator[str]:
+    """An empty value counts as absent."""
+    if value and value not in known:
+        yield _unsupported(path, value, known)
+
+
+def _unsupported(path: str, value: str, known: Sequence[str]) -> str:
+    return invalid(path, value, f"must be one of {', '.join(known)}")
