@@ -3,147 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
-import msgspec
 import pytest
-from msgspec import Raw
 from msgspec.structs import replace
 
 from fairlead.contracts.leaderworker.decide.evictions import EvictionSnapshot, contested, judge, outpaced
 from fairlead.contracts.leaderworker.kinds import (
-    DISRUPTION_BUDGET,
     GROUP_INDEX,
     NAME,
-    SIZE,
-    WORKER_INDEX,
-    LeaderWorkerSet,
-    Pod,
 )
 from fairlead.core.ask import (
-    Answer,
-    Answers,
     Ask,
     Bad,
     Good,
     Listing,
-    Need,
-    Question,
     Read,
     ReadRecord,
-    StartOver,
     SwapRecord,
 )
 from fairlead.core.decision import Admit
 from fairlead.core.eviction_record import KEPT
-from kubeloop.objects.core import PODS, PodMeta, PodStatus
-from kubeloop.objects.meta import Condition, OwnerReference
-from kubeloop.objects.review import NOTHING, GroupVersionResource, Review
+from kubeloop.objects.meta import OwnerReference
+from kubeloop.objects.review import NOTHING
+from tests.contracts.leaderworker.decide.evicting import RECORD, Live, a_member, an_eviction
 from tests.contracts.leaderworker.decide.rounds import NOW, going
 from tests.contracts.leaderworker.decide.some import a_set
-
-RECORD = "group-evictions/default/a"
-
-
-def a_member(index: int, worker: int = 0, *, ready: bool = True, phase: str = "Running", **meta: Any) -> Pod:
-    """A pod of a group of two; the leader where `worker` is 0."""
-    leader = f"a-{index}"
-    labels = {NAME: "a", GROUP_INDEX: str(index), WORKER_INDEX: str(worker)}
-    owner = meta.pop("owner", OwnerReference("StatefulSet", leader if worker else "a", "uid", controller=True))
-    found = {
-        "name": f"{leader}-{worker}" if worker else leader,
-        "uid": f"pod-{index}-{worker}",
-        "resource_version": "1",
-        "namespace": "default",
-        "labels": labels,
-        "annotations": {SIZE: "2"},
-        "owner_references": (owner,),
-        **meta,
-    }
-    condition = Condition("Ready", "True" if ready else "False")
-    return Pod(PodMeta(**found), PodStatus(phase, (condition,)))
-
-
-class Live:
-    """What a live read shows; records are swapped as everywhere. `refuse` may answer in its place."""
-
-    def __init__(self, *pods: Pod, asked: str | None = "1", replicas: int = 3) -> None:
-        self.pods = {pod.metadata.name: pod for pod in pods or all_members(replicas)}
-        annotations = {} if asked is None else {DISRUPTION_BUDGET: asked}
-        self.set: LeaderWorkerSet | None = a_set(replicas=replicas, annotations=annotations)
-        self.records: dict[str, tuple[bytes, str]] = {}
-        self.asked: list[Ask] = []
-        self.refuse: Callable[[Ask], Bad | None] = lambda _: None
-        self.review: dict[str, Any] = {}
-        self._version = 0
-
-    def answer(self, question: Question) -> Answer:
-        assert isinstance(question, Ask)
-        self.asked.append(question)
-        if refused := self.refuse(question):
-            return refused
-        match question.to:
-            case Read(ref):
-                found = self.pods.get(ref.name) if ref.resource == PODS else self.set
-                return Bad("absent", "not found", 404) if found is None else Good(msgspec.json.encode(found))
-            case Listing():
-                return Good(msgspec.json.encode({"items": list(self.pods.values())}))
-            case ReadRecord(record):
-                return Good(*self.records.get(record, (b"", "")))
-            case SwapRecord(record, version, value):
-                if self.records.get(record, (b"", ""))[1] != version:
-                    return Bad("conflict", "changed")
-                self._version += 1
-                self.records[record] = (value, str(self._version))
-                return Good(version=str(self._version))
-        raise AssertionError(f"nobody should ask {question.to}")
-
-    def evict(self, name: str, *, cached: bool = True, after: float = 0, **review: Any) -> Admit:
-        seen = EvictionSnapshot(
-            an_eviction(name, **review), self.pods.get(name) if cached else None, self.set if cached else None
-        )
-        return self.settle(seen, after)
-
-    def settle(self, seen: EvictionSnapshot, after: float = 0) -> Admit:
-        now = NOW + timedelta(seconds=after)
-        for _ in range(3):
-            known: dict[Question, Answer] = {}
-            for _ in range(8):
-                verdict = judge(replace(seen, answers=Answers(dict(known))), now)
-                if not isinstance(verdict, Need):
-                    break
-                known |= {question: self.answer(question) for stage in verdict.stages for question in stage}
-            if isinstance(verdict, Admit):
-                return verdict
-            assert isinstance(verdict, StartOver)
-        raise AssertionError("it never settles")
-
-    @property
-    def marked(self) -> list[str]:
-        value, _ = self.records.get(RECORD, (b"", ""))
-        return sorted(msgspec.json.decode(value)) if value else []
-
-    def put(self, *pods: Pod) -> None:
-        self.pods |= {pod.metadata.name: pod for pod in pods}
-
-
-def all_members(replicas: int = 3) -> list[Pod]:
-    return [a_member(index, worker) for index in range(replicas) for worker in range(2)]
-
-
-def an_eviction(name: str, **changes: Any) -> Review:
-    given = {
-        "uid": "review",
-        "name": name,
-        "namespace": "default",
-        "operation": "CREATE",
-        "sub_resource": "eviction",
-        "resource": GroupVersionResource("", "v1", "pods"),
-        "object": Raw(msgspec.json.encode({"kind": "Eviction", **changes.pop("eviction", {})})),
-        **changes,
-    }
-    return Review(**given)
 
 
 def test_all_pods_of_one_group_may_go_and_none_of_another() -> None:
