@@ -79,10 +79,10 @@ def _outcome(shown: Shown, lanes: tuple[Lane, ...]) -> str:
 
 
 def _is_available(given: LeaderWorkerSet) -> bool:
-    """As its status says of its newest generation."""
+    """As its status says of its newest generation; a definition of an early release has no place for that."""
     status = given.status
     is_true = any(each.type == AVAILABLE and each.status == "True" for each in status.conditions)
-    return is_true and status.observed_generation == given.metadata.generation
+    return is_true and status.observed_generation in (0, given.metadata.generation)
 
 
 def _own_waits(lane: Lane) -> tuple[Block, ...]:

@@ -135,7 +135,8 @@ def test_an_old_group_that_is_not_ready_blocks_and_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("observed", "available", "outcome"), [(2, "True", "done"), (2, "False", "waiting"), (1, "True", "waiting")]
+    ("observed", "available", "outcome"),
+    [(2, "True", "done"), (0, "True", "done"), (2, "False", "waiting"), (1, "True", "waiting")],
 )
 def test_a_partition_holds_the_groups_below_it(observed: int, available: str, outcome: str) -> None:
     """Nothing is left to do once the set says that it is available (leaderworker 6.4)."""
