@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
+from kubesim.time import GC_THRESHOLD
 from tests.planes import Planes
 
 # The same examples on every run and every machine, so that a red run is red again; `soak` looks further.
@@ -22,6 +24,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Thousands of tests stay for the whole run, and looking for cycles among them takes a fifth of it.
+    gc.set_threshold(*GC_THRESHOLD)
     settings.load_profile("soak" if config.getoption("--soak") else "default")
     # What a shell starts in the background ignores Ctrl-C and hands that down to programs that tests send it to.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -32,6 +36,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.getoption("--soak"):
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("timing")])
         items[:] = [item for item in items if not item.get_closest_marker("timing")]
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
