@@ -12,6 +12,7 @@ from fairlead.engine.kinds.migration import Run
 from kubeloop.errors import TransportError
 from kubeloop.records import MemoryRecords
 from kubeloop.request import Request, Response
+from tests.chaos.machine import SOAKS, soaked
 from tests.engine.definition_server import NAME, a_definition, a_version
 from tests.engine.migrations import OBJECTS, World, played
 
@@ -104,16 +105,18 @@ def killed_and_resumed(crash: Crash, at_once: int) -> None:
     played(scenario)
 
 
+EFFECTS = 50 + 1
+"""Two passes, and the definition."""
+
+
+@soaked
 @pytest.mark.parametrize("before", [True, False], ids=["before it is sent", "after it is carried out"])
 @pytest.mark.parametrize("at_once", [1, 4])
 def test_a_job_that_is_killed_at_any_effect_goes_on_from_its_journal(before: bool, at_once: int) -> None:
-    number, crash = 0, Crash(1, before=before)
-    while not number or crash.struck:
-        number += 1
+    for number in range(1, EFFECTS + 2, 1 if SOAKS else 3):
         crash = Crash(number, before=before)
         killed_and_resumed(crash, at_once)
-
-    assert number == 50 + 1 + 1  # two passes, the definition, and one that does not come
+        assert crash.struck == (number <= EFFECTS)
 
 
 def test_of_two_that_run_at_once_each_goes_on_from_what_the_other_wrote_down() -> None:
