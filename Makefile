@@ -55,9 +55,10 @@ record: setup control-plane ## record anew all that is kept of the real cluster 
 fidelity: setup control-plane ## compare the embedded cluster with a real one, case by case, and record that it passed
 	@$(BIN)/python -m tests --fidelity
 
-soak: setup control-plane prometheus upstream ## long runs: programs by chance, fuzzing and traces against the real cluster, kubectl's own suite
+soak: setup control-plane prometheus upstream ## long runs: programs by chance, fuzzing and traces against the real cluster, the suites of kubectl and of LeaderWorkerSet
 	@code=0; $(BIN)/python -m tests --soak -m "machine or timing" || code=1; $(BIN)/python -m tests --fidelity || code=1; \
-		$(BIN)/python -m tests.fuzz --steps 50000 || code=1; $(BIN)/python -m tools.kubectl_suite || code=1; exit $$code
+		$(BIN)/python -m tests.fuzz --steps 50000 || code=1; $(BIN)/python -m tools.kubectl_suite || code=1; \
+		$(BIN)/python -m tools.lws_suite || code=1; exit $$code
 
 lock: setup ## renew requirements.lock and those of the image from pyproject.toml
 	@$(UV) pip compile -q --universal --generate-hashes --no-header --no-emit-index-url --extra dev --extra clients --extra traces \
