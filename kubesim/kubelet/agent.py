@@ -260,7 +260,7 @@ class Kubelet:
             life.run = None  # it starts when there is a node for it
             return None
         fields = self._fields(life, Shape.READY, 0)
-        life.pod = await self._pods.start(life.pod, node, fields)
+        life.answered(await self._pods.start(life.pod, node, fields))
         life.node = node
         life.run = turned(life.run, Shape.READY, now)
         self._telling.bound(life.pod, node)
@@ -275,7 +275,7 @@ class Kubelet:
         node = await self._place_for(life) if self._may_be_bound(life, behaviour) else ""
         if not node:
             return False
-        life.pod = await self._pods.bind(life.pod, node)
+        life.answered(await self._pods.bind(life.pod, node))
         life.node = node
         self._telling.bound(life.pod, node)
         return True
@@ -328,7 +328,7 @@ class Kubelet:
         return status_fields(life.pod, shape, restarts, life.address, clock.seconds(clock.now()))
 
     async def _write(self, life: Life, shape: Shape, restarts: int) -> None:
-        life.pod = await self._pods.put_status(life.pod, self._fields(life, shape, restarts))
+        life.answered(await self._pods.put_status(life.pod, self._fields(life, shape, restarts)))
         if life.pod.metadata.annotations != life.annotations:
             self._telling.check(life.pod)
             life.annotations = life.pod.metadata.annotations

@@ -43,6 +43,11 @@ class Life:
         self.settled = False
         """Nothing more is due: what happens next comes with the whole pod, so little of it is kept until then."""
 
+    def answered(self, pod: Pod) -> None:
+        """What came of a write of ours; while the answer was on its way a watch may have shown what came after it."""
+        if int(pod.metadata.resource_version) >= self.version:
+            self.pod = pod
+
     def settle(self) -> None:
         self.settled = True
         self.pod = outline_of(self.pod)

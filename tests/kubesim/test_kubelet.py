@@ -398,6 +398,34 @@ def test_lost_requests_are_made_good(seed: int) -> None:
     play(scenario, seed)
 
 
+class Late:
+    """Answers to writes of a status come so late that watches have shown what happened after them."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+        self.stream = inner.stream
+
+    async def send(self, request: Request) -> Response:
+        response = await self._inner.send(request)
+        if request.path.endswith("/status"):
+            await asyncio.sleep(1)
+        return response
+
+
+def test_what_is_asked_while_an_answer_is_on_its_way_is_done() -> None:
+    async def scenario(world: World) -> None:
+        async with world.kubelet(Late(world.cluster.transport(insider("kubelet")))):
+            world.make(annotations={behaviour.HOLD: "true"})
+            await asyncio.sleep(0.5)
+            assert world.pod()["status"]["phase"] == "Running"
+            world.annotate("pod", behaviour.HOLD, None)
+            await asyncio.sleep(5)
+
+        assert world.is_ready()
+
+    play(scenario)
+
+
 @everywhere(controllers=False, on=("real",))
 async def test_it_runs_as_a_process_of_its_own_on_a_real_cluster_and_ends_when_told(site: Site) -> None:
     assert isinstance(site.ground, RealGround)
