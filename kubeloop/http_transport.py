@@ -13,6 +13,7 @@ import ssl
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from io import BytesIO
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ SILENCE_SECONDS = 10.0
 """How long past its own end a watch may be silent before its connection counts as dead."""
 WATCH_SECONDS = 3600.0
 """The longest that a server keeps a watch open which names no time-out."""
+LARGE_BYTES = 1 << 20
+"""A larger body is sent in pieces, between which others have their turn."""
 IDLE_SECONDS = 30.0
 """Idle connections are dropped after this, well before the API server's 90 seconds: it must not close one in use."""
 
@@ -150,7 +153,7 @@ class HttpTransport:
                 request.method,
                 # The target is encoded already; yarl would normalise it.
                 URL(self._config.server + request.target, encoded=True),
-                data=request.body or None,
+                data=_payload(request.body),
                 headers=self._headers(request, credential),
                 timeout=limits,
                 ssl=await self._context(credential),
@@ -185,6 +188,10 @@ class HttpTransport:
         if self._tls is None or self._tls[0] != shown:
             self._tls = shown, await asyncio.to_thread(tls_context, self._config, credential)
         return self._tls[1]
+
+
+def _payload(body: bytes) -> bytes | BytesIO | None:
+    return BytesIO(body) if len(body) > LARGE_BYTES else body or None
 
 
 def tls_context(config: ClusterConfig, credential: Credential) -> ssl.SSLContext:

@@ -33,6 +33,21 @@ def test_a_request_arrives_as_it_was_built() -> None:
     assert (response.status, response.body, response.headers["x-kind"]) == (201, b"made", "pod")
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_body_of_megabytes_arrives_whole_and_with_its_length() -> None:
+    """Sent in one piece it would keep others waiting, of which aiohttp warns."""
+    seen: list[tuple[bytes, str]] = []
+
+    async def record(request: web.Request) -> web.Response:
+        seen.append((await request.content.read(), request.headers["Content-Length"]))
+        return web.Response(status=201)
+
+    body = b"x" * 3_000_000
+    [response] = sent(HERE, requests.create(PODS, "ns", body), record)
+
+    assert (response.status, seen) == (201, [(body, "3000000")])
+
+
 def test_a_server_may_live_below_a_path() -> None:
     [response] = sent(ClusterConfig(server="/clusters/c1"))
 
