@@ -17,10 +17,11 @@ from pathlib import Path
 import pytest
 
 from fairlead.cli import exits
-from fairlead.cli.commands.watch import End, WatchScope, within
+from fairlead.cli.commands.watch import End, WatchScope, ending, within
 from fairlead.cli.connect import Cluster
 from fairlead.cli.live_documents import BURST
 from fairlead.cli.main import main
+from fairlead.core.explain import Block, Explain, Stands
 from fairlead.core.progress_deadline import PROGRESS_DEADLINE
 from kubeloop.client import Client
 from kubeloop.errors import Unauthorized
@@ -103,6 +104,19 @@ def test_blocked_or_paused_ends_it_with_4_when_asked_to(paused: bool) -> None:
 
     assert end.code == exits.BLOCKED
     assert end.text.startswith(f"ingester is {'paused' if paused else 'blocked'}: ingester-zone-a ")
+
+
+def test_it_is_said_once_that_a_rollout_is_paused() -> None:
+    """Where what it waits for says so itself."""
+    paused = Block("paused", "Paused", "leaderworkerset/llm", "llm is paused: llm-0 stays at the earlier revision", "")
+    stands = Stands(phase="Paused", done=0, total=1, unit="groups")
+    shown = Explain(
+        part="leaderworker", namespace="test", rollout="llm", outcome="held", stands=stands, blocked_by=(paused,)
+    )
+
+    end = ending([shown], WatchScope(exit_when_blocked=True))
+
+    assert end == End(exits.BLOCKED, "llm is paused: llm-0 stays at the earlier revision")
 
 
 def test_blocked_does_not_end_it_otherwise() -> None:

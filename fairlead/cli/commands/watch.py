@@ -133,8 +133,9 @@ def ending(seen: Sequence[Explain], wanted: WatchScope) -> End | None:
 
     blocked = next((one for one in seen if is_blocked(one)), None)
     if wanted.exit_when_blocked and blocked is not None:
-        why = f": {waits_of(blocked)[0].text}" if blocked.blocked_by else ""
-        return End(exits.BLOCKED, f"{name_of(blocked)} is {phase_word(blocked)}{why}")
+        said = f"{name_of(blocked)} is {phase_word(blocked)}"
+        why = waits_of(blocked)[0].text if blocked.blocked_by else said
+        return End(exits.BLOCKED, why if why.startswith(said) else f"{said}: {why}")
     if all(map(is_complete, seen)) and not wanted.forever:
         return End(exits.OK)
     return None
