@@ -31,6 +31,10 @@ class Meddling:
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
         return self._transport.stream(request)
 
+    async def close(self) -> None:
+        if (close := getattr(self._transport, "close", None)) is not None:
+            await close()
+
 
 class Losing:
     """A transport; while `loses` is set, the lines of watches do not arrive."""

@@ -118,7 +118,7 @@ CASES: list[tuple[str, str, Deed, bool]] = [
     ("patch", "leaderworkersets/status", lose, True),
 ]
 """Whether all pods of the set stay."""
-REAL = (("patch", "statefulsets"), ("delete", "pods"))
+REAL = (("delete", "pods"),)
 
 
 async def shown(play: Play) -> dict[str, Explain]:
