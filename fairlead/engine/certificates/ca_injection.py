@@ -69,6 +69,8 @@ class Injector:
         self._caches = caches
         self._keeps = keeps
         self._authority = b""
+        self._is_alone = False
+        """Whether no replica shows a certificate of another authority."""
         self._trusted: dict[str, bool] = {}
         """By kind, whether all of its configurations were last found to trust the authority."""
         self._informers = {
@@ -81,12 +83,13 @@ class Injector:
         self._lane = Lane(kept, Rounds(kept, outside, terms, log, _untold), Queue(spacing=SPACING), log)
         self._walk = Rounds(walked, outside, terms, log, _untold)
 
-    async def trust(self, authority: bytes) -> bool:
+    async def trust(self, authority: bytes, *, alone: bool = False) -> bool:
         """Has clients trust these authorities; whether every configuration that is there now is known to do so.
 
-        What does not yet is tried again while this runs.
+        What does not yet is tried again while this runs. With `alone` those before them are no longer trusted.
         """
         self._authority = authority
+        self._is_alone = alone
         self._trusted.clear()
         for kind in KINDS:
             await self._walk.run(RolloutKey((kind, "")))
@@ -182,7 +185,7 @@ class Injector:
             decoded = b64decode(held)
         except ValueError:
             decoded = b""
-        return b64encode(pairs.trusting(self._authority, decoded, clock.now())).decode()
+        return b64encode(pairs.trusting(self._authority, decoded, clock.now(), alone=self._is_alone)).decode()
 
     def _observe(self, key: RolloutKey, _: InjectionSnapshot, decision: Decision, __: datetime) -> None:
         self._trusted[key.namespace] = decision.verdict.reason is Reason.COMPLETE

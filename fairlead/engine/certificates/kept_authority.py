@@ -2,7 +2,8 @@
 
 Every replica looks at the Secret when it changes, and every twelve hours; the first that finds it wanting fills it, and
 all serve what it holds: from the Secret itself, since the copy that is mounted into a pod lags behind. A certificate of
-a new authority is served once every configuration trusts that authority, beside the one before.
+a new authority is served once every configuration trusts that authority, beside the one before. When all replicas have
+had the time to serve it, the one before goes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from fairlead.engine.certificates.served import Credentials
 from fairlead.engine.certificates.trouble import CertificateTrouble
 from fairlead.engine.certificates.whole_secret import WholeSecret, read_secret
 from fairlead.engine.decide.certificate import Serve, Wait, handover
-from fairlead.engine.decide.kept_authority import LOOKED_AT, Fate, Keep, Renew, Sign, fate_of
+from fairlead.engine.decide.kept_authority import LOOKED_AT, Fate, Keep, Renew, Sign, fate_of, is_settled
 from fairlead.engine.options import KeptAuthority
 from kubeloop import clock, request
 from kubeloop.caches import Caches
@@ -68,6 +69,9 @@ class AuthoritySecret:
     def _fate(self, data: Mapping[str, bytes]) -> Fate:
         authority = signing.worth_of_signer(signing.signer_of(data), self._names)
         return fate_of(authority, signing.worth_of_pair(signing.pair_of(data), self._name), clock.now())
+
+    def is_settled(self, pair: Pair) -> bool:
+        return is_settled(signing.worth_of_pair(pair, self._name), clock.now())
 
     def _made(self, fate: Sign | Renew, data: Mapping[str, bytes], now: datetime) -> dict[str, bytes]:
         signer = signing.signer_of(data) if isinstance(fate, Sign) else signing.make_signer(self._names, now)
@@ -155,6 +159,8 @@ class FromKeptAuthority:
             wait = LOOKED_AT.total_seconds() if pair is not None else RETRY
             if pair is not None and pair != credentials.pair:
                 wait = await self._exchange(pair, credentials)
+            elif pair is not None and self._stored.is_settled(pair):
+                await self._trusted(pair)
 
     async def _exchange(self, pair: Pair, credentials: Credentials) -> float:
         """Serves the pair if clients trust it; the seconds until the Secret is looked at again."""
@@ -183,7 +189,9 @@ class FromKeptAuthority:
         return pair
 
     async def _trusted(self, pair: Pair) -> bool:
-        return self._injector is None or await self._injector.trust(pair.authority)
+        if self._injector is None:
+            return True
+        return await self._injector.trust(pair.authority, alone=self._stored.is_settled(pair))
 
     def _tell(self, problem: str) -> None:
         """A lasting problem once."""

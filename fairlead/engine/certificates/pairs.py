@@ -92,9 +92,12 @@ def succeeding(new: Pair, old: Pair, now: datetime) -> Pair:
     return Pair(new.certificate, new.key, b"".join(each.pem for each in (*fresh, *kept)))
 
 
-def trusting(authority: bytes, held: bytes, now: datetime) -> bytes:
-    """A bundle that trusts these authorities, and of those held the ones that another replica may still show."""
-    kept = kept_beside(_described(authority), _described(held), now)
+def trusting(authority: bytes, held: bytes, now: datetime, *, alone: bool = False) -> bytes:
+    """A bundle that trusts these authorities, and of those held the ones that another replica may still show.
+
+    With `alone` no replica shows another.
+    """
+    kept = kept_beside(_described(authority), _described(held), now, alone=alone)
     return held if kept is None else authority + b"".join(each.pem for each in kept)
 
 

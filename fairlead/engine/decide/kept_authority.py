@@ -17,6 +17,10 @@ LOOKED_AT = timedelta(hours=12)
 """Between two looks at what nobody has changed."""
 
 
+SETTLED = 2 * LOOKED_AT
+"""After so long every replica has looked at what is stored, and serves it."""
+
+
 class Worth(Struct, frozen=True):
     """What is known of a certificate with its key."""
 
@@ -61,3 +65,8 @@ def fate_of(authority: Worth, certificate: Worth, now: datetime) -> Fate:
     if why := certificate.lacks(now):
         return Sign(f"the certificate {why}")
     return Keep()
+
+
+def is_settled(certificate: Worth, now: datetime) -> bool:
+    """Whether nobody serves what was stored before it, so that its authority alone need be trusted."""
+    return certificate.not_before is not None and now - certificate.not_before >= SETTLED

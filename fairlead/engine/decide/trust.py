@@ -138,17 +138,21 @@ def kept_after(new: tuple[Authority, ...], old: tuple[Authority, ...], now: date
 
 
 def kept_beside(
-    ours: tuple[Authority, ...], held: tuple[Authority, ...], now: datetime
+    ours: tuple[Authority, ...], held: tuple[Authority, ...], now: datetime, *, alone: bool = False
 ) -> tuple[Authority, ...] | None:
     """Of those held the ones that another replica may still show; None: what is held is right as it is.
 
     That is what has not expired and has the subject of one of ours. The bundle is right when it has all of ours, so
-    replicas that change over at different times do not take each other's authority away.
+    replicas that change over at different times do not take each other's authority away. `alone` says that all replicas
+    show ours: those of the same subject go, and what somebody else has put there stays.
     """
-    if ours and all(each in held for each in ours) and all(each.not_after > now for each in held):
-        return None
     subjects = [each.subject for each in ours]
-    return tuple(each for each in kept_after(ours, held, now) if each.subject in subjects)
+    former = [each for each in held if each not in ours and each.subject in subjects]
+    is_right = ours and all(each in held for each in ours) and all(each.not_after > now for each in held)
+    if is_right and not (alone and former):
+        return None
+    others = kept_after(ours, held, now)
+    return tuple(each for each in others if (each.subject in subjects) is not alone)
 
 
 def covers(names: tuple[str, ...], name: str) -> bool:

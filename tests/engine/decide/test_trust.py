@@ -159,6 +159,16 @@ def test_replicas_do_not_take_each_others_authority_away() -> None:
     assert kept_beside((ours,), (authority("stranger", "another"),), NOW) == ()
 
 
+def test_what_no_replica_shows_any_more_goes_and_what_others_put_there_stays() -> None:
+    ours, former, stranger = authority("ours"), authority("former"), authority("stranger", "another")
+
+    assert kept_beside((ours,), (ours, former), NOW, alone=True) == ()
+    assert kept_beside((ours,), (ours, former, stranger), NOW, alone=True) == (stranger,)
+    assert kept_beside((ours,), (ours, stranger), NOW, alone=True) is None
+    assert kept_beside((ours,), (ours,), NOW, alone=True) is None
+    assert kept_beside((ours,), (former,), NOW, alone=True) == ()
+
+
 @pytest.mark.parametrize(
     ("names", "served", "expected"),
     [

@@ -219,6 +219,12 @@ def test_an_authority_that_ends_is_followed_by_another_and_stays_trusted_beside_
                 assert is_trusted(first.pair.certificate, bundle)
                 assert is_trusted(old.certificate, bundle)
 
+            await asyncio.sleep(2 * DAY)
+            assert await bundles_of(world) == [first.pair.authority] * 2, "every replica has served it for long"
+        before = [await world.read(each) for each in (SECRET, *HOOKS)]
+        await replica(world).start()
+        assert [await world.read(each) for each in (SECRET, *HOOKS)] == before
+
     run(scenario(), seed=6)
 
 
