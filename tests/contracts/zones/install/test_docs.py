@@ -43,7 +43,7 @@ def test_command_is_taken(line: str, capsys: pytest.CaptureFixture[str]) -> None
 def test_charts_are_where_the_commands_say() -> None:
     charts = [ROOT / shlex.split(line)[3] for line in COMMANDS if line.startswith("helm")]
 
-    assert charts == [CHART, chart_of("environments")]
+    assert charts == [CHART, chart_of("environments"), chart_of("leaderworker")]
 
 
 def test_values_of_environments_that_are_explained_exist() -> None:
