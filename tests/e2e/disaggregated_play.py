@@ -82,6 +82,8 @@ class RolePlay:
         ]
 
     def is_available(self, name: str = "ds") -> bool:
+        if name not in self.site.history.objects(DISAGGREGATED_SETS):
+            return False
         generation = self.tree(name)["metadata"]["generation"]
         return (
             self.conditions(name).get("Available") == "True"

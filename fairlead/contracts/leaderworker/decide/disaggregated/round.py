@@ -61,13 +61,14 @@ def decide(seen: DisaggregatedSeen, now: datetime) -> Outcome:
     lacking = [each for state in found.slices for each in lacking_services(seen, state.target)]
     if stages := seen.answers.lacking(questions(seen, lacking)):
         return Need(stages)
-    status = status_of(given, found.children, found.revision, found.scaling.targets, now)
+    moment = now.replace(microsecond=0)  # as conditions carry times
+    status = status_of(given, found.children, found.revision, found.scaling.targets, moment)
     several = tuple(as_allowed(given, seen.answers, each) for each in _all_steps(seen, found))
     return Decision(
         "roll" if any(state.olds for state in found.slices) else "settle",
         _verdict(several, is_available(status), now),
         tell=tuple(note for each in several for note in each.tell),
-        reports=(*scaler_reports(seen, found.children, now), *reported(given, status)),
+        reports=(*scaler_reports(seen, found.children, moment), *reported(given, status)),
     )
 
 

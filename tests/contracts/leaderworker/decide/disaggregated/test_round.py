@@ -382,6 +382,7 @@ def test_conditions_turn_once_and_say_why() -> None:
     assert turned["Available"]["status"] == "False"
     assert turned["Available"]["reason"] == turned["Progressing"]["reason"] == "RolloutInProgress"
     assert turned["Progressing"]["lastTransitionTime"] > began["Available"]
+    assert not any("." in each["lastTransitionTime"] for each in turned.values()), "Go's types have no fractions"
 
 
 def test_a_set_that_is_being_deleted_is_left_alone() -> None:

@@ -32,7 +32,7 @@ from kubeloop.objects.core import SERVICES
 from kubeloop.objects.meta import Resource
 
 Tree = dict[str, Any]
-START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+START = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 UID = "set-uid"
 
 
