@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 
 import aiohttp
@@ -39,7 +40,7 @@ class Turns:
     async def forward(self, call: Call) -> Reply:
         """The embedded cluster knows nothing of Services that lead out of it."""
         url = f"https://127.0.0.1:{self._installation.webhooks}{call.url}"
-        trust = ssl.create_default_context(cadata=(call.authority or b"").decode())
+        trust = _trusting(call.authority or b"")
         try:
             async with self._session.post(
                 url, data=call.body, headers=dict(call.headers), ssl=trust, server_hostname=SERVED_NAME
@@ -109,6 +110,12 @@ async def turns(site: Site, folder: Path) -> AsyncIterator[Turns]:
         await made.close()
         if (close := getattr(transport, "close", None)) is not None:
             await close()
+
+
+@cache
+def _trusting(authority: bytes) -> ssl.SSLContext:
+    """One for all calls, so that connections are used again."""
+    return ssl.create_default_context(cadata=authority.decode())
 
 
 def _account(site: Site) -> Path:
