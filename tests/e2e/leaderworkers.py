@@ -30,6 +30,7 @@ from fairlead.engine.webhooks.admission import AdmissionContext
 from fairlead.engine.webhooks.afterwards import Afterwards
 from fairlead.engine.webhooks.handlers import Webhooks
 from kubeloop.calls import Call, Handler, NoReply, Reply
+from kubeloop.client import Client
 from kubeloop.request import Transport
 from tests.e2e.clusters import Site
 from tests.e2e.history import Tree
@@ -78,7 +79,7 @@ async def admit(
     site: Site, gang_scheduler: str = "", through: Callable[[Handler], Handler] = lambda handler: handler
 ) -> None:
     """Registers the four webhooks, answered `through` what may disturb them; returns when they are in effect."""
-    handler = through(webhooks(site, gang_scheduler))
+    handler = through(webhooks(site.client, gang_scheduler))
     sets, pods = ("leaderworkersets", GROUP, "v1"), ("pods", "", "v1")
     hooks: dict[Any, list[Tree]] = {MUTATING: [], VALIDATING: []}
     for name, kind, path, operations, about in (
@@ -122,9 +123,9 @@ async def review_evictions(site: Site, *replicas: Operator) -> None:
     await install(site, VALIDATING, "lws-evictions", hook)
 
 
-def webhooks(site: Site, gang_scheduler: str = "") -> Handler:
+def webhooks(client: Client, gang_scheduler: str = "") -> Handler:
     """Those of the contract, as every replica serves them."""
     log = structlog.get_logger()
     context = AdmissionContext(Afterwards(log), log, lambda _telling, _note: None)
-    served = Webhooks(endpoints(gang_scheduler), AskContext(site.client), lambda: site.client, context)
+    served = Webhooks(endpoints(gang_scheduler), AskContext(client), lambda: client, context)
     return served.handler
