@@ -60,6 +60,11 @@ def said_since(status: RolloutStatus, kind: str) -> datetime | None:
     return before.last_transition_time if before is not None and before.status == FALSE else None
 
 
+def message_of(status: RolloutStatus, kind: str) -> str:
+    before = _found(status, kind)
+    return "" if before is None else before.message
+
+
 def cause(status: RolloutStatus) -> str:
     """What the condition says that turned False last."""
     failed = [

@@ -1,0 +1,103 @@
+"""The attempt that a pass works on: its plan, its batches, and the live workloads that it names.
+
+Before verification these are the workloads that the spec names, with those that an earlier attempt left behind first;
+afterwards those that were recorded, whatever the spec says by then.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fairlead.contracts.plans.decide.batches import Batches, Mismatch, batches_of
+from fairlead.contracts.plans.decide.seen import TraitSeen
+from fairlead.contracts.plans.decide.workloads.attempt import Attempt, Owner, Source
+from fairlead.contracts.plans.decide.workloads.handlers import Handler, handler_for, recorded_span, starts_as_scale
+from fairlead.contracts.plans.decide.workloads.kind_table import kind_of, unsupported
+from fairlead.contracts.plans.decide.workloads.live import Kind, Paths, Style, Workload
+from fairlead.contracts.plans.kinds import ROLLOUT_TRAITS, RolloutStatus, TraitSpec, WorkloadReference
+from kubeloop.objects.meta import Ref
+
+_ANY = Kind(Style.PAIR, Paths(paused=""))
+"""How a workload is released whose kind is no longer known: its claim is in its metadata."""
+
+
+class Located(Struct, frozen=True):
+    attempt: Attempt
+    handler: Handler
+    kind: Kind
+    is_scale: bool
+    problem: str = ""
+    """Why the kind of the target cannot be rolled."""
+    mismatch: str = ""
+    """Why the plan does not lead to the recorded size."""
+
+
+def owner_of(seen: TraitSeen) -> Owner:
+    metadata = seen.trait.metadata
+    return Owner(Ref(ROLLOUT_TRAITS, metadata.namespace, metadata.name, metadata.uid), seen.namespace_uid)
+
+
+def located(seen: TraitSeen, spec: TraitSpec, status: RolloutStatus) -> Located:
+    target_ref = status.last_target_ref or spec.target_ref
+    found = kind_of(target_ref, {(each.group, each.kind): each.rollout for each in seen.extensions})
+    if f"{target_ref.kind}.{target_ref.group}" in seen.unserved:
+        found = unsupported(target_ref)
+    kind, problem = (found, "") if isinstance(found, Kind) else (_ANY, found)
+    target = _live(seen, target_ref, kind)
+    is_verified = status.target_generation != ""
+    names = _recorded_sources(status) if is_verified else _named_sources(seen, spec, status, target_ref, kind)
+    sources = tuple(Source(each, _live(seen, each, kind)) for each in names)
+    attempt = Attempt(
+        owner=owner_of(seen),
+        plan=spec.rollout_plan,
+        status=status,
+        target_ref=target_ref,
+        target=target,
+        sources=sources,
+        pods=seen.pods,
+        revisions=seen.revisions,
+        gone=seen.gone,
+        autoscalers=seen.autoscalers,
+    )
+    if is_verified:
+        return _verified(attempt, kind, problem)
+    is_scale = starts_as_scale(target, kind.style, has_source=bool(attempt.live_sources))
+    return Located(attempt, handler_for(kind.style, is_scale=is_scale), kind, is_scale, problem)
+
+
+def _verified(attempt: Attempt, kind: Kind, problem: str) -> Located:
+    """With the batches of the live plan; those of a DaemonSet are recorded, because nodes come and go."""
+    status = attempt.status
+    span = recorded_span(status)
+    batches: Batches | Mismatch = Batches(span, status.effective_batches)
+    if kind.style is not Style.NODES or not status.effective_batches:
+        batches = batches_of(attempt.plan, span)
+    handler = handler_for(kind.style, is_scale=span.is_scale)
+    if isinstance(batches, Mismatch):
+        return Located(attempt, handler, kind, span.is_scale, problem, batches.text)
+    return Located(replace(attempt, batches=batches), handler, kind, span.is_scale, problem)
+
+
+def _recorded_sources(status: RolloutStatus) -> tuple[WorkloadReference, ...]:
+    return tuple(each.ref for each in status.sources)
+
+
+def _named_sources(
+    seen: TraitSeen, spec: TraitSpec, status: RolloutStatus, target: WorkloadReference, kind: Kind
+) -> tuple[WorkloadReference, ...]:
+    """What an earlier attempt left with pods comes first; each workload once, and never the target of a pair."""
+    if kind.style is not Style.PAIR:
+        return spec.source_ref
+    left = () if status.carried is None else status.carried.refs
+    carried = [each for each in left if (live := _live(seen, each, kind)) is not None and live.size > 0]
+    found: list[WorkloadReference] = []
+    for each in (*carried, *spec.source_ref):
+        if not each.names_same(target) and not any(each.names_same(other) for other in found):
+            found.append(each)
+    return tuple(found)
+
+
+def _live(seen: TraitSeen, reference: WorkloadReference, kind: Kind) -> Workload | None:
+    found = seen.live(reference)
+    return None if found is None else Workload(found.resource, found.tree, kind)

@@ -1,0 +1,262 @@
+"""One pass over a RolloutTrait (R-2): rules in their order, the first that answers is the pass.
+
+The object itself comes first (finalizer, status, what somebody changed), then what keeps a plan from going on, then one
+step of its state. Workloads are written before the status, so that a status never says more than there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from fairlead.contracts.plans.decide import conditions, modification, notes, states
+from fairlead.contracts.plans.decide.batches import resized
+from fairlead.contracts.plans.decide.located import located
+from fairlead.contracts.plans.decide.notes import Note
+from fairlead.contracts.plans.decide.reading import rollout_status, trait_spec
+from fairlead.contracts.plans.decide.seen import TraitSeen
+from fairlead.contracts.plans.decide.states import Event
+from fairlead.contracts.plans.decide.steps import STEPS, reopened
+from fairlead.contracts.plans.decide.turns import Pass, Turn, fails, moved, waits
+from fairlead.contracts.plans.decide.why import Why
+from fairlead.contracts.plans.decide.workloads.answers import Fail, Retry
+from fairlead.contracts.plans.decide.workloads.live import Style
+from fairlead.contracts.plans.decide.workloads.nodes import size_of
+from fairlead.contracts.plans.decide.writes import event, finalizer_write, status_write, trait_ref, workload_write
+from fairlead.contracts.plans.kinds import (
+    ABANDONED,
+    BATCH_READY,
+    DELETING,
+    FAILED,
+    FAILING,
+    INITIALIZING,
+    PAUSED_CONDITION,
+    ROLLING,
+    SUCCEEDED,
+    TERMINAL,
+    TRAIT_FINALIZER,
+    VERIFYING,
+    RolloutStatus,
+)
+from fairlead.core.ask import Need
+from fairlead.core.decision import Decision, Hold, Move, Outcome
+from fairlead.core.reason import Reason
+
+AGAIN = timedelta(seconds=5)
+"""R-3: after so long a rollout that is not done is looked at without being woken."""
+Answered: TypeAlias = Turn | Need | Decision | None
+
+
+def decide(seen: TraitSeen, now: datetime) -> Outcome:
+    spec, wrong = trait_spec(seen.trait)
+    status = states.known(rollout_status(seen.trait.status))
+    given = Pass(seen, spec, status, now, located(seen, spec, status))
+    for rule in RULES:
+        match rule(given, wrong):
+            case None:
+                continue
+            case Turn() as turn:
+                return _decided(rule.__name__, given, turn)
+            case answer:
+                return answer
+    raise AssertionError("the last rule answers every state")
+
+
+def leave(given: Pass, _wrong: tuple[str, ...]) -> Answered:
+    """R-14: what has nothing to give back goes at once; the rest is released first."""
+    metadata = given.seen.trait.metadata
+    if metadata.deletion_timestamp is None:
+        return None
+    if TRAIT_FINALIZER not in metadata.finalizers:
+        return Decision("leave", Hold(Reason.SET_LEAVING))
+    state = given.status.rolling_state
+    if state in ("", *TERMINAL):
+        return Turn(status=given.status, is_over=True)
+    if state == DELETING:
+        return None
+    known = given.status if states.is_known(given.status) else replace(given.status, rolling_state=FAILING)
+    return moved(given, Event.DELETED, known)
+
+
+def add_finalizer(given: Pass, _wrong: tuple[str, ...]) -> Answered:
+    trait = given.seen.trait
+    if TRAIT_FINALIZER in trait.metadata.finalizers or trait.metadata.deletion_timestamp is not None:
+        return None
+    return Decision("add_finalizer", Move(Reason.APPLYING, (finalizer_write(trait, is_added=True),)))
+
+
+def begin(given: Pass, _wrong: tuple[str, ...]) -> Answered:
+    if given.status.rolling_state:
+        return None
+    return Turn(status=modification.recorded(states.reset(given.status, given.now), given.spec))
+
+
+def refuse_unknown_state(given: Pass, _wrong: tuple[str, ...]) -> Answered:
+    return None if states.is_known(given.status) else Turn(status=states.unknown(given.status, given.now))
+
+
+def refuse_spec(given: Pass, wrong: tuple[str, ...]) -> Answered:
+    """Nothing is decided on a spec that cannot be read; what is being given up goes by the status."""
+    state = given.status.rolling_state
+    if not wrong or state in (FAILING, ABANDONED, DELETING, *TERMINAL):
+        return None
+    if state == VERIFYING:
+        note = Note(notes.VERIFY_FAILED, wrong[0], warning=True)
+        return fails(given, Fail(Why.SPEC_INVALID, wrong[0]), (note,))
+    return waits(given, Retry(Why.SPEC_INVALID, wrong[0]))
+
+
+def restart(given: Pass, wrong: tuple[str, ...]) -> Answered:
+    """R-12: an attempt that has ended begins again; one that runs is abandoned, and goes on with its own names."""
+    status = given.status
+    is_nodes = given.found.kind.style is Style.NODES
+    generation = given.seen.trait.metadata.generation
+    if wrong or status.rolling_state == ABANDONED:
+        return None
+    if not modification.is_modified(given.spec, status, generation, follows_nodes=is_nodes):
+        return None
+    turn = moved(given, Event.MODIFIED)
+    if status.rolling_state in TERMINAL:
+        return replace(turn, status=modification.recorded(turn.status, given.spec))
+    return turn
+
+
+def rest(given: Pass, _wrong: tuple[str, ...]) -> Answered:
+    """A plan runs once."""
+    match given.status.rolling_state:
+        case state if state == SUCCEEDED:
+            return Decision("rest", Hold(Reason.COMPLETE))
+        case state if state == FAILED:
+            said = conditions.cause(given.status)
+            details = ((str(trait_ref(given.seen.trait)), said),) if said else ()
+            return Decision("rest", Hold(Reason.ROLLOUT_TIMED_OUT, details=details))
+    return None
+
+
+def refuse_plan(given: Pass, _wrong: tuple[str, ...]) -> Answered:
+    """R-6 and R-17 of a plan that somebody changed where no webhook saw it."""
+    found = given.found
+    if given.status.rolling_state not in (INITIALIZING, ROLLING):
+        return None
+    if found.problem:
+        return fails(given, Fail(Why.KIND_UNSUPPORTED, found.problem))
+    if found.mismatch:
+        return fails(given, Fail(Why.BATCH_SUM, found.mismatch))
+    if found.attempt.batches is None or given.status.rollout_target_size < 0 or given.status.current_batch < 0:
+        return fails(given, Fail(Why.DRIFT, "the status lost what the verification recorded"))
+    last = found.attempt.settled.last
+    if given.status.current_batch > last:
+        text = f"batch {given.status.current_batch} is being rolled, but the plan ends with batch {last}"
+        return fails(given, Fail(Why.BATCH_REMOVED, text))
+    return None
+
+
+def stop_at_deadline(given: Pass, _wrong: tuple[str, ...]) -> Answered:
+    """R-9: counted from the start of the batch, and not while somebody holds it."""
+    seconds, start = given.spec.rollout_plan.progress_deadline_seconds, given.status.batch_start_time
+    if given.status.rolling_state not in (VERIFYING, INITIALIZING, ROLLING) or not seconds or seconds < 0:
+        return None
+    if start is None or _is_held(given) or given.status.paused_since is not None:
+        return None
+    if given.now < start + timedelta(seconds=seconds):
+        return None
+    text = f"no progress within {seconds} s: {_wait(given.status)}"
+    return fails(given, Fail(Why.DEADLINE_PASSED, text))
+
+
+def _wait(status: RolloutStatus) -> str:
+    kind = conditions.condition_type(status)
+    said = next((each for each in status.conditions if each.type == kind and each.status == conditions.FALSE), None)
+    return states.place(status) if said is None else said.message
+
+
+def _is_held(given: Pass) -> bool:
+    plan, status = given.spec.rollout_plan, given.status
+    if status.rolling_state != ROLLING:
+        return False
+    is_gated = plan.partition is not None and plan.partition <= status.current_batch
+    return plan.paused or (status.batch_rolling_state == BATCH_READY and is_gated)
+
+
+def pause(given: Pass, _wrong: tuple[str, ...]) -> Answered:
+    """R-7: only between the first and the last batch."""
+    if given.status.rolling_state != ROLLING or not given.spec.rollout_plan.paused:
+        return None
+    is_new = conditions.said_since(given.status, PAUSED_CONDITION) is not None or not any(
+        each.type == PAUSED_CONDITION for each in given.status.conditions
+    )
+    status = conditions.still_holds(given.status, PAUSED_CONDITION, Why.PAUSED.word, "the plan is paused", given.now)
+    if status.paused_since is None:
+        status = replace(status, paused_since=given.now)
+    told = (Note(notes.PAUSED, "the plan is paused: unset paused to go on"),) if is_new else ()
+    return Turn(status=status, notes=told, why=Why.PAUSED, text="the plan is paused")
+
+
+def follow_nodes(given: Pass, _wrong: tuple[str, ...]) -> Answered:
+    """The size of a DaemonSet is that of the cluster; the batches that are left share what is left."""
+    found, status = given.found, given.status
+    if found.kind.style is not Style.NODES or status.rolling_state != ROLLING or found.attempt.target is None:
+        return None
+    size = size_of(found.attempt.target)
+    if not found.attempt.target.is_observed or size in (0, status.rollout_target_size):
+        return None
+    batches = resized(found.attempt.settled, status.current_batch, given.spec.rollout_plan, size)
+    return Turn(
+        status=replace(status, rollout_target_size=size, rollout_original_size=size, effective_batches=batches.sizes)
+    )
+
+
+def step(given: Pass, _wrong: tuple[str, ...]) -> Answered:
+    """What the state does; a pause that ended is over in the same pass."""
+    status = conditions.ended(given.status, PAUSED_CONDITION, given.now)
+    if status.rolling_state == ROLLING and status.batch_rolling_state != BATCH_READY:
+        status = reopened(status, given)
+    batches = given.found.attempt.batches
+    if batches is not None:
+        status = replace(status, effective_batches=batches.sizes)
+    again = replace(
+        given, status=status, found=replace(given.found, attempt=replace(given.found.attempt, status=status))
+    )
+    return STEPS[states.place(status)](again)
+
+
+Rule: TypeAlias = Callable[[Pass, tuple[str, ...]], Answered]
+RULES: tuple[Rule, ...] = (
+    leave,
+    add_finalizer,
+    begin,
+    refuse_unknown_state,
+    refuse_spec,
+    restart,
+    rest,
+    refuse_plan,
+    stop_at_deadline,
+    pause,
+    follow_nodes,
+    step,
+)
+
+
+def _decided(rule: str, given: Pass, turn: Turn) -> Decision:
+    trait = given.seen.trait
+    told = tuple(event(each, trait, turn.status) for each in turn.notes)
+    if turn.is_over:
+        gone = event(Note(notes.DELETED, "the rollout is gone, and its workloads stay"), trait, turn.status)
+        return Decision(rule, Move(Reason.SETTLING, (finalizer_write(trait, is_added=False),)), tell=(*told, gone))
+    status = replace(turn.status, observed_generation=trait.metadata.generation)
+    stored = status_write(trait, status)
+    writes = tuple(workload_write(each, trait) for each in turn.changes)
+    again = None if status.rolling_state in TERMINAL else given.now + AGAIN
+    if turn.until is not None and again is not None:
+        again = min(again, max(turn.until, given.now))
+    if turn.why is not None and not writes and status.rolling_state == given.status.rolling_state:
+        details = ((str(trait_ref(trait)), turn.text),)
+        reports = () if stored is None else (stored,)
+        return Decision(rule, Hold(turn.why.reason, again, details), tell=told, reports=reports)
+    done = writes if stored is None else (*writes, stored)
+    if not done:
+        return Decision(rule, Hold(Reason.PODS_NOT_READY, again), tell=told)
+    return Decision(rule, Move(Reason.ROLLING, done, again), tell=told)

@@ -1,0 +1,75 @@
+"""What one step of the state machine comes to: the status after it, with what is written and told before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from fairlead.contracts.plans.decide import notes, states
+from fairlead.contracts.plans.decide.located import Located
+from fairlead.contracts.plans.decide.notes import Note
+from fairlead.contracts.plans.decide.seen import TraitSeen
+from fairlead.contracts.plans.decide.states import Event
+from fairlead.contracts.plans.decide.why import Why
+from fairlead.contracts.plans.decide.workloads.answers import Change, Fail, Removal, Retry
+from fairlead.contracts.plans.kinds import RolloutStatus, TraitSpec
+
+
+class Turn(Struct, frozen=True, kw_only=True):
+    status: RolloutStatus
+    changes: tuple[Change | Removal, ...] = ()
+    """Written before the status."""
+    notes: tuple[Note, ...] = ()
+    why: Why | None = None
+    """What is waited for, or what failed; None when it goes on."""
+    text: str = ""
+    until: datetime | None = None
+    """When the wait is over by itself, where that is known."""
+    is_over: bool = False
+    """Whether the rollout may go: its finalizer is taken off instead of storing the status."""
+
+
+class Pass(Struct, frozen=True):
+    """One pass over a rollout: what was seen, and what was made of it so far."""
+
+    seen: TraitSeen
+    spec: TraitSpec
+    status: RolloutStatus
+    now: datetime
+    found: Located
+
+    @property
+    def is_last(self) -> bool:
+        """Whether no batch comes after the present one."""
+        return self.status.current_batch >= self.found.attempt.settled.last
+
+
+def moved(
+    given: Pass,
+    event: Event,
+    status: RolloutStatus | None = None,
+    changes: Sequence[Change | Removal] = (),
+    told: Sequence[Note] = (),
+    *,
+    is_last: bool = False,
+) -> Turn:
+    """The event happens, to this status where it is another than that of the pass."""
+    before = given.status if status is None else status
+    after = states.after(before, event, given.now, is_last=is_last)
+    note = notes.of_event(event, state=after.rolling_state, batch=before.current_batch, is_scale=given.found.is_scale)
+    return Turn(status=after, changes=tuple(changes), notes=(*told, *(() if note is None else (note,))))
+
+
+def waits(given: Pass, retry: Retry, status: RolloutStatus | None = None, told: Sequence[Note] = ()) -> Turn:
+    """The state stays, and its condition says why."""
+    before = given.status if status is None else status
+    after = states.retried(before, retry.why.word, retry.text, given.now)
+    return Turn(status=after, notes=tuple(told), why=retry.why, text=retry.text, until=retry.until)
+
+
+def fails(given: Pass, fail: Fail, told: Sequence[Note] = ()) -> Turn:
+    """R-9."""
+    after = states.failed(given.status, fail.why.word, fail.text, given.now)
+    return Turn(status=after, notes=tuple(told), why=fail.why, text=fail.text)

@@ -1,0 +1,90 @@
+"""The writes of a pass in the vocabulary of the engine; each is bound to the version that it was decided on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from fairlead.contracts.plans.decide.notes import Note
+from fairlead.contracts.plans.decide.reading import written
+from fairlead.contracts.plans.decide.workloads.answers import Change, Purpose, Removal
+from fairlead.contracts.plans.kinds import ROLLOUT_TRAITS, TRAIT_FINALIZER, RolloutStatus, RolloutTrait
+from fairlead.core.act import AnyWrite, Delete, Does, EventNote, Patch, PatchKind
+from fairlead.core.merge_patch import merge_patch
+from kubeloop.objects.meta import Ref
+
+_DOES = {
+    Purpose.CLAIM: Does.APPLY_OBJECT,
+    Purpose.RESIZE: Does.SCALE,
+    Purpose.ADVANCE: Does.SCALE,
+    Purpose.RELEASE: Does.APPLY_OBJECT,
+}
+_KNOWN = frozenset(each.encode_name for each in msgspec.structs.fields(RolloutStatus))
+
+
+def trait_ref(trait: RolloutTrait) -> Ref:
+    metadata = trait.metadata
+    return Ref(ROLLOUT_TRAITS, metadata.namespace, metadata.name, metadata.uid)
+
+
+def workload_write(change: Change | Removal, trait: RolloutTrait) -> AnyWrite:
+    if isinstance(change, Removal):
+        return Delete(ref=change.ref, does=Does.TERMINATE_POD, scope=trait.metadata.uid, contested=True)
+    return Patch(
+        ref=change.ref,
+        kind=PatchKind.MERGE,
+        body=msgspec.json.encode(change.body, order="sorted"),
+        resource_version=change.resource_version,
+        does=_DOES[change.purpose],
+        scope=trait.metadata.uid,
+        change_from=change.change_from,
+        change_to=change.change_to,
+        contested=True,
+    )
+
+
+def status_write(trait: RolloutTrait, status: RolloutStatus) -> Patch | None:
+    """None where nothing changed; fields that others keep in the status stay."""
+    before: dict[str, Any] = trait.status if isinstance(trait.status, dict) else {}
+    foreign = {key: value for key, value in before.items() if key not in _KNOWN}
+    patch = merge_patch(before, {**foreign, **written(status)})
+    if not patch:
+        return None
+    return Patch(
+        ref=trait_ref(trait),
+        kind=PatchKind.MERGE,
+        body=msgspec.json.encode({"status": patch}, order="sorted"),
+        subresource="status",
+        resource_version=trait.metadata.resource_version,
+        does=Does.REPORT_STATUS,
+        scope=trait.metadata.uid,
+        change_to=f"{status.rolling_state} {status.batch_rolling_state}".strip(),
+        contested=True,
+    )
+
+
+def finalizer_write(trait: RolloutTrait, *, is_added: bool) -> Patch:
+    others = [each for each in trait.metadata.finalizers if each != TRAIT_FINALIZER]
+    finalizers = [*others, TRAIT_FINALIZER] if is_added else others
+    return Patch(
+        ref=trait_ref(trait),
+        kind=PatchKind.MERGE,
+        body=msgspec.json.encode({"metadata": {"finalizers": finalizers}}),
+        resource_version=trait.metadata.resource_version,
+        does=Does.ADD_FINALIZER if is_added else Does.REMOVE_FINALIZER,
+        scope=trait.metadata.uid,
+        contested=True,
+    )
+
+
+def event(note: Note, trait: RolloutTrait, status: RolloutStatus) -> EventNote:
+    """Told once for each batch and attempt, also by the process that comes after this one."""
+    begun = "" if status.batch_start_time is None else status.batch_start_time.isoformat()
+    return EventNote(
+        about=trait_ref(trait),
+        warning=note.warning,
+        reason=note.reason,
+        text=note.text,
+        occurrence=f"{begun} {status.current_batch}",
+    )
