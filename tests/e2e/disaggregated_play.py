@@ -136,7 +136,7 @@ class RolePlay:
 async def begin(site: Site, **kubelet: Any) -> RolePlay:
     """Kinds and webhooks are there, pods come and go, and the operator runs."""
     play = await begin_sets(site, **kubelet)
-    handler = webhooks(site)
+    handler = webhooks(site.client)
     hook = {
         "name": "vdisaggregatedset.kb.io",
         "clientConfig": await serve(site, handler, "vdisaggregatedset.test.svc", VALIDATE_DISAGGREGATED),

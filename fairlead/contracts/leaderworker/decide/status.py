@@ -61,11 +61,7 @@ def report(
     now: datetime,
     failed: Sequence[int] = (),
 ) -> Report:
-    """The status after a round that recorded and applied what the spec says; `failed` groups are left as they are.
-
-    Times are whole seconds, as Go's clients write them.
-    """
-    now = now.replace(microsecond=0)
+    """The status after a round that recorded and applied what the spec says; `failed` groups are left as they are."""
     counted = [each for each in groups if each.counts]
     ready = sum(each.is_ready for each in counted)
     holding = _holding(seen, counted)

@@ -289,10 +289,3 @@ def test_s13_available_excludes_the_others(steps: list[tuple[list[tuple[str, boo
         assert true
         assert (found.turn is not None) == bool(set(true) - set(holding(Report(seen.status, True, True))))
         seen = after(seen, found)
-
-
-def test_times_are_whole_seconds() -> None:
-    """As clients in Go write them, who would else change what they read."""
-    found = told(a_set(), a_group(0), a_group(1), now=NOW.replace(microsecond=585_446))
-
-    assert [each.last_transition_time for each in found.status.conditions] == [NOW]
