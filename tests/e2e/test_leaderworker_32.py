@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from bench.managers import OURS, UPSTREAM
 from fairlead.cli.documents_of import explain_all
-from fairlead.contracts.leaderworker.disaggregated.kinds import INITIAL_REPLICAS, NAME, REVISION, ROLE, SLICE
-from kubeloop.objects.core import SERVICES
+from fairlead.contracts.leaderworker.disaggregated.kinds import (
+    DISAGGREGATED_SETS,
+    INITIAL_REPLICAS,
+    NAME,
+    REVISION,
+    ROLE,
+    ROLE_SCALERS,
+    SLICE,
+)
+from kubeloop.objects.core import PODS, SERVICES
 from tests.e2e.clusters import Site, everywhere
-from tests.e2e.disaggregated_play import a_disaggregated_set, begin, judged
+from tests.e2e.disaggregated_play import RolePlay, a_disaggregated_set, a_role, begin, judged
 from tests.e2e.leaderworker_play import SECOND, owner_of
+from tests.e2e.managers import turns
 
 
 @everywhere()
@@ -56,6 +68,12 @@ async def test_two_roles_are_rolled_within_their_limits(site: Site) -> None:
     assert played.told("ScalingDown")[0] == f"Scaling down prefill LWS ds-0-{old}-prefill from 4 to 3 replicas"
     _services_switched_together(site, old, new)
 
+    await played.play.kill()
+    written = len(played.play.sent)
+    played.play.start()
+    await played.play.at_rest()
+    assert played.play.sent[written:] == [], "a start at rest writes nothing"
+
 
 @everywhere()
 async def test_a_look_shows_roles_as_lanes_as_the_operator_tells_them(site: Site) -> None:
@@ -75,6 +93,47 @@ async def test_a_look_shows_roles_as_lanes_as_the_operator_tells_them(site: Site
     assert manager is not None
     told = {each.rollout: each for each in (await manager.report("lws-manager", [site.namespace])).items}
     assert told["ds"].stands == shown.stands
+
+
+@everywhere(on=("real",))
+async def test_what_upstream_has_made_is_taken_over_as_it_is(site: Site, tmp_path: Path) -> None:
+    """Scenario 32: at rest nothing moves, in either hand; a rollout that upstream has begun is brought to its end."""
+    async with turns(site, tmp_path) as exchanged:
+        played = RolePlay(exchanged.play)
+        for each in (DISAGGREGATED_SETS, ROLE_SCALERS):
+            await site.history.follow(each)
+        async with exchanged.at_work(UPSTREAM):
+            await played.create(a_disaggregated_set(a_role("prefill", 2), a_role("decode", 1)))
+            await played.until(lambda: _ready(played) == 3 and len(played.services()) == 2)
+            (old,) = played.revisions()
+            assert played.replicas() == {f"ds-{old}-prefill": 2, f"ds-{old}-decode": 1}
+            made = _uids(played)
+        async with exchanged.at_work(OURS):
+            await played.available()
+            await played.create({**a_disaggregated_set(a_role("x", 1), a_role("y", 1)), "metadata": {"name": "later"}})
+            await played.available("later")
+            assert made.items() <= _uids(played).items()
+        async with exchanged.at_work(UPSTREAM):
+            await played.give_image(SECOND)
+            await played.until(lambda: any(name not in made for name in played.children() if "later" not in name))
+            assert made.keys() <= _uids(played).keys()
+        async with exchanged.at_work(OURS):
+            await played.until(lambda: _ready(played) == 3 and not played.children(revision=old), within=120)
+            (new,) = {name.split("-")[1] for name in played.children() if "later" not in name}
+            assert played.children().keys() >= {f"ds-{new}-prefill", f"ds-{new}-decode"}
+            await played.until(lambda: played.services().keys() >= {f"ds-{new}-prefill-prv", f"ds-{new}-decode-prv"})
+            await played.available()
+
+
+def _ready(played: RolePlay) -> int:
+    found = (each.get("status", {}) for name, each in played.children().items() if "later" not in name)
+    return sum(each.get("readyReplicas", 0) for each in found)
+
+
+def _uids(played: RolePlay) -> dict[str, str]:
+    """Of children and their pods."""
+    pods = played.site.history.objects(PODS)
+    return {name: each["metadata"]["uid"] for name, each in {**played.children(), **pods}.items()}
 
 
 def _services_switched_together(site: Site, old: str, new: str) -> None:

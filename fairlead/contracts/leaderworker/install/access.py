@@ -25,6 +25,11 @@ CLUSTER_ROLES = {
     "leaderworkerset-viewer-role": "viewer",
 }
 """Name of a role after that of the installation, and its key in the permissions file."""
+DISAGGREGATED_ROLES = {
+    "disaggregatedset-admin-role": "disaggregatedAdmin",
+    "disaggregatedset-editor-role": "disaggregatedEditor",
+    "disaggregatedset-viewer-role": "disaggregatedViewer",
+}
 BINDINGS = {
     "manager-rolebinding": "manager-role",
     "proxy-rolebinding": "proxy-role",
@@ -48,7 +53,7 @@ def roles(values: Values) -> Iterator[Object]:
         *(["disruptionBudgets"] if values.disruption_budgets else []),
     ]
     yield _role(values, "manager-role", [rule for key in needed for rule in permissions[key]])
-    for name, key in CLUSTER_ROLES.items():
+    for name, key in {**CLUSTER_ROLES, **(DISAGGREGATED_ROLES if values.disaggregated_sets else {})}.items():
         yield _role(values, name, permissions[key])
     for name, role in BINDINGS.items():
         metadata = {"name": f"{NAME}-{name}", "labels": cluster_labels(values)}
@@ -101,7 +106,8 @@ def webhooks(values: Values) -> Iterator[Object]:
 
 def _is_wanted(values: Values, entry: Object) -> bool:
     """Some are there only where their switch is on."""
-    return "switch" not in entry or (entry["switch"] == "evictionWebhook" and values.eviction_webhook)
+    switches = {"evictionWebhook": values.eviction_webhook, "enableDisaggregatedSet": values.disaggregated_sets}
+    return "switch" not in entry or switches[entry["switch"]]
 
 
 def _entry(values: Values, entry: Object) -> Object:

@@ -15,6 +15,8 @@ HISTORY = Flag("lws-revision-history-limit", LIMIT, 0, "old revisions that are k
 BUDGETS = Flag("lws-disruption-budgets", SWITCH, False, "let the operator keep PodDisruptionBudgets of groups")
 EVICTIONS = Flag("lws-eviction-webhook", SWITCH, False, "have evictions of pods in groups reviewed")
 
+DISAGGREGATED = Flag("lws-disaggregated-sets", SWITCH, False, "roles and the webhook of DisaggregatedSets")
+
 
 def _values(place: InstallPlace, given: Given) -> Values:
     return Values(
@@ -26,11 +28,12 @@ def _values(place: InstallPlace, given: Given) -> Values:
         network_policy=given[NETWORK_POLICY],
         disruption_budgets=given[BUDGETS],
         eviction_webhook=given[EVICTIONS],
+        disaggregated_sets=given[DISAGGREGATED],
     )
 
 
 INSTALL = Install(
-    flags=(MONITORING, NETWORK_POLICY, HISTORY, GANG_SCHEDULER, BUDGETS, EVICTIONS),
+    flags=(MONITORING, NETWORK_POLICY, HISTORY, GANG_SCHEDULER, BUDGETS, EVICTIONS, DISAGGREGATED),
     values=_values,
     objects=objects,
 )

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from fairlead.contracts.leaderworker.disaggregated.kinds import DISAGGREGATED_SETS
 from fairlead.contracts.leaderworker.kinds import GROUP, LEADER_WORKER_SETS, NAME
-from fairlead.contracts.leaderworker.webhooks import DEFAULT_POD, DEFAULT_SET, VALIDATE_POD, VALIDATE_SET
+from fairlead.contracts.leaderworker.webhooks import (
+    DEFAULT_POD,
+    DEFAULT_SET,
+    VALIDATE_DISAGGREGATED,
+    VALIDATE_POD,
+    VALIDATE_SET,
+)
 from fairlead.engine.charts import Object
 
 SERVICE = "lws-webhook-service"
 MUTATING, VALIDATING = "lws-mutating-webhook-configuration", "lws-validating-webhook-configuration"
 _SETS = ([GROUP], [LEADER_WORKER_SETS.plural])
 _PODS = ([""], ["pods"])
+_DISAGGREGATED = ([DISAGGREGATED_SETS.group], [DISAGGREGATED_SETS.plural])
 _BOTH = ["CREATE", "UPDATE"]
 
 
@@ -27,6 +35,7 @@ def registrations(namespace: str) -> tuple[Object, Object]:
             VALIDATING,
             _entry("vleaderworkerset.kb.io", VALIDATE_SET, _SETS, _BOTH, namespace),
             _entry("vpod.kb.io", VALIDATE_POD, _PODS, _BOTH, namespace),
+            _entry("vdisaggregatedset.kb.io", VALIDATE_DISAGGREGATED, _DISAGGREGATED, _BOTH, namespace),
         ),
     )
 

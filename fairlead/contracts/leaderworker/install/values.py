@@ -33,6 +33,7 @@ class Values(Struct, frozen=True, kw_only=True):
     network_policy: bool = False
     disruption_budgets: bool = False
     eviction_webhook: bool = False
+    disaggregated_sets: bool = False
 
 
 def selector_labels() -> dict[str, str]:
