@@ -36,8 +36,9 @@ SEVERITY = tuple(
 
 
 def worst_first(blocks: Iterable[Block]) -> tuple[Block, ...]:
-    """What needs a person before what passes."""
-    return tuple(sorted(blocks, key=lambda block: SEVERITY.index(block.kind)))
+    """What needs a person before what passes, and a pod that is stuck before what it keeps."""
+    stuck = Reason.POD_STUCK.word
+    return tuple(sorted(blocks, key=lambda block: (SEVERITY.index(block.kind), block.reason != stuck)))
 
 
 def block_of(

@@ -134,6 +134,19 @@ def test_an_old_group_that_is_not_ready_blocks_and_is_named() -> None:
     assert wait(shown, 1, Reason.OLD_GROUPS_NOT_READY).kind == "blocked"
 
 
+def test_the_pod_that_keeps_an_old_group_is_told_first() -> None:
+    leader, workers, worker = a_group(0, OLD_KEY)
+    broken = ContainerState(waiting=ContainerWaiting("CrashLoopBackOff"))
+    worker = replace(worker, status=a_status(False, broken, restarts=4))
+    workers = replace(workers, status=replace(workers.status, available_replicas=0))
+    groups = [(leader, workers, worker), a_group(1, OLD_KEY), a_group(2, NEW_KEY)]
+    shown = explain(a_look(groups, Hold(Reason.OLD_GROUPS_NOT_READY), partition=2))
+
+    first, second = shown.blocked_by[:2]
+    assert first.text == "a-0-1 is stuck: container worker is in CrashLoopBackOff (4 restarts)"
+    assert second.reason == Reason.OLD_GROUPS_NOT_READY.word
+
+
 @pytest.mark.parametrize(
     ("observed", "available", "outcome"),
     [(2, "True", "done"), (0, "True", "done"), (2, "False", "waiting"), (1, "True", "waiting")],
