@@ -5,7 +5,8 @@ A cluster may lack its kinds: then there are none, and it is asked for them now 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any, cast
 
 from fairlead.contracts.leaderworker.decide.disaggregated import round as deciding
@@ -33,6 +34,7 @@ from fairlead.contracts.leaderworker.disaggregated.words import REASONS, WRITES
 from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS, LeaderWorkerSet
 from fairlead.contracts.leaderworker.log_records import done, said
 from fairlead.core.ask import Answers
+from fairlead.core.decision import Decision
 from fairlead.core.explain import Explain
 from fairlead.engine.controller import Controller, RolloutKey, Telling, Wake, Watcher
 from kubeloop.caches import Caches
@@ -123,7 +125,9 @@ def controller(
         for each in watched.values():
             each.wake(wake)
 
-    explained: Callable[..., Explain] = lambda seen, decision, _: explain(seen, decision)  # noqa: E731
+    def explained(seen: DisaggregatedSeen, decision: Decision, _: datetime) -> Explain:
+        return explain(seen, decision)
+
     return Controller(
         name=CONTROLLER,
         kind="disaggregatedset",

@@ -4,7 +4,7 @@ and then what is told of it all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -26,13 +26,17 @@ from fairlead.contracts.leaderworker.decide.disaggregated.slices import deleted,
 from fairlead.contracts.leaderworker.decide.disaggregated.status import is_available, reported, status_of
 from fairlead.contracts.leaderworker.decide.disaggregated.steps import Steps, as_allowed, details_of
 from fairlead.contracts.leaderworker.decide.disaggregated.target import target_revision
-from fairlead.contracts.leaderworker.disaggregated.kinds import SLICE
+from fairlead.contracts.leaderworker.decide.seen import Service
+from fairlead.contracts.leaderworker.disaggregated.kinds import REVISION, SLICE
 from fairlead.core.ask import Need
 from fairlead.core.decision import Decision, Hold, Move, Outcome, Verdict
 from fairlead.core.reason import Reason
 
 AGAIN = timedelta(seconds=5)
 """After so long it is looked again whether what is in the way is gone."""
+
+MOST_REFUSED = 8
+"""Slices of which a write was refused, after which a round leaves the others alone."""
 
 
 class Standing(Struct, frozen=True):
@@ -63,13 +67,24 @@ def decide(seen: DisaggregatedSeen, now: datetime) -> Outcome:
         return Need(stages)
     moment = now.replace(microsecond=0)  # as conditions carry times
     status = status_of(given, found.children, found.revision, found.scaling.targets, moment)
-    several = tuple(as_allowed(given, seen.answers, each) for each in _all_steps(seen, found))
+    several = tuple(_allowed(seen, found))
     return Decision(
         "roll" if any(state.olds for state in found.slices) else "settle",
         _verdict(several, is_available(status), now),
         tell=tuple(note for each in several for note in each.tell),
         reports=(*scaler_reports(seen, found.children, moment), *reported(given, status)),
     )
+
+
+def _allowed(seen: DisaggregatedSeen, found: Standing) -> Iterator[Steps]:
+    """Slices beyond those that were refused often enough are not tried: whatever refuses them refuses all alike."""
+    refused = 0
+    for wanted in _all_steps(seen, found):
+        steps = as_allowed(seen.set, seen.answers, wanted)
+        yield steps
+        refused += steps.reason is Reason.OBJECT_REFUSED
+        if refused == MOST_REFUSED:
+            return
 
 
 def _all_steps(seen: DisaggregatedSeen, found: Standing) -> Iterable[Steps]:
@@ -103,12 +118,17 @@ def _made_anew(seen: DisaggregatedSeen, found: Standing) -> Steps:
         return Steps()
     target: Generation = found.slices[0].target
     children = [each for each in target.roles.values() if each.is_legacy]
-    services = [each for each in owned_services(seen) if children and SLICE not in each.metadata.labels]
+    services = [each for each in owned_services(seen) if children and _is_unsliced(each, target.revision)]
     writes = (
         *(removed(given, each) for each in services),
         *(deleted(given, each, notes.deleted_for_slices(given, each.name)) for each in children),
     )
     return Steps(Reason.RETIRING if writes else Reason.COMPLETE, writes)
+
+
+def _is_unsliced(service: Service, revision: str) -> bool:
+    labels = service.metadata.labels
+    return SLICE not in labels and labels.get(REVISION) == revision
 
 
 _TROUBLES = (Reason.OBJECT_REFUSED, Reason.NAME_TAKEN)

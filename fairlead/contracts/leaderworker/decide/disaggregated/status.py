@@ -80,9 +80,15 @@ def _turned(given: DisaggregatedSet, kind: str, now: datetime) -> tuple[SetCondi
     return tuple(found.values())
 
 
+def _is_all_that_fits(given: DisaggregatedSet, status: DisaggregatedSetStatus) -> bool:
+    """Definitions of earlier releases drop the generation of the status; its conditions carry it then."""
+    kept = given.status
+    return kept.observed_generation == 0 and replace(status, observed_generation=0) == kept
+
+
 def reported(given: DisaggregatedSet, status: DisaggregatedSetStatus) -> tuple[Patch, ...]:
     """The status where it changed, bound to the version that it was made from."""
-    if status == given.status:
+    if status == given.status or _is_all_that_fits(given, status):
         return ()
     return (
         Patch(

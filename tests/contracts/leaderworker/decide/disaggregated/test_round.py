@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fairlead.contracts.leaderworker.decide.disaggregated.children import child_body
+from fairlead.contracts.leaderworker.decide.disaggregated.round import MOST_REFUSED
 from fairlead.contracts.leaderworker.disaggregated.kinds import (
     APP,
     EXTERNAL,
@@ -216,6 +217,26 @@ def test_a_refusal_stops_its_slice_alone_and_is_told() -> None:
     assert [each["name"] for each in world.status["roleStatuses"]] == ["prefill", "decode"]
 
 
+def test_of_many_slices_that_are_refused_only_a_few_are_tried() -> None:
+    world = World(*ROLES, slices=100)
+    revision = next(iter(world.decided()[0].verdict.writes)).name.split("-")[2]  # type: ignore[union-attr]
+    world.refused = {f"ds-{index}-{revision}-prefill": "size is wrong" for index in range(100)}
+
+    reason, details = held(world.round())
+
+    assert (reason, len(details)) == (Reason.OBJECT_REFUSED, MOST_REFUSED)
+    assert world.children == {}
+    assert _condition(world) == "Progressing"
+    world.refused = {}
+    world.settle()
+    assert len(world.children) == 200
+
+
+def _condition(world: World) -> str:
+    (holding,) = (each["type"] for each in world.status["conditions"] if each["status"] == "True")
+    return str(holding)
+
+
 def test_an_external_role_gets_a_scaler_with_what_there_is() -> None:
     world = at_rest(a_role("prefill", 4), a_role("decode", 2))
 
@@ -383,6 +404,21 @@ def test_conditions_turn_once_and_say_why() -> None:
     assert turned["Available"]["reason"] == turned["Progressing"]["reason"] == "RolloutInProgress"
     assert turned["Progressing"]["lastTransitionTime"] > began["Available"]
     assert not any("." in each["lastTransitionTime"] for each in turned.values()), "Go's types have no fractions"
+
+
+def test_a_status_of_which_a_part_is_dropped_is_written_once() -> None:
+    """The definition of an earlier release has no generation in it."""
+    world = World(*ROLES)
+    world.dropped = {"observedGeneration"}
+    world.settle()
+    before = world.writes
+
+    world.round()
+    assert world.writes == before
+
+    world.edit(lambda spec: None)
+    world.round()
+    assert {each["observedGeneration"] for each in world.status["conditions"]} == {2}
 
 
 def test_a_set_that_is_being_deleted_is_left_alone() -> None:

@@ -62,6 +62,8 @@ class World:
         """Services that no cache shows."""
         self.refused: dict[str, str] = {}
         """By name of an object: what the server says to whoever writes it."""
+        self.dropped: set[str] = set()
+        """Fields of the status that the definition does not have."""
         self.leaving = False
         self.told: list[str] = []
         self.count = self.writes = 0
@@ -196,7 +198,8 @@ class World:
                 tree = self.objects[write.ref.resource].pop(write.ref.name)
                 assert tree["metadata"]["uid"] == write.ref.uid
             case Patch() if write.ref.resource is DISAGGREGATED_SETS:
-                self.status = msgspec.json.decode(write.body)["status"]
+                status = msgspec.json.decode(write.body)["status"]
+                self.status = {key: value for key, value in status.items() if key not in self.dropped}
             case Patch():
                 self._patch(write)
         if write.tell is not None:
