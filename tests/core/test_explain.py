@@ -13,6 +13,8 @@ import pytest
 
 from fairlead.contracts.environments.decide import standing
 from fairlead.contracts.environments.explain import BLOCKED, CHANGED, NEW, RETIRING, SERVING
+from fairlead.contracts.leaderworker.disaggregated.explain import PHASES as DISAGGREGATED_PHASES
+from fairlead.contracts.leaderworker.disaggregated.explain import SETTLING, phase_of_role
 from fairlead.contracts.leaderworker.explain import PHASES as SET_PHASES
 from fairlead.contracts.leaderworker.explain import phase_of as set_phase
 from fairlead.contracts.leaderworker.lanes import DECIDED as DECIDED_PHASES
@@ -87,6 +89,12 @@ def test_every_phase_of_leader_worker_sets_is_documented() -> None:
     assert found | {*SET_PHASES.values(), *DECIDED_PHASES.values()} == set(
         _first_column("## Phases of LeaderWorkerSets")
     )
+
+
+def test_every_phase_of_disaggregated_sets_is_documented() -> None:
+    found = {*_returned(inspect.getsource(phase_of_role)), *DISAGGREGATED_PHASES.values(), SETTLING}
+
+    assert found == set(_first_column("## Phases of DisaggregatedSets"))
 
 
 def test_kinds_and_states_are_those_of_the_reasons_and_of_the_docs() -> None:

@@ -52,6 +52,15 @@ def a_group_seen(leader: Pod | None, workers: StatefulSet | None, *pods: Pod, **
     )
 
 
+@pytest.mark.parametrize("controller", ["leaderworkerset", "pod", "disaggregatedset"])
+def test_rounds_are_counted_under_the_names_of_upstreams_controllers(controller: str) -> None:
+    """Section 2.13."""
+    measured = Measured()
+
+    assert measured.value("controller_runtime_reconcile_total", controller=controller, result="success") == 0
+    assert measured.value("workqueue_adds_total", name=controller, controller=controller) == 0
+
+
 def test_the_duration_of_an_update_counts_once_its_end_is_written() -> None:
     measured = Measured()
     measured.of.set_decided(SET, a_set_seen(), DONE, NOW)

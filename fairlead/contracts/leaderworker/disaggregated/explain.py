@@ -23,10 +23,11 @@ from fairlead.core.reason import Reason
 
 MOST_CELLS = 100
 """Groups of a role that are shown."""
-_PHASES = {
+ROLLING, SETTLING = "Rolling", "Settling"
+PHASES = {
     Reason.COMPLETE: "Current",
     Reason.SET_LEAVING: "Leaving",
-    Reason.ROLLING: "Rolling",
+    Reason.ROLLING: ROLLING,
     Reason.SCALING: "Scaling",
     Reason.RETIRING: "Retiring",
     Reason.NAME_TAKEN: "Blocked",
@@ -40,7 +41,7 @@ def explain(seen: DisaggregatedSeen, decision: Decision, since: Mapping[str, dat
     found = standing(seen)
     lanes = tuple(lane for state in found.slices for lane in _lanes(seen, found, state))
     is_rolling = any(state.olds for state in found.slices)
-    phase = _PHASES.get(verdict.reason, "Rolling" if is_rolling else "Settling")
+    phase = PHASES.get(verdict.reason) or (ROLLING if is_rolling else SETTLING)
     wanted = {each.name for each in given.spec.roles}
     return Explain(
         part=PART,
@@ -67,7 +68,7 @@ def _lanes(seen: DisaggregatedSeen, found: Standing, state: SliceState) -> Itera
         olds = [old.roles[name] for old in state.olds if name in old.roles]
         yield Lane(
             name=f"{state.index}/{name}" if several else name,
-            phase=_phase(counts, child),
+            phase=phase_of_role(counts, child),
             done=min(counts.target, child.ready) if child is not None else 0,
             total=counts.target,
             from_revision=olds[0].revision if olds else found.revision,
@@ -77,14 +78,14 @@ def _lanes(seen: DisaggregatedSeen, found: Standing, state: SliceState) -> Itera
         )
 
 
-def _phase(counts: RoleCounts, child: Child | None) -> str:
+def phase_of_role(counts: RoleCounts, child: Child | None) -> str:
     if counts.old:
-        return "Rolling" if counts.target else "Removing"
+        return ROLLING if counts.target else "Removing"
     if child is None:
         return "Missing" if counts.target else "Removing"
     if child.replicas != counts.target:
         return "Scaling"
-    return "Current" if child.is_stable else "Settling"
+    return "Current" if child.is_stable else SETTLING
 
 
 def _cells(
