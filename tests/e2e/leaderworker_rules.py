@@ -24,7 +24,7 @@ def judged(play: Play, *, budget: bool = True, lost: bool = False) -> None:
 
 
 def _judge(play: Play, budget: bool, lost: bool) -> None:
-    partitions: dict[tuple[str, str, int], int] = {}
+    partitions: dict[str, tuple[str, int, int]] = {}
     complete: set[str] = set()
     numbers: dict[str, int] = {}
     for event, world in play.site.history.replay():
@@ -83,14 +83,15 @@ def _workers_are_like_their_leaders(given: Tree, world: World) -> None:
             assert workers["spec"]["replicas"] == int(size) - 1, workers["metadata"]["name"]
 
 
-def _partition_only_falls(given: Tree, leaders: Tree, partitions: dict[tuple[str, str, int], int]) -> None:
+def _partition_only_falls(given: Tree, leaders: Tree, partitions: dict[str, tuple[str, int, int]]) -> None:
     """leaderworker S3, within one key and one partition that a person asks for."""
-    asked = _strategy(given).get("partition", 0)
-    place = (leaders["metadata"]["uid"], key_of(leaders), asked)
+    asked, key = _strategy(given).get("partition", 0), key_of(leaders)
     partition = leaders["spec"]["updateStrategy"]["rollingUpdate"].get("partition", 0)
-    # A person's new partition shows in the set before it shows in its leaders.
-    assert partition <= max(partitions.get(place, partition), asked), f"{partitions[place]} became {partition}"
-    partitions[place] = partition
+    before = partitions.get(leaders["metadata"]["uid"])
+    if before is not None and before[:2] == (key, asked):
+        # A person's new partition shows in the set before it shows in its leaders.
+        assert partition <= max(before[2], asked), f"{before[2]} became {partition}"
+    partitions[leaders["metadata"]["uid"]] = (key, asked, partition)
 
 
 def _budget_is_kept(given: Tree, world: World, complete: set[str]) -> None:

@@ -12,6 +12,7 @@ from kubeloop.objects.core import PODS
 from kubeloop.request import Request, Transport, place_of
 from kubesim.faults import Fault, Faulty
 from kubesim.pods.behaviour import CRASH_AFTER, CRASH_TIMES
+from tests.chaos.machine import SOAKS, soaked
 from tests.contracts.leaderworker.decide.sets import a_set
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
@@ -19,8 +20,10 @@ from tests.e2e.leaderworker_play import FIRST, UNCOUNTED, Play, begin, image_of,
 from tests.e2e.leaderworker_rules import judged
 from tests.e2e.zones import change
 
-MOST_WRITES = 60
+MOST_WRITES = 90
 """More than any of these takes."""
+STRIDE = 1 if SOAKS else 3
+"""Writes from one death to the next; any effect may be struck in `tests/chaos/leaderworker`."""
 
 
 class Death:
@@ -79,38 +82,76 @@ async def every_write(
 async def rolled(play: Play, number: int) -> Callable[[], object]:
     image = f"example.test/main:{number + 1}"
     await play.give_image(image)
-    return lambda: (
-        play.is_available() and len(play.keys()) == 1 and {image_of(pod) for pod in play.pods(set="a")} == {image}
-    )
+    return lambda: _runs(play, image)
 
 
+def _runs(play: Play, image: str) -> bool:
+    """Whether all of the set does, and nothing else is left to be done."""
+    return play.is_available() and len(play.keys()) == 1 and {image_of(pod) for pod in play.pods(set="a")} == {image}
+
+
+async def interrupted(play: Play, number: int) -> Callable[[], object]:
+    """Another rollout begins while group 1 is away."""
+    first, second = (f"example.test/main:{2 * number + more}" for more in (0, 1))
+
+    async def interrupt() -> None:
+        await play.until(lambda: play.numbers() == "1/4", within=120, every=0.05)
+        await play.give_image(second)
+
+    await play.give_image(first)
+    play.site.start(interrupt())
+    return lambda: _runs(play, second)
+
+
+async def switched(play: Play, number: int) -> Callable[[], object]:
+    """All groups share one Service, or each has its own again."""
+    is_shared = number % 2 == 1
+    await play.change({"spec": {"networkConfig": {"subdomainPolicy": "Shared" if is_shared else "UniquePerReplica"}}})
+    services = ["a"] if is_shared else ["a", "a-0", "a-1"]
+
+    def is_switched() -> bool:
+        return play.is_available() and len(play.keys()) == 1 and play.services() == services
+
+    return is_switched
+
+
+@soaked
 @everywhere(on=("sim",), seeds=(0,))
 @pytest.mark.parametrize(
-    ("spec", "writes"),
+    ("deed", "spec", "writes"),
     [
-        ({"replicas": 3}, 20),
-        ({"replicas": 2, "update": {"maxUnavailable": 0, "maxSurge": 1}}, 20),
-        ({"replicas": 2, "networkConfig": {"subdomainPolicy": "UniquePerReplica"}}, 20),
+        (rolled, {"replicas": 4}, 22),
+        (rolled, {"replicas": 2, "update": {"maxUnavailable": 0, "maxSurge": 1}}, 20),
+        (interrupted, {"replicas": 4}, 40),
+        (
+            switched,
+            {
+                "replicas": 2,
+                "update": {"maxUnavailable": 1, "maxSurge": 2},
+                "networkConfig": {"subdomainPolicy": "UniquePerReplica"},
+            },
+            26,
+        ),
     ],
-    ids=["budget", "surge", "services"],
+    ids=["budget", "surge", "interrupted", "services"],
 )
-async def test_a_rollout_survives_any_death(site: Site, spec: Tree, writes: int) -> None:
-    """Scenarios 4, 5, 12 and 17; L5; section 5.1 and section 5.2."""
+async def test_a_rollout_survives_any_death(site: Site, deed: Deed, spec: Tree, writes: int) -> None:
+    """Scenarios 4, 5, 11, 12 and 17; L5; section 5.1 and section 5.2."""
     play = await begin(site)
     judged(play)
     await play.create(a_set(**spec))
     await play.available()
-    taken = await every_write(play, rolled)
+    taken = await every_write(play, deed, stride=STRIDE)
     assert 5 <= taken <= writes
     made = [event for event in site.history.of(CONTROLLER_REVISIONS, "ADDED") if _is_ours(event.object)]
-    assert len(made) == len({event.object["data"]["spec"]["leaderWorkerTemplate"].__repr__() for event in made})
+    numbers = [event.object["revision"] for event in made]
+    assert numbers == sorted(set(numbers))
+    if deed is not switched:
+        assert len(made) == len({event.object["data"]["spec"]["leaderWorkerTemplate"].__repr__() for event in made})
 
 
 def _is_ours(revision: Tree) -> bool:
     return owner_of(revision).get("kind") == "LeaderWorkerSet"
-
-
-COUNTED = {RECREATE_BACK_OFF: "1s,5s", MAX_GROUP_RESTARTS: "99"}
 
 
 async def bereaved(play: Play, _: int) -> Callable[[], object]:
@@ -121,6 +162,7 @@ async def bereaved(play: Play, _: int) -> Callable[[], object]:
     return lambda: play.is_available() and not before & play.uids(0) and play.is_whole(0, FIRST)
 
 
+@soaked
 @everywhere(on=("sim",))
 @pytest.mark.parametrize(
     "limits", [{}, {RECREATE_BACK_OFF: "1s,5s", MAX_GROUP_RESTARTS: "99"}], ids=["at once", "counted"]
@@ -133,4 +175,4 @@ async def test_a_recreation_survives_any_death(site: Site, limits: dict[str, str
     tree["metadata"]["annotations"] = limits
     await play.create(tree)
     await play.available()
-    assert 3 <= await every_write(play, bereaved) <= 12
+    assert 3 <= await every_write(play, bereaved, stride=STRIDE) <= 12

@@ -59,6 +59,14 @@ def partition_lowered_unguarded(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(planner, "_spared", lambda _seen, _leaders, partition, _highest: partition)
 
 
+def the_controller_is_not_waited_for(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(groups, "is_observed", lambda _: True)
+
+
+def leaders_as_they_were_seen(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(set_round, "_is_first_step", lambda *_: False)
+
+
 def partition_of_a_person_ignored(patch: pytest.MonkeyPatch) -> None:
     real = planner.plan
     patch.setattr(set_round, "plan", lambda seen: real(structs.replace(seen, kept_below=0)))
@@ -222,6 +230,23 @@ async def a_second_rollout_in_the_middle(world: GroupedWorld) -> None:
     await _released(world, 3)
     await _give(world, 3, held=True, leaderTemplate=a_template(3))
     await _released(world, 12)
+    await ended(world)
+
+
+async def an_edit_as_the_partition_falls(world: GroupedWorld) -> None:
+    """Group 1 was just let go, and the StatefulSet controller has not taken it yet."""
+    await _give(world, 2)
+    await world.until(lambda: "a 1/4" in world.judge.numbers, 60, every=0.001)
+    await _give(world, 3)
+    await world.finish(300)
+
+
+async def an_edit_whose_group_goes_unseen(world: GroupedWorld) -> None:
+    await _give(world, 2)
+    await world.until(lambda: "a 1/4" in world.judge.numbers, 60, every=0.001)
+    _process(world).wire.faulty.freeze("pods")
+    await _give(world, 3)
+    await asyncio.sleep(3)
     await ended(world)
 
 
@@ -389,6 +414,13 @@ CASES: dict[str, tuple[Take, Story, SetPlan, str]] = {
         SURGING,
         "S1",
     ),
+    "who was told to go is waited for": (
+        the_controller_is_not_waited_for,
+        an_edit_as_the_partition_falls,
+        FOUR,
+        "S1",
+    ),
+    "who has gone is looked for": (leaders_as_they_were_seen, an_edit_whose_group_goes_unseen, FOUR, "S1"),
     "a group is ready with its workers": (all_that_is_ready_counts, a_rollout, FOUR, "S[16]"),
     "a surge is bounded": (surge_unbounded, a_rollout, FOUR, "S2"),
     "a partition is a person's": (partition_of_a_person_ignored, a_rollout_down_to_a_partition, FOUR, "S3"),
@@ -434,7 +466,8 @@ def test_without_the_safety_an_invariant_breaks(case: str, monkeypatch: pytest.M
     take, story, plan, invariant = CASES[case]
     operators = 2 if story is the_leader_stands_still else 1
     seed = FOUND_AT.get(case, 0)
-    setting = GroupedSetting((), sets=(plan,), seed=seed, latency=0.02, lag=0.1, leased=True, operators=operators)
+    lag = 0.0 if story is an_edit_as_the_partition_falls else 0.1
+    setting = GroupedSetting((), sets=(plan,), seed=seed, latency=lag / 5, lag=lag, leased=True, operators=operators)
     play(setting, started(story), of=GroupedWorld)
 
     with pytest.raises(Broken, match=f"^{invariant} broken"):

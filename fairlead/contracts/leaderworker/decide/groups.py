@@ -185,4 +185,9 @@ def _leaders(found: StatefulSet) -> Leaders:
         recorded = parse_integer(found.metadata.annotations.get(REPLICAS, ""), bits=32)
     except ValueError:
         recorded = None
-    return Leaders(replicas_of(found), partition_of(found), recorded)
+    return Leaders(replicas_of(found), partition_of(found), recorded, is_observed(found))
+
+
+def is_observed(found: StatefulSet) -> bool:
+    """Whether the StatefulSet controller has seen to what it says; where none says anything there is none."""
+    return (found.status.observed_generation or found.metadata.generation) >= found.metadata.generation

@@ -35,6 +35,8 @@ class Leaders(Struct, frozen=True):
     partition: int = 0
     recorded_replicas: int | None = None
     """How many groups were wanted when it was written last; None where it does not say."""
+    is_observed: bool = True
+    """Whether the StatefulSet controller knows what it asks for; until then groups may go that it asked for before."""
 
 
 class Numbers(Struct, frozen=True):
@@ -140,6 +142,11 @@ def _pause(seen: Numbers, leaders: Leaders) -> _Step | None:
     return None
 
 
+def _await_controller(seen: Numbers, leaders: Leaders) -> _Step | None:
+    """A group may go that was asked for before: who counts as ready now would be one too many."""
+    return None if leaders.is_observed else (_rescaled_row(seen, leaders), leaders.partition, leaders.replicas)
+
+
 def _rescale(seen: Numbers, leaders: Leaders) -> _Step | None:
     """Other groups are wanted than when the leaders were written: the partition stays, within what there will be."""
     if leaders.recorded_replicas == seen.replicas:
@@ -158,7 +165,7 @@ def _rescaled_row(seen: Numbers, leaders: Leaders) -> Row:
     return Row.ROLL if leaders.recorded_replicas == seen.replicas else Row.RESCALE
 
 
-RULES: tuple[_Rule, ...] = (_select, _rest, _scale_up, _pause, _rescale, _roll)
+RULES: tuple[_Rule, ...] = (_select, _rest, _scale_up, _pause, _await_controller, _rescale, _roll)
 """Section 3.10 point 4 where leaders are there; the first that answers wins, and the last always does."""
 
 
@@ -251,7 +258,7 @@ def _told(seen: Numbers, leaders: Leaders, drawn: Plan) -> Plan:
 
 def _blocking(seen: Numbers, leaders: Leaders, drawn: Plan) -> tuple[int, ...]:
     """Old groups that are not ready, where the partition would move if they were (section 3.10 point 9)."""
-    if drawn.row is not Row.ROLL or seen.paused or drawn.partition < leaders.partition:
+    if drawn.row is not Row.ROLL or seen.paused or not leaders.is_observed or drawn.partition < leaders.partition:
         return ()
     if drawn.partition <= max(0, seen.kept_below):
         return ()

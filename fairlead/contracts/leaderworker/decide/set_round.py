@@ -23,6 +23,13 @@ from fairlead.contracts.leaderworker.decide.groups import (
     replicas_of,
     rolling_update,
 )
+from fairlead.contracts.leaderworker.decide.leader_reads import (
+    leaders_ref,
+    live_leaders,
+    live_pods,
+    named,
+    unseen_leaders,
+)
 from fairlead.contracts.leaderworker.decide.leader_set import leader_set
 from fairlead.contracts.leaderworker.decide.normal_form import UnreadableData
 from fairlead.contracts.leaderworker.decide.opt_ins import problems_of
@@ -52,7 +59,6 @@ from fairlead.core.act import AnyWrite, Apply, Create, Does, EventNote
 from fairlead.core.ask import Ask, Bad, Good, Need, Read
 from fairlead.core.decision import Decision, Hold, Move, Outcome, Verdict
 from fairlead.core.reason import Reason
-from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import SERVICES
 from kubeloop.objects.meta import Ref
 
@@ -75,6 +81,8 @@ class Rolled(Struct, frozen=True):
     chosen: Kept | Reused | Drafted
     apply: Apply | None
     """None where the leaders are as they should be."""
+    is_first_step: bool = False
+    """Whether it moves the first groups of a rollout that began in another."""
 
 
 def decide(seen: SetSeen, now: datetime) -> Outcome:
@@ -86,7 +94,7 @@ def decide(seen: SetSeen, now: datetime) -> Outcome:
         question = live_leaders(seen)
         if stages := seen.answers.lacking((question,)):
             return Need(stages)
-        match _unseen(seen, seen.answers[question]):
+        match unseen_leaders(seen, seen.answers[question]):
             case Decision() as decision:
                 return decision
             case StatefulSet() as leaders:
@@ -108,37 +116,22 @@ def _selected(seen: SetSeen, key: str | None, now: datetime) -> Outcome:
     """`key` is that of the leaders, None where there are none."""
     chosen = select(seen.set, key, seen.revisions)
     if isinstance(chosen, Unusable):
-        details = ((_named(seen), chosen.problem),)
+        details = ((named(seen), chosen.problem),)
         return Decision("read_revision", Hold(Reason.REVISION_UNREADABLE, details=details))
-    return _decided(seen, rolled(seen, chosen), now)
-
-
-def live_leaders(seen: SetSeen) -> Ask:
-    """Asked before they are made: the cache has no StatefulSet without our label, and one may have the name."""
-    return Ask(Read(_leaders(seen)), is_expected_to_fail=True)
-
-
-def _leaders(seen: SetSeen, uid: str = "") -> Ref:
-    return Ref(STATEFULSETS, seen.set.metadata.namespace, seen.set.metadata.name, uid)
-
-
-def _named(seen: SetSeen) -> str:
-    return f"leaderworkerset/{seen.set.metadata.name}"
-
-
-def _unseen(seen: SetSeen, answer: Good | Bad) -> Decision | StatefulSet | None:
-    """The StatefulSet of the name that the cache lacks: another's, or ours without its label."""
-    if isinstance(answer, Good):
-        return msgspec.json.decode(answer.value, type=StatefulSet)
-    if answer.kind == "absent":
-        return None
-    details = ((f"statefulset/{seen.set.metadata.name}", answer.text),)
-    return Decision("read_leaders", Hold(Reason.READ_FAILED, details=details))
+    found = rolled(seen, chosen)
+    if found.is_first_step:
+        match live_pods(seen):
+            case Need() | Decision() as outcome:
+                return outcome
+            case pods:
+                seen = replace(seen, pods=pods)
+                found = rolled(seen, chosen)
+    return _decided(seen, found, now)
 
 
 def _taken(seen: SetSeen, now: datetime) -> Decision:
     problem = f"a StatefulSet {seen.set.metadata.name} exists that this LeaderWorkerSet does not control"
-    verdict = Hold(Reason.NAME_TAKEN, now + AGAIN, ((_named(seen), problem),))
+    verdict = Hold(Reason.NAME_TAKEN, now + AGAIN, ((named(seen), problem),))
     return Decision("await_leaders", verdict, tell=(notes.leaders_not_created(seen.set, problem),))
 
 
@@ -163,7 +156,16 @@ def rolled(seen: SetSeen, chosen: Kept | Reused | Drafted) -> Rolled:
     apply = None
     if leaders is None or not is_unchanged(body, leaders):
         apply = _applied(seen, msgspec.json.encode(body, order="sorted"), drawn, chosen)
-    return Rolled(key, view, views, groups, drawn, chosen, apply)
+    return Rolled(key, view, views, groups, drawn, chosen, apply, _is_first_step(seen, groups, drawn))
+
+
+def _is_first_step(seen: SetSeen, groups: tuple[GroupState, ...], drawn: Plan) -> bool:
+    leaders = seen.leaders
+    if leaders is None or drawn.row is Row.SELECT:
+        return False
+    top = min(seen.set.spec.replicas, replicas_of(leaders))
+    moves = drawn.partition < partition_of(leaders) or drawn.replicas < replicas_of(leaders)
+    return moves and partition_of(leaders) >= top and len({each.key for each in groups}) > 1
 
 
 def _views(seen: SetSeen) -> dict[str, SetView]:
@@ -181,7 +183,7 @@ def _applied(seen: SetSeen, body: bytes, drawn: Plan, chosen: Kept | Reused | Dr
     """Bound to the version that its numbers were computed from (section 3.2 step 5)."""
     leaders = seen.leaders
     return Apply(
-        ref=_leaders(seen, "" if leaders is None else leaders.metadata.uid),
+        ref=leaders_ref(seen, "" if leaders is None else leaders.metadata.uid),
         body=body,
         manager=MANAGER,
         force=True,
@@ -263,7 +265,7 @@ def _refused(seen: SetSeen, write: Apply | Create, answer: Bad, before: tuple[An
         note = notes.leaders_not_updated(seen.set, answer.text)
     if isinstance(write, Create) and before:
         return Decision("apply", Move(Reason.ROLLING, before), tell=(note,))
-    return Decision("apply", Hold(Reason.OBJECT_REFUSED, details=((_named(seen), answer.text),)), tell=(note,))
+    return Decision("apply", Hold(Reason.OBJECT_REFUSED, details=((named(seen), answer.text),)), tell=(note,))
 
 
 def _unknown_service(seen: SetSeen, answer: Bad, before: tuple[AnyWrite, ...]) -> Decision:

@@ -28,7 +28,7 @@ from fairlead.contracts.leaderworker.kinds import (
 )
 from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.core.act import AnyWrite, Does
-from fairlead.core.ask import Answer, Answers, Ask, Bad, Need, Read
+from fairlead.core.ask import Answer, Answers, Ask, Bad, Listing, Need, Read
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
 from kubeloop.objects.apps import StatefulSetStatus
@@ -129,7 +129,7 @@ class Settled(Struct, frozen=True):
 
 
 def set_settled(seen: SetSeen, now: datetime = NOW, refused: Does | None = None, **live: Answer) -> Settled:
-    """`live` are answers about objects by kind and name, like `statefulset_a`; others do not exist."""
+    """`live` are answers about objects by kind and name (`statefulset_a`), or lists (`pods`); others are absent."""
     return _settled(set_round.decide, seen, now, refused, live)
 
 
@@ -152,6 +152,10 @@ def _settled(decide: Any, seen: Any, now: datetime, refused: Does | None, live: 
         for stage in outcome.stages:
             for question in stage:
                 assert isinstance(question, Ask)
+                if isinstance(question.to, Listing):
+                    asked.append(question.to)
+                    known[question] = live[question.to.resource.plural]
+                    continue
                 assert isinstance(question.to, Read)
                 ref = question.to.ref
                 asked.append(ref)

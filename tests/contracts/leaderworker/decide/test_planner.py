@@ -230,6 +230,28 @@ def test_25_a_paused_rollout_moves_no_group_and_still_grows(seen: Numbers, expec
     assert (drawn.partition, drawn.replicas, drawn.stage) == expected
 
 
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        (a_rollout(), (3, 4)),
+        (a_rollout(replicas=2), (3, 4)),
+        (a_rollout(replicas=6), (3, 6)),
+        (a_rollout(is_new_revision=True), (4, 4)),
+        (a_rollout(leaders=Leaders(6, 2, 4), groups=(Group(True, True),) * 6), (2, 6)),
+    ],
+)
+def test_no_group_moves_or_goes_before_the_controller_knows_where_it_stands(
+    seen: Numbers, expected: tuple[int, int]
+) -> None:
+    """It may still replace a group as it was told before; new groups and another revision come all the same."""
+    assert seen.leaders is not None
+
+    drawn = plan(replace(seen, leaders=replace(seen.leaders, is_observed=False)))
+
+    assert (drawn.partition, drawn.replicas) == expected
+    assert drawn.blocked_by == ()
+
+
 def test_a_pause_starts_no_surge() -> None:
     """Section 6.8: a revision is selected, and no pod comes or goes until the pause ends."""
     world = replace(at_rest(4, 0, 2), spec="b", paused=True)
