@@ -6,11 +6,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.contracts.leaderworker.decide.go_form import go_form
 from fairlead.contracts.leaderworker.decide.normal_form import is_same, normal_form
+from tests.chaos.machine import machine, soaked
 from tests.contracts.leaderworker.decide.templates import TEMPLATES, Tree, changed, respelled
 
 
@@ -34,8 +35,9 @@ def of_claim(**fields: Any) -> bytes:
     return data({"volumeClaimTemplates": [fields]})
 
 
+@soaked
 @given(st.data(), TEMPLATES)
-@settings(max_examples=400, deadline=None)
+@machine(100)
 def test_another_spelling_is_no_change(drawing: st.DataObject, template: Tree) -> None:
     spelled = drawing.draw(respelled(template))
 
@@ -43,8 +45,9 @@ def test_another_spelling_is_no_change(drawing: st.DataObject, template: Tree) -
     assert is_same(data(template), data(go_form("leaderWorkerTemplate", spelled)))
 
 
+@soaked
 @given(st.data(), TEMPLATES)
-@settings(max_examples=400, deadline=None)
+@machine(100)
 def test_every_real_change_is_found(drawing: st.DataObject, template: Tree) -> None:
     edited = drawing.draw(changed(template))
 
@@ -52,8 +55,9 @@ def test_every_real_change_is_found(drawing: st.DataObject, template: Tree) -> N
     assert not is_same(data(template), data(go_form("leaderWorkerTemplate", drawing.draw(respelled(edited)))))
 
 
+@soaked
 @given(TEMPLATES)
-@settings(max_examples=100, deadline=None)
+@machine(50)
 def test_the_stored_form_stays_when_it_is_stored_again(template: Tree) -> None:
     once = go_form("leaderWorkerTemplate", template)
 
