@@ -107,6 +107,13 @@ def stale(workload: Workload) -> Retry:
     return Retry(Why.STATUS_STALE, f"waiting for the controller of the {workload.shown} to observe its newest spec")
 
 
+def observed_target(attempt: Attempt) -> Workload | Retry:
+    """The target, where its status can be trusted."""
+    if attempt.target is None:
+        return missing(attempt.target_ref)
+    return attempt.target if attempt.target.is_observed else stale(attempt.target)
+
+
 def partition_fell(attempt: Attempt) -> Fail | None:
     """R-21(c): the last batch that may be rolled is one that came before the present one."""
     partition = attempt.plan.partition

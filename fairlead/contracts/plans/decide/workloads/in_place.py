@@ -11,7 +11,7 @@ from datetime import datetime
 from fairlead.contracts.plans.decide.batches import Mismatch, Span, batches_of
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads.answers import Change, Done, Fail, Purpose, Retry, Step, Verified, Writes
-from fairlead.contracts.plans.decide.workloads.attempt import Attempt, missing, partition_fell, stale
+from fairlead.contracts.plans.decide.workloads.attempt import Attempt, missing, observed_target, partition_fell, stale
 from fairlead.contracts.plans.decide.workloads.claims import claim, controlled, is_claimed, release
 from fairlead.contracts.plans.decide.workloads.instances import may_go
 from fairlead.contracts.plans.decide.workloads.live import Style, Workload, at
@@ -147,11 +147,9 @@ def check(attempt: Attempt) -> Step:
 
 
 def available(attempt: Attempt) -> Step:
-    target = attempt.target
-    if target is None:
-        return missing(attempt.target_ref)
-    if not target.is_observed:
-        return stale(target)
+    target = observed_target(attempt)
+    if isinstance(target, Retry):
+        return target
     found = ready(attempt)
     if found + attempt.tolerance >= attempt.goal:
         return Done()

@@ -11,7 +11,7 @@ from typing import Any
 from fairlead.contracts.plans.decide.batches import Mismatch, Span, batches_of
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads.answers import Done, Fail, Removal, Retry, Step, Verified, Writes
-from fairlead.contracts.plans.decide.workloads.attempt import Attempt, missing, partition_fell, stale
+from fairlead.contracts.plans.decide.workloads.attempt import Attempt, missing, observed_target, partition_fell, stale
 from fairlead.contracts.plans.decide.workloads.claims import claim, controlled, is_claimed, original_of, release
 from fairlead.contracts.plans.decide.workloads.in_place import NOT_FROZEN, ON_DELETE, miscounted
 from fairlead.contracts.plans.decide.workloads.instances import may_go
@@ -127,11 +127,9 @@ def check(attempt: Attempt) -> Step:
 
 
 def available(attempt: Attempt) -> Step:
-    target = attempt.target
-    if target is None:
-        return missing(attempt.target_ref)
-    if not target.is_observed:
-        return stale(target)
+    target = observed_target(attempt)
+    if isinstance(target, Retry):
+        return target
     found = _new_ready(attempt, target)
     if found + attempt.tolerance >= attempt.goal:
         return Done()

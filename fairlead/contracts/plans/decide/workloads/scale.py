@@ -7,7 +7,7 @@ from datetime import datetime
 from fairlead.contracts.plans.decide.batches import Mismatch, Span, batches_of
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads.answers import Done, Fail, Purpose, Retry, Step, Verified, Writes
-from fairlead.contracts.plans.decide.workloads.attempt import Attempt, missing, partition_fell, stale
+from fairlead.contracts.plans.decide.workloads.attempt import Attempt, missing, observed_target, partition_fell, stale
 from fairlead.contracts.plans.decide.workloads.claims import claim, controlled, is_claimed, release
 from fairlead.contracts.plans.decide.workloads.in_place import miscounted
 from fairlead.contracts.plans.decide.workloads.instances import may_go
@@ -100,11 +100,9 @@ def check(attempt: Attempt) -> Step:
 
 
 def available(attempt: Attempt) -> Step:
-    target = attempt.target
-    if target is None:
-        return missing(attempt.target_ref)
-    if not target.is_observed:
-        return stale(target)
+    target = observed_target(attempt)
+    if isinstance(target, Retry):
+        return target
     goal, found = attempt.goal, target.ready
     if attempt.settled.span.is_shrinking:
         fits, text = found <= goal, f"{found} pods of the {target.shown} are ready, and {goal} stay"
