@@ -46,6 +46,8 @@ def verdict(response: Response) -> tuple[int, Any, list[str]]:
         tree["metadata"].pop(key, None)
     for key in ("clusterIP", "clusterIPs"):
         (tree.get("spec") or {}).pop(key, None)
+    for condition in (tree.get("status") or {}).get("conditions") or ():
+        condition.pop("lastTransitionTime", None)  # each has its own clock
     if tree["kind"] == "Node":  # marked by the server until somebody says that it is ready
         taints = [each for each in tree["spec"].get("taints") or [] if each["key"] != "node.kubernetes.io/not-ready"]
         tree["spec"]["taints"] = taints
