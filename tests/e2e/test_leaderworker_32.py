@@ -12,9 +12,9 @@ from fairlead.contracts.leaderworker.disaggregated.kinds import (
     NAME,
     REVISION,
     ROLE,
-    ROLE_SCALERS,
     SLICE,
 )
+from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS
 from kubeloop.objects.core import PODS, SERVICES
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.disaggregated_play import RolePlay, a_disaggregated_set, a_role, begin, judged
@@ -97,11 +97,13 @@ async def test_a_look_shows_roles_as_lanes_as_the_operator_tells_them(site: Site
 
 @everywhere(on=("real",))
 async def test_what_upstream_has_made_is_taken_over_as_it_is(site: Site, tmp_path: Path) -> None:
-    """Scenario 32: at rest nothing moves, in either hand; a rollout that upstream has begun is brought to its end."""
+    """Scenario 32: at rest nothing moves, in either hand; a rollout that upstream has begun is brought to its end.
+
+    The kinds are those of its release: it knows neither scalers nor slices, and drops a field of the status.
+    """
     async with turns(site, tmp_path) as exchanged:
         played = RolePlay(exchanged.play)
-        for each in (DISAGGREGATED_SETS, ROLE_SCALERS):
-            await site.history.follow(each)
+        await site.history.follow(DISAGGREGATED_SETS)
         async with exchanged.at_work(UPSTREAM):
             await played.create(a_disaggregated_set(a_role("prefill", 2), a_role("decode", 1)))
             await played.until(lambda: _ready(played) == 3 and len(played.services()) == 2)
@@ -109,25 +111,26 @@ async def test_what_upstream_has_made_is_taken_over_as_it_is(site: Site, tmp_pat
             assert played.replicas() == {f"ds-{old}-prefill": 2, f"ds-{old}-decode": 1}
             made = _uids(played)
         async with exchanged.at_work(OURS):
-            await played.available()
-            await played.create({**a_disaggregated_set(a_role("x", 1), a_role("y", 1)), "metadata": {"name": "later"}})
-            await played.available("later")
+            await played.until(lambda: played.conditions() == {"Available": "True"})
             assert made.items() <= _uids(played).items()
         async with exchanged.at_work(UPSTREAM):
+            await played.until(lambda: made.items() <= _uids(played).items())
             await played.give_image(SECOND)
-            await played.until(lambda: any(name not in made for name in played.children() if "later" not in name))
-            assert made.keys() <= _uids(played).keys()
+            await played.until(lambda: len(played.revisions()) == 2)
         async with exchanged.at_work(OURS):
             await played.until(lambda: _ready(played) == 3 and not played.children(revision=old), within=120)
-            (new,) = {name.split("-")[1] for name in played.children() if "later" not in name}
-            assert played.children().keys() >= {f"ds-{new}-prefill", f"ds-{new}-decode"}
-            await played.until(lambda: played.services().keys() >= {f"ds-{new}-prefill-prv", f"ds-{new}-decode-prv"})
-            await played.available()
+            (new,) = played.revisions()
+            assert played.replicas() == {f"ds-{new}-prefill": 2, f"ds-{new}-decode": 1}
+            services = {f"ds-{new}-prefill-prv", f"ds-{new}-decode-prv"}
+            await played.until(lambda: played.services().keys() == services)
+            await played.until(lambda: played.conditions().get("Available") == "True")
+    assert {event.name for event in site.history.of(LEADER_WORKER_SETS, "ADDED")} == {
+        f"ds-{revision}-{role}" for revision in (old, new) for role in ("prefill", "decode")
+    }
 
 
 def _ready(played: RolePlay) -> int:
-    found = (each.get("status", {}) for name, each in played.children().items() if "later" not in name)
-    return sum(each.get("readyReplicas", 0) for each in found)
+    return sum(each.get("status", {}).get("readyReplicas", 0) for each in played.children().values())
 
 
 def _uids(played: RolePlay) -> dict[str, str]:
