@@ -18,6 +18,7 @@ from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS
 from kubeloop.objects.core import PODS, SERVICES
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.disaggregated_play import RolePlay, a_disaggregated_set, a_role, begin, judged
+from tests.e2e.history import World
 from tests.e2e.leaderworker_play import SECOND, owner_of
 from tests.e2e.managers import turns
 
@@ -140,7 +141,18 @@ def _uids(played: RolePlay) -> dict[str, str]:
 
 
 def _services_switched_together(site: Site, old: str, new: str) -> None:
-    """New ones come when all roles have something ready, and before old ones go."""
-    for _, world in site.history.replay():
-        found = {each["metadata"].get("labels", {}).get(REVISION) for each in world[SERVICES].values()} - {None}
-        assert found in ({old}, {old, new}, {new}, set())
+    """New ones come when all roles have something ready; old ones go after them, when their revision serves no more."""
+    for event, world in site.history.replay():
+        revisions = {each["metadata"].get("labels", {}).get(REVISION) for each in world[SERVICES].values()} - {None}
+        assert revisions in ({old}, {old, new}, {new}, set())
+        if event.resource == SERVICES and event.type == "ADDED" and event.object["metadata"]["name"].endswith("-prv"):
+            revision = event.object["metadata"]["labels"][REVISION]
+            ready = {role: _ready_in(world, revision, role) for role in ("prefill", "decode")}
+            assert min(ready.values()) >= 1, f"{event.name} came with {ready}"
+        if event.resource == SERVICES and event.type == "DELETED" and event.name.endswith("-prv"):
+            assert _ready_in(world, old, "prefill") == 0 or _ready_in(world, old, "decode") == 0
+
+
+def _ready_in(world: World, revision: str, role: str) -> int:
+    child = world[LEADER_WORKER_SETS].get(f"ds-0-{revision}-{role}", {})
+    return int(child.get("status", {}).get("readyReplicas", 0))

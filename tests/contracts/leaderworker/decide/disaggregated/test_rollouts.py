@@ -212,7 +212,7 @@ EDITS = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 @given(st.lists(EDITS, max_size=10))
 def test_whatever_is_asked_for_on_the_way_it_ends_as_the_spec_says(edits: list[tuple[object, ...]]) -> None:
     """Rounds that die after a few writes among them."""
