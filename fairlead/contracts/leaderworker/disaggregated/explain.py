@@ -32,6 +32,7 @@ PHASES = {
     Reason.RETIRING: "Retiring",
     Reason.NAME_TAKEN: "Blocked",
     Reason.OBJECT_REFUSED: "Blocked",
+    Reason.READ_FAILED: "Blocked",
 }
 
 

@@ -18,7 +18,7 @@ from fairlead.contracts.leaderworker.decide.seen import Service
 from fairlead.contracts.leaderworker.disaggregated.kinds import NAME, REVISION, ROLE, SLICE, DisaggregatedSet
 from fairlead.contracts.leaderworker.kinds import Json
 from fairlead.core.act import AnyWrite, Create, Delete, Does
-from fairlead.core.ask import Ask, Good, Read
+from fairlead.core.ask import Ask, Bad, Read
 from fairlead.core.integers import parse_integer
 from fairlead.core.reason import Reason
 from kubeloop.objects.core import SERVICES
@@ -76,8 +76,13 @@ def service_steps(seen: DisaggregatedSeen, index: int, target: Generation | None
     given = seen.set
     if target is None or not target.is_serving(given.spec.roles):
         return Steps()
-    missing = lacking_services(seen, target)
-    made = tuple(_created(given, each) for each in missing if not isinstance(seen.answers[_live(given, each)], Good))
+    answers = [(each, seen.answers[_live(given, each)]) for each in lacking_services(seen, target)]
+    made = tuple(_created(given, each) for each, answer in answers if isinstance(answer, Bad) and _is_absent(answer))
+    unknown = tuple(
+        (f"service/{service_name(each.name)}", answer.text)
+        for each, answer in answers
+        if isinstance(answer, Bad) and not _is_absent(answer)
+    )
     serving = {each.revision for each in olds if each.is_serving(given.spec.roles)} | {target.revision}
     gone = tuple(
         removed(given, each)
@@ -85,7 +90,14 @@ def service_steps(seen: DisaggregatedSeen, index: int, target: Generation | None
         if slice_of(each) == index and each.metadata.labels.get(REVISION) not in serving
     )
     writes: tuple[AnyWrite, ...] = (*made, *gone)
+    if unknown:
+        return Steps(Reason.READ_FAILED, writes, details=unknown)
     return Steps(Reason.APPLYING if writes else Reason.COMPLETE, writes)
+
+
+def _is_absent(answer: Bad) -> bool:
+    """Only what is known not to be there is made."""
+    return answer.kind == "absent"
 
 
 def service_body(given: DisaggregatedSet, child: Child) -> Json:

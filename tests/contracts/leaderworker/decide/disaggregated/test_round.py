@@ -19,6 +19,7 @@ from fairlead.contracts.leaderworker.disaggregated.kinds import (
     SLICE,
 )
 from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS
+from fairlead.core.ask import Bad
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
 from kubeloop.objects.core import SERVICES
@@ -373,6 +374,19 @@ def test_a_service_under_the_name_is_left_alone_whoever_made_it() -> None:
 
     assert world.objects[SERVICES][name] == {"metadata": {"name": name}}
     assert len(world.services) == 2
+
+
+def test_a_service_of_which_nothing_is_known_is_not_made() -> None:
+    world = World(*ROLES)
+    world.unreadable = Bad("refused", "may not read services", 403)
+    world.round()
+    world.become_ready()
+
+    reason, details = held(world.round())
+
+    assert (reason, details) == (Reason.READ_FAILED, ["may not read services"] * 2)
+    assert world.services == set()
+    assert _condition(world) == "Available"
 
 
 def test_services_of_others_with_our_label_are_left_alone() -> None:

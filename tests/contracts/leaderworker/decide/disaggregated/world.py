@@ -60,6 +60,8 @@ class World:
         self.objects: dict[Resource, dict[str, Tree]] = {LEADER_WORKER_SETS: {}, ROLE_SCALERS: {}, SERVICES: {}}
         self.unseen: set[str] = set()
         """Services that no cache shows."""
+        self.unreadable: Bad | None = None
+        """What is answered to whoever reads a Service."""
         self.refused: dict[str, str] = {}
         """By name of an object: what the server says to whoever writes it."""
         self.dropped: set[str] = set()
@@ -168,7 +170,7 @@ class World:
                 assert isinstance(question, Ask)
                 assert isinstance(question.to, Read)
                 name = question.to.ref.name
-                known[question] = Good(b"{}") if name in self.objects[SERVICES] else Bad("absent")
+                known[question] = self.unreadable or (Good(b"{}") if name in self.objects[SERVICES] else Bad("absent"))
         raise AssertionError("it asks without end")
 
     def round(self, most: int | None = None) -> Decision:
