@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.contracts.leaderworker.disaggregated.kinds import INITIAL_REPLICAS
+from fairlead.contracts.leaderworker.decide.disaggregated.seen import DisaggregatedSeen
+from fairlead.contracts.leaderworker.deciders import DECIDERS
+from fairlead.contracts.leaderworker.disaggregated.kinds import CONTROLLER, INITIAL_REPLICAS
 from fairlead.core.decision import Hold
 from fairlead.core.reason import Reason
+from fairlead.core.replay import DecidedRound, record_of, replayed
 from tests.contracts.leaderworker.decide.disaggregated.world import Tree, World, a_role
 
 
@@ -62,6 +65,20 @@ def test_a_rollout_ends_with_one_revision_and_its_services() -> None:
 
     finished(world, targets)
     assert old not in world.revisions()
+
+
+def test_recorded_rounds_of_a_rollout_are_decided_alike() -> None:
+    world = at_rest()
+    world.give_image("b")
+    for number in range(12):
+        decision, known = world.decided()
+        made = DecidedRound(CONTROLLER, "default/ds", str(number), world.now, world.seen(known), decision)
+
+        again = replayed(record_of(made, DisaggregatedSeen, "0"), DECIDERS)
+
+        assert not again.changes
+        world.round()
+        world.become_ready()
 
 
 def test_the_numbers_are_noted_before_anything_is_made() -> None:
