@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Seque
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, overload
+from weakref import WeakKeyDictionary
 
 import msgspec
 import pytest
@@ -122,6 +123,8 @@ class Site:
         """Pods and StatefulSets of the namespace from the beginning; `history.follow` adds kinds."""
         self.notes = Notes()
         """What operators wrote."""
+        self.defined: tuple[str, ...] = ()
+        """CustomResourceDefinitions that are there from the beginning."""
         self.judges: list[Callable[[], None]] = []
         """Called when the scenario has ended well; they raise AssertionError for what must never have happened."""
 
@@ -273,13 +276,18 @@ class SimGround:
 
 
 class RealGround:
-    """The session's control plane of one flavour, for one scenario."""
+    """The session's control plane of one flavour, for one scenario.
+
+    `definitions` that the scenario has created, and nobody has changed, stay for the next one that wants the same: to
+    learn a kind with templates of pods takes the API server a second.
+    """
 
     name = "real"
 
-    def __init__(self, plane: Plane, controllers: bool) -> None:
+    def __init__(self, plane: Plane, controllers: bool, definitions: Sequence[Tree] = ()) -> None:
         self.plane = plane
         self._controllers = controllers
+        self._definitions = {each["metadata"]["name"]: each for each in definitions}
 
     def transport(self, user: str) -> Transport:
         return HttpTransport(self.plane.config() if user == "admin" else self.plane.config_as(user))
@@ -290,6 +298,11 @@ class RealGround:
     async def prepare(self, site: Site) -> None:
         if self._controllers:  # pods are refused before their namespace has its account
             await site.until(lambda: "default" in site.history.objects(SERVICE_ACCOUNTS), following=[SERVICE_ACCOUNTS])
+        kept = _KEPT.pop(self.plane, {})
+        if kept == self._definitions:
+            site.defined = tuple(kept)
+        else:
+            await _undefine(site)
 
     async def clear(self, namespace: str) -> None:
         """Removes what would meet the next scenario; webhooks first, whose servers are gone."""
@@ -304,10 +317,39 @@ class RealGround:
         for resource in _WORKLOADS:
             await _delete_all(site, resource)
         await _delete_all(site, PODS, ("gracePeriodSeconds", "0"))
-        await _delete_all(site, CUSTOM_RESOURCES)
-        await site.until(lambda: not site.history.objects(CUSTOM_RESOURCES), following=[CUSTOM_RESOURCES])
+        await self._keep_or_undefine(site)
         with suppress(NotFound):  # the scenario may have deleted it
             await site.client.call(Request("DELETE", path_of(NAMESPACES, name=site.namespace)))
+
+    async def _keep_or_undefine(self, site: Site) -> None:
+        await site.history.follow(CUSTOM_RESOURCES)
+        there = site.history.objects(CUSTOM_RESOURCES)
+        if (
+            not self._definitions
+            or there.keys() != self._definitions.keys()
+            or not all(map(_is_as_made, there.values()))
+        ):
+            await _undefine(site)
+            return
+        for tree in there.values():
+            spec = tree["spec"]
+            version = next(each["name"] for each in spec["versions"] if each["storage"])
+            await _delete_all(site, Resource(spec["group"], version, spec["names"]["plural"], spec["names"]["kind"]))
+        _KEPT[self.plane] = self._definitions
+
+
+_KEPT: WeakKeyDictionary[Plane, dict[str, Tree]] = WeakKeyDictionary()
+"""Definitions that scenarios have left."""
+
+
+def _is_as_made(definition: Tree) -> bool:
+    meta = definition["metadata"]
+    return meta["generation"] == 1 and "deletionTimestamp" not in meta
+
+
+async def _undefine(site: Site) -> None:
+    await _delete_all(site, CUSTOM_RESOURCES)
+    await site.until(lambda: not site.history.objects(CUSTOM_RESOURCES), following=[CUSTOM_RESOURCES])
 
 
 async def _delete_all(site: Site, resource: Resource, *query: tuple[str, str]) -> None:
@@ -320,11 +362,13 @@ def everywhere(
     seeds: Sequence[int] = (0,),
     on: Sequence[str] = ("sim", "real"),
     timing: bool = False,
+    definitions: Callable[[], Sequence[Tree]] = tuple,
 ) -> Callable[[Scenario], Callable[..., None]]:
     """Makes a test of a scenario on each cluster; in virtual time once per seed, which orders what is simultaneous.
 
     Its first parameter is the Site; others are fixtures or parameters as of any test.
     Where the result depends on the `timing` of the real cluster, that one plays with `--soak` alone.
+    A scenario that creates exactly these `definitions` may find them there (see `installing.define`).
     """
     places = [pytest.param(seed, id="sim" if len(seeds) == 1 else f"sim-{seed}") for seed in seeds if "sim" in on]
     if "served" in on:
@@ -336,7 +380,7 @@ def everywhere(
     def decorate(scenario: Scenario) -> Callable[..., None]:
         def test(place: int | str | None, planes: Planes, **others: object) -> None:
             if place is None:
-                ground = RealGround(planes.get(controllers=controllers), controllers)
+                ground = RealGround(planes.get(controllers=controllers), controllers, definitions())
                 with planes.spoilt_by_failures(controllers=controllers):
                     asyncio.run(_play(ground, planes.namespace(), scenario, others))
             elif isinstance(place, str):

@@ -62,10 +62,12 @@ async def put(site: Site, one: Tree) -> Tree:
 
 
 async def define(site: Site, *definitions: Tree) -> None:
-    """Creates CustomResourceDefinitions and waits until their resources are served."""
+    """Creates CustomResourceDefinitions, unless they are there already, and waits until their resources are served."""
+    names = [definition["metadata"]["name"] for definition in definitions]
+    if set(names) <= set(site.defined):
+        return
     for definition in definitions:
         await put(site, definition)
-    names = [definition["metadata"]["name"] for definition in definitions]
     await site.until(
         lambda: all(is_established(site.history.objects(CUSTOM_RESOURCES).get(name)) for name in names),
         following=[CUSTOM_RESOURCES],

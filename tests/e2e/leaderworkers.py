@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import cycle
 from typing import Any
 
@@ -32,11 +33,14 @@ from fairlead.engine.webhooks.handlers import Webhooks
 from kubeloop.calls import Call, Handler, NoReply, Reply
 from kubeloop.client import Client
 from kubeloop.request import Transport
-from tests.e2e.clusters import Site
+from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.installing import define
 from tests.e2e.webhooks import MUTATING, VALIDATING, install, rule, serve
 from tests.engine.world import Log
+
+with_sets = partial(everywhere, definitions=definitions)
+"""For scenarios that begin with `define_sets`."""
 
 
 class Operator:

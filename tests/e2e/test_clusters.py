@@ -6,16 +6,18 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
+import msgspec
 import pytest
 
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref, Resource
-from kubeloop.request import Transport, delete
+from kubeloop.request import MERGE_PATCH, Request, Transport, delete, path_of
 from kubesim.time import run
 from tests.e2e import clusters
 from tests.e2e.clusters import CUSTOM_RESOURCES, RealGround, SimGround, Site, everywhere
 from tests.e2e.history import Tree
+from tests.e2e.installing import a_kind_of, define
 from tests.planes import Planes
 
 WEBHOOKS = Resource(
@@ -161,6 +163,39 @@ def test_real_cluster_is_clean_after_a_scenario_that_failed(planes: Planes) -> N
     assert found == [{}, {}]
 
 
+@pytest.mark.real
+def test_kinds_stay_for_the_next_scenario_that_wants_them_and_for_no_other(planes: Planes) -> None:
+    """Objects of them go, and so do kinds that somebody has changed."""
+    definition = a_kind_of("example.test/v1", "Pear")
+    pears = Resource("example.test", "v1", "pears", "Pear")
+    found: list[object] = []
+
+    async def looks(site: Site) -> None:
+        await site.history.follow(CUSTOM_RESOURCES)
+        found.append(sorted(site.history.objects(CUSTOM_RESOURCES)))
+
+    async def defines(site: Site) -> None:
+        found.append(site.defined)
+        await define(site, definition)
+        listed = await site.client.call(Request("GET", path_of(pears)))
+        assert msgspec.json.decode(listed.body)["items"] == []
+        await site.create(pears, {"metadata": {"name": "one"}})
+
+    async def changes(site: Site) -> None:
+        found.append(site.defined)
+        await define(site, definition)
+        body = msgspec.json.encode({"spec": {"names": {"shortNames": ["p"]}}})
+        path = path_of(CUSTOM_RESOURCES, name="pears.example.test")
+        await site.client.call(Request("PATCH", path, body=body, content_type=MERGE_PATCH))
+
+    for scenario in (defines, changes, defines):
+        play_for_real(planes, scenario, definition)
+    play_for_real(planes, looks)
+    play_for_real(planes, defines, definition)
+
+    assert found == [(), ("pears.example.test",), (), [], ()]
+
+
 def play(scenario: clusters.Scenario) -> None:
     async def sim() -> None:
         await clusters._play(SimGround(0, False), "test", scenario, {})
@@ -168,8 +203,8 @@ def play(scenario: clusters.Scenario) -> None:
     run(sim())
 
 
-def play_for_real(planes: Planes, scenario: clusters.Scenario) -> None:
-    ground = RealGround(planes.get(controllers=False), False)
+def play_for_real(planes: Planes, scenario: clusters.Scenario, *definitions: Tree) -> None:
+    ground = RealGround(planes.get(controllers=False), False, definitions)
     playing: Coroutine[Any, Any, None] = clusters._play(ground, planes.namespace(), scenario, {})
     asyncio.run(playing)
 

@@ -15,12 +15,13 @@ from fairlead.contracts.leaderworker.kinds import (
 )
 from kubeloop.objects.core import PODS, SERVICES
 from tests.contracts.leaderworker.decide.sets import a_set
-from tests.e2e.clusters import Site, everywhere
+from tests.e2e.clusters import Site
 from tests.e2e.leaderworker_play import SECOND, begin, key_of, owner_of
 from tests.e2e.leaderworker_rules import judged
+from tests.e2e.leaderworkers import with_sets
 
 
-@everywhere()
+@with_sets()
 async def test_a_set_is_created_and_becomes_available(site: Site) -> None:
     """Scenarios 1 and 2."""
     play = await begin(site, ready_after=2.0)
@@ -101,7 +102,7 @@ async def test_a_set_is_created_and_becomes_available(site: Site) -> None:
             assert (event["related"]["kind"], event["related"]["name"]) == (kind, tree["metadata"]["name"])
 
 
-@everywhere()
+@with_sets()
 async def test_groups_are_updated_one_after_the_other(site: Site) -> None:
     """Scenario 4, and section 5.25: group 3 is no longer ready, and group 1 is not touched."""
     play = await begin(site)
@@ -153,7 +154,7 @@ async def test_groups_are_updated_one_after_the_other(site: Site) -> None:
     )
 
 
-@everywhere()
+@with_sets()
 async def test_a_surge_takes_the_place_of_what_may_not_be_away(site: Site) -> None:
     """Scenario 5."""
     play = await begin(site)
@@ -179,7 +180,7 @@ async def test_a_surge_takes_the_place_of_what_may_not_be_away(site: Site) -> No
     await play.until(lambda: play.worker_sets() == ["a-0", "a-1", "a-2", "a-3"])
 
 
-@everywhere()
+@with_sets()
 async def test_a_surge_and_a_budget_together(site: Site) -> None:
     """Scenario 6."""
     play = await begin(site)

@@ -19,10 +19,11 @@ from kubeloop.request import Request, apply, place_of
 from kubeloop.safe_hash import safe_hash
 from kubesim.faults import Fault, Faulty
 from tests.contracts.leaderworker.decide.sets import a_set
-from tests.e2e.clusters import Site, everywhere
+from tests.e2e.clusters import Site
 from tests.e2e.history import Tree
 from tests.e2e.leaderworker_play import FIRST, SECOND, THIRD, Play, begin, image_of, key_of, owner_of
 from tests.e2e.leaderworker_rules import judged
+from tests.e2e.leaderworkers import with_sets
 from tests.e2e.rollouts import is_ready
 
 FULL: Tree = {
@@ -50,7 +51,7 @@ def unchanging(play: Play) -> Tree:
     }
 
 
-@everywhere()
+@with_sets()
 @pytest.mark.parametrize("new_size", [4, 2])
 async def test_an_old_group_is_rebuilt_from_its_own_revision(site: Site, new_size: int) -> None:
     """Scenarios 7 and 8: the old image, and the old size."""
@@ -81,7 +82,7 @@ async def test_an_old_group_is_rebuilt_from_its_own_revision(site: Site, new_siz
     assert play.status()["updatedReplicas"] == 1
 
 
-@everywhere()
+@with_sets()
 async def test_a_key_without_a_revision_is_recorded_and_kept(site: Site) -> None:
     """Scenario 9: leaders of a controller that knew no revisions."""
     play = await begin(site)
@@ -113,7 +114,7 @@ async def test_a_key_without_a_revision_is_recorded_and_kept(site: Site) -> None
     assert "UpdateInProgress" not in play.conditions()
 
 
-@everywhere()
+@with_sets()
 async def test_a_lost_revision_of_the_current_key_is_recorded_again(site: Site) -> None:
     """Section 5.7."""
     play = await begin(site)
@@ -134,7 +135,7 @@ async def test_a_lost_revision_of_the_current_key_is_recorded_again(site: Site) 
     assert [str(each) for each in play.sent[sent:]] == ["create controllerrevisions 201"]
 
 
-@everywhere()
+@with_sets()
 @pytest.mark.parametrize("spelt", ["as ours", "as of old releases"])
 async def test_a_restart_rolls_nothing_and_writes_nothing(site: Site, spelt: str) -> None:
     """Scenario 10, and 31 for one set."""
@@ -172,7 +173,7 @@ async def respelt(play: Play) -> None:
     await play.site.create(CONTROLLER_REVISIONS, made)
 
 
-@everywhere()
+@with_sets()
 async def test_a_second_update_begins_again_from_above(site: Site) -> None:
     """Scenario 11."""
     play = await begin(site)
@@ -206,7 +207,7 @@ async def test_a_second_update_begins_again_from_above(site: Site) -> None:
     assert play.numbers_so_far()[-6:] == ["1/4", "4/4", "3/4", "2/4", "1/4", "0/4"]
 
 
-@everywhere()
+@with_sets()
 async def test_a_crash_after_the_revision_leaves_no_second_one(site: Site) -> None:
     """Scenario 12 and section 5.1."""
     play = await begin(site)
@@ -250,7 +251,7 @@ def has_moved(play: Play, groups: int) -> bool:
     return play.is_available() and play.status()["updatedReplicas"] == groups
 
 
-@everywhere()
+@with_sets()
 async def test_a_partition_holds_the_lower_groups_back(site: Site) -> None:
     """Scenario 13."""
     play = await begin(site)

@@ -11,14 +11,15 @@ from kubeloop.objects.core import PODS, SERVICES
 from kubeloop.request import MERGE_PATCH, Request, path_of
 from kubesim.pods.behaviour import CRASH_AFTER, CRASH_TIMES, HANG_TERMINATING, PENDING
 from tests.contracts.leaderworker.decide.sets import a_set, environment
-from tests.e2e.clusters import Site, everywhere
+from tests.e2e.clusters import Site
 from tests.e2e.history import Tree
 from tests.e2e.leaderworker_play import FIRST, SECOND, Play, a_pod, begin, body_of, key_of, owner_of
 from tests.e2e.leaderworker_rules import judged
+from tests.e2e.leaderworkers import with_sets
 from tests.e2e.zones import change
 
 
-@everywhere()
+@with_sets()
 async def test_workers_are_made_when_their_leader_is_ready(site: Site) -> None:
     """Scenario 14."""
     play = await begin(site)
@@ -53,7 +54,7 @@ def recreations(play: Play) -> list[str]:
     return [each.name for each in play.writes(PODS.plural, "delete")]
 
 
-@everywhere()
+@with_sets()
 async def test_without_a_policy_a_worker_comes_back_alone(site: Site) -> None:
     """Scenario 15, None."""
     play = await begin(site)
@@ -76,7 +77,7 @@ def restarts(site: Site, pod: str) -> int:
     return sum(each["restartCount"] for each in statuses)
 
 
-@everywhere()
+@with_sets()
 @pytest.mark.parametrize("mishap", ["deleted", "restarted", "leader restarted"])
 async def test_a_group_is_recreated_when_one_of_its_pods_fails(site: Site, mishap: str) -> None:
     """Scenario 15, RecreateGroupOnPodRestart."""
@@ -107,7 +108,7 @@ async def test_a_group_is_recreated_when_one_of_its_pods_fails(site: Site, misha
     assert "UpdateInProgress" not in play.conditions()
 
 
-@everywhere()
+@with_sets()
 async def test_a_group_that_has_not_started_is_left_alone(site: Site) -> None:
     """Scenario 15, RecreateGroupAfterStart."""
     play = await begin(site)
@@ -147,7 +148,7 @@ def phase(site: Site, pod: str) -> str:
     return said
 
 
-@everywhere()
+@with_sets()
 async def test_old_workers_that_go_slowly_do_not_take_the_new_leader_along(site: Site) -> None:
     """Scenario 16."""
     play = await begin(site)
@@ -171,7 +172,7 @@ async def test_old_workers_that_go_slowly_do_not_take_the_new_leader_along(site:
     assert leader["metadata"]["uid"] in play.uids(1)
 
 
-@everywhere()
+@with_sets()
 async def test_every_group_has_its_own_service_until_they_share_one(site: Site) -> None:
     """Scenario 17."""
     play = await begin(site)
@@ -221,7 +222,7 @@ async def scale(play: Play, replicas: int | None = None) -> Tree:
     return found
 
 
-@everywhere()
+@with_sets()
 async def test_a_set_is_scaled_by_its_subresource(site: Site) -> None:
     """Scenario 18."""
     play = await begin(site)

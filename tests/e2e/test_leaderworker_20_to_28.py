@@ -25,10 +25,11 @@ from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import MERGE_PATCH, patch
 from kubesim.pods.behaviour import CRASH_AFTER, GONE_AFTER
 from tests.contracts.leaderworker.decide.sets import a_set
-from tests.e2e.clusters import SimGround, Site, everywhere
+from tests.e2e.clusters import SimGround, Site
 from tests.e2e.history import Tree
 from tests.e2e.leaderworker_play import FIRST, LOOK_EVERY, SECOND, THIRD, Play, a_pod, begin, image_of, key_of
 from tests.e2e.leaderworker_rules import judged
+from tests.e2e.leaderworkers import with_sets
 
 RACK = "topology.example.test/rack"
 
@@ -45,7 +46,7 @@ async def label_nodes(site: Site, value: str) -> None:
         await site.client.call(patch(Ref(NODES, "", f"sim-node-{number}"), MERGE_PATCH, body))
 
 
-@everywhere()
+@with_sets()
 async def test_workers_follow_their_leader_to_where_its_node_is(site: Site) -> None:
     """Scenario 20."""
     play = await begin(site)
@@ -64,7 +65,7 @@ async def test_workers_follow_their_leader_to_where_its_node_is(site: Site) -> N
     assert play.worker_sets() == ["a-0"]
 
 
-@everywhere()
+@with_sets()
 async def test_a_label_of_its_node_wakes_a_leader_that_waits_for_it(site: Site) -> None:
     """leaderworker 3.1: nodes are watched for as long as some leader waits, and for no longer."""
     play = await begin(site)
@@ -91,7 +92,7 @@ def watched_kinds(play: Play) -> set[Resource]:
     return set() if manager is None else {each.resource for each in manager._caches}
 
 
-@everywhere()
+@with_sets()
 async def test_groups_of_one_pod_roll_without_worker_sets(site: Site) -> None:
     """Scenario 21."""
     play = await begin(site)
@@ -105,7 +106,7 @@ async def test_groups_of_one_pod_roll_without_worker_sets(site: Site) -> None:
     assert [event.name for event in site.history.of(STATEFULSETS, "ADDED")] == ["a"]
 
 
-@everywhere()
+@with_sets()
 async def test_at_rest_rounds_write_nothing(site: Site) -> None:
     """Scenario 22, and 31 for some sets."""
     play = await begin(site)
@@ -143,7 +144,7 @@ def versions(play: Play) -> Tree:
     }
 
 
-@everywhere()
+@with_sets()
 async def test_groups_that_are_all_away_are_updated(site: Site) -> None:
     """Scenario 24, all of them."""
     play = await begin(site)
@@ -158,7 +159,7 @@ async def test_groups_that_are_all_away_are_updated(site: Site) -> None:
     assert play.numbers() == "0/2"
 
 
-@everywhere()
+@with_sets()
 async def test_a_group_that_is_away_counts_against_the_budget(site: Site) -> None:
     """Scenario 24, one of four."""
     play = await begin(site)
@@ -181,7 +182,7 @@ async def test_a_group_that_is_away_counts_against_the_budget(site: Site) -> Non
     await play.available()
 
 
-@everywhere()
+@with_sets()
 async def test_an_old_group_that_is_away_blocks_a_rollout_that_may_spare_one(site: Site) -> None:
     """Section 5.24."""
     play = await begin(site)
@@ -202,7 +203,7 @@ async def test_an_old_group_that_is_away_blocks_a_rollout_that_may_spare_one(sit
     await play.until(lambda: play.is_available() and len(play.keys()) == 1)
 
 
-@everywhere()
+@with_sets()
 async def test_a_paused_set_records_what_is_asked_and_moves_no_group(site: Site) -> None:
     """Scenario 25."""
     play = await begin(site)
@@ -250,7 +251,7 @@ def recreated_at(play: Play) -> list[datetime]:
     return found
 
 
-@everywhere()
+@with_sets()
 @pytest.mark.parametrize("killed", [False, True])
 async def test_recreations_are_spaced_and_bounded(site: Site, killed: bool) -> None:
     """Scenario 26."""
@@ -287,7 +288,7 @@ async def test_recreations_are_spaced_and_bounded(site: Site, killed: bool) -> N
     await play.until(lambda: [each["n"] for each in counters(play).values()] == [1])
 
 
-@everywhere()
+@with_sets()
 @pytest.mark.parametrize("parallel", [True, False])
 async def test_workers_go_beside_their_leader_where_a_set_asks_for_that(site: Site, parallel: bool) -> None:
     """Scenario 28."""

@@ -11,13 +11,13 @@ from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.engine.charts import data_of
 from kubeloop.objects.core import PODS
 from tests.contracts.leaderworker.decide.sets import a_set
-from tests.e2e.clusters import Site, everywhere
+from tests.e2e.clusters import Site
 from tests.e2e.downscaling import Answered
 from tests.e2e.evicting import evict_pod
 from tests.e2e.history import Tree
 from tests.e2e.leaderworker_play import LOOK_EVERY, SECOND, Play, begin
 from tests.e2e.leaderworker_rules import judged, ready_so_far
-from tests.e2e.leaderworkers import Operator, review_evictions
+from tests.e2e.leaderworkers import Operator, review_evictions, with_sets
 from tests.e2e.roles import allow
 from tests.e2e.rollouts import is_ready
 
@@ -45,7 +45,7 @@ def let_go(answers: dict[str, Answered]) -> list[str]:
     return sorted(name for name, answer in answers.items() if answer.status == 201)
 
 
-@everywhere(seeds=(0, 1, 2))
+@with_sets(seeds=(0, 1, 2))
 async def test_a_drain_takes_one_group_after_the_other(site: Site) -> None:
     """Scenario 27, with the webhook and two replicas that answer it in turn."""
     settings = Settings(reviews_evictions=True)
@@ -94,7 +94,7 @@ async def allows(play: Play, disruptions: int) -> None:
     await play.until(is_allowed)
 
 
-@everywhere()
+@with_sets()
 async def test_without_the_webhook_at_most_as_many_pods_are_out(site: Site) -> None:
     """Scenario 27, the fallback: groups are not recreated here, so that what is out was evicted."""
     await site.history.follow(DISRUPTION_BUDGETS)
@@ -116,7 +116,7 @@ async def test_without_the_webhook_at_most_as_many_pods_are_out(site: Site) -> N
     assert min(ready[ready.index(9) :]) >= 6
 
 
-@everywhere()
+@with_sets()
 async def test_the_budget_of_pods_follows_the_set_and_goes_with_its_annotation(site: Site) -> None:
     await site.history.follow(DISRUPTION_BUDGETS)
     play = await begin(site, KEEPING)
@@ -138,7 +138,7 @@ async def test_the_budget_of_pods_follows_the_set_and_goes_with_its_annotation(s
     assert len(play.told("InvalidAnnotation")) == 1
 
 
-@everywhere()
+@with_sets()
 async def test_a_budget_of_somebody_else_is_told_and_left_alone(site: Site) -> None:
     await site.history.follow(DISRUPTION_BUDGETS)
     foreign = await site.create(
@@ -160,7 +160,7 @@ async def test_a_budget_of_somebody_else_is_told_and_left_alone(site: Site) -> N
     await play.delete(LEADER_WORKER_SETS, "a")
 
 
-@everywhere()
+@with_sets()
 async def test_without_the_right_a_budget_is_a_warning_and_nothing_else(site: Site) -> None:
     """leaderworker 2.14: an opt-in that the installation did not grant holds nothing up."""
     await site.history.follow(DISRUPTION_BUDGETS)

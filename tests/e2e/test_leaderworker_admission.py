@@ -23,9 +23,9 @@ from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import MERGE_PATCH, Request, apply, path_of
 from tests.contracts.leaderworker.decide.sets import a_pod, a_set, environment
-from tests.e2e.clusters import Site, everywhere
+from tests.e2e.clusters import Site
 from tests.e2e.history import Tree
-from tests.e2e.leaderworkers import admit, define_sets
+from tests.e2e.leaderworkers import admit, define_sets, with_sets
 
 POD: Tree = {"spec": {"containers": [{"name": "main", "image": "example.test/main:1"}]}}
 
@@ -65,7 +65,7 @@ async def refused_change(site: Site, name: str, spec: Tree) -> str:
     raise AssertionError("it was taken")
 
 
-@everywhere(controllers=False)
+@with_sets(controllers=False)
 async def test_03_defaults_come_from_the_schema_and_from_the_webhook(site: Site) -> None:
     await define_sets(site)
     await admit(site)
@@ -90,7 +90,7 @@ async def test_03_defaults_come_from_the_schema_and_from_the_webhook(site: Site)
     assert stored["workerTemplate"]["spec"]["containers"][0]["ports"] == [{"containerPort": 8080, "protocol": "TCP"}]
 
 
-@everywhere(controllers=False)
+@with_sets(controllers=False)
 async def test_03_refusals_come_through_the_api_server(site: Site) -> None:
     await define_sets(site)
     await admit(site)
@@ -117,7 +117,7 @@ async def test_03_refusals_come_through_the_api_server(site: Site) -> None:
     assert "spec.leaderWorkerTemplate.workerTemplate: Required value" in nothing
 
 
-@everywhere(controllers=False)
+@with_sets(controllers=False)
 async def test_03_what_may_change_and_what_may_not(site: Site) -> None:
     await define_sets(site)
     await admit(site)
@@ -136,7 +136,7 @@ async def test_03_what_may_change_and_what_may_not(site: Site) -> None:
     }
 
 
-@everywhere(controllers=False)
+@with_sets(controllers=False)
 async def test_templates_are_merged_entry_by_entry(site: Site) -> None:
     """Lists of templates have the keys of their types, so that two managers can share one."""
     await define_sets(site)
@@ -162,7 +162,7 @@ async def test_templates_are_merged_entry_by_entry(site: Site) -> None:
     ]
 
 
-@everywhere(controllers=False)
+@with_sets(controllers=False)
 async def test_a_set_that_scaling_made_invalid_can_still_be_deleted(site: Site) -> None:
     """Scaling passes no webhook: 25 % of 3 groups are none, and the last finalizer must go all the same."""
     await define_sets(site)
@@ -177,7 +177,7 @@ async def test_a_set_that_scaling_made_invalid_can_still_be_deleted(site: Site) 
     assert await site.get(LEADER_WORKER_SETS, "a") is None
 
 
-@everywhere(controllers=False)
+@with_sets(controllers=False)
 async def test_19_pods_get_their_place_when_they_are_created(site: Site) -> None:
     await admit(site, gang_scheduler="volcano")
     containers = [{"name": "main", "image": "x", "env": [{"name": "MINE", "value": "$(LWS_LEADER_ADDRESS)"}]}]
@@ -210,7 +210,7 @@ async def test_19_pods_get_their_place_when_they_are_created(site: Site) -> None
     assert denial.endswith("size annotation is unexpectedly missing for pod c-1")
 
 
-@everywhere()
+@with_sets()
 async def test_pods_that_a_controller_creates_are_admitted_too(site: Site) -> None:
     await admit(site)
     labels = {NAME: "a", WORKER_INDEX: "0"}

@@ -9,10 +9,11 @@ from fairlead.core.progress_deadline import PROGRESS_DEADLINE
 from kubeloop.objects.core import PODS
 from kubesim.pods.behaviour import CRASH_AFTER, HANG_TERMINATING, IMAGE_PULL, PENDING, READY_AFTER
 from tests.contracts.leaderworker.decide.sets import a_set
-from tests.e2e.clusters import Site, everywhere
+from tests.e2e.clusters import Site
 from tests.e2e.history import Tree
 from tests.e2e.leaderworker_play import LOOK_EVERY, SECOND, THIRD, Play, a_pod, begin
 from tests.e2e.leaderworker_rules import judged
+from tests.e2e.leaderworkers import with_sets
 from tests.e2e.programs import finished
 from tests.e2e.zones import change
 
@@ -58,7 +59,7 @@ def restarts(site: Site, pod: str) -> int:
     return max((each["restartCount"] for each in statuses), default=0)
 
 
-@everywhere(seeds=(0, 1, 2))
+@with_sets(seeds=(0, 1, 2))
 async def test_a_worker_that_crashes_again_and_again_blocks_its_set(site: Site) -> None:
     play = await begin(site)
     judged(play)
@@ -95,7 +96,7 @@ async def test_a_worker_that_crashes_again_and_again_blocks_its_set(site: Site) 
     assert (await explained(play)).outcome == "done"
 
 
-@everywhere()
+@with_sets()
 async def test_a_worker_without_a_node_blocks_when_its_time_is_over(site: Site) -> None:
     """Nothing happens in the cluster when the deadline passes: the round looks again by itself."""
     play = await begin(site)
@@ -112,7 +113,7 @@ async def test_a_worker_without_a_node_blocks_when_its_time_is_over(site: Site) 
     await play.until(lambda: not blocked(play), every=LOOK_EVERY)
 
 
-@everywhere()
+@with_sets()
 async def test_a_pod_that_does_not_go_from_a_lost_node_blocks_its_set(site: Site) -> None:
     """It is named with its node, and never deleted by force."""
     play = await begin(site)
@@ -134,7 +135,7 @@ async def test_a_pod_that_does_not_go_from_a_lost_node_blocks_its_set(site: Site
     assert [each.name for each in play.writes(PODS.plural, "delete")] == ["a-1"]
 
 
-@everywhere(on=("served", "real"))
+@with_sets(on=("served", "real"))
 async def test_an_image_that_cannot_be_pulled_ends_commands_with_4(site: Site) -> None:
     play = await begin(site)
     await play.create(patient(600))

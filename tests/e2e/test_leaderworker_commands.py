@@ -28,8 +28,9 @@ from kubeloop.objects.apps import CONTROLLER_REVISIONS
 from kubeloop.objects.core import PODS
 from kubesim.pods.behaviour import CRASH_AFTER, CRASH_TIMES, HANG_TERMINATING
 from tests.contracts.leaderworker.decide.sets import a_set
-from tests.e2e.clusters import Site, everywhere
+from tests.e2e.clusters import Site
 from tests.e2e.leaderworker_play import FIRST, SECOND, Play, begin
+from tests.e2e.leaderworkers import with_sets
 from tests.e2e.programs import finished
 from tests.e2e.roles import Rights, grant
 from tests.e2e.verbs import asked, interrupted, said
@@ -80,7 +81,7 @@ def bare(shown: Explain) -> dict[str, object]:
     return {key: value for key, value in tree.items() if key not in ("source", "again")}
 
 
-@everywhere()
+@with_sets()
 async def test_operator_and_command_tell_the_same_of_a_rollout_half_way(site: Site) -> None:
     play = await begin(site)
     await play.create(a_set(replicas=3))
@@ -109,7 +110,7 @@ async def test_operator_and_command_tell_the_same_of_a_rollout_half_way(site: Si
     assert is_complete(await look(play))
 
 
-@everywhere()
+@with_sets()
 async def test_a_pod_that_does_not_go_is_named_with_its_node(site: Site) -> None:
     play = await begin(site)
     await play.create(a_set(replicas=2))
@@ -130,7 +131,7 @@ async def test_a_pod_that_does_not_go_is_named_with_its_node(site: Site) -> None
     await play.available()
 
 
-@everywhere()
+@with_sets()
 async def test_a_group_that_was_recreated_as_often_as_it_may_be_is_held(site: Site) -> None:
     play = await begin(site)
     made = a_set(replicas=1)
@@ -148,7 +149,7 @@ async def test_a_group_that_was_recreated_as_often_as_it_may_be_is_held(site: Si
     assert f"kubectl -n {site.namespace} delete pod a-0" in found.advice[0]
 
 
-@everywhere()
+@with_sets()
 async def test_undo_after_a_rollout_returns_by_a_rollout(site: Site) -> None:
     """Scenario 23, its first half."""
     play = await begin(site, Settings(history_limit=2))
@@ -178,7 +179,7 @@ async def test_undo_after_a_rollout_returns_by_a_rollout(site: Site) -> None:
     assert isinstance(await asked(site, VERBS, "undo", "b"), Absent)
 
 
-@everywhere()
+@with_sets()
 async def test_undo_in_the_middle_moves_no_group_that_never_moved(site: Site) -> None:
     """Scenario 23, its second half: without a history the old revision lives until the rollout is done."""
     play = await begin(site)
@@ -200,7 +201,7 @@ async def test_undo_in_the_middle_moves_no_group_that_never_moved(site: Site) ->
     assert nothing_left.sentence.startswith("no rollout history found")
 
 
-@everywhere()
+@with_sets()
 async def test_undo_is_decided_anew_when_somebody_else_was_faster(site: Site) -> None:
     play = await begin(site, Settings(history_limit=2))
     await play.create(a_set(replicas=1))
@@ -219,7 +220,7 @@ async def test_undo_is_decided_anew_when_somebody_else_was_faster(site: Site) ->
     assert play.tree()["spec"]["replicas"] == 2
 
 
-@everywhere()
+@with_sets()
 async def test_undo_looks_once_more_and_then_leaves_it(site: Site) -> None:
     """leaderworker 6.4: of two conflicts the second ends it, and nothing is written."""
     play = await begin(site, Settings(history_limit=2))
@@ -241,7 +242,7 @@ async def test_undo_looks_once_more_and_then_leaves_it(site: Site) -> None:
     assert play.tree()["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"][0]["image"] == SECOND
 
 
-@everywhere()
+@with_sets()
 async def test_a_partition_that_is_reached_is_complete_once_the_set_is_available(site: Site) -> None:
     """leaderworker 6.4: the document says what the partition keeps all the same."""
     play = await begin(site)
@@ -266,7 +267,7 @@ async def test_a_partition_that_is_reached_is_complete_once_the_set_is_available
         assert (shown.outcome, {each.object for each in shown.blocked_by}) == ("waiting", {"pod/a-0", "pod/a-0-1"})
 
 
-@everywhere(on=("served", "real"))
+@with_sets(on=("served", "real"))
 async def test_the_status_at_a_partition_is_code_0(site: Site) -> None:
     play = await begin(site)
     await play.create(a_set(replicas=2, update={"partition": 1}))
@@ -284,7 +285,7 @@ async def test_the_status_at_a_partition_is_code_0(site: Site) -> None:
     assert last.startswith("a: done, 1 of 2 groups updated; waiting: groups below 1 stay at their revision")
 
 
-@everywhere(on=("served", "real"))
+@with_sets(on=("served", "real"))
 async def test_the_outcomes_of_undo_have_their_codes(site: Site) -> None:
     """leaderworker 6.4."""
     play = await begin(site)
@@ -304,7 +305,7 @@ async def test_the_outcomes_of_undo_have_their_codes(site: Site) -> None:
         assert (ended, text in told_of_it) == (code, True), told_of_it
 
 
-@everywhere()
+@with_sets()
 async def test_a_refusal_of_the_webhook_is_reported_in_its_words(site: Site) -> None:
     """leaderworker 6.4: a field that cannot change back."""
     play = await begin(site, Settings(history_limit=2))
@@ -325,7 +326,7 @@ async def test_a_refusal_of_the_webhook_is_reported_in_its_words(site: Site) -> 
     assert "role" not in sentence(refused.value)
 
 
-@everywhere()
+@with_sets()
 async def test_a_restart_replaces_every_group_and_a_pause_holds_it(site: Site) -> None:
     play = await begin(site)
     await play.create(a_set(replicas=2))
@@ -348,7 +349,7 @@ async def test_a_restart_replaces_every_group_and_a_pause_holds_it(site: Site) -
     assert {pod["metadata"]["labels"][REVISION_KEY] for pod in play.pods(set="a")} == set(play.keys())
 
 
-@everywhere()
+@with_sets()
 async def test_what_becomes_of_sets_is_measured(site: Site) -> None:
     play = await begin(site)
     await play.create(a_set(replicas=2))
@@ -396,7 +397,7 @@ async def test_what_becomes_of_sets_is_measured(site: Site) -> None:
     assert sum(sample.value for sample in counted if sample.labels["code"] == "201") > 0
 
 
-@everywhere()
+@with_sets()
 async def test_who_may_not_read_nodes_is_told_what_the_rest_shows(site: Site) -> None:
     play = await begin(site)
     made = a_set(replicas=1)

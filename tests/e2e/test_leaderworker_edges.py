@@ -25,10 +25,11 @@ from kubeloop.objects.core import PODS, SERVICES
 from kubeloop.request import JSON, Request, path_of
 from kubesim.pods.behaviour import CRASH_AFTER, CRASH_TIMES
 from tests.contracts.leaderworker.decide.sets import a_set
-from tests.e2e.clusters import Site, everywhere
+from tests.e2e.clusters import Site
 from tests.e2e.history import Tree
 from tests.e2e.leaderworker_play import FIRST, SECOND, Play, a_pod, begin, image_of, key_of, owner_of
 from tests.e2e.leaderworker_rules import judged
+from tests.e2e.leaderworkers import with_sets
 from tests.e2e.zones import change, statefulset
 
 
@@ -50,7 +51,7 @@ def uid_of(tree: Tree | None) -> str:
     return uid
 
 
-@everywhere()
+@with_sets()
 async def test_a_template_that_is_refused_leaves_the_groups_alone(site: Site) -> None:
     """Section 5.13 and section 5.14: claims cannot be changed."""
     play = await begun(site)
@@ -78,7 +79,7 @@ async def test_a_template_that_is_refused_leaves_the_groups_alone(site: Site) ->
     assert play.numbers_so_far() == ["0/2"]
 
 
-@everywhere()
+@with_sets()
 @pytest.mark.parametrize(
     "edit",
     [
@@ -109,7 +110,7 @@ def meaning(leaders: Tree) -> Tree:
     return {"labels": metadata.get("labels"), "annotations": metadata.get("annotations"), "spec": leaders["spec"]}
 
 
-@everywhere()
+@with_sets()
 async def test_leaders_workers_and_services_that_somebody_deletes_come_back(site: Site) -> None:
     """Section 3.14 point 4."""
     play = await begun(site)
@@ -135,7 +136,7 @@ async def test_leaders_workers_and_services_that_somebody_deletes_come_back(site
     assert key_of(play.leaders()) == keys[0]
 
 
-@everywhere()
+@with_sets()
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])
 async def test_everything_goes_with_its_set(site: Site, propagation: str) -> None:
     play = await begun(site, networkConfig={"subdomainPolicy": "UniquePerReplica"})
@@ -147,7 +148,7 @@ async def test_everything_goes_with_its_set(site: Site, propagation: str) -> Non
     assert [each for each in play.writes(STATEFULSETS.plural) if each.verb == "create"][2:] == []
 
 
-@everywhere()
+@with_sets()
 async def test_a_name_that_another_set_has_taken_is_reported_and_left_alone(site: Site) -> None:
     """Section 5.10."""
     play = await begin(site)
@@ -165,7 +166,7 @@ async def test_a_name_that_another_set_has_taken_is_reported_and_left_alone(site
     assert uid_of(play.leaders()) != uid_of(foreign)
 
 
-@everywhere()
+@with_sets()
 async def test_workers_of_another_are_never_adopted(site: Site) -> None:
     """Section 5.10 and section 5.29: the name of the workers is taken, or their leader went without them."""
     play = await begin(site)
@@ -193,7 +194,7 @@ async def test_workers_of_another_are_never_adopted(site: Site) -> None:
     assert play.conditions()["Available"] == "False"
 
 
-@everywhere()
+@with_sets()
 async def test_a_pod_that_only_carries_the_labels_is_no_group(site: Site) -> None:
     """Section 5.31 and section 5.32, and S10."""
     play = await begun(site)
@@ -216,7 +217,7 @@ def restarted(site: Site, pod: str) -> bool:
     return any(each["restartCount"] > 0 for each in statuses)
 
 
-@everywhere()
+@with_sets()
 async def test_a_group_whose_revision_is_lost_waits_for_the_rollout(site: Site) -> None:
     """Section 5.6."""
     play = await begun(site)
@@ -240,7 +241,7 @@ async def test_a_group_whose_revision_is_lost_waits_for_the_rollout(site: Site) 
     await play.until(lambda: play.is_available() and len(play.keys()) == 1)
 
 
-@everywhere()
+@with_sets()
 async def test_recreations_are_forgotten_when_a_group_was_ready_for_long(site: Site) -> None:
     """Section 6.8: the count starts anew."""
     play = await begin(site)
@@ -267,7 +268,7 @@ def counted(play: Play) -> Tree:
     return decoded
 
 
-@everywhere()
+@with_sets()
 async def test_annotations_that_cannot_be_used_are_told_and_ignored(site: Site) -> None:
     """Section 6.8."""
     play = await begin(site)
@@ -285,7 +286,7 @@ async def test_annotations_that_cannot_be_used_are_told_and_ignored(site: Site) 
     }
 
 
-@everywhere()
+@with_sets()
 async def test_a_worker_that_vanishes_at_once_recreates_its_group(site: Site) -> None:
     """Section 3.9 point 6: deleted without grace, and replaced before anybody looks."""
     play = await begun(site, template={"size": 3})

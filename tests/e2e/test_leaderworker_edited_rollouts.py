@@ -12,11 +12,11 @@ from kubeloop.objects.core import PODS
 from kubeloop.request import Request
 from kubesim.faults import Faulty
 from tests.contracts.leaderworker.decide.sets import a_set
-from tests.e2e.clusters import Site, everywhere
+from tests.e2e.clusters import Site
 from tests.e2e.history import Tree
 from tests.e2e.leaderworker_play import FIRST, SECOND, THIRD, Noted, Play, Sent, begin, image_of, key_of, owner_of
 from tests.e2e.leaderworker_rules import judged
-from tests.e2e.leaderworkers import Operator
+from tests.e2e.leaderworkers import Operator, with_sets
 from tests.e2e.meddling import Meddling
 from tests.e2e.zones import change
 
@@ -46,7 +46,7 @@ def failures(play: Play) -> float | None:
     return play.operator.metrics.registry.get_sample_value(FAILURES, {"controller": "leaderworkerset"})
 
 
-@everywhere(on=("sim",))
+@with_sets(on=("sim",))
 @pytest.mark.parametrize(
     ("update", "expected"),
     [
@@ -69,7 +69,7 @@ async def test_percentages_of_unavailable_groups_are_rounded_down_and_of_surge_u
     assert play.numbers_so_far() == expected
 
 
-@everywhere()
+@with_sets()
 async def test_a_partition_above_all_groups_updates_none(site: Site) -> None:
     """Section 5.22: surge and revisions stay, and groups that scaling adds are of the old revision."""
     play = await begun(site, update={"maxSurge": 1, "partition": 5})
@@ -94,7 +94,7 @@ async def test_a_partition_above_all_groups_updates_none(site: Site) -> None:
     await play.at_numbers("0/4")
 
 
-@everywhere()
+@with_sets()
 async def test_a_partition_that_rises_reverts_no_group_that_lives(site: Site) -> None:
     """Section 5.23: one whose leader dies comes back on the old revision."""
     play = await begun(site, replicas=3)
@@ -123,7 +123,7 @@ async def test_a_partition_that_rises_reverts_no_group_that_lives(site: Site) ->
     assert len(play.keys()) == 2
 
 
-@everywhere(on=("sim",))
+@with_sets(on=("sim",))
 async def test_a_budget_that_grows_counts_at_once(site: Site) -> None:
     """Section 5.33."""
     play = await begun(site, replicas=4)
@@ -142,7 +142,7 @@ async def test_a_budget_that_grows_counts_at_once(site: Site) -> None:
     assert play.numbers_so_far() == ["0/4", "4/4", "3/4", "1/4", "0/4"]
 
 
-@everywhere(on=("sim",))
+@with_sets(on=("sim",))
 async def test_a_surge_that_shrinks_is_reclaimed_at_once(site: Site) -> None:
     """Section 5.33: in the middle of a rollout, though nothing of the surge is ready."""
     play = await begun(site, update={"maxUnavailable": 0, "maxSurge": 2})
@@ -166,7 +166,7 @@ async def test_a_surge_that_shrinks_is_reclaimed_at_once(site: Site) -> None:
     await play.at_numbers("0/2")
 
 
-@everywhere(on=("sim",))
+@with_sets(on=("sim",))
 async def test_an_old_view_of_the_leaders_never_moves_the_partition_back(site: Site) -> None:
     """Section 5.3: what rests on an old version is refused, and that is no failure."""
     play = await begun(site, replicas=3)
@@ -190,7 +190,7 @@ async def test_an_old_view_of_the_leaders_never_moves_the_partition_back(site: S
     assert play.told("FailedUpdate") == []
 
 
-@everywhere(on=("sim",))
+@with_sets(on=("sim",))
 @pytest.mark.parametrize("other_data", [False, True], ids=["same data", "other data"])
 async def test_a_revision_that_the_cache_lacks_is_used_or_given_another_name(site: Site, other_data: bool) -> None:
     """Section 5.4: somebody creates one of the name just before the operator does."""
@@ -221,7 +221,7 @@ async def test_a_revision_that_the_cache_lacks_is_used_or_given_another_name(sit
     assert failures(play) == 0
 
 
-@everywhere(timing=True)
+@with_sets(timing=True)
 async def test_two_operators_at_once_keep_to_the_budget_and_to_what_is_theirs(site: Site) -> None:
     """Section 5.30: a Lease that two believe to hold; S1, S4 and S10."""
     play = await begun(site, replicas=3)

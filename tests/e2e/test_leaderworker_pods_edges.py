@@ -21,11 +21,11 @@ from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import MERGE_PATCH, Request, create, patch
 from tests.contracts.leaderworker.decide.sets import TPU, a_pod, a_set
-from tests.e2e.clusters import Site, everywhere
+from tests.e2e.clusters import Site
 from tests.e2e.history import Tree
 from tests.e2e.leaderworker_play import FIRST, Play, begin
 from tests.e2e.leaderworker_rules import judged
-from tests.e2e.leaderworkers import admit
+from tests.e2e.leaderworkers import admit, with_sets
 from tests.e2e.test_leaderworker_20_to_28 import RACK, label_nodes
 
 LONG = "a" * 60
@@ -42,7 +42,7 @@ def body_of(site: Site, tree: Tree) -> bytes:
     return msgspec.json.encode({**tree, "metadata": {**tree["metadata"], "namespace": site.namespace}})
 
 
-@everywhere()
+@with_sets()
 async def test_a_name_that_is_too_long_is_warned_of_and_makes_no_progress(site: Site) -> None:
     """Section 5.12: pods carry the name and a hash in one label, which is refused; other sets go on."""
     play = await begin(site)
@@ -60,7 +60,7 @@ async def test_a_name_that_is_too_long_is_warned_of_and_makes_no_progress(site: 
     assert play.group(0, LONG) == []
 
 
-@everywhere()
+@with_sets()
 async def test_another_placement_replaces_leaders_without_a_rollout(site: Site) -> None:
     """Section 5.15: it stands in the template and not in the revision, and whoever changes it is warned."""
     play = await begin(site)
@@ -85,7 +85,7 @@ async def test_another_placement_replaces_leaders_without_a_rollout(site: Site) 
         assert "UpdateInProgress" not in play.conditions()
 
 
-@everywhere(controllers=False)
+@with_sets(controllers=False)
 async def test_a_leader_with_tpus_outside_of_all_subgroups_is_refused(site: Site) -> None:
     """Section 5.18."""
     await admit(site)
@@ -118,7 +118,7 @@ class Switch:
         return answer
 
 
-@everywhere()
+@with_sets()
 async def test_while_nobody_answers_for_pods_none_is_made(site: Site) -> None:
     """Section 5.19: nothing is half labelled, and the StatefulSet controller tries again."""
     switch = Switch()
