@@ -56,7 +56,7 @@ fidelity: setup control-plane ## compare the embedded cluster with a real one, c
 	@$(BIN)/python -m tests --fidelity
 
 soak: setup control-plane prometheus upstream ## long runs: programs by chance, fuzzing and traces against the real cluster, the suites of kubectl and of LeaderWorkerSet
-	@code=0; $(BIN)/python -m tests --soak -m "machine or timing" || code=1; $(BIN)/python -m tests --fidelity || code=1; \
+	@code=0; $(BIN)/python -m tests --soak -m "machine or timing or long" || code=1; $(BIN)/python -m tests --fidelity || code=1; \
 		$(BIN)/python -m tests.fuzz --steps 50000 || code=1; $(BIN)/python -m tools.kubectl_suite || code=1; \
 		$(BIN)/python -m tools.lws_suite || code=1; exit $$code
 

@@ -34,8 +34,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--soak"):
-        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("timing")])
-        items[:] = [item for item in items if not item.get_closest_marker("timing")]
+        config.hook.pytest_deselected(items=[item for item in items if _only_soaks(item)])
+        items[:] = [item for item in items if not _only_soaks(item)]
+
+
+def _only_soaks(item: pytest.Item) -> bool:
+    return any(item.get_closest_marker(name) for name in ("timing", "long"))
 
 
 def pytest_collection_finish() -> None:

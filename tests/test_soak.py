@@ -14,6 +14,7 @@ from tests.kubesim.controllers.test_traces import SCENARIOS
 
 ROOT = Path(__file__).parent.parent
 TRACES = "tests/kubesim/controllers/test_traces.py"
+LONG = "tests/e2e/test_leaderworker_commands.py"
 MACHINES = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*machine.py"))
 
 
@@ -30,13 +31,21 @@ def test_timing_of_the_real_cluster_stops_nobody() -> None:
     assert soaking == f"{TRACES}: {len(SCENARIOS)}"
 
 
+def test_long_scenarios_play_on_the_embedded_cluster_with_every_run() -> None:
+    """On the real one with `make soak`."""
+    (usual,), (soaking,) = collected(LONG), collected(LONG, "--soak", "-m", "long")
+    played = int(soaking.rpartition(": ")[2])
+
+    assert int(usual.rpartition(": ")[2]) >= played > 0
+
+
 def test_soaking_is_what_the_makefile_says() -> None:
     lines = subprocess.run(["make", "-n", "soak"], check=True, cwd=ROOT, text=True, capture_output=True).stdout
     (arguments,) = re.findall(r"python -m tests (--soak .*?) \|\|", lines)
 
-    found = collected(*shlex.split(arguments), TRACES, *MACHINES)
+    found = collected(*shlex.split(arguments), TRACES, LONG, *MACHINES)
 
-    assert {line.partition(":")[0] for line in found} == {TRACES, *MACHINES}
+    assert {line.partition(":")[0] for line in found} == {TRACES, LONG, *MACHINES}
     assert len(MACHINES) >= 3
 
 

@@ -362,19 +362,22 @@ def everywhere(
     seeds: Sequence[int] = (0,),
     on: Sequence[str] = ("sim", "real"),
     timing: bool = False,
+    long: bool = False,
     definitions: Callable[[], Sequence[Tree]] = tuple,
 ) -> Callable[[Scenario], Callable[..., None]]:
     """Makes a test of a scenario on each cluster; in virtual time once per seed, which orders what is simultaneous.
 
     Its first parameter is the Site; others are fixtures or parameters as of any test.
-    Where the result depends on the `timing` of the real cluster, that one plays with `--soak` alone.
+    Where the result depends on the `timing` of the real cluster, that one plays with `--soak` alone. So it does for a
+    scenario that takes `long` there, and of which the real cluster has nothing to say that other scenarios do not show.
     A scenario that creates exactly these `definitions` may find them there (see `installing.define`).
     """
     places = [pytest.param(seed, id="sim" if len(seeds) == 1 else f"sim-{seed}") for seed in seeds if "sim" in on]
     if "served" in on:
         places.append(pytest.param("served", id="served"))
     if "real" in on:
-        marks = [pytest.mark.real(controllers=controllers), *([pytest.mark.timing] if timing else [])]
+        reasons = [mark for mark, given in ((pytest.mark.timing, timing), (pytest.mark.long, long)) if given]
+        marks = [pytest.mark.real(controllers=controllers), *reasons]
         places.append(pytest.param(None, id="real", marks=marks))
 
     def decorate(scenario: Scenario) -> Callable[..., None]:

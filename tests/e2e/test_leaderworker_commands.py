@@ -81,7 +81,7 @@ def bare(shown: Explain) -> dict[str, object]:
     return {key: value for key, value in tree.items() if key not in ("source", "again")}
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_operator_and_command_tell_the_same_of_a_rollout_half_way(site: Site) -> None:
     play = await begin(site)
     await play.create(a_set(replicas=3))
@@ -110,7 +110,7 @@ async def test_operator_and_command_tell_the_same_of_a_rollout_half_way(site: Si
     assert is_complete(await look(play))
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_a_pod_that_does_not_go_is_named_with_its_node(site: Site) -> None:
     play = await begin(site)
     await play.create(a_set(replicas=2))
@@ -131,7 +131,7 @@ async def test_a_pod_that_does_not_go_is_named_with_its_node(site: Site) -> None
     await play.available()
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_a_group_that_was_recreated_as_often_as_it_may_be_is_held(site: Site) -> None:
     play = await begin(site)
     made = a_set(replicas=1)
@@ -179,7 +179,7 @@ async def test_undo_after_a_rollout_returns_by_a_rollout(site: Site) -> None:
     assert isinstance(await asked(site, VERBS, "undo", "b"), Absent)
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_undo_in_the_middle_moves_no_group_that_never_moved(site: Site) -> None:
     """Scenario 23, its second half: without a history the old revision lives until the rollout is done."""
     play = await begin(site)
@@ -220,7 +220,7 @@ async def test_undo_is_decided_anew_when_somebody_else_was_faster(site: Site) ->
     assert play.tree()["spec"]["replicas"] == 2
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_undo_looks_once_more_and_then_leaves_it(site: Site) -> None:
     """leaderworker 6.4: of two conflicts the second ends it, and nothing is written."""
     play = await begin(site, Settings(history_limit=2))
@@ -242,7 +242,7 @@ async def test_undo_looks_once_more_and_then_leaves_it(site: Site) -> None:
     assert play.tree()["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"][0]["image"] == SECOND
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_a_partition_that_is_reached_is_complete_once_the_set_is_available(site: Site) -> None:
     """leaderworker 6.4: the document says what the partition keeps all the same."""
     play = await begin(site)
@@ -349,7 +349,7 @@ async def test_a_restart_replaces_every_group_and_a_pause_holds_it(site: Site) -
     assert {pod["metadata"]["labels"][REVISION_KEY] for pod in play.pods(set="a")} == set(play.keys())
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_what_becomes_of_sets_is_measured(site: Site) -> None:
     play = await begin(site)
     await play.create(a_set(replicas=2))

@@ -194,7 +194,7 @@ async def test_workers_of_another_are_never_adopted(site: Site) -> None:
     assert play.conditions()["Available"] == "False"
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_a_pod_that_only_carries_the_labels_is_no_group(site: Site) -> None:
     """Section 5.31 and section 5.32, and S10."""
     play = await begun(site)
@@ -241,7 +241,7 @@ async def test_a_group_whose_revision_is_lost_waits_for_the_rollout(site: Site) 
     await play.until(lambda: play.is_available() and len(play.keys()) == 1)
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_recreations_are_forgotten_when_a_group_was_ready_for_long(site: Site) -> None:
     """Section 6.8: the count starts anew."""
     play = await begin(site)
@@ -268,7 +268,7 @@ def counted(play: Play) -> Tree:
     return decoded
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_annotations_that_cannot_be_used_are_told_and_ignored(site: Site) -> None:
     """Section 6.8."""
     play = await begin(site)

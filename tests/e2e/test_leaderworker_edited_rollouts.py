@@ -69,7 +69,7 @@ async def test_percentages_of_unavailable_groups_are_rounded_down_and_of_surge_u
     assert play.numbers_so_far() == expected
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_a_partition_above_all_groups_updates_none(site: Site) -> None:
     """Section 5.22: surge and revisions stay, and groups that scaling adds are of the old revision."""
     play = await begun(site, update={"maxSurge": 1, "partition": 5})
@@ -94,7 +94,7 @@ async def test_a_partition_above_all_groups_updates_none(site: Site) -> None:
     await play.at_numbers("0/4")
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_a_partition_that_rises_reverts_no_group_that_lives(site: Site) -> None:
     """Section 5.23: one whose leader dies comes back on the old revision."""
     play = await begun(site, replicas=3)
