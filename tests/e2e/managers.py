@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
+from signal import SIGKILL
 
 import aiohttp
 import msgspec
@@ -22,6 +23,9 @@ from tests.e2e.history import Tree
 from tests.e2e.leaderworker_play import FOLLOWED, Play
 from tests.e2e.processes import Program, started
 from tests.e2e.served import ServedGround
+
+LATER_KIND = "disaggregatedsetrolescalers"
+"""What upstream's role of 0.9 does not know yet; ours carries on without."""
 
 
 class Turns:
@@ -51,15 +55,17 @@ class Turns:
 
     @asynccontextmanager
     async def at_work(self, name: str) -> AsyncIterator[Program]:
-        """While the context lasts, which begins when the manager leads and its webhooks answer."""
+        """While the context lasts, or until it is killed; from when it leads and its webhooks answer."""
         async with started(self._installation.command(name)) as program:
             await self._installation.mounted(self._transport)
             await program.said(AT_WORK[name])
             await self.site.until(self._is_admitted, every=0.1)
             yield program
-            assert await program.stop() == 0
+            with suppress(ProcessLookupError):
+                program.process.terminate()
+            assert await program.ended() in (0, -SIGKILL)
         await self._installation.vacated(self._transport)
-        refused = [line for line in program.lines if "forbidden" in line.lower()]
+        refused = [line for line in program.lines if "forbidden" in line.lower() and LATER_KIND not in line]
         assert not refused, refused
 
     async def _is_admitted(self) -> bool:

@@ -6,8 +6,10 @@ does not demand, and what is stored of certificates stays as it is.
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from pathlib import Path
+from random import Random
 
 import msgspec
 import pytest
@@ -21,6 +23,7 @@ from tests.contracts.leaderworker.decide.sets import a_set
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.leaderworker_play import FIRST, SECOND, Play, key_of, owner_of
+from tests.e2e.leaderworker_rules import judged
 from tests.e2e.managers import turns
 from tests.e2e.zones import change
 
@@ -39,6 +42,31 @@ async def test_ours_takes_upstreams_place_and_gives_it_back(site: Site, tmp_path
 async def test_managers_are_exchanged_in_any_order(site: Site, hands: tuple[str, str, str], tmp_path: Path) -> None:
     """Scenario 30, also on the embedded cluster."""
     await exchanged_twice(site, tmp_path, *hands)
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize("seed", range(3))
+@everywhere(on=("served", "real"))
+async def test_managers_are_exchanged_at_any_moment(site: Site, seed: int, tmp_path: Path) -> None:
+    """Scenario 30: whoever is killed in the middle of whatever, the rules hold, and each pod is replaced once."""
+    chance = Random(seed)
+    async with turns(site, tmp_path) as exchanged:
+        play, work = exchanged.play, {"maxUnavailable": 1, "maxSurge": chance.randrange(2)}
+        judged(play)
+        async with exchanged.at_work(chance.choice((UPSTREAM, OURS))):
+            await play.create(a_set(replicas=4, update=work))
+            await play.available()
+            await play.give_image(SECOND)
+        for hand in chance.choices((UPSTREAM, OURS), k=4):
+            async with exchanged.at_work(hand) as process:
+                await asyncio.sleep(chance.uniform(0.0, 1.0))
+                process.process.kill()
+        async with exchanged.at_work(chance.choice((UPSTREAM, OURS))):
+            await play.until(lambda: is_through(play, "a"))
+        await site.history.caught_up()
+    assert {count for name, count in replaced(play).items() if name != "a-4"} == {2}
+    assert_templates_stay(play)
+    assert recorded(play) == {"a": 2}
 
 
 async def exchanged_twice(site: Site, folder: Path, *hands: str) -> None:
@@ -136,7 +164,7 @@ async def brought_to_an_end(play: Play) -> None:
 
 def is_through(play: Play, name: str) -> bool:
     wanted = play.tree(name)["spec"]["replicas"]
-    return play.is_available(name) and play.numbers(name) == f"0/{wanted}" and len(play.keys(name)) == 1
+    return play.is_available(name) and play.numbers(name) == f"0/{wanted}" and len(set(play.keys(name))) == 1
 
 
 async def works(play: Play, name: str) -> None:
@@ -189,10 +217,10 @@ def assert_templates_stay(play: Play) -> None:
 
 
 def recorded(play: Play) -> dict[str, int]:
-    """How many revisions each set has ever had."""
-    found: dict[str, int] = defaultdict(int)
+    """How many keys each set has ever had; upstream sometimes records one twice, and keeps both."""
+    found: dict[str, set[str]] = defaultdict(set)
     for event in play.site.history.of(CONTROLLER_REVISIONS, "ADDED"):
         owner: Tree = owner_of(event.object)
         if owner.get("kind") == LEADER_WORKER_SETS.kind:
-            found[owner["name"]] += 1
-    return dict(found)
+            found[owner["name"]].add(key_of(event.object))
+    return {name: len(keys) for name, keys in found.items()}
