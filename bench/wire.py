@@ -33,14 +33,27 @@ class Connection:
         writer.write(message)
         head = await reader.readuntil(b"\r\n\r\n")
         status, length = parsed(head)
-        return status, await reader.readexactly(length)
+        return status, await body_of(reader, length)
 
 
-def parsed(head: bytes) -> tuple[int, int]:
-    """Status and length of body of an answer; raises ValueError for one whose length is not given."""
+def parsed(head: bytes) -> tuple[int, int | None]:
+    """Status and length of body of an answer, None for one that comes in chunks; raises ValueError for any other."""
     first, *lines = head.decode("latin-1").split("\r\n")
-    for line in lines:
-        name, _, value = line.partition(":")
-        if name.lower() == "content-length":
-            return int(first.split(" ")[1]), int(value)
-    raise ValueError(f"an answer without a length: {first}")
+    fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    status = int(first.split(" ")[1])
+    if fields.get("transfer-encoding", "").lower() == "chunked":
+        return status, None
+    if "content-length" not in fields:
+        raise ValueError(f"an answer without a length: {first}")
+    return status, int(fields["content-length"])
+
+
+async def body_of(reader: asyncio.StreamReader, length: int | None) -> bytes:
+    """Go's server sends in chunks what is longer than its buffer."""
+    if length is not None:
+        return await reader.readexactly(length)
+    body = b""
+    while size := int((await reader.readuntil(b"\r\n")).split(b";")[0], 16):
+        body += (await reader.readexactly(size + 2))[:-2]
+    await reader.readuntil(b"\r\n")
+    return body
