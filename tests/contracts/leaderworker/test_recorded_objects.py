@@ -8,9 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Coroutine, Iterator
-from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any, TypeVar
 
 import pytest
@@ -69,9 +67,17 @@ OPTIONS = OperatorOptions(
 )
 
 
-@cache
-def a_copy(release: str) -> Copy:
-    return read([FOLDER / f"{release}.json", _definitions()])
+@pytest.fixture(params=RELEASES)
+def release(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def copy(release: str, tmp_path: Path) -> Copy:
+    """The recorded objects, with our CustomResourceDefinitions as a cluster lists them."""
+    path = tmp_path / "definitions.json"
+    path.write_text(json.dumps([_listed(tree, number) for number, tree in enumerate(definitions())]))
+    return read([FOLDER / f"{release}.json", path])
 
 
 def going_on(copy: Copy) -> Copy:
@@ -96,14 +102,6 @@ def operated(copy: Copy, scenario: Callable[[VirtualCluster], Coroutine[Any, Any
     return VirtualCluster(copy=copy).play(play)
 
 
-@cache
-def _definitions() -> Path:
-    """Our CustomResourceDefinitions as a cluster lists them, in a file of their own."""
-    path = Path(mkdtemp()) / "definitions.json"
-    path.write_text(json.dumps([_listed(tree, number) for number, tree in enumerate(definitions())]))
-    return path
-
-
 def _listed(definition: Tree, number: int) -> Tree:
     known = {"uid": f"00000000-0000-4000-8000-0000000000d{number}", "resourceVersion": "1"}
     told = {"status": "True", "reason": "Accepted", "message": "", "lastTransitionTime": "2026-06-01T11:00:00Z"}
@@ -118,10 +116,9 @@ async def rest(world: VirtualCluster) -> list[Entry]:
     return [each for each in world.cluster.history if each.user == USER and each.resource.plural != EVENTS.plural]
 
 
-@pytest.mark.parametrize("release", RELEASES)
-def test_nothing_that_rolls_is_written(release: str) -> None:
+def test_nothing_that_rolls_is_written(copy: Copy, release: str) -> None:
     """Scenario 10: no pod, template, number or revision changes; a status may say more than it did."""
-    entries = operated(a_copy(release), rest)
+    entries = operated(copy, rest)
 
     assert release != CURRENT or entries == []
     for each in entries:
@@ -162,10 +159,8 @@ def is_available(tree: Tree) -> bool:
     return any((each["type"], each["status"]) == (AVAILABLE, "True") for each in tree["status"]["conditions"])
 
 
-@pytest.mark.parametrize("release", RELEASES)
-def test_rollouts_go_on_where_they_were(release: str) -> None:
+def test_rollouts_go_on_where_they_were(copy: Copy) -> None:
     """Each old pod of a set that rolls goes once; no pod of another set does, and none of the new revision."""
-    copy = going_on(a_copy(release))
     pods: list[Tree] = [version.tree() for version in copy.tables[PODS].values()]
     leaders = {key[1]: version.tree() for key, version in copy.tables[STATEFULSETS].items()}
     old = {
@@ -176,7 +171,7 @@ def test_rollouts_go_on_where_they_were(release: str) -> None:
     }
     surged = {pod["metadata"]["uid"] for pod in pods if pod["metadata"]["name"].startswith("surging-2")}
 
-    entries = operated(copy, finished)
+    entries = operated(going_on(copy), finished)
 
     kept = {pod["metadata"]["uid"] for pod in pods} - old - surged
     gone = [each.new["metadata"]["uid"] for each in entries if each.type == "DELETED"]
@@ -205,10 +200,8 @@ async def _group(world: VirtualCluster) -> dict[str, Tree]:
     return {name: each for name, each in found.items() if name.startswith(LEADER)}
 
 
-@pytest.mark.parametrize("release", RELEASES)
-def test_a_group_with_subgroups_is_rebuilt_as_it_was(release: str) -> None:
+def test_a_group_with_subgroups_is_rebuilt_as_it_was(copy: Copy) -> None:
     """Also where the template still has the annotation under its first name (section 3.7)."""
-    copy = a_copy(release)
     before = {key[1]: version.tree() for key, version in copy.tables[PODS].items() if key[1].startswith(LEADER)}
 
     after = operated(copy, rebuilt)
