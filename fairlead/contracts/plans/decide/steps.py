@@ -13,11 +13,12 @@ from typing import TypeAlias, assert_never
 from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide import hooks, modification
-from fairlead.contracts.plans.decide.notes import HOOK_FAILED, UNSUPPORTED, VERIFY_FAILED, Note
+from fairlead.contracts.plans.decide.notes import HOOK_FAILED, REVERTED, UNSUPPORTED, VERIFY_FAILED, Note
 from fairlead.contracts.plans.decide.states import Event
 from fairlead.contracts.plans.decide.turns import Pass, Turn, fails, moved, waits
 from fairlead.contracts.plans.decide.unserved import unserved
 from fairlead.contracts.plans.decide.why import Why
+from fairlead.contracts.plans.decide.workloads import reverts
 from fairlead.contracts.plans.decide.workloads.answers import Done, Fail, Retry, Stamp, Step, Verified, Writes
 from fairlead.contracts.plans.kinds import (
     ABANDONED,
@@ -175,6 +176,8 @@ def _succeed(given: Pass) -> Turn | Need:
 def _give_up(given: Pass) -> Turn | Need:
     """Everything is released as it stands: after a failure, for another target, or because the rollout is deleted."""
     state = given.status.rolling_state
+    if state == DELETING and reverts.is_due(given.found.attempt):
+        return _revert(given)
     answer = _released(given, succeeded=False, keeps_original=state != DELETING)
     if answer is not None:
         return answer
@@ -182,6 +185,22 @@ def _give_up(given: Pass) -> Turn | Need:
     if state == ABANDONED:
         return replace(turn, status=modification.recorded(turn.status, given.spec))
     return replace(turn, is_over=state == DELETING)
+
+
+def _revert(given: Pass) -> Turn:
+    """Back, then released; then the attempt is forgotten, so that nothing of it begins twice."""
+    found, deleted = given.found, given.seen.trait.metadata.deletion_timestamp
+    step = reverts.revert(found.attempt, found.kind.style, given.now, deleted or given.now, is_scale=found.is_scale)
+    match step:
+        case Done():
+            freed, note = reverts.released(found.attempt), Note(REVERTED, "the workloads are as they were before")
+        case reverts.Incomplete(text):
+            freed = found.handler.finish(found.attempt, succeeded=False, keeps_original=False)
+            note = Note(REVERTED, text, warning=True)
+        case _:
+            return _unfinished(given, step)
+    changes = freed.changes if isinstance(freed, Writes) else ()
+    return Turn(status=replace(given.status, target_generation=""), changes=changes, notes=(note,))
 
 
 def _released(given: Pass, *, succeeded: bool, keeps_original: bool) -> Turn | Need | None:

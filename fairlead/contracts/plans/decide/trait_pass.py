@@ -22,6 +22,7 @@ from fairlead.contracts.plans.decide.states import Event
 from fairlead.contracts.plans.decide.steps import STEPS, reopened
 from fairlead.contracts.plans.decide.turns import Pass, Turn, fails, moved, waits
 from fairlead.contracts.plans.decide.why import Why
+from fairlead.contracts.plans.decide.workloads import reverts
 from fairlead.contracts.plans.decide.workloads.answers import Fail, Retry
 from fairlead.contracts.plans.decide.workloads.live import Style
 from fairlead.contracts.plans.decide.workloads.nodes import size_of
@@ -73,7 +74,8 @@ def leave(given: Pass, _wrong: tuple[str, ...]) -> Answered:
     if TRAIT_FINALIZER not in metadata.finalizers:
         return Decision("leave", Hold(Reason.SET_LEAVING))
     state = given.status.rolling_state
-    if state in ("", *TERMINAL):
+    is_reverted = state == FAILED and reverts.is_due(given.found.attempt)
+    if state in ("", *TERMINAL) and not is_reverted:
         return Turn(status=given.status, is_over=True)
     if state == DELETING:
         return None

@@ -1,0 +1,139 @@
+"""Going back when a rollout is deleted that asked for it (section 3.17): the old pods serve before the new ones go.
+
+Every workload goes back to the size that it had before the first attempt; a target that no attempt before this one had
+goes to zero. Those that grow are ready before the others shrink, unless the plan says that sources shrink first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from fairlead.contracts.plans.decide.why import Why
+from fairlead.contracts.plans.decide.workloads.answers import Change, Done, Fail, Purpose, Retry, Step, Writes
+from fairlead.contracts.plans.decide.workloads.attempt import Attempt, stale
+from fairlead.contracts.plans.decide.workloads.claims import claim, controlled, is_claimed, original_of, release
+from fairlead.contracts.plans.decide.workloads.live import Style, Workload, number_at
+
+PATIENCE = timedelta(minutes=10)
+"""After so long the target stays, and the deletion goes on (V-2)."""
+NO_TEMPLATE = "incomplete: the pod template of before is not known, so new pods stay new"
+
+
+class Incomplete(Struct, frozen=True):
+    """It cannot go back further: what is claimed is released, and people are told."""
+
+    text: str
+
+
+def is_due(attempt: Attempt) -> bool:
+    """V-1: of an attempt that came past its verification and did not succeed."""
+    return attempt.plan.revert_on_delete and attempt.status.target_generation != ""
+
+
+def revert(attempt: Attempt, style: Style, now: datetime, since: datetime, *, is_scale: bool) -> Step | Incomplete:
+    """Done when everything is as it was; `since` is when the deletion was asked for."""
+    if is_scale or style is Style.PAIR:
+        return _resized(attempt, now, since, is_scale=is_scale)
+    if style is Style.PARTITION and attempt.target is not None:
+        return _held_back(attempt, attempt.target)
+    return Incomplete(NO_TEMPLATE)
+
+
+def _held_back(attempt: Attempt, target: Workload) -> Step | Incomplete:
+    """V-3: a partition of all pods, which takes new ones back where the kind's controller does so."""
+    if target.partition == target.size and not target.is_paused:
+        return Done()
+    if (barred := _barred(attempt, target)) is not None:
+        return barred
+    paths = target.kind.paths
+    values = {paths.partition: target.size, **({paths.paused: False} if paths.paused else {})}
+    said = (f"partition {target.partition}", f"partition {target.size}")
+    change = claim(target, attempt.owner, attempt.gone, values, {})
+    return Writes((change or target.changed(values, Purpose.ADVANCE, said),))
+
+
+def _resized(attempt: Attempt, now: datetime, since: datetime, *, is_scale: bool) -> Step | Incomplete:
+    wanted = [*_sizes(attempt, is_scale=is_scale)]
+    growing = [(each, size) for each, size in wanted if each.size <= size]
+    shrinking = [(each, size) for each, size in wanted if each.size > size]
+    for each, size in wanted:
+        if each.size != size and (barred := _barred(attempt, each)) is not None:
+            return barred
+    first, then = (shrinking, growing) if attempt.plan.is_decrease_first else (growing, shrinking)
+    if changes := tuple(_written(attempt, first)):
+        return Writes(changes)
+    waits = None if attempt.plan.is_decrease_first or not shrinking else _not_ready(growing)
+    if waits is not None and now >= since + PATIENCE:
+        return Incomplete(f"incomplete: {waits.text}")
+    if waits is not None:
+        return waits
+    changes = tuple(_written(attempt, then))
+    return Writes(changes) if changes else Done()
+
+
+def released(attempt: Attempt) -> Step:
+    """The claims are taken off, and nothing else is changed."""
+    workloads = (*attempt.live_sources, *(() if attempt.target is None else (attempt.target,)))
+    changes = (release(each, attempt.owner, {}) for each in workloads)
+    found = tuple(each for each in changes if each is not None)
+    return Writes(found, completes=True) if found else Done()
+
+
+def _sizes(attempt: Attempt, *, is_scale: bool) -> Iterator[tuple[Workload, int]]:
+    """V-2 and V-6; what is missing, and what this rollout never claimed, stays as it is.
+
+    A workload of an earlier attempt that has lost its note was released already, so that it is back.
+    """
+    before = {each.ref.name: each.original_replicas for each in attempt.status.sources}
+    for each in attempt.live_sources:
+        otherwise = each.size if _is_carried(attempt, each) else before.get(each.name, each.size)
+        yield each, _noted(each, otherwise)
+    target = attempt.target
+    if target is None or not (is_claimed(target, attempt.owner) or original_of(target) is not None):
+        return
+    if is_scale:
+        yield target, attempt.status.rollout_original_size
+    else:
+        yield target, _noted(target, target.size) if _is_carried(attempt, target) else 0
+
+
+def _is_carried(attempt: Attempt, workload: Workload) -> bool:
+    carried = attempt.status.carried
+    return carried is not None and any(each.names_same(workload.reference) for each in carried.refs)
+
+
+def _noted(workload: Workload, otherwise: int) -> int:
+    found = number_at(original_of(workload), "replicas")
+    return otherwise if found is None or found < 0 else found
+
+
+def _barred(attempt: Attempt, workload: Workload) -> Incomplete | None:
+    """Another rollout's claim is respected."""
+    problem = controlled(workload, attempt.owner, attempt.gone)
+    return Incomplete(f"incomplete: {problem.text}") if isinstance(problem, Fail) else None
+
+
+def _written(attempt: Attempt, wanted: list[tuple[Workload, int]]) -> Iterator[Change]:
+    """What was released already is claimed again in the same patch."""
+    for each, size in wanted:
+        if each.size == size:
+            continue
+        values = {each.kind.paths.replicas: size}
+        said = (f"replicas {each.size}", f"replicas {size}")
+        if is_claimed(each, attempt.owner):
+            yield each.changed(values, Purpose.RESIZE, said)
+        elif (change := claim(each, attempt.owner, attempt.gone, values, {"replicas": each.size})) is not None:
+            yield change
+
+
+def _not_ready(growing: list[tuple[Workload, int]]) -> Retry | None:
+    for each, size in growing:
+        if not each.is_observed:
+            return stale(each)
+        if each.ready < size:
+            text = f"{each.ready} of {size} pods of the {each.shown} are ready, and new pods stay until then"
+            return Retry(Why.PODS_NOT_READY, text)
+    return None
