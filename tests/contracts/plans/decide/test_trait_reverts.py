@@ -1,4 +1,4 @@
-"""Going back when a rollout is deleted (V-1 to V-6)."""
+"""Going back when a rollout is deleted (V-1 to V-4 and V-6)."""
 
 from __future__ import annotations
 
