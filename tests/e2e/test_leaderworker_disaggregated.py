@@ -135,7 +135,7 @@ async def test_slices_come_and_go_with_all_their_roles(site: Site) -> None:
     await played.change(lambda spec: spec.update(slices=1))
     await played.until(lambda: len(played.children()) == 2 and len(played.services()) == 2 and played.is_available())
     assert not before.keys() & played.children().keys()
-    assert sum("for removed slice 1" in each for each in played.told("LWSDeleted")) == 2
+    await played.until(lambda: sum("for removed slice 1" in each for each in played.told("LWSDeleted")) == 2)
 
 
 @everywhere()

@@ -55,40 +55,55 @@ class _Watched:
         self.disaggregated: Informer[DisaggregatedSet] = caches.informer(
             DISAGGREGATED_SETS, DisaggregatedSet, namespace=namespace, optional=True
         )
-        self.scalers: Informer[RoleScaler] = caches.informer(
-            ROLE_SCALERS, RoleScaler, namespace=namespace, indexes=BY_SETS, optional=True
-        )
+        self._caches, self._namespace = caches, namespace
+        self._scalers: Informer[RoleScaler] | None = None
+        self._wake: Wake | None = None
         self.services: Informer[Service] = caches.informer(
             SERVICES, Service, namespace=namespace, labels=NAME, indexes=BY_SETS, optional=True
         )
         self.children: Informer[LeaderWorkerSet] = caches.informer(
             LEADER_WORKER_SETS, LeaderWorkerSet, namespace=namespace, indexes=BY_SETS
         )
-        self.optional = tuple(
-            cast("Informer[Named]", each) for each in (self.disaggregated, self.scalers, self.services)
-        )
+        self.optional = tuple(cast("Informer[Named]", each) for each in (self.disaggregated, self.services))
         self.required = (cast("Informer[Named]", self.children),)
 
     @property
+    def informers(self) -> tuple[Informer[Named], ...]:
+        scalers = () if self._scalers is None else (cast("Informer[Named]", self._scalers),)
+        return (*self.required, *self.optional, *scalers)
+
+    @property
     def stores(self) -> DisaggregatedStores:
-        return DisaggregatedStores(
-            self.disaggregated.store, self.children.store, self.scalers.store, self.services.store
-        )
+        scalers = self._scalers
+        known = scalers.store if scalers is not None and scalers.settled.is_set() else None
+        return DisaggregatedStores(self.disaggregated.store, self.children.store, known, self.services.store)
 
     def wake(self, wake: Wake) -> None:
-        def set_changed(change: Change[DisaggregatedSet]) -> None:
-            meta = _newest(change).metadata
-            wake(RolloutKey((meta.namespace, meta.name)), change.initial)
-
-        def other_changed(change: Change[Any]) -> None:
-            for key in sets_of(_newest(change)):
-                if self.disaggregated.store.get(*key) is not None:
-                    wake(key, change.initial)
-
-        self.disaggregated.subscribe(set_changed)
-        others: tuple[Informer[Any], ...] = (self.children, self.scalers, self.services)
+        self._wake = wake
+        self.disaggregated.subscribe(self._set_changed)
+        others: tuple[Informer[Any], ...] = (self.children, self.services)
         for each in others:
-            each.subscribe(other_changed)
+            each.subscribe(self._other_changed)
+
+    def _set_changed(self, change: Change[DisaggregatedSet]) -> None:
+        found = _newest(change)
+        if any(role.is_external for role in found.spec.roles):
+            self._watch_scalers()
+        if self._wake is not None:
+            self._wake(RolloutKey((found.metadata.namespace, found.metadata.name)), change.initial)
+
+    def _other_changed(self, change: Change[Any]) -> None:
+        for key in sets_of(_newest(change)):
+            if self._wake is not None and self.disaggregated.store.get(*key) is not None:
+                self._wake(key, change.initial)
+
+    def _watch_scalers(self) -> None:
+        """From when some role wants one: the roles of releases that have no scalers do not let them be listed."""
+        if self._scalers is None:
+            self._scalers = self._caches.informer(
+                ROLE_SCALERS, RoleScaler, namespace=self._namespace, indexes=BY_SETS, optional=True
+            )
+            self._scalers.subscribe(self._other_changed)
 
 
 def _newest(change: Change[Any]) -> Any:
@@ -108,8 +123,7 @@ def controller(
         return snapshot(key, of(key).stores, answers)
 
     def informers(key: RolloutKey) -> Mapping[Resource, Informer[Named]]:
-        found = of(key)
-        return {each.resource: each for each in (*found.required, *found.optional)}
+        return {each.resource: each for each in of(key).informers}
 
     def scopes(key: RolloutKey) -> Iterator[str]:
         found = of(key).disaggregated.store.get(*key)

@@ -43,7 +43,8 @@ class DisaggregatedStores(Struct, frozen=True):
 
     disaggregated: Readable[DisaggregatedSet]
     children: Readable[LeaderWorkerSet]
-    scalers: Readable[RoleScaler]
+    scalers: Readable[RoleScaler] | None
+    """None while they are not known, which matters where a role wants one."""
     services: Readable[Service]
 
 
@@ -56,7 +57,8 @@ def snapshot(key: RolloutKey, stores: DisaggregatedStores, answers: Answers) -> 
     return DisaggregatedSeen(
         set=found,
         children=stores.children.by(DISAGGREGATED, index),
-        scalers=stores.scalers.by(DISAGGREGATED, index),
+        scalers=() if stores.scalers is None else stores.scalers.by(DISAGGREGATED, index),
+        knows_scalers=stores.scalers is not None,
         services=stores.services.by(DISAGGREGATED, index),
         answers=answers,
     )

@@ -11,6 +11,7 @@ REASONS: dict[Reason, Words] = {
     Reason.NAME_TAKEN: Words("warn", "name taken", "{detail}"),
     Reason.OBJECT_REFUSED: Words("warn", f"{FAILED}: object refused", "{object} was refused: {detail}"),
     Reason.READ_FAILED: Words("warn", f"{FAILED}: object not read", "{object} cannot be read: {detail}"),
+    Reason.CACHE_BEHIND: Words("debug", "waiting for the cache", "waiting for the cache to show scalers"),
     Reason.OBJECTS_GOING: Words("info", "waiting for objects to go", "{object}: {detail}"),
     Reason.GROUPS_NOT_READY: Words("info", "waiting for roles", "{detail}"),
     Reason.ROLLING: Words("info", "roles being rolled", "the roles of {object} are being rolled"),

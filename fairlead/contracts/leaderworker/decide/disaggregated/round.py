@@ -35,6 +35,9 @@ from fairlead.core.reason import Reason
 AGAIN = timedelta(seconds=5)
 """After so long it is looked again whether what is in the way is gone."""
 
+SOON = timedelta(seconds=1)
+"""After so long it is looked again whether the scalers are known."""
+
 MOST_REFUSED = 8
 """Slices of which a write was refused, after which a round leaves the others alone."""
 
@@ -61,6 +64,8 @@ def decide(seen: DisaggregatedSeen, now: datetime) -> Outcome:
     given = seen.set
     if given.metadata.deletion_timestamp is not None:
         return Decision("leave", Hold(Reason.SET_LEAVING))
+    if not seen.knows_scalers and any(role.is_external for role in given.spec.roles):
+        return Decision("await_scalers", Hold(Reason.CACHE_BEHIND, now + SOON))
     found = standing(seen)
     lacking = [each for state in found.slices for each in lacking_services(seen, state.target)]
     if stages := seen.answers.lacking(questions(seen, lacking)):

@@ -18,6 +18,8 @@ class DisaggregatedSeen(Struct, frozen=True, kw_only=True):
     """LeaderWorkerSets that carry the set's name, in a label or before theirs, whoever owns them."""
     scalers: tuple[RoleScaler, ...] = ()
     """Likewise."""
+    knows_scalers: bool = True
+    """Whether there are no others."""
     services: tuple[Service, ...] = ()
     """Services that carry the set's name in a label."""
     answers: Answers = Answers({})

@@ -6,9 +6,10 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.contracts.leaderworker.decide.disaggregated.children import child_body
-from fairlead.contracts.leaderworker.decide.disaggregated.round import MOST_REFUSED
+from fairlead.contracts.leaderworker.decide.disaggregated.round import MOST_REFUSED, decide
 from fairlead.contracts.leaderworker.disaggregated.kinds import (
     APP,
     EXTERNAL,
@@ -257,6 +258,16 @@ def test_an_external_role_gets_a_scaler_with_what_there_is() -> None:
     (condition,) = status["conditions"]
     assert (condition["type"], condition["status"], condition["reason"]) == ("Ready", "True", "Bound")
     assert "Created scaler ds-prefill for role prefill" in world.told
+
+
+def test_scalers_that_are_not_known_yet_are_waited_for_where_a_role_wants_one() -> None:
+    static, external = World(*ROLES), World(a_role("prefill", scaling={"mode": EXTERNAL}), a_role("decode"))
+
+    for world in (static, external):
+        decision = decide(replace(world.seen(), knows_scalers=False), world.now)
+        assert isinstance(decision, Decision)
+        reason = decision.verdict.reason
+        assert reason is (Reason.CACHE_BEHIND if world is external else Reason.SCALING)
 
 
 def test_an_external_role_that_is_new_begins_with_one() -> None:
