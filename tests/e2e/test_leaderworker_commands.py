@@ -179,7 +179,7 @@ async def test_undo_after_a_rollout_returns_by_a_rollout(site: Site) -> None:
     assert isinstance(await asked(site, VERBS, "undo", "b"), Absent)
 
 
-@with_sets(long=True)
+@with_sets()
 async def test_undo_in_the_middle_moves_no_group_that_never_moved(site: Site) -> None:
     """Scenario 23, its second half: without a history the old revision lives until the rollout is done."""
     play = await begin(site)
