@@ -124,6 +124,16 @@ def shared(one: Object) -> Object:
     return made
 
 
+@pytest.mark.parametrize("values", [{}, SWITCHES], ids=["defaults", "switches"])
+def test_values_that_upstreams_chart_does_not_have_may_be_missing(values: dict[str, Any]) -> None:
+    """With --reuse-values Helm takes the values of the release before, and no default of ours."""
+    ours = set(yaml.safe_load((CHART / "values.yaml").read_text()))
+    lacking = dict.fromkeys(ours - set(UPSTREAM["values"]))
+
+    assert "fairlead" in lacking
+    assert render({**values, **lacking}) == render(values)
+
+
 @pytest.mark.parametrize("values", [{}, SWITCHES, EVERYTHING], ids=["defaults", "switches", "everything"])
 def test_lint_finds_nothing(values: dict[str, Any]) -> None:
     said = helm.run("lint", str(CHART), "--strict", "--values", "-", stdin=yaml.safe_dump(values))
