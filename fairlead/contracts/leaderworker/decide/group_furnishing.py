@@ -35,11 +35,13 @@ from fairlead.core.ask import Ask, Bad, Good, Need, Question, Read
 from fairlead.core.decision import Decision, Hold, Move, Outcome
 from fairlead.core.reason import Reason
 from kubeloop.objects.apps import STATEFULSETS
-from kubeloop.objects.core import NODES, SERVICES
+from kubeloop.objects.core import NODES, PODS, SERVICES
 from kubeloop.objects.meta import Meta, Ref, Resource
 
 MISSING_AGAIN = timedelta(seconds=1)
 """A revision that is not there is looked for again after so long."""
+LONG_THERE = timedelta(seconds=5)
+"""A leader that lacks something for so long is looked for before it is made."""
 
 
 def furnished(group: LivingGroup, now: datetime) -> Outcome:
@@ -59,8 +61,8 @@ def furnished(group: LivingGroup, now: datetime) -> Outcome:
                 writes.append(outcome)
             case Need() | Decision():
                 # What comes before it is written all the same: workers that wait need their Service no less.
-                return outcome if not writes or isinstance(outcome, Need) else _written(group, writes)
-    return _written(group, writes) if writes else Decision("furnish", Hold(Reason.COMPLETE))
+                return outcome if not writes or isinstance(outcome, Need) else _written(group, writes, now)
+    return _written(group, writes, now) if writes else Decision("furnish", Hold(Reason.COMPLETE))
 
 
 def _unknown(group: LivingGroup, now: datetime) -> Decision:
@@ -77,11 +79,30 @@ def _unknown(group: LivingGroup, now: datetime) -> Decision:
     return Decision("find_revision", held, tell=(notes.revision_missing(group.set, leader),))
 
 
-def _written(group: LivingGroup, writes: list[AnyWrite]) -> Decision:
+def _written(group: LivingGroup, writes: list[AnyWrite], now: datetime) -> Outcome:
+    if (gone := _looked_for(group, now)) is not None:
+        return gone
     for write in writes:
         if isinstance(answer := group.seen.answers.known.get(write), Bad):
             return _refused(group, write, answer)
     return Decision("furnish", Move(Reason.SCALING, tuple(writes)))
+
+
+def _looked_for(group: LivingGroup, now: datetime) -> Need | Decision | None:
+    """Whether a leader that was there for long still is: the cache may stand still.
+
+    What is made for one that is gone is collected at once, and would be made again as soon as that is seen.
+    """
+    leader = group.leader.metadata
+    if leader.creation_timestamp is None or now - leader.creation_timestamp < LONG_THERE:
+        return None
+    live = _unread(group, PODS, leader.name)
+    if isinstance(live, Need | Decision):
+        return live
+    found = None if live is None else msgspec.json.decode(live.value, type=_Found).metadata
+    if found is not None and found.uid == leader.uid and found.deletion_timestamp is None:
+        return None
+    return Decision("await_leader", Hold(Reason.CACHE_BEHIND, now + MISSING_AGAIN))
 
 
 def _refused(group: LivingGroup, write: AnyWrite, answer: Bad) -> Decision:

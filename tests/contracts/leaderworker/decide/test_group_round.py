@@ -255,6 +255,33 @@ def test_an_empty_topology_is_none() -> None:
     assert group_settled(a_group_seen(given, leader=leader, workers=None)).does == [WORKERS]
 
 
+OLD = a_leader(0, KEY, meta={"creation_timestamp": NOW - timedelta(minutes=1)})
+
+
+def a_live_leader(**metadata: str) -> Good:
+    return Good(msgspec.json.encode({"metadata": {"name": "a-0", "resourceVersion": "1", **metadata}}))
+
+
+@pytest.mark.parametrize(
+    "live",
+    [
+        {},
+        {"pod_a_0": a_live_leader(uid="another")},
+        {"pod_a_0": a_live_leader(uid="leader-0", deletionTimestamp="2026-03-01T12:00:00Z")},
+    ],
+)
+def test_nothing_is_made_for_a_leader_that_only_the_cache_has(live: dict[str, Any]) -> None:
+    """It would be collected at once, and made again at once, for as long as the cache stands still."""
+    settled = group_settled(a_group_seen(leader=OLD, workers=None), **live)
+    assert (settled.reason, settled.writes, settled.held.again) == (Reason.CACHE_BEHIND, (), SOON)
+
+
+def test_a_leader_that_is_there_for_long_still_gets_its_workers() -> None:
+    there = a_live_leader(uid="leader-0")
+    assert group_settled(a_group_seen(leader=OLD, workers=None), pod_a_0=there).does == [WORKERS]
+    assert group_settled(a_group_seen(leader=OLD)).asked == ()
+
+
 # Services and PodGroups.
 
 UNIQUE: Tree = {"network_config": {"subdomainPolicy": "UniquePerReplica"}}
