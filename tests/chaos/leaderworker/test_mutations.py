@@ -18,6 +18,7 @@ from fairlead.contracts.leaderworker.decide import (
     restart,
     revision_writes,
     revisions,
+    set_reports,
     set_round,
     status,
 )
@@ -138,7 +139,11 @@ def truncated_before_it_is_done(patch: pytest.MonkeyPatch) -> None:
 
 
 def truncated_whoever_carries_it(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(set_round, "carried_keys", lambda *_: frozenset())
+    patch.setattr(set_reports, "carried_keys", lambda *_: frozenset())
+
+
+def truncated_by_the_view_of_pods(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(set_reports, "have_moved", lambda *_: True)
 
 
 def revisions_of_anybody(patch: pytest.MonkeyPatch) -> None:
@@ -313,6 +318,18 @@ async def there_and_back(world: GroupedWorld) -> None:
     await world.finish(300)
 
 
+async def there_and_back_unseen(world: GroupedWorld) -> None:
+    """Pods are shown as they were before a group moved, and it is still on its way back."""
+    await _give(world, 2)
+    await world.finish(300)
+    _process(world).wire.faulty.freeze("pods")
+    await _give(world, 3)
+    await asyncio.sleep(3)
+    await _give(world, 2)
+    await asyncio.sleep(5)
+    await ended(world)
+
+
 async def an_orphan_and_a_rollout(world: GroupedWorld) -> None:
     """Workers of a leader that is gone for good carry the old key."""
     world.remove(PODS, "a-3", "Orphan")
@@ -404,6 +421,7 @@ async def rest(world: GroupedWorld) -> None:
 
 
 FOUR = SetPlan("a", replicas=4, size=2)
+ALONE = SetPlan("a", replicas=4, size=1)
 SURGING = SetPlan("a", replicas=4, size=2, unavailable=2, surge=3)
 
 CASES: dict[str, tuple[Take, Story, SetPlan, str]] = {
@@ -436,6 +454,12 @@ CASES: dict[str, tuple[Take, Story, SetPlan, str]] = {
         an_orphan_and_a_rollout,
         FOUR,
         "S5",
+    ),
+    "revisions are kept for groups that are not seen": (
+        truncated_by_the_view_of_pods,
+        there_and_back_unseen,
+        ALONE,
+        "S[56]",
     ),
     "revisions are kept until all is done": (truncated_before_it_is_done, a_rollout, FOUR, "S[56]"),
     "revisions are reused": (always_recorded_anew, there_and_back, FOUR, "S7"),

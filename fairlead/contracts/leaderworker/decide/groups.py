@@ -190,4 +190,11 @@ def _leaders(found: StatefulSet) -> Leaders:
 
 def is_observed(found: StatefulSet) -> bool:
     """Whether the StatefulSet controller has seen to what it says; where none says anything there is none."""
-    return (found.status.observed_generation or found.metadata.generation) >= found.metadata.generation
+    return not found.status.observed_generation or found.status.observed_generation >= found.metadata.generation
+
+
+def have_moved(found: StatefulSet, wanted: int) -> bool:
+    """Whether so many leaders are ready and of its template, by what the StatefulSet controller says, if one does."""
+    status = found.status
+    counted = min(status.updated_replicas, status.ready_replicas)
+    return not status.observed_generation or (is_observed(found) and counted >= wanted)

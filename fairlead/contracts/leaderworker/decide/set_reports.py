@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.contracts.leaderworker.decide import notes
-from fairlead.contracts.leaderworker.decide.groups import GroupState, carried_keys
+from fairlead.contracts.leaderworker.decide.groups import GroupState, carried_keys, have_moved
 from fairlead.contracts.leaderworker.decide.recreations import counters_on, entry_name, failed_groups, limits_of
 from fairlead.contracts.leaderworker.decide.revision_writes import forgotten
 from fairlead.contracts.leaderworker.decide.revisions import history_limit, surplus
@@ -87,8 +87,11 @@ def _is_dropped(seen: SetSeen, told: Report, body: bytes) -> bool:
 
 
 def _forgotten(seen: SetSeen, told: Report, key: str) -> list[AnyWrite]:
-    """After the status, in the round that found the update done (section 3.12 point 9)."""
-    if not told.is_done:
+    """After the status, in the round that found the update done (section 3.12 point 9).
+
+    A view of pods may be older than a revision that came and went: groups have moved when the controller counts them.
+    """
+    if not told.is_done or seen.leaders is None or not have_moved(seen.leaders, seen.set.spec.replicas):
         return []
     limit = history_limit(seen.set, seen.settings.history_limit).limit
     carried = carried_keys(seen.pods, seen.workers)

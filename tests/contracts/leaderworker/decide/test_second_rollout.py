@@ -101,3 +101,27 @@ def test_leaders_are_observed_by_their_generation(generation: int | None, expect
     given = a_set("nginx:3")
 
     assert is_observed(observed(applied(given, a_revision(given)), generation)) is expected
+
+
+@pytest.mark.parametrize(
+    ("generation", "updated", "ready", "expected"),
+    [(7, 4, 4, True), (7, 3, 4, False), (7, 4, 3, False), (6, 4, 4, False), (None, 0, 0, True)],
+)
+def test_revisions_are_kept_until_the_controller_counts_all_leaders(
+    generation: int | None, updated: int, ready: int, expected: bool
+) -> None:
+    """S5: the cache may show groups as they were before a revision that came and went; one may still carry it."""
+    given = a_set("nginx:3", replicas=4, observed=2)
+    leaders = observed(applied(given, C), generation)
+    status = replace(leaders.status, updated_replicas=updated, ready_replicas=ready)
+    settled = set_settled(
+        a_set_seen(
+            given,
+            revisions=(B, C),
+            leaders=replace(leaders, status=status),
+            pods=leaders_of(*(key_of(C),) * 4),
+            workers=tuple(some_workers(index, key_of(C)) for index in range(4)),
+        )
+    )
+
+    assert (Does.FORGET_REVISION in settled.does) is expected
