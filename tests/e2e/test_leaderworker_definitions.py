@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from fairlead.contracts.leaderworker.install.definitions import definitions
-from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS
+from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS, NAME
+from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import MERGE_PATCH, patch
 from tests.contracts.leaderworker.decide.sets import a_set
@@ -160,3 +161,34 @@ async def replaced(site: Site, definition: Tree) -> None:
         return found is not None and found["spec"].get("groupIdentity") == "Ordinal"
 
     await site.until(is_in_force, every=0.1)
+
+
+def loose() -> Tree:
+    """Somebody took the types out of it."""
+    definition = ours()
+    fields = schema_of(definition)["spec"]["properties"]
+    for name in ("rolloutStrategy", "networkConfig"):
+        fields[name] = {"x-kubernetes-preserve-unknown-fields": True}
+    return definition
+
+
+@everywhere(on=("sim",))
+async def test_a_set_that_cannot_be_read_is_told_by_its_field_and_others_go_on(site: Site) -> None:
+    await define(site, loose())
+    update = {"rollingUpdateConfiguration": {"maxUnavailable": {"most": 1}}}
+    for name, spec in (("c", {"rolloutStrategy": update}), ("d", {"networkConfig": "Shared"})):
+        await site.create(LEADER_WORKER_SETS, {**a_set(name, **spec), "metadata": {"name": name}})
+    await admit(site)
+    for each in FOLLOWED:
+        await site.history.follow(each)
+    site.start_kubelet(ready_after=0.05, gone_after=0.05)
+    play = Play(site)
+    play.start()
+
+    await play.create(a_set())
+    await play.until(lambda: is_rolled(play, FIRST))
+
+    told = {each["object"].partition("/")[2]: each["error"] for each in play.operator.log.of("object cannot be read")}
+    assert told["c"].endswith("at `$.spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable`")
+    assert told["d"].endswith("at `$.spec.networkConfig`")
+    assert {pod["metadata"]["labels"][NAME] for pod in site.history.objects(PODS).values()} == {"a"}
