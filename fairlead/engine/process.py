@@ -9,6 +9,7 @@ import asyncio
 import gc
 import os
 import signal
+from asyncio import sslproto
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
@@ -58,6 +59,9 @@ Preflight: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 USUAL_GRACE = 30.0
 """Seconds that a pod is given to end where nobody says otherwise."""
+TLS_BUFFER_BYTES = 64 * 1024
+"""For what comes over a TLS connection. asyncio would hold 256 KiB for each that is open, and the API server keeps
+dozens of them to webhooks; no record of TLS has more than 16."""
 DRAIN_SECONDS = 5.0
 """For which a replica among several answers webhooks after a signal: the API server and the proxies of the nodes learn
 a little later than the pod itself that it goes."""
@@ -73,6 +77,7 @@ def _run_loop(main: Coroutine[Any, Any, None]) -> None:
     try:
         import uvloop  # noqa: PLC0415  (a tenth less CPU where it is installed)
     except ImportError:
+        sslproto.SSLProtocol.max_size = TLS_BUFFER_BYTES
         asyncio.run(main)
     else:
         uvloop.run(main)
