@@ -14,9 +14,10 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -210,13 +211,25 @@ async def _phase(stage: Stage, process: Process, begin: Callable[[], Awaitable[N
     try:
         async with asyncio.timeout(LIMIT):
             await begin()
-            ended, finished = await stage.complete(stage.names, case.replicas, case.size, image), True
+            waiting = stage.complete(stage.names, case.replicas, case.size, image)
+            ended, finished = await _while_running(process, waiting), True
     except TimeoutError:
-        process.check()
         stage.kubelet.check()
     load = stage.load(process).since(load)
     await asyncio.sleep(QUIET)  # Events about the last steps may follow them
     return Phase(ended - begun, finished, load, stage.log.since_last())
+
+
+async def _while_running(process: Process, waiting: Coroutine[Any, Any, float]) -> float:
+    """What is waited for; a manager that ends is told at once, and not when everybody's patience has."""
+    task = asyncio.create_task(waiting)
+    try:
+        while not task.done():
+            process.check()
+            await asyncio.wait((task,), timeout=_LOOK_EVERY)
+        return task.result()
+    finally:
+        task.cancel()
 
 
 async def _rested(stage: Stage) -> Rest:
