@@ -50,7 +50,7 @@ class Manager(Struct, frozen=True, kw_only=True):
     command: tuple[str, ...]
     definitions: tuple[Tree, ...]
     objects: tuple[Tree, ...] = ()
-    """Of its installation, without the workload and the webhooks."""
+    """Of its installation, without the webhooks."""
     webhooks: tuple[Tree, ...] = ()
     """Its webhook configurations; without any it is told to serve none."""
     user: str = ""
@@ -60,13 +60,14 @@ class Manager(Struct, frozen=True, kw_only=True):
     """Whether it takes a configuration file; else it serves at a fixed port, and makes a certificate by itself."""
 
 
-def ours(*, webhooks: bool = True, gang_scheduler: str = "") -> Manager:
-    """This release, with the rights of its installation and no others."""
-    made = objects(Values(namespace=HOME, gang_scheduler=gang_scheduler))
+def ours(*, webhooks: bool = True, gang_scheduler: str = "", workload: bool = False) -> Manager:
+    """This release, with the rights of its installation and no others; the process is not of its `workload`."""
+    made = objects(Values(namespace=HOME, gang_scheduler=gang_scheduler, disaggregated_sets=True))
+    apart = (*_WEBHOOKS, *(() if workload else ("Deployment",)))
     return Manager(
         command=(sys.executable, "-m", "fairlead.cli.process", "lws-manager"),
         definitions=definitions(),
-        objects=tuple(each for each in made if each["kind"] not in ("Deployment", *_WEBHOOKS)),
+        objects=tuple(each for each in made if each["kind"] not in apart),
         webhooks=tuple(each for each in made if each["kind"] in _WEBHOOKS) if webhooks else (),
         user=f"system:serviceaccount:{HOME}:{OPERATOR}",
         gang_scheduler=gang_scheduler,

@@ -76,6 +76,7 @@ SUITES = {
     "webhooks-gang": Suite(package=_WEBHOOKS, set_up="webhooks_suite.go", gang=True),
     "e2e": Suite(package=_E2E, pods_run=True),
     "e2e-gang": Suite(package=_E2E, pods_run=True, gang=True),
+    "disaggregatedset": Suite(package=f"{_E2E}/disaggregatedset", pods_run=True),
 }
 
 
@@ -122,7 +123,8 @@ async def _cluster(suite: Suite, sources: Sources, folder: Path) -> AsyncIterato
             if suite.pods_run:
                 kubelet = tasks.create_task(Kubelet(client, ready_after=0.5).run())
             await define(client, documents(sources.pod_groups))
-            async with managed(plane, client, ours(webhooks=suite.webhooks, gang_scheduler=scheduler), folder):
+            manager = ours(webhooks=suite.webhooks, gang_scheduler=scheduler, workload=suite.pods_run)
+            async with managed(plane, client, manager, folder):
                 yield plane
         finally:
             if kubelet is not None:
