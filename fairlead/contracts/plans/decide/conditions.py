@@ -7,7 +7,11 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from fairlead.contracts.plans.kinds import (
+    ABANDONED,
     BATCH_CONDITIONS,
+    DELETING,
+    FAILING,
+    PAUSED_CONDITION,
     ROLLING,
     STATE_CONDITIONS,
     RolloutCondition,
@@ -15,6 +19,7 @@ from fairlead.contracts.plans.kinds import (
 )
 
 TRUE, FALSE = "True", "False"
+_GIVING_UP = frozenset(STATE_CONDITIONS[each] for each in (FAILING, ABANDONED, DELETING)) | {PAUSED_CONDITION}
 
 
 def condition_type(status: RolloutStatus) -> str:
@@ -66,13 +71,25 @@ def message_of(status: RolloutStatus, kind: str) -> str:
 
 
 def cause(status: RolloutStatus) -> str:
-    """What the condition says that turned False last."""
+    """What ended the attempt, as its condition says."""
+    found = _cause(status)
+    return "" if found is None else found.message
+
+
+def cause_reason(status: RolloutStatus) -> str:
+    """The word for what ended the attempt."""
+    found = _cause(status)
+    return "" if found is None else found.reason
+
+
+def _cause(status: RolloutStatus) -> RolloutCondition | None:
+    """The condition of a state at work that turned False last; waits while giving up are no cause."""
     failed = [
-        (each.last_transition_time, place, each.message)
+        (each.last_transition_time, place)
         for place, each in enumerate(status.conditions)
-        if each.status == FALSE and each.last_transition_time is not None
+        if each.status == FALSE and each.last_transition_time is not None and each.type not in _GIVING_UP
     ]
-    return max(failed)[2] if failed else ""
+    return status.conditions[max(failed)[1]] if failed else None
 
 
 def _found(status: RolloutStatus, kind: str) -> RolloutCondition | None:

@@ -174,10 +174,10 @@ def _succeed(given: Pass) -> Turn | Need:
 
 
 def _give_up(given: Pass) -> Turn | Need:
-    """Everything is released as it stands: after a failure, for another target, or because the rollout is deleted."""
+    """Everything is released: after a failure, for another target, or because the rollout is deleted."""
     state = given.status.rolling_state
-    if state == DELETING and reverts.is_due(given.found.attempt):
-        return _revert(given)
+    if (back := _reverted(given)) is not None:
+        return back
     answer = _released(given, succeeded=False, keeps_original=state != DELETING)
     if answer is not None:
         return answer
@@ -187,20 +187,35 @@ def _give_up(given: Pass) -> Turn | Need:
     return replace(turn, is_over=state == DELETING)
 
 
-def _revert(given: Pass) -> Turn:
-    """Back, then released; then the attempt is forgotten, so that nothing of it begins twice."""
-    found, deleted = given.found, given.seen.trait.metadata.deletion_timestamp
-    step = reverts.revert(found.attempt, found.kind.style, given.now, deleted or given.now, is_scale=found.is_scale)
+def _reverted(given: Pass) -> Turn | None:
+    """None where nothing goes back, and once everything is back and released."""
+    found, state = given.found, given.status.rolling_state
+    terms = _terms(given)
+    if terms is None:
+        return None
+    step = reverts.revert(found.attempt, found.kind.style, given.now, terms)
     match step:
         case Done():
             freed, note = reverts.released(found.attempt), Note(REVERTED, "the workloads are as they were before")
         case reverts.Incomplete(text):
-            freed = found.handler.finish(found.attempt, succeeded=False, keeps_original=False)
+            freed = found.handler.finish(found.attempt, succeeded=False, keeps_original=state != DELETING)
             note = Note(REVERTED, text, warning=True)
         case _:
             return _unfinished(given, step)
-    changes = freed.changes if isinstance(freed, Writes) else ()
-    return Turn(status=replace(given.status, target_generation=""), changes=changes, notes=(note,))
+    if not isinstance(freed, Writes):
+        return None
+    return Turn(status=given.status, changes=freed.changes, notes=(note,))
+
+
+def _terms(given: Pass) -> reverts.Terms | None:
+    """How the attempt goes back; None where it does not."""
+    attempt, is_scale = given.found.attempt, given.found.is_scale
+    if given.status.rolling_state == DELETING and reverts.is_due_on_deletion(attempt):
+        since = given.seen.trait.metadata.deletion_timestamp or given.now
+        return reverts.Terms(since, is_scale, attempt.plan.is_decrease_first)
+    if given.status.rolling_state == FAILING and reverts.is_due_on_failure(attempt):
+        return reverts.Terms(given.status.batch_start_time or given.now, is_scale)
+    return None
 
 
 def _released(given: Pass, *, succeeded: bool, keeps_original: bool) -> Turn | Need | None:

@@ -29,10 +29,12 @@ from fairlead.contracts.plans.decide.workloads.nodes import size_of
 from fairlead.contracts.plans.decide.writes import event, finalizer_write, status_write, trait_ref, workload_write
 from fairlead.contracts.plans.kinds import (
     ABANDONED,
+    ACTION,
     BATCH_READY,
     DELETING,
     FAILED,
     FAILING,
+    FINALISING,
     INITIALIZING,
     PAUSED_CONDITION,
     ROLLING,
@@ -48,6 +50,7 @@ from fairlead.core.reason import Reason
 
 AGAIN = timedelta(seconds=5)
 """R-3: after so long a rollout that is not done is looked at without being woken."""
+_AT_WORK = frozenset({VERIFYING, INITIALIZING, ROLLING, FINALISING})
 Answered: TypeAlias = Turn | Need | Decision | None
 
 
@@ -74,7 +77,7 @@ def leave(given: Pass, _wrong: tuple[str, ...]) -> Answered:
     if TRAIT_FINALIZER not in metadata.finalizers:
         return Decision("leave", Hold(Reason.SET_LEAVING))
     state = given.status.rolling_state
-    is_reverted = state == FAILED and reverts.is_due(given.found.attempt)
+    is_reverted = state == FAILED and reverts.is_due_on_deletion(given.found.attempt)
     if state in ("", *TERMINAL) and not is_reverted:
         return Turn(status=given.status, is_over=True)
     if state == DELETING:
@@ -98,6 +101,23 @@ def begin(given: Pass, _wrong: tuple[str, ...]) -> Answered:
 
 def refuse_unknown_state(given: Pass, _wrong: tuple[str, ...]) -> Answered:
     return None if states.is_known(given.status) else Turn(status=states.unknown(given.status, given.now))
+
+
+def obey(given: Pass, _wrong: tuple[str, ...]) -> Answered:
+    """X-5: what a person asks for by an annotation, once."""
+    asked, state = given.seen.trait.metadata.annotations.get(ACTION, ""), given.status.rolling_state
+    if not asked or asked == given.status.last_action or given.seen.trait.metadata.deletion_timestamp is not None:
+        return None
+    heard = replace(given, status=replace(given.status, last_action=asked))
+    match asked.partition("@")[0]:
+        case "abort" if state in _AT_WORK:
+            return fails(heard, Fail(Why.ABORTED, "aborted"))
+        case "revert" if state in _AT_WORK:
+            return fails(heard, Fail(Why.REVERT_ASKED, "aborted, to go back to what was there before"))
+        case "retry" if state == FAILED:
+            again = modification.recorded(states.reset(heard.status, given.now), given.spec)
+            return Turn(status=again, notes=(Note(notes.RESTARTED, "somebody asked to try again"),))
+    return Turn(status=heard.status)
 
 
 def refuse_spec(given: Pass, wrong: tuple[str, ...]) -> Answered:
@@ -231,6 +251,7 @@ RULES: tuple[Rule, ...] = (
     add_finalizer,
     begin,
     refuse_unknown_state,
+    obey,
     refuse_spec,
     restart,
     rest,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide import notes, states
 from fairlead.contracts.plans.decide.located import Located
@@ -13,8 +14,9 @@ from fairlead.contracts.plans.decide.notes import Note
 from fairlead.contracts.plans.decide.seen import TraitSeen
 from fairlead.contracts.plans.decide.states import Event
 from fairlead.contracts.plans.decide.why import Why
+from fairlead.contracts.plans.decide.workloads import reverts
 from fairlead.contracts.plans.decide.workloads.answers import Change, Fail, Removal, Retry
-from fairlead.contracts.plans.kinds import RolloutStatus, TraitSpec
+from fairlead.contracts.plans.kinds import FAILING, RolloutStatus, TraitSpec
 
 
 class Turn(Struct, frozen=True, kw_only=True):
@@ -72,4 +74,6 @@ def waits(given: Pass, retry: Retry, status: RolloutStatus | None = None, told: 
 def fails(given: Pass, fail: Fail, told: Sequence[Note] = ()) -> Turn:
     """R-9."""
     after = states.failed(given.status, fail.why.word, fail.text, given.now)
+    if after.rolling_state == FAILING and reverts.is_due_on_failure(replace(given.found.attempt, status=after)):
+        after = replace(after, batch_start_time=given.now)
     return Turn(status=after, notes=tuple(told), why=fail.why, text=fail.text)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads.answers import Fail
 from fairlead.contracts.plans.decide.workloads.live import Style
-from fairlead.contracts.plans.kinds import ON_FAILURE_REVERT, STRATEGIES, RolloutPlan, TraitSpec
+from fairlead.contracts.plans.kinds import STRATEGIES, RolloutPlan, TraitSpec
 
 
 def unserved(spec: TraitSpec, namespace: str, style: Style) -> Fail | None:
@@ -47,5 +47,3 @@ def _lacking(plan: RolloutPlan) -> Iterator[str]:
         yield "trafficRouting"
     if any(each.traffic_match or each.traffic_weight is not None for each in batches):
         yield "trafficMatch and trafficWeight"
-    if plan.on_failure == ON_FAILURE_REVERT:
-        yield "onFailure: revert"

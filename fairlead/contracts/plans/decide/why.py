@@ -28,6 +28,8 @@ class Why(Enum):
     CONTROLLED = "ControllerOwner", Reason.NAME_TAKEN
     DRIFT = "Drift", Reason.OBJECT_UNDONE
     BATCH_REMOVED = "BatchRemoved", Reason.SPEC_INVALID
+    ABORTED = "Aborted", Reason.ROLLOUT_TIMED_OUT
+    REVERT_ASKED = "RevertAsked", Reason.ROLLOUT_TIMED_OUT
     DEADLINE_PASSED = "DeadlinePassed", Reason.ROLLOUT_TIMED_OUT
 
     def __init__(self, word: str, reason: Reason) -> None:

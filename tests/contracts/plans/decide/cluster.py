@@ -84,6 +84,10 @@ class Cluster:
         self.spec = {**self.spec, **spec}
         self._bump(generation=self.meta.generation + 1)
 
+    def ask(self, action: str) -> None:
+        """By the annotation that the command writes."""
+        self._bump(annotations={"fairlead.dev/rollout-action": action})
+
     def delete(self) -> None:
         self._bump(deletion_timestamp=self.now)
         self.is_there = bool(self.meta.finalizers)

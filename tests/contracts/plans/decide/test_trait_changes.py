@@ -350,7 +350,6 @@ def test_a_spec_that_cannot_be_read_moves_no_pod() -> None:
         ({"lastBatchToRollout": 1, "batchPartition": 2}, "they are one field"),
         ({"canaryMetric": [{"name": "request-duration"}]}, "does not serve canaryMetric"),
         ({"trafficRouting": {"provider": "istio"}}, "does not serve trafficRouting"),
-        ({"onFailure": "revert"}, "does not serve onFailure: revert"),
         ({"rolloutBatches": [{"replicas": "20"}, {}]}, 'rolloutBatches[0].replicas is "20"'),
     ],
 )

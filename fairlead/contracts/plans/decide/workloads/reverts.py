@@ -1,4 +1,4 @@
-"""Going back when a rollout is deleted that asked for it (section 3.17): the old pods serve before the new ones go.
+"""Going back after a failure, or when a rollout is deleted (section 3.17): old pods serve before the new ones go.
 
 Every workload goes back to the size that it had before the first attempt; a target that no attempt before this one had
 goes to zero. Those that grow are ready before the others shrink, unless the plan says that sources shrink first.
@@ -11,11 +11,13 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from fairlead.contracts.plans.decide import conditions
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads.answers import Change, Done, Fail, Purpose, Retry, Step, Writes
 from fairlead.contracts.plans.decide.workloads.attempt import Attempt, stale
 from fairlead.contracts.plans.decide.workloads.claims import claim, controlled, is_claimed, original_of, release
 from fairlead.contracts.plans.decide.workloads.live import Style, Workload, number_at
+from fairlead.contracts.plans.kinds import ON_FAILURE_REVERT
 
 PATIENCE = timedelta(minutes=10)
 """After so long the target stays, and the deletion goes on (V-2)."""
@@ -28,15 +30,39 @@ class Incomplete(Struct, frozen=True):
     text: str
 
 
-def is_due(attempt: Attempt) -> bool:
+class Terms(Struct, frozen=True):
+    """How an attempt goes back."""
+
+    since: datetime
+    """When it began to."""
+    is_scale: bool = False
+    decreases: bool = False
+    """Whether new pods go before the old ones are there."""
+
+
+def is_due_on_deletion(attempt: Attempt) -> bool:
     """V-1: of an attempt that came past its verification and did not succeed."""
     return attempt.plan.revert_on_delete and attempt.status.target_generation != ""
 
 
-def revert(attempt: Attempt, style: Style, now: datetime, since: datetime, *, is_scale: bool) -> Step | Incomplete:
-    """Done when everything is as it was; `since` is when the deletion was asked for."""
-    if is_scale or style is Style.PAIR:
-        return _resized(attempt, now, since, is_scale=is_scale)
+def is_due_on_failure(attempt: Attempt) -> bool:
+    """X-1: after any failure but drift, where somebody else is at work, and a stop that was asked for."""
+    if not attempt.status.target_generation:
+        return False
+    word = conditions.cause_reason(attempt.status)
+    if word == Why.REVERT_ASKED.word:
+        return True
+    is_kept = word in (Why.DRIFT.word, Why.ABORTED.word)
+    return attempt.plan.on_failure == ON_FAILURE_REVERT and not is_kept
+
+
+def revert(attempt: Attempt, style: Style, now: datetime, terms: Terms) -> Step | Incomplete:
+    """Done when everything that this rollout holds is as it was.
+
+    What it does not hold stays as it is, so that nothing goes back twice once it is released.
+    """
+    if terms.is_scale or style is Style.PAIR:
+        return _resized(attempt, now, terms)
     if style is Style.PARTITION and attempt.target is not None:
         return _held_back(attempt, attempt.target)
     return Incomplete(NO_TEMPLATE)
@@ -44,7 +70,7 @@ def revert(attempt: Attempt, style: Style, now: datetime, since: datetime, *, is
 
 def _held_back(attempt: Attempt, target: Workload) -> Step | Incomplete:
     """V-3: a partition of all pods, which takes new ones back where the kind's controller does so."""
-    if target.partition == target.size and not target.is_paused:
+    if not _is_held(attempt, target) or (target.partition == target.size and not target.is_paused):
         return Done()
     if (barred := _barred(attempt, target)) is not None:
         return barred
@@ -55,18 +81,18 @@ def _held_back(attempt: Attempt, target: Workload) -> Step | Incomplete:
     return Writes((change or target.changed(values, Purpose.ADVANCE, said),))
 
 
-def _resized(attempt: Attempt, now: datetime, since: datetime, *, is_scale: bool) -> Step | Incomplete:
-    wanted = [*_sizes(attempt, is_scale=is_scale)]
+def _resized(attempt: Attempt, now: datetime, terms: Terms) -> Step | Incomplete:
+    wanted = [*_sizes(attempt, is_scale=terms.is_scale)]
     growing = [(each, size) for each, size in wanted if each.size <= size]
     shrinking = [(each, size) for each, size in wanted if each.size > size]
     for each, size in wanted:
         if each.size != size and (barred := _barred(attempt, each)) is not None:
             return barred
-    first, then = (shrinking, growing) if attempt.plan.is_decrease_first else (growing, shrinking)
+    first, then = (shrinking, growing) if terms.decreases else (growing, shrinking)
     if changes := tuple(_written(attempt, first)):
         return Writes(changes)
-    waits = None if attempt.plan.is_decrease_first or not shrinking else _not_ready(growing)
-    if waits is not None and now >= since + PATIENCE:
+    waits = None if terms.decreases or not shrinking else _not_ready(growing)
+    if waits is not None and now >= terms.since + PATIENCE:
         return Incomplete(f"incomplete: {waits.text}")
     if waits is not None:
         return waits
@@ -83,21 +109,23 @@ def released(attempt: Attempt) -> Step:
 
 
 def _sizes(attempt: Attempt, *, is_scale: bool) -> Iterator[tuple[Workload, int]]:
-    """V-2 and V-6; what is missing, and what this rollout never claimed, stays as it is.
-
-    A workload of an earlier attempt that has lost its note was released already, so that it is back.
-    """
+    """V-2 and V-6, of what is there and held."""
     before = {each.ref.name: each.original_replicas for each in attempt.status.sources}
     for each in attempt.live_sources:
-        otherwise = each.size if _is_carried(attempt, each) else before.get(each.name, each.size)
-        yield each, _noted(each, otherwise)
+        if _is_held(attempt, each):
+            yield each, _noted(each, before.get(each.name, each.size))
     target = attempt.target
-    if target is None or not (is_claimed(target, attempt.owner) or original_of(target) is not None):
+    if target is None or not _is_held(attempt, target):
         return
     if is_scale:
         yield target, attempt.status.rollout_original_size
     else:
         yield target, _noted(target, target.size) if _is_carried(attempt, target) else 0
+
+
+def _is_held(attempt: Attempt, workload: Workload) -> bool:
+    """Claimed, or released by a failed attempt, which leaves its note."""
+    return is_claimed(workload, attempt.owner) or original_of(workload) is not None
 
 
 def _is_carried(attempt: Attempt, workload: Workload) -> bool:
