@@ -31,6 +31,7 @@ ACTIONS = st.one_of(
     st.tuples(st.just("aim"), st.sampled_from(NAMES), st.sampled_from(NAMES)),
     st.tuples(st.just("scale"), st.sampled_from(NAMES), st.integers(0, 7)),
     st.tuples(st.just("lose"), st.sampled_from(NAMES)),
+    st.tuples(st.just("ask"), st.sampled_from(["abort", "revert", "retry"]), st.integers(0, 9)),
 )
 PLANS = st.fixed_dictionaries(
     {
@@ -45,7 +46,12 @@ PLANS = st.fixed_dictionaries(
         "rolloutStrategy": st.sampled_from(["IncreaseFirst", "DecreaseFirst"]),
         "rolloutWebhooks": st.sampled_from([[], HOOKS]),
     },
-    optional={"lastBatchToRollout": st.integers(0, 2), "progressDeadlineSeconds": st.just(600)},
+    optional={
+        "lastBatchToRollout": st.integers(0, 2),
+        "progressDeadlineSeconds": st.just(600),
+        "revertOnDelete": st.booleans(),
+        "onFailure": st.sampled_from(["stop", "revert"]),
+    },
 )
 
 
@@ -66,6 +72,8 @@ class People:
                 self.cluster.writes_left = None
             case ("aim", target, source) if target != source:
                 self._aim(target, source)
+            case ("ask", verb, time):
+                self.cluster.ask(f"{verb}@{time}")
             case ("scale" | "lose", name, *size) if name in self.cluster.objects:
                 self._meddle(name, *size)
             case str():

@@ -130,6 +130,20 @@ def test_v_2_a_pair_that_was_turned_round_goes_back_to_before_the_first_attempt(
     assert min(each.sizes["d1"] + each.sizes["d2"] for each in cluster.history) == 5
 
 
+def test_a_note_that_a_rollout_of_before_left_does_not_count() -> None:
+    cluster = a_pair(REVERT)
+    resource, tree = cluster.objects["d1"]
+    note = {"app.oam.dev/rollout-original": '{"replicas":1}'}
+    cluster.put(resource, merged(tree, {"metadata": {"annotations": note}}))
+    cluster.play_to("batchInRolling", 1)
+
+    cluster.delete()
+    cluster.play()
+
+    assert (cluster.size("d1"), cluster.size("d2")) == (5, 0)
+    assert _is_clean(cluster)
+
+
 def test_another_rollouts_workload_is_left_alone() -> None:
     cluster = a_pair({**REVERT, "progressDeadlineSeconds": 30})
     cluster.play_to("batchInRolling", 1)

@@ -109,11 +109,12 @@ def released(attempt: Attempt) -> Step:
 
 
 def _sizes(attempt: Attempt, *, is_scale: bool) -> Iterator[tuple[Workload, int]]:
-    """V-2 and V-6, of what is there and held."""
+    """V-2 and V-6, of what is there and held; a note counts only where an attempt of this rollout wrote it."""
     before = {each.ref.name: each.original_replicas for each in attempt.status.sources}
     for each in attempt.live_sources:
         if _is_held(attempt, each):
-            yield each, _noted(each, before.get(each.name, each.size))
+            own = before.get(each.name, each.size)
+            yield each, _noted(each, own) if _is_carried(attempt, each) else own
     target = attempt.target
     if target is None or not _is_held(attempt, target):
         return
