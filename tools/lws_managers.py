@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from base64 import b64encode
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 import msgspec
@@ -32,6 +33,7 @@ from kubesim.pki import Authority
 from tests.e2e.definitions import is_established
 from tests.e2e.installing import resource_of
 
+T = TypeVar("T")
 Tree = dict[str, Any]
 
 HOME = "lws-system"
@@ -72,6 +74,21 @@ def ours(*, webhooks: bool = True, gang_scheduler: str = "", workload: bool = Fa
         user=f"system:serviceaccount:{HOME}:{OPERATOR}",
         gang_scheduler=gang_scheduler,
     )
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """As `asyncio.run`; told to end by SIGTERM, it ends what it has started first."""
+
+    async def ended_in_order() -> T:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await work
+
+    try:
+        return asyncio.run(ended_in_order())
+    except asyncio.CancelledError:
+        raise SystemExit(128 + signal.SIGTERM) from None
 
 
 @asynccontextmanager

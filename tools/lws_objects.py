@@ -13,7 +13,6 @@ UIDs, versions and times are told as `tools.copies` tells them; field managers a
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 import tempfile
 from collections.abc import ItemsView, Mapping, Sequence
@@ -36,7 +35,7 @@ from kubesim.kubelet.nodes import NODES
 from tools.copied_states import CLAIMS, SERVICES, SHOP, NotReached, Stage
 from tools.copies import printed
 from tools.keeping import keep
-from tools.lws_managers import Manager, managed, ours
+from tools.lws_managers import Manager, managed, ours, run
 from tools.lws_releases import upstream
 
 Tree = dict[str, Any]
@@ -222,7 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             manager = ours() if release == OURS else upstream(release, _say)
             sets = SETS if release == OURS else wanted(release)
             with Plane() as plane:
-                items = asyncio.run(recorded(plane, manager, sets))
+                items = run(recorded(plane, manager, sets))
         except (Unavailable, KubeError, NotReached) as problem:
             sys.stderr.write(f"{release}: {problem}\n")
             code = 1

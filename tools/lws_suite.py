@@ -32,7 +32,7 @@ from fairlead.plane.launch import Plane
 from kubeloop.client import Client
 from kubeloop.http_transport import HttpTransport
 from kubesim.kubelet import Kubelet
-from tools.lws_managers import define, documents, managed, ours
+from tools.lws_managers import define, documents, managed, ours, run
 from tools.lws_suite_records import Results, Spec, failed, failures, read, table
 
 VOLCANO = "volcano"
@@ -193,7 +193,7 @@ def main() -> int:
     parser.add_argument("suite", nargs="*", choices=[[], *SUITES], help=f"{', '.join(SUITES)}; default all")
     arguments = parser.parse_args()
     try:
-        return asyncio.run(_all(arguments.suite or list(SUITES), arguments.focus, arguments.keep))
+        return run(_all(arguments.suite or list(SUITES), arguments.focus, arguments.keep))
     except Unavailable as problem:
         print(problem, file=sys.stderr)
         return 2

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
-from tools.lws_managers import at_address, ours
+import pytest
+
+from tools.lws_managers import at_address, ours, run
 from tools.lws_suite import KNOWN, SUITES, Sources
 from tools.lws_suite_records import Spec, failed, failures, read, table
 
@@ -109,3 +114,19 @@ def test_webhooks_of_the_installation_are_called_by_address() -> None:
     assert after["clientConfig"] == {"url": f"https://127.0.0.1:1234{path}", "caBundle": "YXV0aG9yaXR5"}
     assert after | {"clientConfig": 0} == before | {"clientConfig": 0}
     assert ours(webhooks=False).webhooks == ()
+
+
+def test_a_run_that_is_told_to_end_ends_what_it_has_started() -> None:
+    ended = []
+
+    async def work() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("the manager")
+
+    with pytest.raises(SystemExit) as left:
+        run(work())
+
+    assert (left.value.code, ended) == (143, ["the manager"])
