@@ -104,8 +104,8 @@ class Turns:
 async def turns(site: Site, folder: Path) -> AsyncIterator[Turns]:
     """Upstream's installation, and pods that come and go."""
     transport = site.ground.transport("admin")
+    made = Turns(site, await installed(_account(site), transport, folder), transport)
     try:
-        made = Turns(site, await installed(_account(site), transport, folder), transport)
         if isinstance(site.ground, ServedGround):
             site.ground.cluster.network.serve(SERVED_NAME, made.forward)
         for each in FOLLOWED:

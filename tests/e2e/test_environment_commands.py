@@ -250,7 +250,7 @@ async def test_who_may_not_read_secrets_sees_the_rest(scene: Scene) -> None:
 
     assert is_complete(shown)
     assert refused
-    unknown = ("secrets", "balancers", "consoles", "leaderworkersets")
+    unknown = ("secrets", "balancers", "consoles", "leaderworkersets", "disaggregatedsets")
     others = [each for each in refused if not any(kind in each for kind in unknown)]
     assert others == ["list pods"], "operators are looked for in all namespaces"
 

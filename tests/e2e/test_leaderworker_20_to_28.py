@@ -38,8 +38,8 @@ def annotated(tree: Tree, annotations: dict[str, str]) -> Tree:
     return {**tree, "metadata": {**tree["metadata"], "annotations": annotations}}
 
 
-async def label_nodes(site: Site, value: str) -> None:
-    """As soon as they are there."""
+async def label_nodes(site: Site, value: str | None) -> None:
+    """As soon as they are there; None takes the label away, which another scenario on the same nodes may have left."""
     body = msgspec.json.encode({"metadata": {"labels": {RACK: value}}})
     await site.until(lambda: len(site.history.objects(NODES)) >= 3, following=[NODES])
     for number in range(3):
@@ -51,6 +51,7 @@ async def test_workers_follow_their_leader_to_where_its_node_is(site: Site) -> N
     """Scenario 20."""
     play = await begin(site)
     judged(play)
+    await label_nodes(site, None)
     await play.create(annotated(a_set(replicas=1), {EXCLUSIVE_TOPOLOGY: RACK}))
     await play.until(lambda: any(pod["spec"].get("nodeName") for pod in play.group(0)))
     await play.until(lambda: play.operator.log.of("reconcile failed: node without topology"))
@@ -70,6 +71,7 @@ async def test_a_label_of_its_node_wakes_a_leader_that_waits_for_it(site: Site) 
     """leaderworker 3.1: nodes are watched for as long as some leader waits, and for no longer."""
     play = await begin(site)
     judged(play)
+    await label_nodes(site, None)
     await play.create(a_set("b"))
     await play.available("b")
     assert NODES not in watched_kinds(play)

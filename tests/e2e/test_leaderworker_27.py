@@ -10,6 +10,7 @@ from fairlead.contracts.leaderworker.kinds import DISRUPTION_BUDGET, DISRUPTION_
 from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.engine.charts import data_of
 from kubeloop.objects.core import PODS
+from kubesim.pods.behaviour import HANG_TERMINATING
 from tests.contracts.leaderworker.decide.sets import a_set
 from tests.e2e.clusters import Site
 from tests.e2e.downscaling import Answered
@@ -20,6 +21,7 @@ from tests.e2e.leaderworker_rules import judged, ready_so_far
 from tests.e2e.leaderworkers import Operator, review_evictions, with_sets
 from tests.e2e.roles import allow
 from tests.e2e.rollouts import is_ready
+from tests.e2e.zones import change
 
 KEEPING = Settings(keeps_budgets=True)
 
@@ -108,8 +110,13 @@ async def test_without_the_webhook_at_most_as_many_pods_are_out(site: Site) -> N
     assert found["spec"]["minAvailable"] == 6
     assert found["metadata"]["ownerReferences"][0]["uid"] == play.tree()["metadata"]["uid"]
 
-    first = await drain(site, dict(site.history.objects(PODS)))
+    pods = dict(site.history.objects(PODS))
+    for name in pods:  # none is back before the last eviction is answered
+        await change(site, PODS, name, {"metadata": {"annotations": {HANG_TERMINATING: "true"}}})
+    first = await drain(site, pods)
     assert len(let_go(first)) == 3
+    for name in pods:
+        await change(site, PODS, name, {"metadata": {"annotations": {HANG_TERMINATING: None}}})
     await play.available()
     await play.at_rest()
     ready = [sum(map(is_ready, world[PODS].values())) for _, world in site.history.replay() if PODS in world]
