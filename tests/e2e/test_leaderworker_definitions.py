@@ -145,7 +145,9 @@ async def test_a_default_that_appears_in_a_template_rolls_nothing(site: Site) ->
         await play.change({"metadata": {"labels": {"example.test/mark": str(restarts)}}})
         await play.at_rest()
 
-    assert play.tree()["spec"]["leaderWorkerTemplate"]["scheduling"] == "Gang"
+    shown = await site.get(LEADER_WORKER_SETS, "a")
+    assert shown is not None
+    assert shown["spec"]["leaderWorkerTemplate"]["scheduling"] == "Gang"
     assert play.uids(0, 1) == before
     assert play.keys() == keys
 

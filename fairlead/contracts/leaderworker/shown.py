@@ -77,7 +77,9 @@ class Shown(Struct, frozen=True, dict=True, kw_only=True):
             found = self.rolled.groups
         else:
             size = of_spec(self.seen.set).size
-            found = groups_of(self.leaders, self.seen.pods, self.seen.workers, self.key, lambda _: size)
+            found = groups_of(
+                self.leaders, self.seen.pods, self.seen.workers, self.seen.revisions, self.key, lambda _: size
+            )
         return {each.index: each for each in found}
 
     @cached_property

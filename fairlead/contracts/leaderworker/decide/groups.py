@@ -20,6 +20,7 @@ from fairlead.contracts.leaderworker.kinds import (
     REVISION_KEY,
     LeaderWorkerSet,
     Pod,
+    Revision,
     RollingUpdate,
     StatefulSet,
 )
@@ -37,6 +38,8 @@ class GroupState(Struct, frozen=True):
     """Of its own revision."""
     is_updated: bool
     """Leader and workers carry the selected key (section 3.11 point 2)."""
+    is_reported: bool = True
+    """Whether the status of the workers is about these very workers (section 3.11 point 1)."""
 
     @property
     def key(self) -> str:
@@ -52,7 +55,7 @@ class GroupState(Struct, frozen=True):
         """The leader runs and is ready, and so are all its workers (section 3.11 point 1)."""
         if not is_running_and_ready(self.leader):
             return False
-        return self.size == 1 or (self.workers is not None and are_ready(self.workers))
+        return self.size == 1 or (self.workers is not None and self.is_reported and are_ready(self.workers))
 
     @property
     def is_leaving(self) -> bool:
@@ -108,14 +111,16 @@ def groups_of(
     leaders: StatefulSet | None,
     pods: Iterable[Pod],
     workers: Iterable[StatefulSet],
+    revisions: Iterable[Revision],
     current_key: str,
     size_of: Callable[[str], int],
 ) -> tuple[GroupState, ...]:
     """By index; `size_of` says how large a group of a key is."""
     if leaders is None:
         return ()
+    owned = {(each.metadata.controller_uid, each.metadata.name) for each in revisions}
     by_owner = {each.metadata.controller_uid: each for each in workers if each.metadata.controller_uid}
-    found = (_group(leaders, each, by_owner, current_key, size_of) for each in pods)
+    found = (_group(leaders, each, by_owner, owned, current_key, size_of) for each in pods)
     return tuple(sorted((each for each in found if each is not None), key=lambda each: each.index))
 
 
@@ -123,6 +128,7 @@ def _group(
     leaders: StatefulSet,
     pod: Pod,
     by_owner: Mapping[str, StatefulSet],
+    owned: Container[tuple[str, str]],
     current_key: str,
     size_of: Callable[[str], int],
 ) -> GroupState | None:
@@ -135,7 +141,17 @@ def _group(
     size = size_of(key)
     own = by_owner.get(pod.metadata.uid)
     updated = key == current_key and (size == 1 or (own is not None and key_on(own.metadata) == current_key))
-    return GroupState(index, pod, own, size, updated)
+    return GroupState(index, pod, own, size, updated, own is None or _is_reported(own, owned))
+
+
+def _is_reported(workers: StatefulSet, owned: Container[tuple[str, str]]) -> bool:
+    """Whether the status is about this StatefulSet: it names a revision that the StatefulSet controls.
+
+    The StatefulSet controller repeats a status that conflicts on whatever has the name by then. Where workers were made
+    again it says of the new ones that the old ones are ready, whose pods are going.
+    """
+    revision = workers.status.update_revision
+    return not revision or (workers.metadata.uid, revision) in owned
 
 
 def carried_keys(pods: Iterable[Pod], workers: Iterable[StatefulSet]) -> frozenset[str]:

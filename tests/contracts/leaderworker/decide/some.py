@@ -119,7 +119,7 @@ def the_leaders(body: dict[str, Any] | None = None, **changes: Any) -> StatefulS
 
 
 def some_workers(index: int = 0, key: str = "k", ready: bool = True, **changes: Any) -> StatefulSet:
-    """The worker StatefulSet of a group of two."""
+    """The worker StatefulSet of a group of two, whose status names no revision, as where no controller writes it."""
     owner = changes.pop("owner", f"leader-{index}")
     meta = StatefulSetMeta(
         name=f"a-{index}",
@@ -129,7 +129,7 @@ def some_workers(index: int = 0, key: str = "k", ready: bool = True, **changes: 
         labels={NAME: "a", GROUP_INDEX: str(index), REVISION_KEY: key},
         owner_references=(OwnerReference("Pod", f"a-{index}", owner, controller=True),),
     )
-    status = StatefulSetStatus(replicas=1, available_replicas=int(ready), current_revision="r", update_revision="r")
+    status = StatefulSetStatus(replicas=1, available_replicas=int(ready))
     return StatefulSet(meta, {"replicas": 1, **changes}, status)
 
 
