@@ -16,7 +16,7 @@ from fairlead.contracts.leaderworker.disaggregated.kinds import (
 )
 from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS
 from kubeloop.objects.core import PODS, SERVICES
-from tests.e2e.clusters import Site
+from tests.e2e.clusters import Site, everywhere
 from tests.e2e.disaggregated_play import RolePlay, a_disaggregated_set, a_role, begin, judged
 from tests.e2e.history import World
 from tests.e2e.leaderworker_play import SECOND, owner_of
@@ -97,7 +97,7 @@ async def test_a_look_shows_roles_as_lanes_as_the_operator_tells_them(site: Site
     assert told["ds"].stands == shown.stands
 
 
-@with_sets(on=("real",))
+@everywhere(on=("real",))
 async def test_what_upstream_has_made_is_taken_over_as_it_is(site: Site, tmp_path: Path) -> None:
     """Scenario 32: at rest nothing moves, in either hand; a rollout that upstream has begun is brought to its end.
 
