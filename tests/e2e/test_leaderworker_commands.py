@@ -111,6 +111,28 @@ async def test_operator_and_command_tell_the_same_of_a_rollout_half_way(site: Si
 
 
 @with_sets(long=True)
+async def test_a_command_says_what_comes_next_when_a_rollout_begins_in_another(site: Site) -> None:
+    """The first step looks at leaders past the cache, and a command without an operator can do that too."""
+    play = await begin(site)
+    await play.create(a_set(replicas=3))
+    await play.available()
+    await play.give_image(SECOND, hold=True)
+    await play.at_numbers("2/3")
+    await play.at_group(2, SECOND)
+    await play.give_image("example.test/main:3", hold=True)
+    await play.at_numbers("3/3")
+    await play.kill()
+    await play.release(2)
+    await play.until(lambda: play.is_whole(2, SECOND))
+
+    shown = await look(play)
+
+    assert shown.blocked_by == ()
+    assert shown.next
+    assert "a-2" in shown.next[0]
+
+
+@with_sets(long=True)
 async def test_a_pod_that_does_not_go_is_named_with_its_node(site: Site) -> None:
     play = await begin(site)
     await play.create(a_set(replicas=2))

@@ -43,7 +43,7 @@ from fairlead.contracts.leaderworker.kinds import (
 )
 from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.contracts.leaderworker.shown import Shown
-from fairlead.core.ask import Answer, Ask, Bad, Question, Read
+from fairlead.core.ask import Answer, Ask, Bad, Listing, Question, Read
 from fairlead.core.decision import Decision
 from fairlead.core.explain import Explain
 from fairlead.engine.controller import RolloutKey
@@ -140,10 +140,10 @@ def _stores(views: Views) -> Stores:
 
 
 def _looking(ask: Asker) -> Asker:
-    """Reads objects; what would be written is not."""
+    """Reads and lists objects; what would be written is not."""
 
     async def look(question: Question) -> Answer:
-        is_read = isinstance(question, Ask) and isinstance(question.to, Read)
+        is_read = isinstance(question, Ask) and isinstance(question.to, Read | Listing)
         return await ask(question) if is_read else Bad("not-sent")
 
     return look
