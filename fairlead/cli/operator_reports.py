@@ -28,7 +28,7 @@ from kubeloop.request import Request, list_page, path_of
 NAME_LABEL = "app.kubernetes.io/name"
 OWN_NAME = "fairlead"
 PORTS = ("http-metrics", "metrics", "http")
-"""What they call the port; the first of these that a pod has."""
+"""What they call the port, where none is asked without TLS whether it is ready; the first of these that a pod has."""
 ASKED = "proxy/fairlead/explain"
 MOST_ASKED = 8
 REPORT_TIMEOUT_SECONDS = 3.0
@@ -42,8 +42,27 @@ class _Port(Struct, frozen=True, rename="camel"):
     name: str = ""
 
 
-class _Container(Struct, frozen=True):
+class _HttpGet(Struct, frozen=True):
+    port: int | str
+    scheme: str = "HTTP"
+
+
+class _Probe(Struct, frozen=True, rename="camel"):
+    http_get: _HttpGet | None = None
+
+
+class _Container(Struct, frozen=True, rename="camel"):
     ports: tuple[_Port, ...] = ()
+    readiness_probe: _Probe = _Probe()
+
+    @property
+    def probed(self) -> int | None:
+        """The port that probes are answered at, without TLS: whoever answers them tells of rollouts, too."""
+        asked = self.readiness_probe.http_get
+        if asked is None or asked.scheme != "HTTP":
+            return None
+        named = {each.name: each.container_port for each in self.ports if each.name}
+        return asked.port if isinstance(asked.port, int) else named.get(asked.port)
 
 
 class _Spec(Struct, frozen=True):
@@ -61,6 +80,8 @@ class _Pod(Struct, frozen=True):
 
     @property
     def port(self) -> int | None:
+        if probed := next(filter(None, (each.probed for each in self.spec.containers)), None):
+            return probed
         ports = [port for container in self.spec.containers for port in container.ports if port.name in PORTS]
         return min(ports, key=lambda port: PORTS.index(port.name)).container_port if ports else None
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,6 +13,7 @@ from msgspec import structs
 from fairlead.cli.documents_of import explain_all
 from fairlead.cli.embedded.operator_pod import show_operator
 from fairlead.cli.selection import is_complete
+from fairlead.contracts import CONTRACTS, chart_of
 from fairlead.core.explain import Explain, OperatorReport, Source, Stands
 from fairlead.engine.explain_endpoint import PATH, handling, silent
 from fairlead.engine.manager import Manager
@@ -22,6 +24,7 @@ from kubeloop.client import Client
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref, Resource
 from kubesim.auth.rbac import User, master
+from tests.contracts.zones.install.helm import render
 from tests.contracts.zones.test_ignored_annotations import a_check_that_fails, rolled, zones
 from tests.engine.world import World, play
 
@@ -38,18 +41,22 @@ async def look(world: World, user: str | User = master("somebody"), namespace: s
     return shown
 
 
+A_CONTAINER = {"ports": [{"name": "https", "containerPort": 8443}, {"name": "http-metrics", "containerPort": 8001}]}
+
+
 async def pod(
     world: World,
     handler: Handler | None,
     name: str = "operator-1",
     namespace: str = "test",
     chart: str = "rollout-operator",
+    container: Mapping[str, object] = A_CONTAINER,
+    port: int = 8001,
 ) -> None:
     """A pod as the chart makes them, and who answers in it."""
     address = f"10.0.0.{len(name) + ord(name[-1])}"
     labels = {"app.kubernetes.io/name": chart}
-    ports = [{"name": "https", "containerPort": 8443}, {"name": "http-metrics", "containerPort": 8001}]
-    spec = {"containers": [{"name": "operator", "image": "fairlead:1", "ports": ports}]}
+    spec = {"containers": [{"name": "operator", "image": "fairlead:1", **container}]}
     await world.create(PODS, namespace, {"metadata": {"name": name, "labels": labels}, "spec": spec})
     status = {"status": {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}}
     body = msgspec.json.encode(status)
@@ -57,7 +64,7 @@ async def pod(
     await world.client.call(request.patch(ref, "application/merge-patch+json", body, "status"))
     await asyncio.sleep(3)
     if handler is not None:
-        world.cluster.network.serve(f"{address}:8001", handler)
+        world.cluster.network.serve(f"{address}:{port}", handler)
 
 
 def telling(manager: Manager) -> Handler:
@@ -65,6 +72,36 @@ def telling(manager: Manager) -> Handler:
         return await manager.report("rollout-operator", namespaces)
 
     return dispatching({PATH: handling(report)})
+
+
+def told_by(part: str) -> tuple[str, dict[str, Any]]:
+    """What the pods of an installation are called, and what they say of their ports."""
+    (template,) = (
+        tree["spec"]["template"] for (kind, _), tree in render(chart=chart_of(part)).items() if kind == "Deployment"
+    )
+    (container,) = template["spec"]["containers"]
+    said = {key: container[key] for key in ("ports", "readinessProbe") if key in container}
+    return template["metadata"]["labels"]["app.kubernetes.io/name"], said
+
+
+@pytest.mark.parametrize(
+    ("part", "port"), [("zones", 8001), ("environments", 3100), ("leaderworker", 8081)], ids=list(CONTRACTS)
+)
+def test_the_operator_of_each_chart_is_asked_where_it_tells(part: str, port: int) -> None:
+    """Where metrics are served over TLS alone, beside its probes."""
+    chart, container = told_by(part)
+
+    async def scenario(world: World) -> None:
+        await world.zone("zone-a", "one")
+        async with world.operating() as manager:
+            await world.until(manager.ready.is_set)
+            await pod(world, telling(manager), chart=chart, container=container, port=port)
+            shown = await look(world)
+
+        assert shown.source is not None
+        assert shown.source.name == "pod operator-1"
+
+    play(scenario)
 
 
 def test_an_unreachable_prometheus_is_told_as_the_operator_says() -> None:
