@@ -34,7 +34,7 @@ mount -t tmpfs -o mode=1777,size=8m tmpfs "$root/tmp"
 while [ "$1" != -- ]; do mount --bind "$1" "$root$2"; mount -o remount,ro,bind "$root$2"; shift 2; done
 shift
 mount -o remount,ro,bind "$root"
-chroot=$(command -v chroot)
+chroot=$(PATH="$PATH:/usr/sbin:/sbin" command -v chroot)
 exec setpriv --no-new-privs env -i "$chroot" --userspec="$user" --groups= "$root" /usr/bin/env "$@"
 """
 """Everything is replaced by the program at the end, which so gets the signals that are sent to it."""
