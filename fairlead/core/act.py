@@ -78,6 +78,15 @@ class Does(Enum):
     REMOVE_DISRUPTION_BUDGET = "remove-disruption-budget"
     MIGRATE_SELECTOR = "migrate-selector"
     """A Deployment whose selector cannot be changed gets another one, its pods staying."""
+    CLAIM_WORKLOAD = "claim-workload"
+    """A workload of somebody else's is the rollout's alone from now on, and starts from the values that it needs."""
+    RELEASE_WORKLOAD = "release-workload"
+    RESIZE_WORKLOAD = "resize-workload"
+    ADVANCE_PARTITION = "advance-partition"
+    """More pods of a workload may be updated."""
+    RESTORE_WORKLOAD = "restore-workload"
+    """It is made again what it was before the rollout."""
+    ROUTE_TRAFFIC = "route-traffic"
 
 
 class PatchKind(Enum):

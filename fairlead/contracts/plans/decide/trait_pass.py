@@ -154,7 +154,7 @@ def rest(given: Pass, _wrong: tuple[str, ...]) -> Answered:
         case state if state == FAILED:
             said = conditions.cause(given.status)
             details = ((str(trait_ref(given.seen.trait)), said),) if said else ()
-            return Decision("rest", Hold(Reason.ROLLOUT_TIMED_OUT, details=details))
+            return Decision("rest", Hold(Reason.ROLLOUT_FAILED, details=details))
     return None
 
 

@@ -11,26 +11,26 @@ class Why(Enum):
     """Members are `(word of the condition, reason of the decision)`."""
 
     PODS_NOT_READY = "PodsNotReady", Reason.PODS_NOT_READY
-    SOURCE_NOT_SHRUNK = "SourceNotShrunk", Reason.POD_TERMINATING
-    STATUS_STALE = "StatusStale", Reason.STATUS_STALE
-    WORKLOAD_MISSING = "WorkloadMissing", Reason.POD_MISSING
-    WORKLOAD_SCALING = "WorkloadScaling", Reason.PODS_NOT_READY
-    INSTANCE_SPACING = "InstanceSpacing", Reason.SOAKING
-    HOOK_REFUSED = "HookRefused", Reason.PREPARE_FAILED
+    SOURCE_NOT_SHRUNK = "SourceNotShrunk", Reason.SOURCE_NOT_SHRUNK
+    STATUS_STALE = "StatusStale", Reason.WORKLOAD_STALE
+    WORKLOAD_MISSING = "WorkloadMissing", Reason.WORKLOAD_MISSING
+    WORKLOAD_SCALING = "WorkloadScaling", Reason.WORKLOAD_SCALING
+    INSTANCE_SPACING = "InstanceSpacing", Reason.INSTANCE_SPACING
+    HOOK_REFUSED = "HookRefused", Reason.HOOK_REFUSED
     PAUSED = "Paused", Reason.PAUSED
-    PARTITION_REACHED = "PartitionReached", Reason.PARTITION_REACHED
-    SOAKING = "Soaking", Reason.SOAKING
+    PARTITION_REACHED = "PartitionReached", Reason.GATE_CLOSED
+    SOAKING = "Soaking", Reason.BATCH_SOAKING
     SPEC_INVALID = "SpecInvalid", Reason.SPEC_INVALID
-    BATCH_SUM = "BatchSum", Reason.SPEC_INVALID
+    BATCH_SUM = "BatchSum", Reason.ROLLOUT_FAILED
     KIND_UNSUPPORTED = "KindUnsupported", Reason.KIND_MISSING
-    NOT_SERVED = "NotServed", Reason.SPEC_INVALID
-    NOT_FROZEN = "NotFrozen", Reason.SPEC_INVALID
-    CONTROLLED = "ControllerOwner", Reason.NAME_TAKEN
-    DRIFT = "Drift", Reason.OBJECT_UNDONE
-    BATCH_REMOVED = "BatchRemoved", Reason.SPEC_INVALID
-    ABORTED = "Aborted", Reason.ROLLOUT_TIMED_OUT
-    REVERT_ASKED = "RevertAsked", Reason.ROLLOUT_TIMED_OUT
-    DEADLINE_PASSED = "DeadlinePassed", Reason.ROLLOUT_TIMED_OUT
+    NOT_SERVED = "NotServed", Reason.ROLLOUT_FAILED
+    NOT_FROZEN = "NotFrozen", Reason.ROLLOUT_FAILED
+    CONTROLLED = "ControllerOwner", Reason.ROLLOUT_FAILED
+    DRIFT = "Drift", Reason.ROLLOUT_FAILED
+    BATCH_REMOVED = "BatchRemoved", Reason.ROLLOUT_FAILED
+    ABORTED = "Aborted", Reason.ROLLOUT_FAILED
+    REVERT_ASKED = "RevertAsked", Reason.ROLLOUT_FAILED
+    DEADLINE_PASSED = "DeadlinePassed", Reason.ROLLOUT_FAILED
 
     def __init__(self, word: str, reason: Reason) -> None:
         self.word = word

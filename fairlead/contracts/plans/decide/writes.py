@@ -15,10 +15,10 @@ from fairlead.core.merge_patch import merge_patch
 from kubeloop.objects.meta import Ref
 
 _DOES = {
-    Purpose.CLAIM: Does.APPLY_OBJECT,
-    Purpose.RESIZE: Does.SCALE,
-    Purpose.ADVANCE: Does.SCALE,
-    Purpose.RELEASE: Does.APPLY_OBJECT,
+    Purpose.CLAIM: Does.CLAIM_WORKLOAD,
+    Purpose.RESIZE: Does.RESIZE_WORKLOAD,
+    Purpose.ADVANCE: Does.ADVANCE_PARTITION,
+    Purpose.RELEASE: Does.RELEASE_WORKLOAD,
 }
 _KNOWN = frozenset(each.encode_name for each in msgspec.structs.fields(RolloutStatus))
 

@@ -81,7 +81,7 @@ def test_a_gate_holds_until_the_partition_is_raised(name: str) -> None:
     )
     before = len(cluster.history)
     assert cluster.run().verdict == Hold(
-        Reason.PARTITION_REACHED,
+        Reason.GATE_CLOSED,
         cluster.now + timedelta(seconds=5),
         (("rollouttrait/r", "batch 0 is the last that may be rolled: raise the partition to go on"),),
     )
