@@ -59,7 +59,7 @@ class Documents:
         for look, opened in self._looks:
             self._check(look)
             seen += await opened.look(now, heard)
-        return sorted(seen, key=lambda one: (one.namespace, one.rollout, one.part))
+        return sorted(seen, key=lambda one: (one.namespace, one.rollout, one.part, one.noun))
 
     def _check(self, look: Look) -> None:
         """Rollouts are shown and what they consist of is not: a picture without it would be wrong."""

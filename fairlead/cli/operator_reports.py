@@ -194,11 +194,11 @@ def _heard(answers: Sequence[tuple[_Pod, OperatorReport | str]]) -> Heard:
         return Heard(why=failures[0] if failures else "no operator leads at the moment")
     said = [(name, one) for name, report in leaders for one in report.items]
     documents = {
-        (one.part, one.namespace, one.rollout): structs.replace(one, source=_named(one, name))
+        (one.part, one.noun, one.namespace, one.rollout): structs.replace(one, source=_named(one, name))
         for name, one in sorted(said, key=lambda each: _decided(each[1]))
     }
     undecided = {
-        (each.part, each.namespace, each.rollout): f"{name} has not decided about it yet{_because(each)}"
+        (each.part, each.noun, each.namespace, each.rollout): f"{name} has not decided about it yet{_because(each)}"
         for name, report in leaders
         for each in report.undecided
     }

@@ -40,11 +40,11 @@ def _rank(one: Explain) -> tuple[int, int]:
 def named(seen: Sequence[Explain], name: str) -> list[Explain]:
     """The rollouts of this name, else those that have a lane of this name; two quotes name the group without a name.
 
-    The name of a part and a slash before it choose among parts.
+    The name of a part, or a noun, and a slash before it choose among them.
     """
-    part, slash, rest = name.partition("/")
+    chosen, slash, rest = name.partition("/")
     if slash:
-        return [one for one in named(seen, rest) if one.part == part]
+        return named([one for one in seen if chosen in (one.part, one.noun)], rest)
     wanted = "" if name == NAMELESS else name
     by_name = [one for one in seen if one.rollout == wanted]
     return by_name or [one for one in seen if any(lane.name == wanted for lane in one.stands.lanes)]
@@ -55,7 +55,8 @@ def several(found: Sequence[Explain], name: str) -> str:
     namespaces = list(dict.fromkeys(one.namespace for one in found))
     if len(namespaces) > 1:
         return f"{name} is in several namespaces ({', '.join(namespaces)}): choose one with -n"
-    choices = alternatives(f"{one.part}/{name_of(one)}" for one in found)
+    is_told_by_part = len({one.part for one in found}) == len(found)
+    choices = alternatives(f"{one.part if is_told_by_part else one.noun}/{name_of(one)}" for one in found)
     return f"{name} names several rollouts: choose {choices}"
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from fairlead.cli import exits
 from fairlead.cli.flags.common import add_cluster, add_output
 from fairlead.cli.question import says_yes
-from fairlead.cli.verb_rows import Stop, absent, chosen, rows_of
+from fairlead.cli.verb_rows import Stop, absent, chosen, part_of, rows_of
 from fairlead.contracts import CONTRACTS
 from fairlead.core.alternatives import alternatives
 from fairlead.core.verb import Verb
@@ -71,9 +71,10 @@ async def carried_out(cluster: Cluster, verb: str, arguments: argparse.Namespace
     from fairlead.cli.views.render import NAMELESS
     from fairlead.core.verb import VerbRequest
 
-    part, slash, rest = arguments.name.rpartition("/")
-    if part and part not in CONTRACTS:
-        raise UsageError(f'no part "{part}": there are {", ".join(CONTRACTS)}')
+    chosen_by, slash, rest = arguments.name.rpartition("/")
+    part = part_of(chosen_by)
+    if chosen_by and not part:
+        raise UsageError(f'no part "{chosen_by}": there are {", ".join(CONTRACTS)}')
     name = rest if slash else arguments.name
     asked = VerbRequest(cluster.namespaces[0], "" if name == NAMELESS else name, _options(arguments, verb))
     found, row = await chosen(cluster, verb, asked, part)

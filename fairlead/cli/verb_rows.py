@@ -35,6 +35,23 @@ def rows_of(verb: str, part: str = "") -> Iterator[Row]:
             yield contract.name, table, table.rows[verb]
 
 
+def part_of(chosen_by: str) -> str:
+    """The contract of this name, or the one that rolls what is called so; empty: there is none. Raises Stop."""
+    for contract in contracts():
+        if chosen_by == contract.name:
+            return chosen_by
+        if chosen_by in (root.noun for root in contract.roots):
+            table = None if contract.verbs is None else contract.verbs.get()
+            if table is None or table.rolls not in ("", chosen_by):
+                raise Stop(_without_verbs(chosen_by))
+            return contract.name
+    return ""
+
+
+def _without_verbs(what: str) -> str:
+    return f"{what} has no verbs: what its rollouts do is changed in their objects, with kubectl"
+
+
 async def chosen(cluster: Cluster, verb: str, asked: VerbRequest, part: str) -> tuple[str, Verb]:
     """The contract whose rollout is meant, and its row; raises Stop where there is none."""
     having = [(name, table, row) for name, table, row in rows_of(verb, part) if isinstance(row, Verb)]
@@ -83,7 +100,7 @@ async def absent(cluster: Cluster, verb: str, asked: VerbRequest, part: str) -> 
 
     rows = list(rows_of(verb, part))
     if not rows:
-        return Stop(f"{part} has no verbs: what its rollouts do is changed in their objects, with kubectl")
+        return Stop(_without_verbs(part))
     forbidden = []
     for _, table, row in rows:
         if isinstance(row, Instead):

@@ -110,6 +110,9 @@ class Explain(Struct, frozen=True, rename="camel", kw_only=True):
     api_version: Version = API_VERSION
     kind: Literal["Rollout"] = "Rollout"
     part: str
+    noun: str = ""
+    """What is rolled, in one word as in `NOUN/NAME`: with it no two rollouts of a namespace have one name. Empty in
+    documents of a release that did not tell it."""
     namespace: str
     rollout: str
     outcome: Annotated[str, Meta(extra_json_schema={"enum": list(OUTCOMES)})] = ""
@@ -138,6 +141,7 @@ class Undecided(Struct, frozen=True, rename="camel"):
     part: str
     namespace: str
     rollout: str
+    noun: str = ""
     failure: str = ""
     """Why its last pass failed; empty when there was none yet."""
 

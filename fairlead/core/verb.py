@@ -154,6 +154,8 @@ class Verbs(Struct, frozen=True):
     find: Callable[[VerbRequest, Answers, datetime], bool | Need]
     """Whether there is a rollout of this name."""
     rows: Mapping[str, Verb | Instead]
+    rolls: str = ""
+    """Their noun in documents, where the contract rolls something else besides that has no verbs; empty: all."""
 
     def __post_init__(self) -> None:
         if set(self.rows) != set(VERBS):

@@ -36,6 +36,8 @@ class Root(Struct, frozen=True):
     """Objects whose presence tells that there is something to roll."""
 
     resource: Resource
+    noun: str
+    """What is rolled where there is one, as documents and `NOUN/NAME` have it: one word in lower case."""
     labels: str = ""
     """Selects those that matter; empty: all of the resource."""
     names: tuple[str, ...] = ()

@@ -149,6 +149,10 @@ class Controller(Struct, Generic[S], frozen=True):
     """Watched where it is served and permitted; nobody waits for it longer than until that is known."""
     kind: str = ""
     """Of what its keys name, where those of another controller may be the same; for logs."""
+    part: str = ""
+    """The contract, as its documents have it; empty: the name of the controller."""
+    noun: str = ""
+    """What its rollouts are, as its documents have it."""
     background: bool = False
     """Whether no rollout waits for its rounds: one runs at a time, and what fails is tried again slowly."""
     watcher: Watcher = Nobody()

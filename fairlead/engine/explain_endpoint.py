@@ -76,7 +76,8 @@ async def reported(every: Iterable[Told], process: str, namespaces: Sequence[str
             else:
                 failure = told.accounts.failure(key)
                 text = failure.text if failure is not None else ""
-                undecided.append(Undecided(told.controller.name, key.namespace, key.name, text))
+                part = told.controller.part or told.controller.name
+                undecided.append(Undecided(part, key.namespace, key.name, told.controller.noun, text))
     return OperatorReport(
         process=process, version=__version__, leads=True, items=tuple(items), undecided=tuple(undecided)
     )

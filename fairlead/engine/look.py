@@ -22,8 +22,8 @@ from kubeloop.objects.meta import Resource
 from kubeloop.store import Index, Readable, T
 
 S = TypeVar("S")
-RolloutId = tuple[str, str, str]
-"""Part, namespace and name of a rollout."""
+RolloutId = tuple[str, str, str, str]
+"""Part, noun, namespace and name of a rollout."""
 ToLook = tuple[RolloutKey, Mapping[str, int], Callable[[], Awaitable[Explain | None]]]
 """A rollout, the generations of its specs, and how to look at it."""
 ViewKey = tuple[Resource, type[Any], str]
@@ -77,9 +77,9 @@ class Heard(Struct, frozen=True):
         shown = await look()
         return None if shown is None else structs.replace(shown, again=None, source=self._own(rollout))
 
-    async def or_each(self, part: str, rollouts: Iterable[ToLook]) -> list[Explain]:
-        """The same for rollouts of one part, as far as they are still there."""
-        shown = [await self.or_else((part, *key), observed, look) for key, observed, look in rollouts]
+    async def or_each(self, part: str, noun: str, rollouts: Iterable[ToLook]) -> list[Explain]:
+        """The same for rollouts of one part and noun, as far as they are still there."""
+        shown = [await self.or_else((part, noun, *key), observed, look) for key, observed, look in rollouts]
         return [one for one in shown if one is not None]
 
     def _own(self, rollout: RolloutId) -> Source:

@@ -80,8 +80,8 @@ def test_json_and_yaml_hold_the_same_documents_in_the_order_of_the_fields(
     (document,) = as_json["items"]
     assert list(document)[:2] == ["apiVersion", "kind"]
     assert document["kind"] == "Rollout"
-    fields = ["part", "namespace", "rollout", "outcome", "stands", "next", "blockedBy", "notes", "again"]
-    assert list(document)[2:11] == fields
+    fields = ["part", "noun", "namespace", "rollout", "outcome", "stands", "next", "blockedBy", "notes", "again"]
+    assert list(document)[2:12] == fields
     assert document["stands"]["lanes"][1]["cells"][0] == {
         "name": "ingester-zone-b-0",
         "ordinal": 0,

@@ -95,8 +95,9 @@ zones, zone = Store(ZONES.indexes), a_zone("a")
 zones.put(zone)
 source = Source("operator", observed={f"statefulset/{zone.metadata.name}": zone.metadata.generation})
 stands = Stands("Complete", 3, 3, "pods")
-told = Explain(part="zones", namespace="test", rollout="ingester", outcome="done", stands=stands, source=source)
-heard = Heard(documents={("zones", "test", "ingester"): told})
+place = {"part": "zones", "noun": "group", "namespace": "test", "rollout": "ingester"}
+told = Explain(**place, outcome="done", stands=stands, source=source)
+heard = Heard(documents={("zones", "group", "test", "ingester"): told})
 views = type("Views", (), {"__getitem__": lambda _, view: zones})()
 assert asyncio.run(ZoneLooks(None, [views]).look(datetime.now(UTC), heard)) == [told]
 print(*sys.modules)

@@ -14,8 +14,10 @@ from fairlead.contracts.leaderworker.disaggregated.kinds import (
     ROLE,
     SLICE,
 )
+from fairlead.contracts.leaderworker.disaggregated.kinds import NOUN as ROLES
 from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS
 from kubeloop.objects.core import PODS, SERVICES
+from tests.contracts.leaderworker.decide.sets import a_set
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.disaggregated_play import RolePlay, a_disaggregated_set, a_role, begin, judged
 from tests.e2e.history import World
@@ -82,19 +84,23 @@ async def test_a_look_shows_roles_as_lanes_as_the_operator_tells_them(site: Site
     played = await begin(site)
     await played.create(a_disaggregated_set())
     await played.available()
+    await played.play.create(a_set("ds", replicas=1))
+    await played.play.available("ds")
     await played.play.at_rest()
     (revision,) = played.revisions()
 
-    documents = {each.rollout: each for each in await explain_all(site.client, [site.namespace])}
+    documents = {(each.noun, each.rollout): each for each in await explain_all(site.client, [site.namespace])}
 
-    assert documents.keys() == {"ds", f"ds-0-{revision}-prefill", f"ds-0-{revision}-decode"}
-    shown = documents["ds"]
+    names = {f"ds-0-{revision}-prefill", f"ds-0-{revision}-decode", "ds"}
+    assert documents.keys() == {(ROLES, "ds"), *(("leaderworkerset", name) for name in names)}, "two have one name"
+    shown = documents[ROLES, "ds"]
     assert (shown.outcome, shown.stands.phase, shown.stands.done, shown.stands.total) == ("done", "Current", 6, 6)
     assert [(lane.name, lane.done, lane.total) for lane in shown.stands.lanes] == [("prefill", 4, 4), ("decode", 2, 2)]
     manager = played.play.operator.manager
     assert manager is not None
-    told = {each.rollout: each for each in (await manager.report("lws-manager", [site.namespace])).items}
-    assert told["ds"].stands == shown.stands
+    told = {(each.noun, each.rollout): each for each in (await manager.report("lws-manager", [site.namespace])).items}
+    assert told[ROLES, "ds"].stands == shown.stands
+    assert told["leaderworkerset", "ds"].stands == documents["leaderworkerset", "ds"].stands
 
 
 @everywhere(on=("real",))

@@ -162,7 +162,7 @@ def test_a_rollout_whose_first_round_is_not_over_is_told_as_undecided() -> None:
         report = await manager.report("fairlead", ("test",))
 
         assert report.items == ()
-        assert report.undecided == (Undecided("zones", "test", "one"),)
+        assert report.undecided == (Undecided("zones", "test", "one", "group"),)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 

@@ -9,7 +9,7 @@ from fairlead.engine.install import Install
 from fairlead.engine.look import Heard, Look, ResourceView, Views
 from fairlead.engine.program import Section
 from kubeloop.client import Client
-from tests.toy.decide import PART, decide, explain, key_of, observed
+from tests.toy.decide import NOUN, PART, decide, explain, key_of, observed
 from tests.toy.kinds import BOXES, Box
 
 ALL = ResourceView(BOXES, Box, optional=True)
@@ -24,7 +24,7 @@ class BoxLooks:
             return explain(seen, decide(seen, now), now)
 
         found = [box for views in self._views for box in views[ALL].items()]
-        return await heard.or_each(PART, [(key_of(one), observed(one), partial(document, one)) for one in found])
+        return await heard.or_each(PART, NOUN, [(key_of(one), observed(one), partial(document, one)) for one in found])
 
 
 INSTALL = Install(

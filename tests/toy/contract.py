@@ -1,5 +1,5 @@
 from fairlead.engine.contract import Contract, Room, Root
-from tests.toy.decide import PART
+from tests.toy.decide import NOUN, PART
 from tests.toy.kinds import BOXES, GROUP, OWN_LABELS
 
 CONTRACT = Contract(
@@ -14,7 +14,7 @@ CONTRACT = Contract(
     kinds=Room("tests.toy.kinds", "definitions"),
     install=Room("tests.toy.commands", "INSTALL"),
     section=Room("tests.toy.commands", "SECTION"),
-    roots=(Root(BOXES, optional=True),),
+    roots=(Root(BOXES, NOUN, optional=True),),
     look=Room("tests.toy.commands", "LOOK"),
     nothing=BOXES.kind,
 )

@@ -15,7 +15,7 @@ from fairlead.engine.controller import RolloutKey
 from kubeloop.objects.meta import Ref
 from tests.toy.kinds import BOXES, Box
 
-PART = "toy"
+PART, NOUN = "toy", "box"
 
 
 def decide(seen: Box, _: datetime) -> Decision:
@@ -44,6 +44,7 @@ def explain(seen: Box, decision: Decision, _: datetime) -> Explain:
     held = Block(decision.rule, reason.word, f"box/{metadata.name}", f"box {metadata.name} waits", reason.clears)
     return Explain(
         part=PART,
+        noun=NOUN,
         namespace=metadata.namespace,
         rollout=metadata.name,
         outcome=outcome_of(reason),

@@ -8,7 +8,7 @@ from fairlead.core.act import Does
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Wake
 from fairlead.engine.part import Part, PartContext
 from kubeloop.informer import Change, Informer
-from tests.toy.decide import PART, decide, explain, key_of, observed
+from tests.toy.decide import NOUN, PART, decide, explain, key_of, observed
 from tests.toy.kinds import BOXES, Box
 
 
@@ -29,6 +29,7 @@ def part(context: PartContext, _: object) -> Part:
 
     controller: Controller[Any] = Controller(
         name=PART,
+        noun=NOUN,
         informers=tuple(boxes.values()),
         subscribe=subscribe,
         watched=lambda key: {BOXES: boxes.get(key.namespace) or boxes[""]},

@@ -6,6 +6,7 @@ import argparse
 import re
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -64,13 +65,15 @@ def rows(seen: Sequence[Explain], now: datetime, *, namespaces: bool = False, wi
     from fairlead.cli.views.severity import waits_of
 
     shown = []
+    names = Counter((one.namespace, one.part, one.rollout) for one in seen)
     for one in worst_first(seen):
+        is_told = names[one.namespace, one.part, one.rollout] == 1
         stands, first = one.stands, next(iter(waits_of(one)), None)
         more = f" (and {len(one.blocked_by) - 1} more)" if len(one.blocked_by) > 1 else ""
         row = {"NAMESPACE": one.namespace} if namespaces else {}
         row |= {
             "PART": one.part,
-            "ROLLOUT": name_of(one),
+            "ROLLOUT": name_of(one) if is_told else f"{one.noun}/{name_of(one)}",
             "OUTCOME": one.outcome,
             "PHASE": stands.phase,
             "DONE": f"{stands.done}/{stands.total} {stands.unit}",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
     from fairlead.core.explain import Explain
+    from fairlead.engine.look import RolloutId
 
 
 class Screen(Protocol):
@@ -61,17 +62,18 @@ def lines() -> Iterator[Journal]:
 
 class _Lines:
     def __init__(self) -> None:
-        self._last: dict[tuple[str, str], str] = {}
+        self._last: dict[RolloutId, str] = {}
         self._trouble = ""
         self._speakers: list[str] = []
 
     def show(self, seen: Sequence[Explain], now: datetime, trouble: str) -> None:
-        said = {(one.namespace, one.rollout): change(one) for one in seen}
+        said: dict[RolloutId, str] = {(one.part, one.noun, one.namespace, one.rollout): change(one) for one in seen}
         for key, text in said.items():
             if self._last.get(key) != text:
                 self.say(text, now)
-        for namespace, name in self._last:
-            if (namespace, name) not in said:
+        for key in self._last:
+            if key not in said:
+                _, _, namespace, name = key
                 self.say(f"{namespace}/{name or NAMELESS} is gone", now)
         speakers = said_of(seen)
         for each in speakers:

@@ -26,7 +26,7 @@ CONTRACT = Contract(
     section=Room("fairlead.contracts.environments.options", "SECTION"),
     demos={"environments": Room("fairlead.contracts.environments.demo", "ROLLOUT")},
     hosted=Room("fairlead.contracts.environments.demo", "HOSTED"),
-    roots=(Root(MATERIALIZES, optional=True),),
+    roots=(Root(MATERIALIZES, "materialize", optional=True),),
     look=Room("fairlead.contracts.environments.looks", "LOOK"),
     nothing=MATERIALIZES.kind,
     phases_are_conditions=True,

@@ -216,6 +216,7 @@ def _controller(kind: _Kind, watched: _Watched, settings: Settings, metrics: Env
 
     return Controller(
         name="environments" if kind.name == "materialize" else f"environments/{kind.name}",
+        noun=kind.name,
         informers=watched.required,
         subscribe=kind.subscribe,
         watched=lambda _: watched.informers(),

@@ -40,6 +40,8 @@ from fairlead.core.reason import Reason, ReasonKind
 from kubeloop.objects.apps import StatefulSet
 
 PART = "environments"
+NOUN = "materialize"
+"""What is rolled, as documents name it."""
 NEW = "New"
 """The phase of an environment that has no condition yet."""
 CHANGED = "Changed"
@@ -66,6 +68,7 @@ def explain(seen: Snapshot, decision: Decision, now: datetime) -> Explain:
     phase = _phase(condition, stand, decision)
     document = Explain(
         part=PART,
+        noun=NOUN,
         namespace=metadata.namespace,
         rollout=metadata.name,
         outcome=_outcome(phase, blocks, decision.verdict, is_done=is_done),

@@ -15,7 +15,7 @@ import msgspec
 from fairlead.contracts.environments.decide import decide
 from fairlead.contracts.environments.decide.recorded_waits import Dated, retold
 from fairlead.contracts.environments.decide.seen import Snapshot
-from fairlead.contracts.environments.explain import PART, explain
+from fairlead.contracts.environments.explain import NOUN, PART, explain
 from fairlead.contracts.environments.gather import (
     CHILD_INDEXES,
     ENVIRONMENT_INDEXES,
@@ -70,6 +70,7 @@ class EnvironmentLooks:
         """Every environment as it stands, in the operator's words where it was heard."""
         return await heard.or_each(
             PART,
+            NOUN,
             [
                 (key_of(each), generation_of(each), partial(self._look_at, views, key_of(each), now))
                 for views in self._views

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from fairlead.contracts.leaderworker.disaggregated.kinds import DISAGGREGATED_SETS
 from fairlead.contracts.leaderworker.disaggregated.kinds import GROUP as DISAGGREGATED_GROUP
-from fairlead.contracts.leaderworker.kinds import GROUP, INSTALLED_FOR, LEADER_WORKER_SETS, LEASE, OWN_LABELS, PART
+from fairlead.contracts.leaderworker.disaggregated.kinds import NOUN as DISAGGREGATED_NOUN
+from fairlead.contracts.leaderworker.kinds import (
+    GROUP,
+    INSTALLED_FOR,
+    LEADER_WORKER_SETS,
+    LEASE,
+    NOUN,
+    OWN_LABELS,
+    PART,
+)
 from fairlead.engine.contract import Contract, Room, Root
 
 CONTRACT = Contract(
@@ -23,7 +32,7 @@ CONTRACT = Contract(
     install=Room("fairlead.contracts.leaderworker.install.options", "INSTALL"),
     programs={"lws-manager": Room("fairlead.contracts.leaderworker.options", "PROGRAM")},
     section=Room("fairlead.contracts.leaderworker.section", "SECTION"),
-    roots=(Root(LEADER_WORKER_SETS, optional=True), Root(DISAGGREGATED_SETS, optional=True)),
+    roots=(Root(LEADER_WORKER_SETS, NOUN, optional=True), Root(DISAGGREGATED_SETS, DISAGGREGATED_NOUN, optional=True)),
     look=Room("fairlead.contracts.leaderworker.looks", "LOOK"),
     demos={"leaderworker": Room("fairlead.contracts.leaderworker.demo", "ROLLOUT")},
     hosted=Room("fairlead.contracts.leaderworker.demo", "HOSTED"),

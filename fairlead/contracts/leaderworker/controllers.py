@@ -15,6 +15,7 @@ from fairlead.contracts.leaderworker.group_decisions import GroupDecisions
 from fairlead.contracts.leaderworker.kinds import (
     EVENT_SOURCE,
     GROUP_CONTROLLER,
+    NOUN,
     PART,
     LeaderWorkerSet,
     Pod,
@@ -107,6 +108,7 @@ def _of_sets(watched: Watched, settings: Settings, measures: LeaderWorkerMetrics
 
     return Controller(
         name=PART,
+        noun=NOUN,
         informers=watched.informers,
         subscribe=subscribe,
         watched=watched.informers_of,

@@ -15,7 +15,7 @@ from fairlead.contracts.leaderworker.decide.revisions import Kept
 from fairlead.contracts.leaderworker.decide.set_round import Rolled
 from fairlead.contracts.leaderworker.decide.status import AVAILABLE
 from fairlead.contracts.leaderworker.group_waits import block_of, blocked, kept, names, resumed, worst_first
-from fairlead.contracts.leaderworker.kinds import PART, LeaderWorkerSet
+from fairlead.contracts.leaderworker.kinds import NOUN, PART, LeaderWorkerSet
 from fairlead.contracts.leaderworker.lanes import lanes_of
 from fairlead.contracts.leaderworker.shown import Shown
 from fairlead.core import outcome
@@ -36,6 +36,7 @@ def explain(shown: Shown) -> Explain:
     below = [each for index, each in shown.groups.items() if index < wanted]
     return Explain(
         part=PART,
+        noun=NOUN,
         namespace=metadata.namespace,
         rollout=metadata.name,
         outcome=word,

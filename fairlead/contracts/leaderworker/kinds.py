@@ -19,6 +19,8 @@ LEADER_WORKER_SETS = Resource(GROUP, "v1", "leaderworkersets", "LeaderWorkerSet"
 POD_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 DISRUPTION_BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 PART = "leaderworker"
+NOUN = "leaderworkerset"
+"""A LeaderWorkerSet as documents name it."""
 OWN_LABELS = {"app.kubernetes.io/name": "lws"}
 """Of what the operator makes for itself."""
 INSTALLED_FOR = "fairlead.dev/lws-namespace"

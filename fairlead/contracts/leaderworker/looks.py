@@ -6,13 +6,14 @@ tells.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
 from fairlead.contracts.leaderworker.decide import group_round, set_round
 from fairlead.contracts.leaderworker.decide.seen import Service
 from fairlead.contracts.leaderworker.disaggregated.gather import BY_SETS
+from fairlead.contracts.leaderworker.disaggregated.kinds import NOUN as DISAGGREGATED_NOUN
 from fairlead.contracts.leaderworker.disaggregated.looks import (
     DISAGGREGATED,
     ROLE_SERVICES,
@@ -34,6 +35,7 @@ from fairlead.contracts.leaderworker.kinds import (
     DISRUPTION_BUDGETS,
     LEADER_WORKER_SETS,
     NAME,
+    NOUN,
     PART,
     LeaderWorkerSet,
     Pod,
@@ -79,13 +81,17 @@ class SetLooks:
 
     async def look(self, now: datetime, heard: Heard) -> list[Explain]:
         """Every set as it stands, in the operator's words where it was heard."""
-        found: list[ToLook] = []
-        for views in self._views:
-            for each in views[SETS].items():
-                key = RolloutKey((each.metadata.namespace, each.metadata.name))
-                found.append((key, generation_of(each), partial(self._look_at, views, key, now)))
-            found += self._disaggregated.found(views, now)
-        return await heard.or_each(PART, found)
+        found = [one for views in self._views for one in self._found(views, now)]
+        others = [one for views in self._views for one in self._disaggregated.found(views, now)]
+        return [
+            *await heard.or_each(PART, NOUN, found),
+            *await heard.or_each(PART, DISAGGREGATED_NOUN, others),
+        ]
+
+    def _found(self, views: Views, now: datetime) -> Iterator[ToLook]:
+        for each in views[SETS].items():
+            key = RolloutKey((each.metadata.namespace, each.metadata.name))
+            yield key, generation_of(each), partial(self._look_at, views, key, now)
 
     async def _look_at(self, views: Views, key: RolloutKey, now: datetime) -> Explain | None:
         """None when the set went away while it was looked at."""

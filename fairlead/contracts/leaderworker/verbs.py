@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.contracts.leaderworker.kinds import PAUSED
+from fairlead.contracts.leaderworker.kinds import NOUN, PAUSED
 from fairlead.contracts.leaderworker.verb_options import DIFF, REVISION, TO_REVISION, WITH_NETWORK
 from fairlead.core.verb import Instead, Verb, Verbs, loaded
 
@@ -10,6 +10,7 @@ _ROWS = "fairlead.contracts.leaderworker.decide.verbs"
 
 VERBS = Verbs(
     noun="LeaderWorkerSet",
+    rolls=NOUN,
     find=loaded(f"{_ROWS}.targets", "find"),
     rows={
         "pause": Verb(

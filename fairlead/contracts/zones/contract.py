@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.contracts.zones.kinds import API_GROUP, GROUP_LABEL, INJECT_CA, NAMESPACE, OWN_LABELS
+from fairlead.contracts.zones.kinds import API_GROUP, GROUP_LABEL, INJECT_CA, NAMESPACE, NOUN, OWN_LABELS
 from fairlead.engine.contract import Contract, Room, Root
 from kubeloop.objects.apps import STATEFULSETS
 
@@ -25,7 +25,7 @@ CONTRACT = Contract(
         "drain": Room("fairlead.contracts.zones.demo", "DRAIN"),
     },
     hosted=Room("fairlead.contracts.zones.demo", "HOSTED"),
-    roots=(Root(STATEFULSETS, GROUP_LABEL, names=(GROUP_LABEL,)),),
+    roots=(Root(STATEFULSETS, NOUN, GROUP_LABEL, names=(GROUP_LABEL,)),),
     look=Room("fairlead.contracts.zones.looks", "LOOK"),
     verbs=Room("fairlead.contracts.zones.verbs", "VERBS"),
     nothing=f"StatefulSet with the label {GROUP_LABEL}",

@@ -20,7 +20,7 @@ from fairlead.contracts.zones.decide.rollout.zone_order import moved_first
 from fairlead.contracts.zones.decide.seen import Snapshot
 from fairlead.contracts.zones.decide.waits import waits_of
 from fairlead.contracts.zones.explain import explain
-from fairlead.contracts.zones.kinds import GROUP_LABEL, MIN_TIME, PART, POD_ANNOTATIONS
+from fairlead.contracts.zones.kinds import GROUP_LABEL, MIN_TIME, NOUN, PART, POD_ANNOTATIONS
 from fairlead.contracts.zones.metrics import GroupSeries, ZoneMetrics
 from fairlead.contracts.zones.progress_metrics import standings_of
 from fairlead.contracts.zones.ready_time_controller import stamping
@@ -99,6 +99,7 @@ def zones(
 
     controller = Controller(
         name=PART,
+        noun=NOUN,
         informers=tuple(_any(one) for each in watched.values() for one in (each.zones, each.pods)),
         subscribe=subscribe,
         watched=informers_of,

@@ -15,7 +15,7 @@ from fairlead.contracts.zones.decide.scaling.scale_step import SCALE
 from fairlead.contracts.zones.decide.seen import Snapshot
 from fairlead.contracts.zones.decide.stuck import troubles_of
 from fairlead.contracts.zones.decide.waits import Waiting, ahead, held_exactly, paused, pods_of, waits_of, zone_waits
-from fairlead.contracts.zones.kinds import PART
+from fairlead.contracts.zones.kinds import NOUN, PART
 from fairlead.core.act import Delete, Does, Patch, Replace
 from fairlead.core.decision import Decision, Hold, Move, SideNote, Verdict
 from fairlead.core.explain import Block, Cell, Explain, Lane, Stands, key_of_wait
@@ -54,6 +54,7 @@ def explain(seen: Snapshot, decision: Decision, now: datetime) -> Explain:
     waits = waits_of(group, verdict) if isinstance(verdict, Hold) else ()
     return Explain(
         part=PART,
+        noun=NOUN,
         namespace=seen.namespace,
         rollout=seen.group,
         outcome=outcome_of(verdict.reason),

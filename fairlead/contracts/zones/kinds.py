@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 PART = "zones"
+NOUN = "group"
+"""What is rolled, as documents name it."""
 """The contract's name in options, documents and metrics."""
 
 GROUP_LABEL = "rollout-group"

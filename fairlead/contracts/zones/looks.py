@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fairlead.contracts.zones.gather import POD_INDEXES, STATEFULSET_INDEXES, all_groups, generations, members
-from fairlead.contracts.zones.kinds import GROUP_LABEL, PART
+from fairlead.contracts.zones.kinds import GROUP_LABEL, NOUN, PART
 from fairlead.core.explain import Explain
 from fairlead.engine.controller import RolloutKey
 from fairlead.engine.look import Heard, Look, ResourceView, Views
@@ -35,6 +35,7 @@ class ZoneLooks:
         """Every group as it stands: in the operator's words where it was heard."""
         return await heard.or_each(
             PART,
+            NOUN,
             [
                 (key, generations(members(key, views[ZONES])), partial(self._work_out, views, key, now))
                 for views in self._views

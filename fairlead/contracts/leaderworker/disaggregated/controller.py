@@ -26,12 +26,13 @@ from fairlead.contracts.leaderworker.disaggregated.kinds import (
     DISAGGREGATED_SETS,
     EVENT_SOURCE,
     NAME,
+    NOUN,
     ROLE_SCALERS,
     DisaggregatedSet,
     RoleScaler,
 )
 from fairlead.contracts.leaderworker.disaggregated.words import REASONS, WRITES
-from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS, LeaderWorkerSet
+from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS, PART, LeaderWorkerSet
 from fairlead.contracts.leaderworker.log_records import done, said
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision
@@ -144,7 +145,9 @@ def controller(
 
     return Controller(
         name=CONTROLLER,
-        kind="disaggregatedset",
+        kind=NOUN,
+        part=PART,
+        noun=NOUN,
         informers=tuple(one for each in watched.values() for one in each.required),
         subscribe=subscribe,
         watched=informers,

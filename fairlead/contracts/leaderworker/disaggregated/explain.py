@@ -14,6 +14,7 @@ from fairlead.contracts.leaderworker.decide.disaggregated.planner import RoleCou
 from fairlead.contracts.leaderworker.decide.disaggregated.rolling import SliceState, counts_of
 from fairlead.contracts.leaderworker.decide.disaggregated.round import Standing, standing
 from fairlead.contracts.leaderworker.decide.disaggregated.seen import DisaggregatedSeen
+from fairlead.contracts.leaderworker.disaggregated.kinds import NOUN
 from fairlead.contracts.leaderworker.disaggregated.words import REASONS
 from fairlead.contracts.leaderworker.kinds import PART
 from fairlead.core.decision import Decision, Hold
@@ -46,6 +47,7 @@ def explain(seen: DisaggregatedSeen, decision: Decision, since: Mapping[str, dat
     wanted = {each.name for each in given.spec.roles}
     return Explain(
         part=PART,
+        noun=NOUN,
         namespace=given.metadata.namespace,
         rollout=given.metadata.name,
         outcome=outcome_of(verdict.reason),

@@ -18,6 +18,8 @@ ROLE_SCALERS = Resource(GROUP, "v1", "disaggregatedsetrolescalers", "Disaggregat
 EVENT_SOURCE = "disaggregatedset"
 """Who Events come from, and the controller of its metrics."""
 CONTROLLER = "leaderworker-disaggregated"
+NOUN = "disaggregatedset"
+"""A DisaggregatedSet as documents and logs name it."""
 
 # Labels.
 NAME = f"{GROUP}/name"
