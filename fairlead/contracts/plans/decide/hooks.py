@@ -13,7 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.plans.decide import conditions
-from fairlead.contracts.plans.kinds import RolloutPlan, RolloutStatus, RolloutTrait, RolloutWebhook
+from fairlead.contracts.plans.decide.seen import RolloutObject
+from fairlead.contracts.plans.kinds import RolloutPlan, RolloutStatus, RolloutWebhook
 from fairlead.core.ask import Answers, Ask, Bad, Http, Need, Retry
 from kubeloop.durations import parse_go
 from kubeloop.urls import shown_url
@@ -40,10 +41,10 @@ def hooks_of(plan: RolloutPlan, batch: int | None, kind: str) -> tuple[RolloutWe
 
 
 def called(
-    hooks: Sequence[RolloutWebhook], trait: RolloutTrait, status: RolloutStatus, phase: str, answers: Answers
+    hooks: Sequence[RolloutWebhook], rollout: RolloutObject, status: RolloutStatus, phase: str, answers: Answers
 ) -> Need | Refused | None:
     """None once all of them have accepted."""
-    questions = [*_questions(hooks, trait, status, phase)]
+    questions = [*_questions(hooks, rollout, status, phase)]
     stages = answers.lacking(*((each,) for each in questions))
     if stages:
         return Need(stages, stop_at_failure=True)
@@ -56,9 +57,9 @@ def called(
 
 
 def _questions(
-    hooks: Sequence[RolloutWebhook], trait: RolloutTrait, status: RolloutStatus, phase: str
+    hooks: Sequence[RolloutWebhook], rollout: RolloutObject, status: RolloutStatus, phase: str
 ) -> Iterator[Ask]:
-    metadata = trait.metadata
+    metadata = rollout.metadata
     begun = "" if status.batch_start_time is None else status.batch_start_time.isoformat()
     for place, hook in enumerate(hooks):
         body = {"name": metadata.name, "namespace": metadata.namespace, "phase": phase}

@@ -15,8 +15,7 @@ from fairlead.contracts.plans.decide.workloads.attempt import Attempt, Owner, So
 from fairlead.contracts.plans.decide.workloads.handlers import Handler, handler_for, recorded_span, starts_as_scale
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of, unsupported
 from fairlead.contracts.plans.decide.workloads.live import Kind, Paths, Style, Workload
-from fairlead.contracts.plans.kinds import ROLLOUT_TRAITS, RolloutStatus, TraitSpec, WorkloadReference
-from kubeloop.objects.meta import Ref
+from fairlead.contracts.plans.kinds import RolloutStatus, TraitSpec, WorkloadReference
 
 _ANY = Kind(Style.PAIR, Paths(paused=""))
 """How a workload is released whose kind is no longer known: its claim is in its metadata."""
@@ -34,8 +33,7 @@ class Located(Struct, frozen=True):
 
 
 def owner_of(seen: TraitSeen) -> Owner:
-    metadata = seen.trait.metadata
-    return Owner(Ref(ROLLOUT_TRAITS, metadata.namespace, metadata.name, metadata.uid), seen.namespace_uid)
+    return Owner(seen.rollout.ref, seen.namespace_uid)
 
 
 def located(seen: TraitSeen, spec: TraitSpec, status: RolloutStatus) -> Located:

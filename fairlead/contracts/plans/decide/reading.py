@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct, inspect
 
-from fairlead.contracts.plans.kinds import RolloutPlan, RolloutStatus, RolloutTrait, TraitSpec
+from fairlead.contracts.plans.decide.seen import RolloutObject
+from fairlead.contracts.plans.kinds import RolloutPlan, RolloutStatus, TraitSpec
 from fairlead.core.field_errors import invalid
 from fairlead.core.times import format_rfc3339, parse_rfc3339
 
@@ -35,9 +36,9 @@ class _Absent:
     """Of a value that cannot be used: the default of its field holds."""
 
 
-def trait_spec(trait: RolloutTrait) -> tuple[TraitSpec, tuple[str, ...]]:
+def trait_spec(rollout: RolloutObject) -> tuple[TraitSpec, tuple[str, ...]]:
     """The spec, and a sentence for each value that is of another kind than its field."""
-    return read(TraitSpec, trait.spec, "spec")
+    return read(TraitSpec, rollout.spec, "spec")
 
 
 def rollout_plan(tree: object, path: str = "spec.rolloutPlan") -> tuple[RolloutPlan, tuple[str, ...]]:

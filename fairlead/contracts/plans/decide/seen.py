@@ -1,4 +1,4 @@
-"""What a pass over a RolloutTrait is decided on."""
+"""What a pass over a rollout is decided on."""
 
 from __future__ import annotations
 
@@ -6,9 +6,42 @@ from typing import Any
 
 from msgspec import Struct
 
-from fairlead.contracts.plans.kinds import Json, RolloutTrait, WorkloadReference
+from fairlead.contracts.plans.kinds import (
+    ROLLOUT_TRAITS,
+    TRAIT_FINALIZER,
+    Json,
+    RolloutTrait,
+    TraitMeta,
+    WorkloadReference,
+)
+from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.core.ask import Answers
-from kubeloop.objects.meta import Resource
+from kubeloop.objects.meta import Ref, Resource
+
+
+class RolloutObject(Struct, frozen=True, kw_only=True):
+    """An object with a plan, whatever its spec and status hold; its passes are those of a RolloutTrait."""
+
+    resource: Resource
+    finalizer: str
+    metadata: TraitMeta
+    spec: Any = None
+    """As of a RolloutTrait: the workloads are named."""
+    status: Any = None
+
+    @property
+    def ref(self) -> Ref:
+        return Ref(self.resource, self.metadata.namespace, self.metadata.name, self.metadata.uid)
+
+
+def of_trait(trait: RolloutTrait) -> RolloutObject:
+    return RolloutObject(
+        resource=ROLLOUT_TRAITS,
+        finalizer=TRAIT_FINALIZER,
+        metadata=trait.metadata,
+        spec=trait.spec,
+        status=trait.status,
+    )
 
 
 class LiveObject(Struct, frozen=True):
@@ -27,9 +60,9 @@ class Extension(Struct, frozen=True):
 
 
 class TraitSeen(Struct, frozen=True, kw_only=True):
-    """Everything that a pass over one RolloutTrait may read."""
+    """Everything that a pass over one rollout may read."""
 
-    trait: RolloutTrait
+    rollout: RolloutObject
     namespace_uid: str
     workloads: tuple[LiveObject, ...] = ()
     """Those that the spec or the status names, as far as they are there."""
@@ -44,6 +77,7 @@ class TraitSeen(Struct, frozen=True, kw_only=True):
     extensions: tuple[Extension, ...] = ()
     unserved: frozenset[str] = frozenset()
     """Kinds that the cluster does not serve, as `CloneSet.apps.kruise.io`."""
+    settings: PlanSettings = PlanSettings()
     answers: Answers = Answers()
 
     def live(self, reference: WorkloadReference) -> LiveObject | None:

@@ -51,7 +51,7 @@ def _verify(given: Pass) -> Turn | Need:
     if found.problem:
         note = Note(UNSUPPORTED, found.problem, warning=True)
         return fails(given, Fail(Why.KIND_UNSUPPORTED, found.problem), (note,))
-    if problem := unserved(given.spec, given.seen.trait.metadata.namespace, found.kind.style):
+    if problem := unserved(given.spec, given.seen.rollout.metadata.namespace, found.kind.style):
         return _refused_plan(given, problem)
     match found.handler.verify(found.attempt):
         case Retry() as retry:
@@ -211,7 +211,7 @@ def _terms(given: Pass) -> reverts.Terms | None:
     """How the attempt goes back; None where it does not."""
     attempt, is_scale = given.found.attempt, given.found.is_scale
     if given.status.rolling_state == DELETING and reverts.is_due_on_deletion(attempt):
-        since = given.seen.trait.metadata.deletion_timestamp or given.now
+        since = given.seen.rollout.metadata.deletion_timestamp or given.now
         return reverts.Terms(since, is_scale, attempt.plan.is_decrease_first)
     if given.status.rolling_state == FAILING and reverts.is_due_on_failure(attempt):
         return reverts.Terms(given.status.batch_start_time or given.now, is_scale)
@@ -252,7 +252,7 @@ def _hooked(given: Pass, kind: str, phase: str) -> Turn | Need | None:
     is_bounded = given.status.rolling_state in _BOUNDED
     if not named or (is_bounded and given.status.hook_failures >= hooks.MOST_FAILURES):
         return None
-    answer = hooks.called(named, given.seen.trait, given.status, phase, given.seen.answers)
+    answer = hooks.called(named, given.seen.rollout, given.status, phase, given.seen.answers)
     if not isinstance(answer, hooks.Refused):
         return answer
     status = replace(given.status, hook_failures=hooks.failures(given.status, answer.text, given.now))

@@ -1,4 +1,4 @@
-"""One pass over a RolloutTrait (R-2): rules in their order, the first that answers is the pass.
+"""One pass over a rollout (R-2): rules in their order, the first that answers is the pass.
 
 The object itself comes first (finalizer, status, what somebody changed), then what keeps a plan from going on, then one
 step of its state. Workloads are written before the status, so that a status never says more than there is.
@@ -26,7 +26,7 @@ from fairlead.contracts.plans.decide.workloads import reverts
 from fairlead.contracts.plans.decide.workloads.answers import Fail, Retry
 from fairlead.contracts.plans.decide.workloads.live import Style
 from fairlead.contracts.plans.decide.workloads.nodes import size_of
-from fairlead.contracts.plans.decide.writes import event, finalizer_write, status_write, trait_ref, workload_write
+from fairlead.contracts.plans.decide.writes import event, finalizer_write, status_write, workload_write
 from fairlead.contracts.plans.kinds import (
     ABANDONED,
     ACTION,
@@ -40,7 +40,6 @@ from fairlead.contracts.plans.kinds import (
     ROLLING,
     SUCCEEDED,
     TERMINAL,
-    TRAIT_FINALIZER,
     VERIFYING,
     RolloutStatus,
 )
@@ -55,8 +54,8 @@ Answered: TypeAlias = Turn | Need | Decision | None
 
 
 def decide(seen: TraitSeen, now: datetime) -> Outcome:
-    spec, wrong = trait_spec(seen.trait)
-    status = states.known(rollout_status(seen.trait.status))
+    spec, wrong = trait_spec(seen.rollout)
+    status = states.known(rollout_status(seen.rollout.status))
     given = Pass(seen, spec, status, now, located(seen, spec, status))
     for rule in RULES:
         match rule(given, wrong):
@@ -71,10 +70,10 @@ def decide(seen: TraitSeen, now: datetime) -> Outcome:
 
 def leave(given: Pass, _wrong: tuple[str, ...]) -> Answered:
     """R-14: what has nothing to give back goes at once; the rest is released first."""
-    metadata = given.seen.trait.metadata
+    metadata = given.seen.rollout.metadata
     if metadata.deletion_timestamp is None:
         return None
-    if TRAIT_FINALIZER not in metadata.finalizers:
+    if given.seen.rollout.finalizer not in metadata.finalizers:
         return Decision("leave", Hold(Reason.SET_LEAVING))
     state = given.status.rolling_state
     is_reverted = state == FAILED and reverts.is_due_on_deletion(given.found.attempt)
@@ -87,10 +86,10 @@ def leave(given: Pass, _wrong: tuple[str, ...]) -> Answered:
 
 
 def add_finalizer(given: Pass, _wrong: tuple[str, ...]) -> Answered:
-    trait = given.seen.trait
-    if TRAIT_FINALIZER in trait.metadata.finalizers or trait.metadata.deletion_timestamp is not None:
+    rollout = given.seen.rollout
+    if rollout.finalizer in rollout.metadata.finalizers or rollout.metadata.deletion_timestamp is not None:
         return None
-    return Decision("add_finalizer", Move(Reason.APPLYING, (finalizer_write(trait, is_added=True),)))
+    return Decision("add_finalizer", Move(Reason.APPLYING, (finalizer_write(rollout, is_added=True),)))
 
 
 def begin(given: Pass, _wrong: tuple[str, ...]) -> Answered:
@@ -105,8 +104,8 @@ def refuse_unknown_state(given: Pass, _wrong: tuple[str, ...]) -> Answered:
 
 def obey(given: Pass, _wrong: tuple[str, ...]) -> Answered:
     """X-5: what a person asks for by an annotation, once."""
-    asked, state = given.seen.trait.metadata.annotations.get(ACTION, ""), given.status.rolling_state
-    if not asked or asked == given.status.last_action or given.seen.trait.metadata.deletion_timestamp is not None:
+    asked, state = given.seen.rollout.metadata.annotations.get(ACTION, ""), given.status.rolling_state
+    if not asked or asked == given.status.last_action or given.seen.rollout.metadata.deletion_timestamp is not None:
         return None
     heard = replace(given, status=replace(given.status, last_action=asked))
     match asked.partition("@")[0]:
@@ -135,7 +134,7 @@ def restart(given: Pass, wrong: tuple[str, ...]) -> Answered:
     """R-12: an attempt that has ended begins again; one that runs is abandoned, and goes on with its own names."""
     status = given.status
     is_nodes = given.found.kind.style is Style.NODES
-    generation = given.seen.trait.metadata.generation
+    generation = given.seen.rollout.metadata.generation
     if wrong or status.rolling_state == ABANDONED:
         return None
     if not modification.is_modified(given.spec, status, generation, follows_nodes=is_nodes):
@@ -153,7 +152,7 @@ def rest(given: Pass, _wrong: tuple[str, ...]) -> Answered:
             return Decision("rest", Hold(Reason.COMPLETE))
         case state if state == FAILED:
             said = conditions.cause(given.status)
-            details = ((str(trait_ref(given.seen.trait)), said),) if said else ()
+            details = ((str(given.seen.rollout.ref), said),) if said else ()
             return Decision("rest", Hold(Reason.ROLLOUT_FAILED, details=details))
     return None
 
@@ -264,19 +263,19 @@ RULES: tuple[Rule, ...] = (
 
 
 def _decided(rule: str, given: Pass, turn: Turn) -> Decision:
-    trait = given.seen.trait
-    told = tuple(event(each, trait, turn.status) for each in turn.notes)
+    rollout = given.seen.rollout
+    told = tuple(event(each, rollout, turn.status) for each in turn.notes)
     if turn.is_over:
-        gone = event(Note(notes.DELETED, "the rollout is gone, and its workloads stay"), trait, turn.status)
-        return Decision(rule, Move(Reason.SETTLING, (finalizer_write(trait, is_added=False),)), tell=(*told, gone))
-    status = replace(turn.status, observed_generation=trait.metadata.generation)
-    stored = status_write(trait, status)
-    writes = tuple(workload_write(each, trait) for each in turn.changes)
+        gone = event(Note(notes.DELETED, "the rollout is gone, and its workloads stay"), rollout, turn.status)
+        return Decision(rule, Move(Reason.SETTLING, (finalizer_write(rollout, is_added=False),)), tell=(*told, gone))
+    status = replace(turn.status, observed_generation=rollout.metadata.generation)
+    stored = status_write(rollout, status)
+    writes = tuple(workload_write(each, rollout) for each in turn.changes)
     again = None if status.rolling_state in TERMINAL else given.now + AGAIN
     if turn.until is not None and again is not None:
         again = min(again, max(turn.until, given.now))
     if turn.why is not None and not writes and status.rolling_state == given.status.rolling_state:
-        details = ((str(trait_ref(trait)), turn.text),)
+        details = ((str(rollout.ref), turn.text),)
         reports = () if stored is None else (stored,)
         return Decision(rule, Hold(turn.why.reason, again, details), tell=told, reports=reports)
     done = writes if stored is None else (*writes, stored)

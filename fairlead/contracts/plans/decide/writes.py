@@ -8,11 +8,11 @@ import msgspec
 
 from fairlead.contracts.plans.decide.notes import Note
 from fairlead.contracts.plans.decide.reading import written
+from fairlead.contracts.plans.decide.seen import RolloutObject
 from fairlead.contracts.plans.decide.workloads.answers import Change, Purpose, Removal
-from fairlead.contracts.plans.kinds import ROLLOUT_TRAITS, TRAIT_FINALIZER, RolloutStatus, RolloutTrait
+from fairlead.contracts.plans.kinds import RolloutStatus
 from fairlead.core.act import AnyWrite, Delete, Does, EventNote, Patch, PatchKind
 from fairlead.core.merge_patch import merge_patch
-from kubeloop.objects.meta import Ref
 
 _DOES = {
     Purpose.CLAIM: Does.CLAIM_WORKLOAD,
@@ -23,66 +23,61 @@ _DOES = {
 _KNOWN = frozenset(each.encode_name for each in msgspec.structs.fields(RolloutStatus))
 
 
-def trait_ref(trait: RolloutTrait) -> Ref:
-    metadata = trait.metadata
-    return Ref(ROLLOUT_TRAITS, metadata.namespace, metadata.name, metadata.uid)
-
-
-def workload_write(change: Change | Removal, trait: RolloutTrait) -> AnyWrite:
+def workload_write(change: Change | Removal, rollout: RolloutObject) -> AnyWrite:
     if isinstance(change, Removal):
-        return Delete(ref=change.ref, does=Does.TERMINATE_POD, scope=trait.metadata.uid, contested=True)
+        return Delete(ref=change.ref, does=Does.TERMINATE_POD, scope=rollout.metadata.uid, contested=True)
     return Patch(
         ref=change.ref,
         kind=PatchKind.MERGE,
         body=msgspec.json.encode(change.body, order="sorted"),
         resource_version=change.resource_version,
         does=_DOES[change.purpose],
-        scope=trait.metadata.uid,
+        scope=rollout.metadata.uid,
         change_from=change.change_from,
         change_to=change.change_to,
         contested=True,
     )
 
 
-def status_write(trait: RolloutTrait, status: RolloutStatus) -> Patch | None:
+def status_write(rollout: RolloutObject, status: RolloutStatus) -> Patch | None:
     """None where nothing changed; fields that others keep in the status stay."""
-    before: dict[str, Any] = trait.status if isinstance(trait.status, dict) else {}
+    before: dict[str, Any] = rollout.status if isinstance(rollout.status, dict) else {}
     foreign = {key: value for key, value in before.items() if key not in _KNOWN}
     patch = merge_patch(before, {**foreign, **written(status)})
     if not patch:
         return None
     return Patch(
-        ref=trait_ref(trait),
+        ref=rollout.ref,
         kind=PatchKind.MERGE,
         body=msgspec.json.encode({"status": patch}, order="sorted"),
         subresource="status",
-        resource_version=trait.metadata.resource_version,
+        resource_version=rollout.metadata.resource_version,
         does=Does.REPORT_STATUS,
-        scope=trait.metadata.uid,
+        scope=rollout.metadata.uid,
         change_to=f"{status.rolling_state} {status.batch_rolling_state}".strip(),
         contested=True,
     )
 
 
-def finalizer_write(trait: RolloutTrait, *, is_added: bool) -> Patch:
-    others = [each for each in trait.metadata.finalizers if each != TRAIT_FINALIZER]
-    finalizers = [*others, TRAIT_FINALIZER] if is_added else others
+def finalizer_write(rollout: RolloutObject, *, is_added: bool) -> Patch:
+    others = [each for each in rollout.metadata.finalizers if each != rollout.finalizer]
+    finalizers = [*others, rollout.finalizer] if is_added else others
     return Patch(
-        ref=trait_ref(trait),
+        ref=rollout.ref,
         kind=PatchKind.MERGE,
         body=msgspec.json.encode({"metadata": {"finalizers": finalizers}}),
-        resource_version=trait.metadata.resource_version,
+        resource_version=rollout.metadata.resource_version,
         does=Does.ADD_FINALIZER if is_added else Does.REMOVE_FINALIZER,
-        scope=trait.metadata.uid,
+        scope=rollout.metadata.uid,
         contested=True,
     )
 
 
-def event(note: Note, trait: RolloutTrait, status: RolloutStatus) -> EventNote:
+def event(note: Note, rollout: RolloutObject, status: RolloutStatus) -> EventNote:
     """Told once for each batch and attempt, also by the process that comes after this one."""
     begun = "" if status.batch_start_time is None else status.batch_start_time.isoformat()
     return EventNote(
-        about=trait_ref(trait),
+        about=rollout.ref,
         warning=note.warning,
         reason=note.reason,
         text=note.text,

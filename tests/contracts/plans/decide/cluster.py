@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.plans.decide.reading import rollout_status
-from fairlead.contracts.plans.decide.seen import Extension, LiveObject, TraitSeen
+from fairlead.contracts.plans.decide.seen import Extension, LiveObject, TraitSeen, of_trait
 from fairlead.contracts.plans.decide.trait_pass import decide
 from fairlead.contracts.plans.kinds import Json, RolloutStatus, RolloutTrait, TraitMeta
 from fairlead.core.act import AnyWrite, Delete, EventNote, Patch
@@ -129,7 +129,7 @@ class Cluster:
 
     def seen(self, answers: Answers) -> TraitSeen:
         return TraitSeen(
-            trait=RolloutTrait(self.meta, self.spec, self.status or None),
+            rollout=of_trait(RolloutTrait(self.meta, self.spec, self.status or None)),
             namespace_uid="uid-ns",
             workloads=tuple(LiveObject(resource, tree) for resource, tree in self.objects.values()),
             pods=tuple(self.pods),
