@@ -6,9 +6,9 @@ group because another one fails.
 
 from __future__ import annotations
 
-from fairlead.contracts.zones.decide.healthchecks.queries import QUERY_PATH
 from fairlead.contracts.zones.progress_metrics import HEALTH, Progress
 from fairlead.core.decision import Admit
+from fairlead.core.prometheus import QUERY_PATH
 from fairlead.engine.controller import RolloutKey
 from fairlead.engine.metrics import REQUEST_BUCKETS, Metrics
 from kubeloop.calls import Call

@@ -17,6 +17,7 @@ from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Http, Need, Quest
 from fairlead.core.decision import Decision
 from kubeloop.objects.apps import StatefulSet
 from tests.builders import GROUP, NOW, a_zone, body_of
+from tests.prometheus_answers import scalar, value
 
 QUERY = "sum(rate(errors{${targetMatchers}}[${range}]))"
 SUCCESS = "${current} <= bool 2 * ${baseline}"
@@ -40,19 +41,6 @@ def a_checked_zone(letter: str = "b", started: str | None = f"new={STARTED}", **
     """One that refers to the check; `started` is the record of the rollout's start."""
     annotations = {HEALTH_CHECK: "errors"} | ({} if started is None else {HEALTH_CHECK_STARTED: started})
     return a_zone(letter, annotations=annotations | more.pop("annotations", {}), **more)
-
-
-def value(text: str) -> Answer:
-    return vector(text)
-
-
-def vector(*texts: str) -> Answer:
-    result = [{"metric": {}, "value": [1.5, text]} for text in texts]
-    return Good(msgspec.json.encode({"status": "success", "data": {"resultType": "vector", "result": result}}))
-
-
-def scalar(text: str) -> Answer:
-    return Good(msgspec.json.encode({"status": "success", "data": {"resultType": "scalar", "result": [1.5, text]}}))
 
 
 class Server:

@@ -18,18 +18,9 @@ from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
 from kubeloop.objects.apps import StatefulSet
 from tests.builders import EARLIER, NOW, a_pod, a_zone, pods_of, seen
-from tests.contracts.zones.decide.checking import (
-    STARTED,
-    Server,
-    a_check,
-    a_checked_zone,
-    scalar,
-    settled_by,
-    unreachable,
-    value,
-    vector,
-)
+from tests.contracts.zones.decide.checking import STARTED, Server, a_check, a_checked_zone, settled_by, unreachable
 from tests.contracts.zones.decide.judging import completed, deleted
+from tests.prometheus_answers import scalar, value, vector
 
 A, B, C = a_zone("a", current="new"), a_checked_zone("b"), a_zone("c", current="new")
 FAILING = Hold(Reason.HEALTH_CHECK_FAILING, again=NOW + timedelta(seconds=EVERY))

@@ -16,20 +16,12 @@ from msgspec import Struct, structs
 
 from fairlead.contracts.zones.decide.groups import Group, Zone
 from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import Check, HealthCheck, Then
-from fairlead.contracts.zones.decide.healthchecks.queries import (
-    Measured,
-    NoData,
-    Number,
-    is_one,
-    judgement,
-    matchers,
-    measured,
-    measurement,
-)
+from fairlead.contracts.zones.decide.healthchecks.queries import judgement, matchers, measurement
 from fairlead.contracts.zones.decide.rollout.readiness import appeared_at
 from fairlead.contracts.zones.kinds import HEALTH_CHECK, HEALTH_CHECK_STARTED
 from fairlead.core.act import Does, Patch, PatchKind
 from fairlead.core.ask import Answers, Ask, Bad, Need
+from fairlead.core.prometheus import Measured, NoData, Number, is_one, measured
 from fairlead.core.times import format_rfc3339, parse_rfc3339
 from kubeloop.objects.core import Pod
 

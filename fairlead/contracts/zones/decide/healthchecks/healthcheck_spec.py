@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping
 from enum import Enum
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.zones.configuration_kinds import ConfigurationMeta
 from fairlead.contracts.zones.decide.configurations import Invalid
+from fairlead.core.prometheus import address
 from kubeloop.durations import parse_prometheus
 
 T = TypeVar("T")
@@ -127,15 +127,9 @@ def read(metadata: ConfigurationMeta, spec: object) -> HealthCheck:
 
 def _url(text: str) -> str:
     try:
-        parts = urlsplit(text)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or any(character.isspace() for character in text):
-        raise Invalid("spec.prometheusURL: must be an address that begins with http:// or https://")
-    if parts.query or parts.fragment:
-        raise Invalid("spec.prometheusURL: must end with its path, without ? or #")
-    return text.rstrip("/")
+        return address(text)
+    except ValueError as error:
+        raise Invalid(f"spec.prometheusURL: {error}") from None
 
 
 def _check(given: _Check, field: str) -> Check:
