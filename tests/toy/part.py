@@ -1,7 +1,5 @@
 """What an operator runs for boxes."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 from fairlead.core.act import Does
