@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from kubeloop.schemas.patterns import BadPattern, compiled
 from kubesim.cel.syntax import Call, Expr, Ident, Literal, Loop, MakeList, MakeMap, MakeMessage, Select, dotted
 from kubesim.cel.types import (
     BOOL,
@@ -28,7 +29,6 @@ from kubesim.cel.types import (
 )
 from kubesim.cel.values import Failed, TypeName, moment, period, type_name
 from kubesim.cel.words import Mistake
-from kubesim.schema.patterns import BadPattern, compiled
 
 _TYPE_NAMES = (
     "bool",

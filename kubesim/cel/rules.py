@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct
 
+from kubeloop.schemas.structural import Node
 from kubesim.bodies.equality import same
 from kubesim.cel import program as cel
 from kubesim.cel.schema import bound, typed
@@ -19,7 +20,6 @@ from kubesim.cel.types import BOOL, DYN, STRING, Type, optional_of
 from kubesim.cel.values import NONE, optional
 from kubesim.errors import Cause, not_allowed, required, shown, unsupported, wrong
 from kubesim.schema.conformance import by_key, key_of
-from kubesim.schema.structural import Node
 from kubesim.store.versions import Tree
 
 KEY = "x-kubernetes-validations"

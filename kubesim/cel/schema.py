@@ -14,9 +14,9 @@ from functools import lru_cache, partial
 from operator import is_
 from typing import Any
 
+from kubeloop.schemas.structural import Node
 from kubesim.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, Field, Type, list_of, map_of
 from kubesim.cel.values import Broken, Failed, date, moment, period
-from kubesim.schema.structural import Node
 
 Convert = Callable[[Any], Any]
 _RESERVED = re.compile(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
+from kubeloop.schemas.patterns import BadPattern, compiled
 from kubesim.cel.conversions import (
     PARTS,
     part_of,
@@ -33,7 +34,6 @@ from kubesim.cel.values import (
     type_name,
     unsigned,
 )
-from kubesim.schema.patterns import BadPattern, compiled
 
 _NUMERIC = ("int", "uint", "double")
 _ORDERED = (*_NUMERIC, "string", "bytes", "bool", "timestamp", "duration")

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from kubeloop.schemas.patterns import BadPattern, Pattern, compiled
 from kubesim.cel.types import Library
 from kubesim.cel.values import (
     NONE,
@@ -26,7 +27,6 @@ from kubesim.cel.values import (
     type_name,
 )
 from kubesim.schema.formats import fits_format
-from kubesim.schema.patterns import BadPattern, Pattern, compiled
 from kubesim.schema.values import label, label_value, qualified, subdomain
 
 # Strings

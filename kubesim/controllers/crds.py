@@ -14,6 +14,7 @@ from functools import lru_cache
 import msgspec
 
 from kubeloop.objects.meta import Resource
+from kubeloop.schemas.structural import Node, compile_schema
 from kubesim.api.verbs import Verbs
 from kubesim.cel import rules as cel_rules
 from kubesim.cel.rules import Rules
@@ -26,7 +27,6 @@ from kubesim.errors import StatusError
 from kubesim.kinds.registry import DEFINITIONS, Kind
 from kubesim.patches import managed_fields
 from kubesim.patches.managed_fields import SERVER, Subject
-from kubesim.schema.structural import Node, compile_schema
 from kubesim.store.versions import Author, Event, Tree, Version, timestamp
 from kubesim.tables.custom import printer
 from kubesim.writes.deletion import CLEANUP

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from kubeloop.schemas import structural
+from kubeloop.schemas.structural import Node
 from kubesim.errors import StatusError, internal
 from kubesim.rules.webhook_configurations import ClientConfig
-from kubesim.schema import structural
-from kubesim.schema.structural import Node
 from kubesim.store.versions import Tree
 
 

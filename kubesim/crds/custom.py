@@ -6,13 +6,14 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType, field
 
+from kubeloop.schemas import structural
+from kubeloop.schemas.structural import Node
 from kubesim.cel import rules as cel_rules
 from kubesim.cel.rules import Rules
 from kubesim.crds import embedded
 from kubesim.crds.conversion import Conversion
 from kubesim.errors import Cause, StatusError, bad_request, internal_error, shown, wrong
-from kubesim.schema import conformance, structural
-from kubesim.schema.structural import Node
+from kubesim.schema import conformance
 from kubesim.store.versions import Tree, Version
 from kubesim.tables.printing import Printer
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from kubeloop.schemas.structural import Node
 from kubesim.errors import Cause, required, wrong
-from kubesim.schema.structural import Node
 from kubesim.schema.values import old_label
 from kubesim.store.versions import Tree
 from kubesim.typed.types import metadata_problem

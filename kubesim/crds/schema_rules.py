@@ -9,12 +9,12 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from kubeloop.schemas.patterns import BadPattern, compiled
+from kubeloop.schemas.structural import compile_schema, drop_nulls, prune_value
 from kubesim.cel import rules as cel_rules
 from kubesim.cel.rules import SchemaPlace
 from kubesim.errors import Cause, not_allowed, required, unsupported, wrong
 from kubesim.schema.conformance import Checker
-from kubesim.schema.patterns import BadPattern, compiled
-from kubesim.schema.structural import compile_schema, drop_nulls, prune_value
 from kubesim.store.versions import Tree
 
 ROOT, ITEM, FIELD = "root", "item", "field"

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kubeloop.schemas.structural import Node
 from kubesim.bodies.equality import identical
 from kubesim.crds.custom import path_of
 from kubesim.errors import StatusError, internal
@@ -24,7 +25,6 @@ from kubesim.patches.owners import UPDATE, Owner, Owners, identity
 from kubesim.patches.ownership import Scope, updated
 from kubesim.patches.places import MergePlace
 from kubesim.patches.scale_owners import REPLICAS, Paths, to_parent, to_scale
-from kubesim.schema.structural import Node
 from kubesim.store.versions import Tree, timestamp
 from kubesim.strategies.subresources import SCALE
 from kubesim.typed.types import type_of

@@ -13,10 +13,10 @@ from typing import Any
 
 from msgspec import UNSET
 
+from kubeloop.schemas.structural import Node, Number
 from kubesim.bodies.equality import same
 from kubesim.errors import Cause, required, shown, unsupported, wrong
 from kubesim.schema.formats import fits_format, known_format
-from kubesim.schema.structural import Node, Number
 from kubesim.store.versions import Tree
 
 _NOWHERE = "<nil>"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import date
 from unicodedata import category
 
-from kubesim.schema.structural import Node
+from kubeloop.schemas.structural import Node
 
 
 def _is_date(text: str) -> bool:

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from kubeloop.objects.meta import Resource
 from kubeloop.request import Request
+from kubeloop.schemas.structural import prune
 from kubesim.crds import embedded
 from kubesim.crds.custom import Custom, go_text
 from kubesim.errors import StatusError, bad_request, invalid, invalid_options, unsupported, wrong
@@ -22,7 +23,6 @@ from kubesim.kinds.registry import Kind
 from kubesim.patches.patch import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from kubesim.patches.strategic import Patched
 from kubesim.schema import numbers
-from kubesim.schema.structural import prune
 from kubesim.store.versions import Tree
 from kubesim.strategies.subresources import SCALE
 from kubesim.typed.faults import Undecodable

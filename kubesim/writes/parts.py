@@ -10,11 +10,11 @@ import copy
 import msgspec
 
 from kubeloop.objects.meta import Resource
+from kubeloop.schemas import structural
 from kubesim.errors import bad_request, internal, internal_error
 from kubesim.kinds import views
 from kubesim.kinds.converting import copied
 from kubesim.kinds.registry import Kind
-from kubesim.schema import structural
 from kubesim.store.versions import Head, Tree
 from kubesim.strategies import defaulting, subresources
 from kubesim.typed.faults import Undecodable

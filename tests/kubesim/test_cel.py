@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kubeloop.schemas.structural import Node, compile_schema
 from kubesim.cel import program as cel
 from kubesim.cel import rules as cel_rules
 from kubesim.cel import schema as cel_schema
@@ -14,7 +15,6 @@ from kubesim.cel.types import DYN, Type
 from kubesim.cluster import Cluster
 from kubesim.errors import StatusError
 from kubesim.kinds.registry import DEFINITIONS
-from kubesim.schema.structural import Node, compile_schema
 from kubesim.time import run
 from tests.kubesim.test_crd import a_definition, a_version, an_object, causes_of, refused
 from tests.kubesim.trees import Tree

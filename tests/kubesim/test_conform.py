@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
+from kubeloop.schemas.structural import compile_schema
 from kubesim.schema.conformance import Checker, list_causes
-from kubesim.schema.structural import compile_schema
 
 Tree = dict[str, Any]
 NUMBER = {"type": "integer"}

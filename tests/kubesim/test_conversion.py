@@ -16,6 +16,7 @@ from kubeloop import clock
 from kubeloop.calls import Call, Reply
 from kubeloop.objects.meta import Resource
 from kubeloop.request import MERGE_PATCH, Request, Response, path_of
+from kubeloop.schemas.structural import Node
 from kubesim.admission.conversion_reviews import Converter
 from kubesim.cluster import Cluster
 from kubesim.crds.conversion import Conversion, Webhook
@@ -24,7 +25,6 @@ from kubesim.errors import StatusError, internal
 from kubesim.kinds.converting import Convert, converted
 from kubesim.kinds.registry import CONFIG_MAPS, DEFINITIONS, NAMESPACES
 from kubesim.rules.webhook_configurations import ClientConfig, Service
-from kubesim.schema.structural import Node
 from kubesim.store.store import Store
 from kubesim.time import run
 from kubesim.writes.asking import Write, driven, unreviewed

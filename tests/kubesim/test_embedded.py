@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kubeloop.schemas.structural import compile_schema
 from kubesim.crds import embedded
-from kubesim.schema.structural import compile_schema
 
 ROOT = compile_schema(
     {"type": "object", "properties": {"inner": {"type": "object", "x-kubernetes-embedded-resource": True}}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubesim.schema.structural import compile_schema, take_in
+from kubeloop.schemas.structural import compile_schema, take_in
 
 Tree = dict[str, Any]
 

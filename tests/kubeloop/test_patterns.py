@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kubesim.schema.patterns import BadPattern, compiled
+from kubeloop.schemas.patterns import BadPattern, compiled
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
-from kubesim.schema import patterns
-from kubesim.store.versions import Tree
+from kubeloop.schemas import patterns
 
 META_FIELDS = ("apiVersion", "kind", "metadata")
 OBJECT_META = (
@@ -35,6 +34,7 @@ OBJECT_META = (
     "managedFields",
 )
 Number = int | float
+Tree: TypeAlias = dict[str, Any]
 
 
 class Node(Struct, frozen=True, eq=False, weakref=True):

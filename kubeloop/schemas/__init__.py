@@ -1,0 +1,1 @@
+"""Schemas of custom resources, as the API server reads them."""
