@@ -111,13 +111,23 @@ class Identity(Struct, frozen=True):
         return self.metadata.namespace, self.metadata.name
 
 
-class Unreadable(Exception):
-    """An object that does not fit its struct; `key` and `version` say which one."""
+class _Labels(Struct, frozen=True):
+    labels: dict[str, str] = {}
 
-    def __init__(self, key: Key, version: str, why: str) -> None:
+
+class _Labelled(Struct, frozen=True):
+    metadata: _Labels = _Labels()
+
+
+class Unreadable(Exception):
+    """An object that does not fit its struct; `key` and `version` say which one, `labels` what it belongs to."""
+
+    def __init__(self, key: Key, version: str, why: str, labels: Mapping[str, str] = {}) -> None:
         super().__init__(f"{'/'.join(part for part in key if part)} cannot be read: {why}")
         self.key = key
         self.version = version
+        self.why = why
+        self.labels = labels
 
 
 class _PageMeta(Struct, frozen=True, rename={"resource_version": "resourceVersion", "token": "continue"}):
@@ -189,7 +199,7 @@ class Codec(Generic[T]):
             return self._item.decode(data)
         except UNREADABLE as error:
             which = self.identity(data)
-            return Unreadable(which.key, which.metadata.resource_version, why(error))
+            return Unreadable(which.key, which.metadata.resource_version, why(error), _labels_of(data))
 
     def page(self, data: bytes) -> tuple[list[T | Unreadable], str, str]:
         """Its objects, its version and the token of the next page."""
@@ -201,6 +211,14 @@ class Codec(Generic[T]):
             raw = self._raw_page.decode(data)
             items = [self.item(item) for item in raw.items or ()]
             return items, raw.metadata.resource_version, raw.metadata.token
+
+
+def _labels_of(data: bytes | Raw) -> Mapping[str, str]:
+    """As far as they can be read."""
+    try:
+        return msgspec.json.decode(data, type=_Labelled).metadata.labels
+    except UNREADABLE:
+        return {}
 
 
 async def list_all(client: Client, selection: Selection, codec: Codec[T], limit: int) -> Listing[T]:

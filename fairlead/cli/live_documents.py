@@ -14,6 +14,7 @@ from kubeloop.client import Client
 from kubeloop.errors import Forbidden, Gone, KubeError, NotFound, Throttled, Unauthorized
 from kubeloop.informer import Change, Informer
 from kubeloop.store import Readable, T
+from kubeloop.watch import Unreadable
 
 BURST = 0.05
 """Seconds in which changes that come together are awaited, so that they are seen together."""
@@ -45,7 +46,7 @@ class LiveScopes:
 
     def _scope(self, namespace: str) -> Informers:
         """One informer of each resource, for all contracts."""
-        every = list(looks())
+        every = [look for _, look in looks()]
         required = {
             view.key
             for look in every
@@ -79,7 +80,7 @@ class LiveScopes:
         """Why what is seen may be old; empty when it is not."""
         errors = [informer.last_error for informer in self._required]
         errors += [informer.last_error for informer in self._optional if not informer.is_absent]
-        error = next((one for one in errors if one is not None and not isinstance(one, PASSING)), None)
+        error = next((one for one in errors if one is not None and not isinstance(one, (*PASSING, Unreadable))), None)
         if error is None:
             return ""
         return f"shown as last seen: {sentence(error) if isinstance(error, KubeError) else error}"
@@ -143,6 +144,9 @@ class Informers:
 
     def __getitem__(self, view: ResourceView[T]) -> Readable[T]:
         return self._informers[view.key].store
+
+    def unreadable(self, view: ResourceView[Any]) -> Sequence[Unreadable]:
+        return tuple(self._informers[view.key].unreadable.values())
 
     def withheld(self, view: ResourceView[Any]) -> KubeError | None:
         informer = self._informers[view.key]

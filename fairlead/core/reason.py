@@ -110,6 +110,7 @@ class Reason(Enum):
         "the Secret holds the license key of this environment",
     )
     DUPLICATE_ENVIRONMENT = "DuplicateEnvironment", ReasonKind.INVALID, "only one object has this environment id"
+    OBJECT_UNREADABLE = "ObjectUnreadable", ReasonKind.INVALID, "the field is corrected"
     KIND_MISSING = "KindMissing", ReasonKind.FAILED, "the kind is installed in the cluster"
     OBJECT_REFUSED = "ObjectRefused", ReasonKind.FAILED, "the API server accepts the object"
     WRITE_REFUSED = "WriteRefused", ReasonKind.FAILED, "the API server allows it"

@@ -15,11 +15,13 @@ from msgspec import Struct, structs
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decide, Decision
 from fairlead.core.explain import Explain, Source
+from fairlead.core.unreadable import document, said_of, unread
 from fairlead.engine.controller import RolloutKey
 from fairlead.engine.driver.round import Asker, settle
 from kubeloop.client import Client
 from kubeloop.objects.meta import Resource
 from kubeloop.store import Index, Readable, T
+from kubeloop.unreadable import UNREADABLE
 
 S = TypeVar("S")
 RolloutId = tuple[str, str, str, str]
@@ -68,13 +70,19 @@ class Heard(Struct, frozen=True):
     ) -> Explain | None:
         """The operator's document, or one that is worked out, without what only the operator can know.
 
+        What is in its objects may be readable and not what was expected: that is told, and others are looked at.
         A document that is not about the specs as they are now was decided before an edit and says nothing of it; one
         of an earlier release says no outcome.
         """
         found = self.documents.get(rollout)
         if found is not None and found.outcome and found.source and found.source.observed == observed:
             return found
-        shown = await look()
+        try:
+            shown = await look()
+        except UNREADABLE as error:
+            part, noun, namespace, name = rollout
+            about, text = f"{noun}/{name}", said_of(noun, name, str(error))
+            shown = unread(document(part, noun, namespace, name), about, text)
         return None if shown is None else structs.replace(shown, again=None, source=self._own(rollout))
 
     async def or_each(self, part: str, noun: str, rollouts: Iterable[ToLook]) -> list[Explain]:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from msgspec.structs import replace
 
 from fairlead.cli.documents_of import explain_all
 from fairlead.cli.live_documents import LiveScopes
 from fairlead.contracts import CONTRACTS
 from kubeloop.client import Client
-from kubeloop.errors import Garbled
-from kubeloop.request import Response
 from kubesim.time import run
 from tests.builders import a_zone, pods_of
 from tests.cli.worlds import World
@@ -57,16 +54,6 @@ def test_one_informer_serves_all_contracts() -> None:
 
     watched = {key: count for key, count in of_workloads(world).items() if key[2]}
     assert watched[("statefulsets", "rollout-group", True)] == watched[("pods", "", True)] == 1
-
-
-def test_an_object_that_cannot_be_read_ends_the_look_with_what_was_asked_for() -> None:
-    class Odd(World):
-        def answer(self, path: str) -> Response:
-            answer = super().answer(path)
-            return replace(answer, body=answer.body.replace(b'"replicas":3', b'"replicas":"many"'))
-
-    with pytest.raises(Garbled, match=r"^list statefulsets .*cannot be read: .*replicas"):
-        run(explain_all(Client(Odd(ZONE, pods_of(ZONE, "old"))), ["test"]))
 
 
 def test_what_a_rollout_consists_of_is_listed_where_there_is_one() -> None:
