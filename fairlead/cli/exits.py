@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from fairlead.core import outcome
+
 OK = 0
 ERROR = 1
 USAGE = 2
 NOT_FOUND = 3
 BLOCKED = 4
+FAILED = 5
+REVERTED = 6
+GATED = 7
 INTERRUPTED = 130
 
 MEANINGS: tuple[tuple[int, str], ...] = (
@@ -27,8 +32,19 @@ MEANINGS: tuple[tuple[int, str], ...] = (
             "for replay: a decision differs"
         ),
     ),
+    (FAILED, "watch or status ended because a rollout failed: it was given up, or what it needs cannot be done"),
+    (REVERTED, "watch or status ended because a rollout was given up and everything is back as it was"),
+    (GATED, "watch or status ended because a rollout waits at a gate until somebody lets it go on"),
     (INTERRUPTED, "interrupted with Ctrl-C"),
 )
+
+
+_BY_OUTCOME = {outcome.FAILED: FAILED, outcome.REVERTED: REVERTED, outcome.GATED: GATED}
+
+
+def of_outcome(word: str) -> int:
+    """The code of a watch that a rollout ends which does not go on by itself."""
+    return _BY_OUTCOME.get(word, BLOCKED)
 
 
 def table() -> str:

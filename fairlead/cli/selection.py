@@ -24,6 +24,16 @@ def is_blocked(seen: Explain) -> bool:
     return seen.outcome in STOPPED
 
 
+def is_over(seen: Explain) -> bool:
+    """Whether nothing more comes of it: it is complete, or was given up."""
+    return is_complete(seen) or seen.ended
+
+
+def worst_of(seen: Iterable[Explain]) -> Explain | None:
+    """Of those that go on only when somebody acts; None where there is none."""
+    return min(filter(is_blocked, seen), key=lambda one: STOPPED.index(one.outcome), default=None)
+
+
 def worst_first(seen: Iterable[Explain]) -> list[Explain]:
     """Those that are blocked, those that wait or go on, those that are complete; else in their order."""
     return sorted(seen, key=_rank)

@@ -117,6 +117,8 @@ class Explain(Struct, frozen=True, rename="camel", kw_only=True):
     rollout: str
     outcome: Annotated[str, Meta(extra_json_schema={"enum": list(OUTCOMES)})] = ""
     """How it stands, in a word that all contracts share; empty in documents of a release that did not tell it."""
+    ended: bool = False
+    """Whether it was given up, so that nothing more comes of it unless a person changes it or asks for it again."""
     stands: Stands
     next: tuple[str, ...] = ()
     blocked_by: tuple[Block, ...] = ()

@@ -171,6 +171,7 @@ class Reason(Enum):
     TRAFFIC_PENDING = "TrafficPending", ReasonKind.WAITING, "the route sends the traffic of the batch"
     APPLICATION_PENDING = "ApplicationPending", ReasonKind.WAITING, "the workloads of the application are prepared"
     ROLLOUT_FAILED = "RolloutFailed", ReasonKind.BLOCKED, "somebody retries or undoes it, or names another target"
+    ROLLOUT_REVERTED = "RolloutReverted", ReasonKind.BLOCKED, "somebody retries it, or names another target"
     NOT_LEADING = "NotLeading", ReasonKind.WAITING, "this replica holds its Lease again"
     JOURNAL_UNAVAILABLE = "JournalUnavailable", ReasonKind.WAITING, "the journal can be read and written"
     STORAGE_SETTLING = "StorageSettling", ReasonKind.WAITING, "every API server has heard of the storage version"

@@ -80,7 +80,7 @@ def test_json_and_yaml_hold_the_same_documents_in_the_order_of_the_fields(
     (document,) = as_json["items"]
     assert list(document)[:2] == ["apiVersion", "kind"]
     assert document["kind"] == "Rollout"
-    fields = ["part", "noun", "namespace", "rollout", "outcome", "stands", "next", "blockedBy", "notes", "again"]
+    fields = ["part", "noun", "namespace", "rollout", "outcome", "ended", "stands", "next", "blockedBy", "notes"]
     assert list(document)[2:12] == fields
     assert document["stands"]["lanes"][1]["cells"][0] == {
         "name": "ingester-zone-b-0",

@@ -119,6 +119,39 @@ def test_it_is_said_once_that_a_rollout_is_paused() -> None:
     assert end == End(exits.BLOCKED, "llm is paused: llm-0 stays at the earlier revision")
 
 
+def standing(outcome: str, *, ended: bool = False) -> Explain:
+    stands = Stands(phase=outcome.capitalize(), done=1, total=5, unit="pods")
+    return Explain(part="toy", namespace="test", rollout="web", outcome=outcome, ended=ended, stands=stands)
+
+
+CODES = {"done": 0, "held": 4, "blocked": 4, "failed": 5, "reverted": 6, "gated": 7}
+
+
+@pytest.mark.parametrize(("outcome", "code"), CODES.items())
+def test_the_code_tells_how_a_rollout_stands_that_does_not_go_on(outcome: str, code: int) -> None:
+    end = ending([standing("moving"), standing(outcome)], WatchScope(exit_when_blocked=True))
+
+    assert (None if end is None else end.code) == (code or None)
+
+
+@pytest.mark.parametrize(("outcome", "code"), [("failed", 5), ("reverted", 6)])
+def test_what_was_given_up_ends_it_without_being_asked_to(outcome: str, code: int) -> None:
+    """Once nothing else goes on; what is tried again does not."""
+    given_up = standing(outcome, ended=True)
+
+    assert ending([given_up, standing("moving")], WatchScope()) is None
+    assert ending([standing(outcome)], WatchScope()) is None
+    assert ending([given_up], WatchScope(forever=True)) is None
+    assert ending([standing("done"), given_up], WatchScope()) == End(code, f"web is {outcome}")
+
+
+def test_of_several_that_stopped_the_worst_is_told() -> None:
+    end = ending([standing("gated"), standing("failed"), standing("held")], WatchScope(exit_when_blocked=True))
+
+    assert end is not None
+    assert end.code == exits.FAILED
+
+
 def test_blocked_does_not_end_it_otherwise() -> None:
     zone = a_zone("a", strategy="RollingUpdate")
 

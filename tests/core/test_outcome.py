@@ -18,6 +18,10 @@ from fairlead.core.reason import Reason
         (Reason.POD_STUCK, "blocked"),
         (Reason.WRONG_STRATEGY, "blocked"),
         (Reason.READ_FAILED, "failed"),
+        (Reason.GATE_CLOSED, "gated"),
+        (Reason.AWAITING_PROMOTION, "gated"),
+        (Reason.ROLLOUT_FAILED, "failed"),
+        (Reason.ROLLOUT_REVERTED, "reverted"),
     ],
 )
 def test_the_outcome_follows_from_the_reason(reason: Reason, outcome: str) -> None:

@@ -215,7 +215,7 @@ async def test_a_watch_leaves_when_somebody_must_act(scene: Scene) -> None:
 
     end = await within(120, cluster, WatchScope(exit_when_blocked=True), Notes())
 
-    assert end.code == exits.BLOCKED
+    assert end.code == exits.GATED
     assert end.text.startswith("m is ReadyToPromote: m is ready to be promoted: approve it with")
 
 
@@ -318,7 +318,7 @@ async def test_the_programs_tell_what_a_rollout_waits_for_promote_it_and_see_its
     explained = await finished("fairlead", "explain", "m", *place, kubeconfig=config)
 
     assert (listed.code, listed.err) == (0, ALONE)
-    assert listed.out.splitlines()[1].startswith("environments   m         held      ReadyToPromote   0/1 generations")
+    assert listed.out.splitlines()[1].startswith("environments   m         gated     ReadyToPromote   0/1 generations")
     assert "generation 1 (environmentd:v26.0.0)   generation 2 (environmentd:v26.1.0)" in listed.out
     assert (explained.code, explained.err) == (0, "")
     assert "ends when a person approves the promotion" in explained.out

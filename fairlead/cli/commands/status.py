@@ -28,7 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "Prints a line per zone, generation or group, and again when one of them changes. Leaves with code 0 when the"
-        " rollout is complete, and with code 4 as soon as it does not go on by itself."
+        " rollout is complete, and as soon as it does not go on by itself with the code that tells why: see `fairlead"
+        " help exit-codes`."
     )
 
 

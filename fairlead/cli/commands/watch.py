@@ -1,10 +1,11 @@
-"""`fairlead watch [NAME]`: follows rollouts until they are complete."""
+"""`fairlead watch [NAME]`: follows rollouts until they are complete or were given up."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from fairlead.cli import exits
@@ -47,9 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--timeout", metavar="DURATION", default="", help="leave after this time, such as 90s or 1h30m, with code 4"
     )
     parser.add_argument(
-        "--exit-when-blocked", action="store_true", help="leave with code 4 when a rollout is blocked or paused"
+        "--exit-when-blocked",
+        action="store_true",
+        help="leave as soon as a rollout does not go on by itself, with a code that tells why",
     )
-    parser.add_argument("--forever", action="store_true", help="go on when all rollouts are complete")
+    parser.add_argument("--forever", action="store_true", help="go on when all rollouts are complete or were given up")
     parser.add_argument("--no-color", action="store_true", help="show no colours; so does the variable NO_COLOR")
 
 
@@ -87,15 +90,31 @@ async def within(seconds: float | None, cluster: Cluster, wanted: WatchScope, sc
     """Follows for so many seconds at most."""
     import asyncio
 
+    last = _Last(screen)
     try:
         async with asyncio.timeout(seconds) as limit:
-            return await follow(cluster, wanted, screen)
+            return await follow(cluster, wanted, last)
     except TimeoutError:
         if not limit.expired():
             raise
+        from fairlead.cli.selection import worst_of
         from kubeloop.durations import format_go
 
-        return End(exits.BLOCKED, f"not complete after {format_go(seconds or 0)}")
+        stopped = worst_of(last.seen)
+        code = exits.BLOCKED if stopped is None else exits.of_outcome(stopped.outcome)
+        return End(code, f"not complete after {format_go(seconds or 0)}")
+
+
+class _Last:
+    """A screen that keeps what it showed last."""
+
+    def __init__(self, screen: Screen) -> None:
+        self.seen: Sequence[Explain] = ()
+        self._screen = screen
+
+    def show(self, seen: Sequence[Explain], now: datetime, trouble: str) -> None:
+        self.seen = seen
+        self._screen.show(seen, now, trouble)
 
 
 async def follow(cluster: Cluster, wanted: WatchScope, screen: Screen) -> End:
@@ -127,18 +146,24 @@ async def follow(cluster: Cluster, wanted: WatchScope, screen: Screen) -> End:
 
 def ending(seen: Sequence[Explain], wanted: WatchScope) -> End | None:
     """Whether what is seen ends the watch, and how."""
-    from fairlead.cli.selection import is_blocked, is_complete, phase_word
+    from fairlead.cli.selection import is_over, worst_of
+
+    stopped = worst_of(seen)
+    if wanted.exit_when_blocked and stopped is not None:
+        return _stopped(stopped)
+    if wanted.forever or not all(map(is_over, seen)):
+        return None
+    return End(exits.OK) if stopped is None else _stopped(stopped)
+
+
+def _stopped(one: Explain) -> End:
+    from fairlead.cli.selection import phase_word
     from fairlead.cli.views.render import name_of
     from fairlead.cli.views.severity import waits_of
 
-    blocked = next((one for one in seen if is_blocked(one)), None)
-    if wanted.exit_when_blocked and blocked is not None:
-        said = f"{name_of(blocked)} is {phase_word(blocked)}"
-        why = waits_of(blocked)[0].text if blocked.blocked_by else said
-        return End(exits.BLOCKED, why if why.startswith(said) else f"{said}: {why}")
-    if all(map(is_complete, seen)) and not wanted.forever:
-        return End(exits.OK)
-    return None
+    said = f"{name_of(one)} is {phase_word(one)}"
+    why = waits_of(one)[0].text if one.blocked_by else said
+    return End(exits.of_outcome(one.outcome), why if why.startswith(said) else f"{said}: {why}")
 
 
 async def _unknown(wanted: WatchScope, seen: Sequence[Explain], cluster: Cluster) -> str:

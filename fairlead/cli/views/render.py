@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.cli.views.severity import waits_of
 from fairlead.core.explain import Block, Cell, Explain, Lane
-from fairlead.core.outcome import DONE, STOPPED
+from fairlead.core.outcome import DONE, GATED, STOPPED
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -49,7 +49,7 @@ STYLES = {
 NAMELESS = '""'
 """How the rollout whose name is empty is shown, and asked for."""
 
-_LOOKS = {DONE: "finished", **dict.fromkeys(STOPPED, "stuck")}
+_LOOKS = {DONE: "finished", **dict.fromkeys(STOPPED, "stuck"), GATED: "waits"}
 """Styles of the phase by the outcome; of others, that of a title."""
 _CELL_WIDTH = 3
 _BELOW = "    "

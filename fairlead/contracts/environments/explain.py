@@ -72,6 +72,7 @@ def explain(seen: Snapshot, decision: Decision, now: datetime) -> Explain:
         namespace=metadata.namespace,
         rollout=metadata.name,
         outcome=_outcome(phase, blocks, decision.verdict, is_done=is_done),
+        ended=phase == ROLLOUT_TIMEOUT,
         stands=Stands(
             phase=phase,
             done=int(is_done),
@@ -105,7 +106,8 @@ def _outcome(phase: str, blocks: tuple[Block, ...], verdict: Verdict, *, is_done
     if phase == BLOCKED or kinds & {ReasonKind.BLOCKED.value, ReasonKind.INVALID.value}:
         return outcome.BLOCKED
     if ReasonKind.HELD.value in kinds:
-        return outcome.HELD
+        is_gated = any(block.reason == Reason.AWAITING_PROMOTION.word for block in blocks)
+        return outcome.GATED if is_gated else outcome.HELD
     return outcome.WAITING if isinstance(verdict, Hold) else outcome.MOVING
 
 

@@ -106,7 +106,7 @@ def test_approval_is_waited_for_since_the_operator_said_so() -> None:
     assert shown.blocked_by[0].reason == "AwaitingPromotion"
     assert (shown.blocked_by[0].since, shown.blocked_by[0].since_exact) == (WRITTEN, True)
     assert is_blocked(shown)
-    assert shown.outcome == "held"
+    assert shown.outcome == "gated"
 
 
 def promoting() -> World:
