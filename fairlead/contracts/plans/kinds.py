@@ -14,7 +14,16 @@ from kubeloop.objects.meta import Meta, Resource
 
 PART = "plans"
 STANDARD_GROUP = "standard.oam.dev"
+CORE_GROUP = "core.oam.dev"
 ROLLOUT_TRAITS = Resource(STANDARD_GROUP, "v1alpha1", "rollouttraits", "RolloutTrait")
+METRIC_TEMPLATES = Resource(STANDARD_GROUP, "v1alpha1", "metrictemplates", "MetricTemplate")
+ALERT_PROVIDERS = Resource(STANDARD_GROUP, "v1alpha1", "alertproviders", "AlertProvider")
+APPLICATION_DEPLOYMENTS = Resource(CORE_GROUP, "v1alpha2", "applicationdeployments", "ApplicationDeployment")
+APPLICATIONS = Resource(CORE_GROUP, "v1alpha2", "applications", "Application")
+COMPONENTS = Resource(CORE_GROUP, "v1alpha2", "components", "Component")
+CONFIGURATIONS = Resource(CORE_GROUP, "v1alpha2", "applicationconfigurations", "ApplicationConfiguration")
+WORKLOAD_DEFINITIONS = Resource(CORE_GROUP, "v1alpha2", "workloaddefinitions", "WorkloadDefinition")
+TRAIT_DEFINITIONS = Resource(CORE_GROUP, "v1alpha2", "traitdefinitions", "TraitDefinition")
 CLONE_SETS = Resource("apps.kruise.io", "v1alpha1", "clonesets", "CloneSet")
 NEWER_CLONE_SETS = Resource("apps.kruise.io", "v1beta1", "clonesets", "CloneSet")
 DAEMON_SETS = Resource("apps", "v1", "daemonsets", "DaemonSet")

@@ -74,7 +74,7 @@ def _stored(value: Any) -> Any:
             return written(value)
         case tuple():
             return [_stored(each) for each in value] or None
-        case bool() | int() | str() | None:
+        case bool() | int() | float() | str() | list() | None:
             return value
         case dict():
             return value or None
@@ -104,12 +104,16 @@ def _struct(info: inspect.Type, tree: object, path: str, wrong: list[str]) -> ob
 
 def _value(info: inspect.Type, given: object, path: str, wrong: list[str]) -> object:
     match info, given:
+        case inspect.AnyType(), _:
+            return given
         case inspect.UnionType(), _:
             return _one_of(info, given, path, wrong)
         case inspect.StructType(), _:
             return _struct(info, given, path, wrong)
         case inspect.VarTupleType(), list():
             return _entries(info, given, path, wrong)
+        case inspect.DictType(value_type=inspect.AnyType()), dict():
+            return given
         case inspect.DictType(), dict() if all(isinstance(each, str) for each in given.values()):
             return given
         case (inspect.BoolType(), bool()) | (inspect.StrType(), str()):

@@ -1,0 +1,1 @@
+"""Applications: what users describe as a whole, and the controllers that make workloads of it."""

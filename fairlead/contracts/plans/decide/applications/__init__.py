@@ -1,0 +1,1 @@
+"""Decisions about Applications, their Components, ApplicationConfigurations and ApplicationDeployments; pure."""
