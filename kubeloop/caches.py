@@ -4,6 +4,8 @@ Whoever asks for a selection that is there already gets the informer that is the
 lacks. What is asked for before `run` starts with it, what is asked for later starts at once. A share can be given
 back: its subscriptions end with it, and the informer ends with its last share. A selection has one struct, with all
 fields that anybody reads of it; another selection of the resource may have another, as its readers need more or less.
+Who reads whole objects, where others read a few fields of the same selection, holds them apart, in an informer of
+their own.
 """
 
 from __future__ import annotations
@@ -18,6 +20,9 @@ from kubeloop.objects.meta import Ref, Resource
 from kubeloop.objects.narrowing import narrowed
 from kubeloop.store import Index, Store, T
 from kubeloop.watch import Selection
+
+_Held = tuple[Selection, type[Any] | None]
+"""A selection, and the struct of readers that hold it apart."""
 
 
 class Troubles(Protocol):
@@ -92,7 +97,7 @@ class Caches:
         """`troubles` makes what hears of one informer; its second argument says whether all readers can do without."""
         self._client = client
         self._troubles = troubles
-        self._entries: dict[Selection, _Entry] = {}
+        self._entries: dict[_Held, _Entry] = {}
         self._of: dict[Resource, list[_Entry]] = {}
         """The same entries by resource; no list is empty."""
         self._tasks: asyncio.TaskGroup | None = None
@@ -111,6 +116,7 @@ class Caches:
         indexes: Mapping[str, Index[T]] = {},
         annotations: frozenset[str] | None = None,
         optional: bool = False,
+        apart: bool = False,
     ) -> Informer[T]:
         """The informer of this selection, for as long as the process runs."""
         return self.share(
@@ -122,6 +128,7 @@ class Caches:
             indexes=indexes,
             annotations=annotations,
             optional=optional,
+            apart=apart,
         ).informer
 
     def share(
@@ -135,21 +142,22 @@ class Caches:
         indexes: Mapping[str, Index[T]] = {},
         annotations: frozenset[str] | None = None,
         optional: bool = False,
+        apart: bool = False,
     ) -> Share[T]:
         """A hold on the informer of this selection until it is given back.
 
         `annotations` are the keys of those that the reader reads, all of them where None is given: the objects are held
         with what all readers named. `optional` says that the reader can do without the resource where it is not served
-        or not permitted.
+        or not permitted. `apart` gives readers of this struct an informer beside that of others.
         """
-        selection = Selection(resource, namespace, labels, fields)
-        entry = self._entry(selection, into)
+        held = (Selection(resource, namespace, labels, fields), into if apart else None)
+        entry = self._entry(held, into)
         entry.informer.store.add_indexes(indexes)
         entry.read_also(annotations)
         entry.shares += 1
         entry.required += not optional
         self._start(entry)
-        return Share(entry.informer, lambda: self._give_back(selection, is_required=not optional))
+        return Share(entry.informer, lambda: self._give_back(held, is_required=not optional))
 
     def covering(self, ref: Ref) -> list[Informer[Any]]:
         """The informers in which a write to the object may show.
@@ -178,9 +186,10 @@ class Caches:
                 for entry in self._entries.values():
                     self._stop(entry)
 
-    def _entry(self, selection: Selection, into: type[Any]) -> _Entry:
+    def _entry(self, held: _Held, into: type[Any]) -> _Entry:
+        selection, _ = held
         resource = selection.resource
-        if (found := self._entries.get(selection)) is not None:
+        if (found := self._entries.get(held)) is not None:
             if found.into is not into:
                 raise TypeError(
                     f"{resource.plural} are held as {found.into.__qualname__} and asked for as {into.__qualname__}:"
@@ -202,21 +211,22 @@ class Caches:
             trouble=troubles.failed,
             restored=troubles.restored,
         )
-        entry = self._entries[selection] = _Entry(made, into)
+        entry = self._entries[held] = _Entry(made, into)
         self._of.setdefault(resource, []).append(entry)
         return entry
 
-    def _give_back(self, selection: Selection, *, is_required: bool) -> None:
-        entry = self._entries[selection]
+    def _give_back(self, held: _Held, *, is_required: bool) -> None:
+        entry = self._entries[held]
         entry.shares -= 1
         entry.required -= is_required
         if entry.shares:
             return
         self._stop(entry)
-        del self._entries[selection]
-        self._of[selection.resource].remove(entry)
-        if not self._of[selection.resource]:
-            del self._of[selection.resource]
+        del self._entries[held]
+        resource = held[0].resource
+        self._of[resource].remove(entry)
+        if not self._of[resource]:
+            del self._of[resource]
 
     def _start(self, entry: _Entry) -> None:
         if self._tasks is not None and entry.task is None:

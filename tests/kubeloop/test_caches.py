@@ -110,6 +110,18 @@ def test_another_selection_may_have_another_struct() -> None:
     assert caches.informer(PODS, Pod, labels="app") is pods
 
 
+def test_a_selection_that_is_held_apart_has_a_struct_and_an_informer_of_its_own() -> None:
+    caches = Scene().caches
+    pods = caches.informer(PODS, Pod, labels="app")
+
+    others = caches.share(PODS, Lease, labels="app", apart=True)
+
+    assert list(caches) == [pods, others.informer]
+    assert caches.informer(PODS, Lease, labels="app", apart=True) is others.informer
+    assert caches.informer(PODS, Pod, labels="app") is pods
+    assert caches.covering(Ref(PODS, "ns", "a")) == [pods, others.informer]
+
+
 def test_an_index_can_be_added_to_a_store_that_is_filled() -> None:
     async def scenario() -> None:
         scene = Scene()

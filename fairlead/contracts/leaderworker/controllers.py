@@ -20,7 +20,6 @@ from fairlead.contracts.leaderworker.kinds import (
     LeaderWorkerSet,
     Pod,
 )
-from fairlead.contracts.leaderworker.log_records import done, said
 from fairlead.contracts.leaderworker.metrics import LeaderWorkerMetrics
 from fairlead.contracts.leaderworker.node_watch import NodeWatch
 from fairlead.contracts.leaderworker.settings import Settings
@@ -33,6 +32,7 @@ from fairlead.core.decision import Decision
 from fairlead.core.explain import Explain
 from fairlead.core.pod_trouble import is_failing
 from fairlead.engine.controller import Controller, RolloutKey, Telling, Wake
+from fairlead.engine.log_records import done, said
 from kubeloop import clock
 from kubeloop.informer import Change, Informer
 from kubeloop.store import Readable

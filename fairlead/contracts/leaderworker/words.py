@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from fairlead.core.act import Does
 from fairlead.core.reason import Reason
-
-
-class Words(Struct, frozen=True):
-    level: str
-    """`debug`, `info`, `warn` or `error`."""
-    message: str
-    """Constant, so that logs can be searched by it; what differs goes into keys."""
-    text: str = ""
-    """For people: `{object}` is what it is about, `{detail}` is what is known of it."""
-
+from fairlead.core.words import Words
 
 FAILED = "reconcile failed"
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from kubeloop.objects.meta import Meta, Resource
 
 PART = "plans"
+NOUN = "rollouttrait"
 STANDARD_GROUP = "standard.oam.dev"
 CORE_GROUP = "core.oam.dev"
 ROLLOUT_TRAITS = Resource(STANDARD_GROUP, "v1alpha1", "rollouttraits", "RolloutTrait")
@@ -27,6 +28,11 @@ TRAIT_DEFINITIONS = Resource(CORE_GROUP, "v1alpha2", "traitdefinitions", "TraitD
 CLONE_SETS = Resource("apps.kruise.io", "v1alpha1", "clonesets", "CloneSet")
 NEWER_CLONE_SETS = Resource("apps.kruise.io", "v1beta1", "clonesets", "CloneSet")
 DAEMON_SETS = Resource("apps", "v1", "daemonsets", "DaemonSet")
+CORE_GROUP = "core.oam.dev"
+WORKLOAD_DEFINITIONS = Resource(CORE_GROUP, "v1alpha2", "workloaddefinitions", "WorkloadDefinition")
+AUTOSCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
+LEASE = "kubevela"
+OWN_LABELS = {"app.kubernetes.io/name": "vela-core"}
 EVENT_SOURCE = "fairlead-plans"
 OUR_MANAGER = "fairlead"
 

@@ -33,11 +33,11 @@ from fairlead.contracts.leaderworker.disaggregated.kinds import (
 )
 from fairlead.contracts.leaderworker.disaggregated.words import REASONS, WRITES
 from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS, PART, LeaderWorkerSet
-from fairlead.contracts.leaderworker.log_records import done, said
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision
 from fairlead.core.explain import Explain
 from fairlead.engine.controller import Controller, RolloutKey, Telling, Wake, Watcher
+from fairlead.engine.log_records import done, said
 from kubeloop.caches import Caches
 from kubeloop.informer import Change, Informer
 from kubeloop.objects.core import SERVICES

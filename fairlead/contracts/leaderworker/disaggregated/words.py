@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from fairlead.contracts.leaderworker.words import FAILED, Words
+from fairlead.contracts.leaderworker.words import FAILED
 from fairlead.core.act import Does
 from fairlead.core.reason import Reason
+from fairlead.core.words import Words
 
 REASONS: dict[Reason, Words] = {
     Reason.SET_LEAVING: Words("info", "set is being deleted", "{object} is being deleted"),

@@ -38,7 +38,7 @@ def owner_of(seen: TraitSeen) -> Owner:
 
 def located(seen: TraitSeen, spec: TraitSpec, status: RolloutStatus) -> Located:
     target_ref = status.last_target_ref or spec.target_ref
-    found = kind_of(target_ref, {(each.group, each.kind): each.rollout for each in seen.extensions})
+    found = kind_of(_as_served(seen, target_ref), {(each.group, each.kind): each.rollout for each in seen.extensions})
     if f"{target_ref.kind}.{target_ref.group}" in seen.unserved:
         found = unsupported(target_ref)
     kind, problem = (found, "") if isinstance(found, Kind) else (_ANY, found)
@@ -94,6 +94,12 @@ def _named_sources(
         if not each.names_same(target) and not any(each.names_same(other) for other in found):
             found.append(each)
     return tuple(found)
+
+
+def _as_served(seen: TraitSeen, reference: WorkloadReference) -> WorkloadReference:
+    """In the version that the workload is read in, which has its fields in places of its own."""
+    live = seen.live(reference)
+    return reference if live is None else replace(reference, api_version=live.resource.api_version)
 
 
 def _live(seen: TraitSeen, reference: WorkloadReference, kind: Kind) -> Workload | None:

@@ -63,7 +63,8 @@ class TraitSeen(Struct, frozen=True, kw_only=True):
     """Everything that a pass over one rollout may read."""
 
     rollout: RolloutObject
-    namespace_uid: str
+    namespace_uid: str = ""
+    """Of the namespace that guards claims; empty where nobody asked for it."""
     workloads: tuple[LiveObject, ...] = ()
     """Those that the spec or the status names, as far as they are there."""
     pods: tuple[Json, ...] = ()
@@ -77,6 +78,8 @@ class TraitSeen(Struct, frozen=True, kw_only=True):
     extensions: tuple[Extension, ...] = ()
     unserved: frozenset[str] = frozenset()
     """Kinds that the cluster does not serve, as `CloneSet.apps.kruise.io`."""
+    unlisted: frozenset[str] = frozenset()
+    """Kinds of these workloads that are served and not listed yet: nobody can say which of them are there."""
     settings: PlanSettings = PlanSettings()
     answers: Answers = Answers()
 

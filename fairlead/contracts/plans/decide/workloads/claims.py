@@ -81,7 +81,12 @@ def _is_claim(reference: Json, owner: Owner) -> bool:
 
 
 def _is_guard(reference: Json, owner: Owner) -> bool:
-    return reference.get("kind") == "Namespace" and reference.get("uid") == owner.namespace_uid
+    """Whichever UID it has: a namespace that was made again has another one than a workload from a backup says."""
+    return (reference.get("apiVersion"), reference.get("kind"), reference.get("name")) == _guard_name(owner)
+
+
+def _guard_name(owner: Owner) -> tuple[str, str, str]:
+    return "v1", "Namespace", owner.ref.namespace
 
 
 def _claim(owner: Owner) -> Json:

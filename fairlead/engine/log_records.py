@@ -1,13 +1,13 @@
-"""What the log is told of decisions and writes, in the words of the contract."""
+"""What the log is told of decisions and writes, in the words of a contract."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from fairlead.contracts.leaderworker.words import Words
 from fairlead.core.act import Does
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
+from fairlead.core.words import Words
 from fairlead.engine.controller import LogRecord
 
 

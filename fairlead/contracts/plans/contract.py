@@ -1,0 +1,19 @@
+"""Plans: every workload in batches, with gates, hooks, metrics and traffic."""
+
+from __future__ import annotations
+
+from fairlead.contracts.plans.kinds import CORE_GROUP, LEASE, NOUN, OWN_LABELS, PART, ROLLOUT_TRAITS, STANDARD_GROUP
+from fairlead.engine.contract import Contract, Room, Root
+
+CONTRACT = Contract(
+    name=PART,
+    about="workloads rolled in batches by a plan",
+    labels=OWN_LABELS,
+    groups=frozenset({STANDARD_GROUP, CORE_GROUP}),
+    part=Room("fairlead.contracts.plans.part", "part"),
+    lease=LEASE,
+    roots=(Root(ROLLOUT_TRAITS, NOUN, optional=True),),
+    nothing=ROLLOUT_TRAITS.kind,
+    lane="Batch",
+    deciders=Room("fairlead.contracts.plans.deciders", "DECIDERS"),
+)

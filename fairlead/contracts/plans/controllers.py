@@ -1,0 +1,107 @@
+"""The controller of RolloutTraits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from fairlead.contracts.plans import gather as gathering
+from fairlead.contracts.plans.decide import trait_round
+from fairlead.contracts.plans.decide.facts import workloads_of
+from fairlead.contracts.plans.decide.seen import TraitSeen, of_trait
+from fairlead.contracts.plans.gather import NAMES, by_names
+from fairlead.contracts.plans.kinds import EVENT_SOURCE, PART, ROLLOUT_TRAITS, RolloutTrait
+from fairlead.contracts.plans.settings import PlanSettings
+from fairlead.contracts.plans.watched import Place, WatchedWorkloads
+from fairlead.contracts.plans.words import REASONS, WRITES
+from fairlead.core.ask import Answers
+from fairlead.engine.controller import Controller, RolloutKey, Telling, Wake
+from fairlead.engine.log_records import done, said
+from kubeloop.caches import Caches
+from kubeloop.informer import Change, Informer
+from kubeloop.objects.meta import Resource
+from kubeloop.store import Named
+
+TELLING = Telling(component=EVENT_SOURCE, joined=False)
+MAY_WRITE = frozenset(WRITES)
+
+
+class WatchedTraits:
+    """RolloutTraits of one namespace, or of all of them, and the workloads that they name."""
+
+    def __init__(self, caches: Caches, namespace: str, workloads: WatchedWorkloads) -> None:
+        self.traits: Informer[RolloutTrait] = caches.informer(
+            ROLLOUT_TRAITS, RolloutTrait, namespace=namespace, indexes={NAMES: by_names}
+        )
+        self.workloads = workloads
+
+    def wake(self, wake: Wake) -> None:
+        def trait_changed(change: Change[RolloutTrait]) -> None:
+            trait = change.new if change.new is not None else change.old
+            if change.new is not None:
+                for each in workloads_of(of_trait(change.new)).all:
+                    self.workloads.want(each)
+            if trait is not None:
+                wake(RolloutKey((trait.metadata.namespace, trait.metadata.name)), change.initial)
+
+        def workload_changed(place: Place, initial: bool) -> None:
+            for each in self.traits.store.by(NAMES, "/".join(place)):
+                wake(RolloutKey((each.metadata.namespace, each.metadata.name)), initial)
+
+        self.traits.subscribe(trait_changed)
+        self.workloads.subscribe(workload_changed)
+
+    def informers(self, key: RolloutKey) -> Mapping[Resource, Informer[Named]]:
+        found: dict[Resource, Informer[Named]] = {ROLLOUT_TRAITS: cast("Informer[Named]", self.traits)}
+        trait = self.traits.store.get(*key)
+        if trait is not None:
+            found |= self.workloads.informers(workloads_of(of_trait(trait)).all)
+        return found
+
+
+def controller(
+    caches: Caches, workloads: Mapping[str, WatchedWorkloads], settings: PlanSettings
+) -> Controller[TraitSeen]:
+    """For the namespaces of these workloads; the empty one means all."""
+    watched = {namespace: WatchedTraits(caches, namespace, each) for namespace, each in workloads.items()}
+
+    def of(key: RolloutKey) -> WatchedTraits:
+        return watched.get(key.namespace) or watched[""]
+
+    def gather(key: RolloutKey, answers: Answers) -> TraitSeen | None:
+        trait = of(key).traits.store.get(*key)
+        if trait is None:
+            return None
+        return gathering.snapshot(of_trait(trait), of(key).workloads, settings, answers)
+
+    def scopes(key: RolloutKey) -> Iterator[str]:
+        trait = of(key).traits.store.get(*key)
+        if trait is not None:
+            yield trait.metadata.uid
+
+    def rollouts() -> Iterator[RolloutKey]:
+        for each in watched.values():
+            for one in each.traits.store.items():
+                yield RolloutKey((one.metadata.namespace, one.metadata.name))
+
+    def subscribe(wake: Wake) -> None:
+        for each in watched.values():
+            each.wake(wake)
+
+    return Controller(
+        name=PART,
+        informers=tuple(cast("Informer[Named]", each.traits) for each in watched.values()),
+        subscribe=subscribe,
+        watched=lambda key: of(key).informers(key),
+        scopes=scopes,
+        rollouts=rollouts,
+        gather=gather,
+        versions=gathering.versions,
+        decide=trait_round.decide,
+        say=lambda _seen, decision, _now: said(decision, REASONS),
+        writes=MAY_WRITE,
+        done=done(MAY_WRITE, WRITES),
+        telling=TELLING,
+        observed=gathering.observed,
+        optional=tuple(each.autoscalers for each in workloads.values()),
+    )

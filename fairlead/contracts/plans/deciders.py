@@ -1,0 +1,11 @@
+"""What decides the passes of plans, and from what, for whoever decides them again."""
+
+from __future__ import annotations
+
+from fairlead.contracts.plans.decide import trait_round
+from fairlead.contracts.plans.decide.seen import TraitSeen
+from fairlead.contracts.plans.kinds import PART
+from fairlead.core.replay import Decider
+
+DECIDERS = {PART: Decider(TraitSeen, trait_round.decide)}
+"""By controller, and by the path of a webhook."""

@@ -1,0 +1,67 @@
+"""Facts for passes over rollouts: the workloads that one names, and whom a change of a workload concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from fairlead.contracts.plans.decide.facts import workloads_of
+from fairlead.contracts.plans.decide.seen import LiveObject, RolloutObject, TraitSeen, of_trait
+from fairlead.contracts.plans.kinds import Json, RolloutTrait, WorkloadReference
+from fairlead.contracts.plans.settings import PlanSettings
+from fairlead.contracts.plans.watched import WatchedWorkloads, place_of
+from fairlead.core.ask import Answers
+from kubeloop.store import Named
+
+NAMES = "names"
+"""Index of rollouts: by the workloads that they name."""
+
+
+def by_names(trait: RolloutTrait) -> Iterator[str]:
+    namespace = trait.metadata.namespace
+    for each in workloads_of(of_trait(trait)).all:
+        yield "/".join(place_of(namespace, each))
+
+
+def snapshot(rollout: RolloutObject, watched: WatchedWorkloads, settings: PlanSettings, answers: Answers) -> TraitSeen:
+    """Everything that a pass over the rollout may read; its kinds are watched from now on."""
+    namespace = rollout.metadata.namespace
+    workloads = workloads_of(rollout)
+    for each in workloads.all:
+        watched.want(each, answers)
+    found = {each: live for each in workloads.all if (live := watched.live(namespace, each)) is not None}
+    target = found.get(workloads.target)
+    owner = "" if target is None else target[1].metadata.uid
+    return TraitSeen(
+        rollout=rollout,
+        workloads=tuple(LiveObject(resource, workload.tree) for resource, workload in found.values()),
+        pods=tuple(map(_tree, watched.pods(owner))),
+        revisions=tuple(map(_tree, watched.revisions(owner))),
+        autoscalers={each.name: name for each in workloads.all if (name := watched.autoscaler(namespace, each))},
+        unserved=frozenset(_kind(each) for each in workloads.all if watched.is_unserved(each)),
+        unlisted=frozenset(each.kind for each in workloads.all if watched.is_unlisted(each)),
+        settings=settings,
+        answers=answers,
+    )
+
+
+def _tree(item: Named) -> Json:
+    found: Json = msgspec.to_builtins(item)
+    return found
+
+
+def _kind(reference: WorkloadReference) -> str:
+    return f"{reference.kind}.{reference.group}"
+
+
+def versions(seen: TraitSeen) -> Iterator[str]:
+    yield f"{seen.rollout.metadata.uid}@{seen.rollout.metadata.resource_version}"
+    for tree in (*(each.tree for each in seen.workloads), *seen.pods, *seen.revisions):
+        yield f"{tree['metadata']['uid']}@{tree['metadata']['resourceVersion']}"
+    yield from (f"{workload}@{name}" for workload, name in seen.autoscalers.items())
+
+
+def observed(seen: TraitSeen) -> dict[str, int]:
+    """By the name that documents have for it."""
+    return {str(seen.rollout.ref): seen.rollout.metadata.generation}

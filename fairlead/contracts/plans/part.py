@@ -1,0 +1,14 @@
+"""What an operator runs for plans."""
+
+from __future__ import annotations
+
+from fairlead.contracts.plans.controllers import controller
+from fairlead.contracts.plans.kinds import PART
+from fairlead.contracts.plans.settings import PlanSettings
+from fairlead.contracts.plans.watched import WatchedWorkloads
+from fairlead.engine.part import Part, PartContext
+
+
+def part(context: PartContext, given: PlanSettings) -> Part:
+    workloads = {each: WatchedWorkloads(context.caches, each) for each in context.namespaces or ("",)}
+    return Part(name=PART, controllers=(controller(context.caches, workloads, given),))
