@@ -1,22 +1,17 @@
-"""Structural schemas from types (section 2.2): what is optional may be null, and a default that is a value is stored.
+"""How the types of environments become schemas (section 2.2): what is optional may be null, and a default that is a
+value is stored.
 
 A member that is declared without fields of its own is named in `SHAPES`; what a type cannot say is in `REFINED`.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
-from functools import cache
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
-
-import msgspec
-from msgspec import Meta, Struct, UnsetType
-from msgspec.structs import FieldInfo
+from msgspec import Struct
 
 from fairlead.contracts.environments.install.core_schemas import ENV_VAR, RESOURCE_REQUIREMENTS
 from fairlead.contracts.environments.install.descriptions import DESCRIPTIONS
 from fairlead.contracts.environments.kinds import Json
+from fairlead.core.schema_types import SchemaTypes
 
 SHAPES: dict[str, Json] = {
     "balancerdResourceRequirements": RESOURCE_REQUIREMENTS,
@@ -49,64 +44,9 @@ REFINED: dict[str, Json] = {
     "replicas": _REPLICAS,
 }
 
-_SIMPLE: dict[object, Json] = {
-    str: {"type": "string"},
-    int: {"type": "integer"},
-    bool: {"type": "boolean"},
-    datetime: {"type": "string", "format": "date-time"},
-}
+_TYPES = SchemaTypes(descriptions=DESCRIPTIONS, shapes=SHAPES, refined=REFINED, takes_null=True, stores_defaults=True)
 
 
 def schema_of(kind: type[Struct]) -> Json:
     """Of an object with the fields of that type."""
-    fields = _fields(kind)
-    required = [field.encode_name for field in fields if field.required]
-    return {
-        "type": "object",
-        **({"required": required} if required else {}),
-        "properties": {field.encode_name: _member(kind, field) for field in fields},
-    }
-
-
-@cache
-def _fields(kind: type[Struct]) -> tuple[FieldInfo, ...]:
-    """Resolving annotations is most of the work, and definitions are held against the cluster again and again."""
-    return msgspec.structs.fields(kind)
-
-
-def _member(owner: type[Struct], field: FieldInfo) -> Json:
-    name = field.encode_name
-    made = {"description": DESCRIPTIONS[owner][name], **_shape(field.type, name), **REFINED.get(name, {})}
-    if isinstance(field.default, str | bool):
-        made["default"] = field.default
-    return made
-
-
-def _shape(kind: Any, name: str) -> Json:
-    arguments = get_args(kind)
-    match get_origin(kind):
-        case origin if origin is Annotated:
-            base, *notes = arguments
-            extra = [note.extra_json_schema or {} for note in notes if isinstance(note, Meta)]
-            return {key: value for part in (_shape(base, name), *extra) for key, value in part.items()}
-        case origin if origin in (Union, UnionType):
-            (inner,) = (each for each in arguments if each not in (NoneType, UnsetType))
-            return _nullable(_shape(inner, name)) if NoneType in arguments else _shape(inner, name)
-        case origin if origin is Literal:
-            return {"type": "string", "enum": list(arguments)}
-        case origin if origin is tuple:
-            return {"type": "array", "items": _shape(arguments[0], name)}
-        case origin if origin is dict:
-            texts = arguments == (str, str)
-            return {"type": "object", "additionalProperties": {"type": "string"}} if texts else dict(SHAPES[name])
-    if kind in _SIMPLE:
-        return dict(_SIMPLE[kind])
-    return schema_of(kind)
-
-
-def _nullable(shape: Json) -> Json:
-    """Listed values become a pattern: the API server holds nulls against a list, even against one with null in it."""
-    match shape:
-        case {"enum": list(values), **rest}:
-            return {**rest, "pattern": f"^({'|'.join(values)})$", "nullable": True}
-    return {**shape, "nullable": True}
+    return _TYPES.schema_of(kind)

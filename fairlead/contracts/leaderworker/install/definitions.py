@@ -8,17 +8,6 @@ from __future__ import annotations
 
 from fairlead.contracts.leaderworker.install.core_schemas import core_schema
 from fairlead.contracts.leaderworker.install.disaggregated_definitions import disaggregated_sets, role_scalers
-from fairlead.contracts.leaderworker.install.schema_parts import (
-    INT32,
-    INT64,
-    INT_OR_PERCENT,
-    TEXT,
-    conditions,
-    definition,
-    described,
-    object_of,
-    one_of,
-)
 from fairlead.contracts.leaderworker.kinds import (
     DEFAULT_RESTART,
     LARGEST_REPLICAS,
@@ -34,6 +23,17 @@ from fairlead.contracts.leaderworker.kinds import (
     SHARED,
     UNIQUE_PER_REPLICA,
     Json,
+)
+from fairlead.core.schema_parts import (
+    INT32,
+    INT64,
+    INT_OR_PERCENT,
+    TEXT,
+    conditions,
+    definition,
+    described,
+    object_of,
+    one_of,
 )
 
 COLUMNS: tuple[Json, ...] = (

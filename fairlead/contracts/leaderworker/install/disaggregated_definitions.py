@@ -15,7 +15,8 @@ from fairlead.contracts.leaderworker.disaggregated.kinds import (
     ROLE_SCALERS,
     STATIC,
 )
-from fairlead.contracts.leaderworker.install.schema_parts import (
+from fairlead.contracts.leaderworker.kinds import Json
+from fairlead.core.schema_parts import (
     INT32,
     INT64,
     TEXT,
@@ -25,7 +26,6 @@ from fairlead.contracts.leaderworker.install.schema_parts import (
     object_of,
     one_of,
 )
-from fairlead.contracts.leaderworker.kinds import Json
 
 _NOT_EXTERNAL = "self.roles.filter(r, !has(r.scaling) || r.scaling.mode != 'External')"
 REPLICAS_RULE = (

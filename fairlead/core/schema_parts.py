@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from fairlead.contracts.leaderworker.kinds import Json
+from typing import Any, TypeAlias
+
 from kubeloop.objects.meta import Resource
+
+Json: TypeAlias = dict[str, Any]
 
 INT32: Json = {"type": "integer", "format": "int32"}
 INT64: Json = {"type": "integer", "format": "int64"}
@@ -16,9 +19,15 @@ _CONDITION_TYPE = (
 
 
 def definition(
-    resource: Resource, schema: Json, subresources: Json, columns: tuple[Json, ...] = (), short: tuple[str, ...] = ()
+    resource: Resource,
+    schema: Json,
+    subresources: Json,
+    columns: tuple[Json, ...] = (),
+    short: tuple[str, ...] = (),
+    categories: tuple[str, ...] = (),
 ) -> Json:
     names = {
+        **({"categories": list(categories)} if categories else {}),
         "kind": resource.kind,
         "listKind": f"{resource.kind}List",
         "plural": resource.plural,
