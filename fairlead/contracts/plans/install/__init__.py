@@ -1,0 +1,1 @@
+"""What an installation of rollout plans consists of."""

@@ -1,0 +1,68 @@
+"""The CustomResourceDefinitions of section 2.1: kinds of rollouts here, those of applications and their helpers beside.
+
+How the operator puts them next to definitions of other releases is not in them.
+"""
+
+from __future__ import annotations
+
+from fairlead.contracts.plans.install import application_definitions, helper_definitions
+from fairlead.contracts.plans.install.schema import plan, status, trait_spec
+from fairlead.contracts.plans.install.whole import AGE, OAM, whole
+from fairlead.contracts.plans.kinds import APPLICATION_DEPLOYMENTS, ROLLOUT_TRAITS, Json
+from fairlead.core.schema_parts import TEXT, definition, described, object_of
+
+COLUMNS: tuple[Json, ...] = (
+    {"name": "TARGET", "type": "integer", "jsonPath": ".status.rolloutTargetSize"},
+    {"name": "UPGRADED", "type": "integer", "jsonPath": ".status.upgradedReplicas"},
+    {"name": "READY", "type": "integer", "jsonPath": ".status.upgradedReadyReplicas"},
+    {"name": "BATCH-STATE", "type": "string", "jsonPath": ".status.batchRollingState"},
+    {"name": "ROLLING-STATE", "type": "string", "jsonPath": ".status.rollingState"},
+    AGE,
+)
+"""Of every kind of rollout."""
+
+
+def definitions() -> tuple[Json, ...]:
+    return (
+        rollout_traits(),
+        application_deployments(),
+        *application_definitions.definitions(),
+        *helper_definitions.definitions(),
+    )
+
+
+def rollout_traits() -> Json:
+    about = "A change of one workload that reaches its pods in batches."
+    return definition(ROLLOUT_TRAITS, whole(about, trait_spec(), status()), {"status": {}}, COLUMNS)
+
+
+def application_deployments() -> Json:
+    about = "The change from one Application to another, one component of which is rolled in batches."
+    schema = whole(
+        about,
+        _application_deployment_spec(),
+        status(
+            lastTargetApplicationName=described(TEXT, "The Application that the present attempt goes to."),
+            lastSourceApplicationName=described(TEXT, "The Application that the present attempt comes from."),
+            targetAppConfig=described(TEXT, "The ApplicationConfiguration of the target, since verification."),
+            sourceAppConfig=described(TEXT, "The ApplicationConfiguration of the source, since verification."),
+        ),
+    )
+    return definition(APPLICATION_DEPLOYMENTS, schema, {"status": {}}, COLUMNS, categories=OAM)
+
+
+def _application_deployment_spec() -> Json:
+    return object_of(
+        "What is wanted.",
+        ("targetApplicationName", "rolloutPlan"),
+        targetApplicationName=described(TEXT, "The Application with the new version, of the same namespace."),
+        sourceApplicationName=described(
+            TEXT, "The Application with the old version; absent only where nothing was deployed before."
+        ),
+        componentList=described(
+            {"type": "array", "items": TEXT},
+            "The component that is rolled, one at most; absent: the only one that both Applications have.",
+        ),
+        rolloutPlan=plan("How the change reaches the pods."),
+        revertOnDelete=described({"type": "boolean"}, "The same as the field of this name in rolloutPlan."),
+    )
