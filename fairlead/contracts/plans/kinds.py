@@ -54,6 +54,8 @@ ORIGINAL = "app.oam.dev/rollout-original"
 """On a claimed workload: what it was before the first attempt."""
 ADJUSTMENTS = "app.oam.dev/rollout-adjustments"
 ACTION = "fairlead.dev/rollout-action"
+TRAFFIC_COPIES = "fairlead.dev/rollout-traffic-copies"
+"""On a route: digests of the entries that a rollout added for requests with a header."""
 TRAIT_FINALIZER = "finalizers.rollouttrait.standard.oam.dev"
 DEPLOYMENT_FINALIZER = "finalizers.applicationdeployment.oam.dev"
 
