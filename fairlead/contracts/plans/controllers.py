@@ -10,7 +10,7 @@ from fairlead.contracts.plans.decide import trait_round
 from fairlead.contracts.plans.decide.facts import workloads_of
 from fairlead.contracts.plans.decide.seen import TraitSeen, of_trait
 from fairlead.contracts.plans.gather import NAMES, by_names
-from fairlead.contracts.plans.kinds import EVENT_SOURCE, PART, ROLLOUT_TRAITS, RolloutTrait
+from fairlead.contracts.plans.kinds import EVENT_SOURCE, NOUN, PART, ROLLOUT_TRAITS, RolloutTrait
 from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.contracts.plans.watched import Place, WatchedWorkloads
 from fairlead.contracts.plans.words import REASONS, WRITES
@@ -90,6 +90,7 @@ def controller(
 
     return Controller(
         name=PART,
+        noun=NOUN,
         informers=tuple(cast("Informer[Named]", each.traits) for each in watched.values()),
         subscribe=subscribe,
         watched=lambda key: of(key).informers(key),

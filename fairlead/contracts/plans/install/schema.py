@@ -1,4 +1,4 @@
-"""How the types of plans become schemas (sections 2.2 to 2.6 and 2.9).
+"""How the types of plans become schemas (section 2.2 to section 2.6, section 2.9).
 
 The schema says what a value is, and admission whether it will do, so that an object which was stored without webhooks
 can still be written; only what upstream's definitions demand is demanded here.
