@@ -15,7 +15,7 @@ from fairlead.contracts.leaderworker.decide.revisions import Kept
 from fairlead.contracts.leaderworker.decide.set_round import Rolled
 from fairlead.contracts.leaderworker.decide.status import AVAILABLE
 from fairlead.contracts.leaderworker.group_waits import block_of, blocked, kept, names, resumed, worst_first
-from fairlead.contracts.leaderworker.kinds import NOUN, PART, LeaderWorkerSet
+from fairlead.contracts.leaderworker.kinds import NOUN, PART, PAUSED, LeaderWorkerSet
 from fairlead.contracts.leaderworker.lanes import lanes_of
 from fairlead.contracts.leaderworker.shown import Shown
 from fairlead.core import outcome
@@ -23,6 +23,7 @@ from fairlead.core.decision import Hold, Move
 from fairlead.core.explain import Block, Explain, Lane, Stands
 from fairlead.core.reason import Reason, ReasonKind
 
+PAUSE = Stage.PAUSED.value
 OF_TURNS = "plan"
 """The rule of waits that are about which group comes next, and not about one that is not ready."""
 
@@ -49,16 +50,28 @@ def explain(shown: Shown) -> Explain:
         ),
         next=() if verdict.reason.blocks else tuple(_coming(shown)),
         blocked_by=worst_first(_waits(shown, lanes)),
-        notes=tuple(_budget(shown)),
+        notes=(*_budget(shown), *_pause(shown)),
         again=verdict.again,
     )
 
 
 def _reason(shown: Shown) -> Reason:
-    """That of the decision; a partition that keeps no group at an earlier revision holds nothing."""
+    """That of the decision; a partition or a pause that keeps no group from anything holds nothing."""
     reason = shown.decision.verdict.reason
     is_idle = reason is Reason.PARTITION_REACHED and not _outdated(shown, 0)
+    is_idle |= reason is Reason.PAUSED and _is_settled(shown)
     return Reason.COMPLETE if is_idle else reason
+
+
+def _is_settled(shown: Shown) -> bool:
+    """Whether exactly the groups that are wanted are there, ready and at the newest revision."""
+    wanted = range(shown.seen.set.spec.replicas)
+    there = {index for index, each in shown.groups.items() if each.is_ready and each.is_updated and not each.is_leaving}
+    return there == set(wanted) == set(shown.groups)
+
+
+def _is_paused(shown: Shown) -> bool:
+    return shown.seen.set.metadata.annotations.get(PAUSED) == "true"
 
 
 def _outcome(shown: Shown, lanes: tuple[Lane, ...]) -> str:
@@ -105,7 +118,7 @@ PHASES = {
 def phase_of(shown: Shown) -> str:
     reason, rolled = _reason(shown), shown.rolled
     if reason is Reason.COMPLETE:
-        return "Current"
+        return PHASES[Stage.PAUSED] if _is_paused(shown) else "Current"
     if reason in (Reason.SET_LEAVING, Reason.LEADERS_LEAVING):
         return "Leaving"
     if reason.blocks or rolled is None:
@@ -122,6 +135,9 @@ def _waits(shown: Shown, lanes: tuple[Lane, ...]) -> Iterator[Block]:
         yield from (block for block in groups if block.kind != ReasonKind.WAITING.value)
         return
     match _reason(shown):
+        case Reason.COMPLETE if _is_paused(shown):
+            detail = ": nothing waits for that now, and the next change will"
+            yield block_of(shown, PAUSE, Reason.PAUSED, about, detail, advice=(resumed(shown),))
         case Reason.COMPLETE:
             return
         case Reason.GROUPS_NOT_READY | Reason.POD_STUCK:
@@ -141,19 +157,25 @@ def _held(shown: Shown, verdict: Hold, about: str) -> Iterator[Block]:
             command = f"kubectl -n {given.namespace} patch leaderworkerset {given.name} --type merge -p '{path}'"
             yield block_of(shown, rule, reason, about, kept(shown), advice=(f"let all groups go on: {command}",))
         case Reason.PAUSED:
-            left = _outdated(shown, shown.kept_below)
-            detail = (
-                f": {names(shown, left)} {'stays' if len(left) == 1 else 'stay'} at the earlier revision"
-                if left
-                else ""
-            )
-            yield block_of(shown, rule, reason, about, detail, advice=(resumed(shown),))
+            yield block_of(shown, rule, reason, about, _kept_by_pause(shown), advice=(resumed(shown),))
         case Reason.OLD_GROUPS_NOT_READY:
             detail = blocked(shown, () if shown.rolled is None else shown.rolled.plan.blocked_by)
             yield block_of(shown, rule, reason, about, detail, advice=_more_unavailable(shown))
         case _:
             for each, detail in verdict.details or ((about, ""),):
                 yield block_of(shown, rule, reason, each, detail)
+
+
+def _kept_by_pause(shown: Shown) -> str:
+    left = _outdated(shown, shown.kept_below)
+    surplus = [each for each in shown.groups if each >= shown.seen.set.spec.replicas]
+    kept_back = (
+        f"{names(shown, found)} {'stays' if len(found) == 1 else 'stay'} {where}"
+        for found, where in ((left, "at the earlier revision"), (surplus, "although fewer groups are wanted"))
+        if found
+    )
+    said = ", and ".join(kept_back)
+    return f": {said}" if said else ""
 
 
 def _budget(shown: Shown) -> Iterator[str]:
@@ -172,6 +194,12 @@ def _budget(shown: Shown) -> Iterator[str]:
         yield f"{asked}: PodDisruptionBudget {shown.name} keeps {least} pods, which bounds pods and not groups"
     else:
         yield f"{asked}: no PodDisruptionBudget of the set is there, and no webhook is known here that reviews them"
+
+
+def _pause(shown: Shown) -> Iterator[str]:
+    """That the next change will not go on, where something else is waited for."""
+    if _is_paused(shown) and _reason(shown) not in (Reason.PAUSED, Reason.COMPLETE):
+        yield f"it is paused: a change of the template waits until `fairlead resume {shown.place}`"
 
 
 def _more_unavailable(shown: Shown) -> tuple[str, ...]:

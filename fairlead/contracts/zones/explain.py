@@ -173,8 +173,7 @@ def revision_of(pod: Pod) -> str:
 def lane_waits(zone: Zone, group: Group, order: ZoneOrder) -> Iterator[Waiting]:
     """All that keeps this zone from going on, also where the decision was made by another zone's state."""
     if zone.is_paused:
-        if not zone.is_current:
-            yield paused(zone)
+        yield paused(zone)
         if not zone.is_ready:
             yield from pods_of(zone, group)
         return
@@ -228,7 +227,8 @@ def phase_of_group(order: ZoneOrder, verdict: Verdict, lanes: tuple[Lane, ...]) 
         return verdict.reason.word
     match verdict.reason.kind:
         case ReasonKind.DONE:
-            return "Current"
+            is_paused = any(lane.phase == "Paused" for lane in lanes)
+            return "Paused" if is_paused else "Current"
         case ReasonKind.HELD:
             return "Paused"
         case ReasonKind.BLOCKED | ReasonKind.INVALID | ReasonKind.FAILED:

@@ -112,7 +112,7 @@ REASONS: dict[Reason, Words] = {
     ),
     Reason.ZONE_LEAVING: Words("info", "zone is being deleted", "{object} is being deleted"),
     Reason.OTHER_ZONE_AHEAD: Words("debug", "waiting for the zone ahead", "waiting for {object}, which goes first"),
-    Reason.PAUSED: Words("info", "zone paused", "{object} is paused and not done: {detail}"),
+    Reason.PAUSED: Words("info", "zone paused", "{object} is paused{detail}"),
     Reason.DOWNSCALE_SPACING: Words("info", "waiting between downscales", KEEPS),
     Reason.LEADER_NOT_READY: Words("info", "waiting for the leader to become ready", KEEPS),
     Reason.DELAY_NOT_ELAPSED: Words("warn", "downscale delayed", KEEPS),

@@ -181,6 +181,38 @@ def test_a_pause_names_the_groups_that_stay_and_how_it_ends() -> None:
     assert lane(shown, 1).phase == "Paused"
 
 
+@pytest.mark.parametrize(("reason", "partition"), [(Reason.COMPLETE, 0), (Reason.PAUSED, 2)])
+def test_a_pause_is_said_where_nothing_waits_for_it(reason: Reason, partition: int) -> None:
+    groups, update = [a_group(index, NEW_KEY) for index in range(3)], RollingUpdate(partition=partition)
+    shown = explain(a_look(groups, Hold(reason), partition=partition, update=update, annotations={PAUSED: "true"}))
+
+    assert (shown.outcome, shown.stands.phase, shown.next) == ("done", "Paused", ())
+    (block,) = shown.blocked_by
+    assert (block.kind, block.object) == ("held", "leaderworkerset/a")
+    assert block.text == "a is paused: nothing waits for that now, and the next change will"
+    assert block.advice == ("let it go on: fairlead resume a -n default",)
+
+
+def test_a_pause_is_said_beside_what_is_waited_for() -> None:
+    groups = [*(a_group(index, NEW_KEY) for index in range(2)), a_group(2, NEW_KEY, ready=False)]
+    shown = explain(a_look(groups, Hold(Reason.GROUPS_NOT_READY), annotations={PAUSED: "true"}))
+
+    assert (shown.outcome, shown.stands.phase) == ("waiting", "Settling")
+    assert shown.notes == ("it is paused: a change of the template waits until `fairlead resume a -n default`",)
+
+
+def test_a_pause_names_groups_that_are_not_removed() -> None:
+    groups = [a_group(index, NEW_KEY) for index in range(4)]
+    look = a_look(groups, Hold(Reason.PAUSED), annotations={PAUSED: "true"})
+    leaders = look.seen.leaders
+    assert leaders is not None
+    more = replace(leaders, spec={**leaders.spec, "replicas": 4})
+    shown = explain(replace(look, seen=replace(look.seen, leaders=more)))
+
+    assert (shown.outcome, shown.stands.phase) == ("held", "Paused")
+    assert shown.blocked_by[0].text == "a is paused: a-3 stays although fewer groups are wanted"
+
+
 @pytest.mark.parametrize(
     ("reason", "phase", "outcome"),
     [(Reason.RESTARTS_EXCEEDED, "Held", "held"), (Reason.RECREATION_SPACING, "BackingOff", "waiting")],

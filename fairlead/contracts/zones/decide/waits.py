@@ -69,7 +69,9 @@ def _waits_of(group: Group, reason: Reason, details: tuple[tuple[str, str], ...]
             return tuple(unread(zone, group, reason) for zone in zone_order_of(group).touched)
         case Reason.SOAKING | Reason.HEALTH_CHECK_FAILING | Reason.HEALTH_CHECK_UNASKED:
             return tuple(map(held_back, zone_order_of(group).held))
-        case Reason.ROLLING | Reason.COMPLETE:
+        case Reason.COMPLETE:
+            return tuple(paused(zone) for zone in group.zones if zone.is_paused)
+        case Reason.ROLLING:
             return ()
     zone = zone_order_of(group).active
     if zone is not None and details:
@@ -212,7 +214,11 @@ def spent(zone: Zone, group: Group) -> Waiting:
 
 def paused(zone: Zone) -> Waiting:
     count = len(zone.outdated)
-    detail = f"{count} outdated pod{'s' * (count != 1)}" if count else "its revision is not recorded as current"
+    detail = f" and not done: {count} outdated pod{'s' * (count != 1)}"
+    if not count:
+        detail = " and not done: its revision is not recorded as current"
+    if zone.is_current:
+        detail = ": nothing waits for that now, and the next change will"
     metadata = zone.statefulset.metadata
     name = metadata.labels.get(GROUP_LABEL) or '""'
     command = f"let the group go on: fairlead resume {name} -n {metadata.namespace}"

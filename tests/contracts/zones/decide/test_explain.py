@@ -218,6 +218,16 @@ def test_a_paused_zone_that_is_not_ready_is_what_blocks_the_others() -> None:
     assert shown.next == ()
 
 
+def test_a_pause_is_said_where_nothing_waits_for_it() -> None:
+    a, b = a_zone("a", current="new", paused="true"), a_zone("b", current="new")
+    shown = explained(a, b, pods_of(a, "new"), pods_of(b, "new"))
+
+    assert (shown.outcome, shown.stands.phase, phases(shown)) == ("done", "Paused", ["Paused", "Current"])
+    (block,) = shown.blocked_by
+    assert block.kind == "held"
+    assert block.text == "ingester-zone-a is paused: nothing waits for that now, and the next change will"
+
+
 def test_a_paused_zone_says_what_is_left_in_it() -> None:
     a, b = a_zone("a", paused="true"), a_zone("b", paused="true")
 
