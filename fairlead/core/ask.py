@@ -28,6 +28,8 @@ class Read(Struct, frozen=True):
 
     It makes reading again another question.
     """
+    sealed: str = ""
+    """Dotted path of a field that may hold what is secret: the body comes without it, and its JSON sealed."""
 
 
 class ReadSecret(Struct, frozen=True):
@@ -89,6 +91,8 @@ class Credential(Struct, frozen=True):
     """What the value begins with."""
     username: str = ""
     """With one, the Secret holds a password, and the value is both as HTTP's Basic authentication has them."""
+    username_key: str = ""
+    """The same with a user name that the Secret holds as well, under this key."""
 
 
 class Retry(Struct, frozen=True):
@@ -122,6 +126,8 @@ class Http(Struct, frozen=True):
     headers: tuple[tuple[str, str], ...] = ()
     """Beside those of every call, in whose place they go where they have the same name. Nothing secret: a question is
     shown and kept."""
+    sealed_headers: Sealed | None = None
+    """JSON of further headers, a text or a list of texts by name, which is opened when the call is sent."""
     credential: Credential | None = None
     sign_in: SignIn | None = None
     """A session that the call needs; when it cannot be opened the call is not sent and is answered Bad("sign-in")."""
@@ -209,7 +215,7 @@ class Good(Struct, frozen=True):
     version: str = ""
     """Of a record."""
     sealed: tuple[tuple[str, Sealed], ...] = ()
-    """What a Secret holds, each with its key; of a Mint, the private key."""
+    """What a Secret holds, each with its key; of a Mint, the private key; of a Read, the field that it seals."""
     code: int = 0
     """HTTP status, where a call names those that it accepts."""
 

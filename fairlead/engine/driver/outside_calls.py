@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from base64 import b64encode
 
 import msgspec
@@ -53,7 +54,8 @@ async def _sent(call: Http, question: Ask, outside: AskContext, client: Client) 
         return await caller(message)
 
     try:
-        sent = _message(call, outside, await _credentials(call, client), client.timeout)
+        secret = (*_opened(call), *await _credentials(call, client))
+        sent = _message(call, outside, secret, client.timeout)
         if call.sign_in is None:
             return _of(call, sent, await gated(sent))
         if outside.sessions is None:
@@ -86,17 +88,19 @@ async def _credentials(call: Http, client: Client) -> tuple[tuple[str, str], ...
     if wanted is None:
         return ()
     try:
-        found = (await entries_of(wanted.secret, client)).sealed.get(wanted.key)
+        found = (await entries_of(wanted.secret, client)).sealed
     except KubeError as error:
         raise SignInFailed(f"{wanted.secret} cannot be read: {error}") from error
-    if found is None:
-        raise SignInFailed(f"{wanted.secret} has no {wanted.key}: add it, or name another key")
-    return ((wanted.header, _value(wanted, found.open())),)
+    for key in filter(None, (wanted.username_key, wanted.key)):
+        if key not in found:
+            raise SignInFailed(f"{wanted.secret} has no {key}: add it, or name another key")
+    username = found[wanted.username_key].open() if wanted.username_key else wanted.username.encode()
+    return ((wanted.header, _value(wanted, username, found[wanted.key].open())),)
 
 
-def _value(wanted: Credential, content: bytes) -> str:
-    if wanted.username:
-        return "Basic " + b64encode(wanted.username.encode() + b":" + content).decode()
+def _value(wanted: Credential, username: bytes, content: bytes) -> str:
+    if username:
+        return "Basic " + b64encode(username + b":" + content).decode()
     try:
         text = content.decode("ascii").strip()  # files end with a line break, headers hold none
     except UnicodeDecodeError:
@@ -104,6 +108,23 @@ def _value(wanted: Credential, content: bytes) -> str:
     if not text or not text.isprintable():
         raise SignInFailed(f"{wanted.key} of {wanted.secret} cannot be sent in a header: write it in one line of ASCII")
     return wanted.prefix + text
+
+
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+def _opened(call: Http) -> tuple[tuple[str, str], ...]:
+    """The sealed headers; raises SignInFailed, whose text has nothing of what is secret."""
+    if call.sealed_headers is None:
+        return ()
+    try:
+        given = msgspec.json.decode(call.sealed_headers.open(), type=dict[str, str | list[str]])
+    except UNREADABLE:
+        raise SignInFailed("the headers cannot be sent: write a text or a list of texts for each name") from None
+    found = tuple((name, each) for name, held in given.items() for each in ([held] if isinstance(held, str) else held))
+    if not all(_NAME.fullmatch(name) and value.isascii() and value.isprintable() for name, value in found):
+        raise SignInFailed("the headers cannot be sent: write names of headers, and values in one line of ASCII")
+    return found
 
 
 class WrongCluster(Struct, frozen=True):

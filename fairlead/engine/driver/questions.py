@@ -37,7 +37,7 @@ from fairlead.engine.driver.lists import listed
 from fairlead.engine.driver.outside_calls import called, wrong_cluster
 from fairlead.engine.driver.perform import request_for
 from fairlead.engine.driver.round import Asker
-from fairlead.engine.driver.secrets import entries_of
+from fairlead.engine.driver.secrets import entries_of, without
 from kubeloop import clock, request
 from kubeloop.client import Client
 from kubeloop.decoding import decoded, why
@@ -118,10 +118,11 @@ def _keep(kept: AnswerCache, question: Ask, answer: Answer, deadline: float | No
 
 async def _put(question: Ask, outside: AskContext, client: Client) -> Answer:
     match question.to:
-        case Read(ref, subresource):
+        case Read(ref, subresource, _, sealed):
             _refuse_secrets(ref.resource)
             asked = request.get(ref, subresource)
-            return Good(_object((await client.call(asked)).body, asked.doing))
+            body = _object((await client.call(asked)).body, asked.doing)
+            return without(body, sealed) if sealed else Good(body)
         case ReadSecret(ref):
             return Good(sealed=tuple((await entries_of(ref, client)).sealed.items()))
         case Listing() as listing:

@@ -1,4 +1,4 @@
-"""Secrets of the cluster, read live and sealed before anybody else sees them."""
+"""What is secret in the cluster, read live and sealed before anybody else sees it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from msgspec import Raw, Struct
 
+from fairlead.core.ask import Good
 from kubeloop import request
 from kubeloop.client import Client
 from kubeloop.errors import Garbled
@@ -56,3 +57,16 @@ def with_entries(body: bytes, sealed: Iterable[tuple[str, Sealed]]) -> bytes:
     fields = msgspec.json.decode(body, type=dict[str, Raw])
     data = msgspec.json.decode(fields.get("data", b"{}"), type=dict[str, Raw])
     return msgspec.json.encode({**fields, "data": {**data, **opened}})
+
+
+def without(body: bytes, path: str) -> Good:
+    """The body without the field at this dotted path, and what the field held as sealed JSON, where it is there."""
+    tree = msgspec.json.decode(body)
+    *above, name = path.split(".")
+    inside = tree
+    for each in above:
+        inside = inside.get(each) if isinstance(inside, dict) else None
+    if not isinstance(inside, dict) or inside.get(name) is None:
+        return Good(body)
+    held = seal(msgspec.json.encode(inside.pop(name)))
+    return Good(msgspec.json.encode(tree), sealed=((path, held),))

@@ -10,14 +10,16 @@ import pytest
 from aiohttp import web
 from msgspec import structs
 
-from fairlead.core.ask import Answer, Ask, Bad, Credential, Good, Http, Need, Retry
-from fairlead.core.written import written
+from fairlead.core.ask import Answer, Ask, Bad, Credential, Good, Http, Need, Read, Retry
+from fairlead.core.written import read, written
 from fairlead.engine.driver.questions import AskContext, asker
+from fairlead.engine.driver.secrets import without
 from kubeloop import clock, request
 from kubeloop.calls import Call, NoReply, Reply
 from kubeloop.client import Client
-from kubeloop.objects.core import SECRETS
+from kubeloop.objects.core import CONFIGMAPS, SECRETS
 from kubeloop.objects.meta import Ref
+from kubeloop.sealing import seal
 from kubesim.cluster import Cluster
 from kubesim.time import run
 from tests.engine.driver.test_outside import Pods, ask_one, nobody
@@ -73,15 +75,20 @@ def test_own_headers_go_beside_the_usual_ones_and_in_their_place() -> None:
             "authorization",
             "Basic " + b64encode(b"admin:s3cret-t0ken\n").decode(),
         ),
+        (
+            structs.replace(TOKEN, username_key="user"),
+            "authorization",
+            "Basic " + b64encode(b"s3cret-name:s3cret-t0ken\n").decode(),
+        ),
     ],
-    ids=["bearer", "own header", "basic"],
+    ids=["bearer", "own header", "basic", "basic with a name of the Secret"],
 )
 def test_a_credential_is_put_in_when_the_call_is_sent_and_nowhere_else(
     credential: Credential, header: str, value: str
 ) -> None:
     call = structs.replace(GET, credential=credential)
 
-    found = shown(asked(headers, call, secret={"token": b"s3cret-t0ken\n"}))
+    found = shown(asked(headers, call, secret={"token": b"s3cret-t0ken\n", "user": b"s3cret-name"}))
 
     assert found[header] == value
     assert "s3cret" not in repr(call)
@@ -112,6 +119,109 @@ def test_without_its_credential_a_call_is_not_sent(secret: dict[str, bytes] | No
     assert said in answer.text
     assert "lines" not in answer.text.replace("one line", "")
     assert calls == []
+
+
+def test_a_credential_without_the_name_of_its_user_is_not_sent() -> None:
+    call = structs.replace(GET, credential=structs.replace(TOKEN, username_key="user"))
+
+    answer = asked(headers, call, secret={"token": b"s3cret"})
+
+    assert isinstance(answer, Bad)
+    assert (answer.kind, "has no user" in answer.text, "s3cret" in answer.text) == ("sign-in", True, False)
+
+
+HEADERS = {"X-Tenant": ["s3cret-one", "s3cret-two"], "X-Scope": "s3cret-scope"}
+
+
+def test_sealed_headers_are_opened_when_the_call_is_sent_and_nowhere_else() -> None:
+    call = structs.replace(GET, sealed_headers=seal(msgspec.json.encode(HEADERS)))
+
+    async def all_headers(request: web.Request) -> web.Response:
+        return web.json_response([*map(list, request.headers.items())])
+
+    found = asked(all_headers, call)
+
+    assert isinstance(found, Good)
+    sent = [tuple(each) for each in msgspec.json.decode(found.value)]
+    assert {("X-Tenant", "s3cret-one"), ("X-Tenant", "s3cret-two"), ("X-Scope", "s3cret-scope")} <= {*sent}
+    assert ("X-Scope", "usual") not in sent
+    assert "s3cret" not in repr(call)
+    assert b"s3cret" not in written(call, Http)
+    assert read(written(call, Http), Http) == call
+
+
+UNSENDABLE = {
+    "a list": b"[]",
+    "no JSON": b"s3cret",
+    "a number": b'{"X-A": 5}',
+    "no name": b'{"": "s3cret"}',
+    "a space in a name": b'{"X A": "s3cret"}',
+    "two lines": b'{"X-A": "s3cret\\nX-B: 1"}',
+    "no ASCII": b'{"X-A": "s3cr\xc3\xa9t"}',
+}
+
+
+@pytest.mark.parametrize("held", UNSENDABLE.values(), ids=UNSENDABLE.keys())
+def test_headers_that_cannot_be_sent_send_nothing(held: bytes) -> None:
+    calls: list[str] = []
+
+    async def noting(request: web.Request) -> web.Response:
+        calls.append(request.path)
+        return web.Response()
+
+    answer = asked(noting, structs.replace(GET, sealed_headers=seal(held)))
+
+    assert isinstance(answer, Bad)
+    assert (answer.kind, "headers cannot be sent" in answer.text, "s3cr" in answer.text) == ("sign-in", True, False)
+    assert calls == []
+
+
+def test_sealed_headers_follow_no_redirect() -> None:
+    async def away(request: web.Request) -> web.Response:
+        raise web.HTTPTemporaryRedirect("/elsewhere")
+
+    call = structs.replace(GET, follows=True, sealed_headers=seal(msgspec.json.encode(HEADERS)))
+
+    answer = asked(away, call)
+
+    assert isinstance(answer, Bad)
+    assert answer.code == 307
+
+
+OBJECT = b'{"metadata":{"name":"m"},"spec":{"provider":{"headers":{"A":"s3cret"},"type":"x"}}}'
+
+
+@pytest.mark.parametrize(
+    ("path", "left"),
+    [("spec.provider.headers", b'"provider":{"type":"x"}'), ("spec.provider", b'"spec":{}'), ("spec", b'"m"}}')],
+)
+def test_what_a_read_seals_is_not_in_its_body(path: str, left: bytes) -> None:
+    found = without(OBJECT, path)
+
+    assert found.value.rstrip(b"}").endswith(left.rstrip(b"}"))
+    ((named, held),) = found.sealed
+    assert (named, b"s3cret" in held.open()) == (path, True)
+    assert "s3cret" not in repr(found)
+
+
+@pytest.mark.parametrize("path", ["spec.other", "spec.provider.type.x", "status.x", "spec.provider.headers.A.b"])
+def test_a_read_without_the_field_seals_nothing(path: str) -> None:
+    assert without(OBJECT, path) == Good(OBJECT)
+
+
+def test_a_live_read_seals_the_field() -> None:
+    async def script() -> Answer:
+        client = Client(Cluster(seed=1).transport())
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}, "data": {"a": "s3cret", "b": "x"}}
+        await client.call(request.create(CONFIGMAPS, "default", msgspec.json.encode(body)))
+        return await asker(AskContext(client))(Ask(Read(Ref(CONFIGMAPS, "default", "m"), sealed="data.a")))
+
+    answer = asyncio.run(script())
+
+    assert isinstance(answer, Good)
+    assert b"s3cret" not in answer.value
+    assert msgspec.json.decode(answer.value)["data"] == {"b": "x"}
+    assert [(key, held.open()) for key, held in answer.sealed] == [("data.a", b'"s3cret"')]
 
 
 def test_a_credential_follows_no_redirect() -> None:
