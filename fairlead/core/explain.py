@@ -18,6 +18,7 @@ API_VERSION: Version = "fairlead.dev/v1alpha1"
 KINDS = ("waiting", "held", "blocked", "invalid", "failed")
 STATES = ("ready", "notReady", "terminating", "missing", "stuck")
 REVISIONS = ("new", "old", "none")
+ROLES = ("source", "target")
 
 
 class Block(Struct, frozen=True, rename="camel"):
@@ -58,6 +59,23 @@ class Cell(Struct, frozen=True, rename="camel"):
     """Of the container that was restarted most often."""
 
 
+class Check(Struct, frozen=True, rename="camel"):
+    """A value that must be within its bounds before a lane counts as done."""
+
+    name: str
+    low: str = ""
+    """As it was written; empty: no bound."""
+    high: str = ""
+    value: str = ""
+    """The last one; empty while there is none."""
+    at: datetime | None = None
+    """When it was measured."""
+    outcome: str = ""
+    """What was made of it, in one word of the contract; empty while there is none."""
+    decides: bool = True
+    """Whether it is more than told."""
+
+
 class Lane(Struct, frozen=True, rename="camel"):
     """One zone, generation, batch or group of a rollout."""
 
@@ -73,6 +91,13 @@ class Lane(Struct, frozen=True, rename="camel"):
     from_images: tuple[str, ...] = ()
     """Of the containers whose image differs from one revision to the other; empty where that is not known."""
     to_images: tuple[str, ...] = ()
+    goal: int | UnsetType = UNSET
+    """Of lanes that follow one another: how many units there are once this one is done, those before it included."""
+    weight: int | UnsetType = UNSET
+    """The share of traffic in percent that goes to what is new, once this one is done."""
+    hooks: tuple[str, ...] | UnsetType = UNSET
+    """Who is asked before it begins or after it is done."""
+    checks: tuple[Check, ...] | UnsetType = UNSET
 
 
 class Stands(Struct, frozen=True, rename="camel"):
@@ -90,6 +115,23 @@ class End(Struct, frozen=True, rename="camel"):
     image: str
     hash: str
     """Empty where it is not known."""
+
+
+class Workload(Struct, frozen=True, rename="camel"):
+    """An object whose pods come or go in a rollout between objects."""
+
+    role: Annotated[str, Meta(extra_json_schema={"enum": list(ROLES)})]
+    """`source` where pods go, `target` where they come."""
+    object: str
+    """As `deployment/web-v2`."""
+    size: int | None = None
+    """How many pods it is to have now; None where it is not there."""
+    ready: int = 0
+    before: int | None = None
+    """How many it was to have when the rollout began; None where that is not known."""
+    after: int | None = None
+    """How many it is to have in the end; None where that is not known."""
+    images: tuple[str, ...] = ()
 
 
 class Source(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -128,6 +170,7 @@ class Explain(Struct, frozen=True, rename="camel", kw_only=True):
     """When the operator looks at it without being woken; only the operator knows."""
     leaves: End | UnsetType = field(default=UNSET, name="from")
     goes_to: End | UnsetType = field(default=UNSET, name="to")
+    workloads: tuple[Workload, ...] | UnsetType = UNSET
     source: Source | UnsetType = UNSET
 
 

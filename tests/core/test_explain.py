@@ -20,6 +20,9 @@ from fairlead.contracts.leaderworker.explain import phase_of as set_phase
 from fairlead.contracts.leaderworker.lanes import DECIDED as DECIDED_PHASES
 from fairlead.contracts.leaderworker.lanes import phase_of as group_phase
 from fairlead.contracts.leaderworker.lanes import phase_of_outdated as outdated_group_phase
+from fairlead.contracts.plans.explain import PHASES as PLAN_PHASES
+from fairlead.contracts.plans.explain import phase_of as plan_phase
+from fairlead.contracts.plans.lanes import IN_WORK, OF_WAITS, phase_of_batch
 from fairlead.contracts.zones.explain import phase_of, phase_of_group, phase_of_outdated
 from fairlead.core.explain import KINDS, REVISIONS, STATES, Explain, RolloutList, Stands
 from fairlead.core.outcome import OUTCOMES, outcome_of
@@ -95,6 +98,15 @@ def test_every_phase_of_disaggregated_sets_is_documented() -> None:
     found = {*_returned(inspect.getsource(phase_of_role)), *DISAGGREGATED_PHASES.values(), SETTLING}
 
     assert found == set(_first_column("## Phases of DisaggregatedSets"))
+
+
+def test_every_phase_of_plans_is_documented() -> None:
+    functions = (plan_phase, phase_of_batch)
+    found = {word for function in functions for word in _returned(inspect.getsource(function))}
+
+    assert found | {*PLAN_PHASES.values(), *IN_WORK.values(), *OF_WAITS.values()} == set(
+        _first_column("## Phases of plans")
+    )
 
 
 def test_kinds_and_states_are_those_of_the_reasons_and_of_the_docs() -> None:

@@ -82,8 +82,8 @@ def rows(seen: Sequence[Explain], now: datetime, *, namespaces: bool = False, wi
         }
         if wide:
             row |= {
-                "FROM": _end(one.leaves) or _each(stands.lanes, "from_revision"),
-                "TO": _end(one.goes_to) or _each(stands.lanes, "to_revision"),
+                "FROM": _end(one.leaves) or _names(one, "source") or _each(stands.lanes, "from_revision"),
+                "TO": _end(one.goes_to) or _names(one, "target") or _each(stands.lanes, "to_revision"),
                 "LANES": ",".join(f"{lane.name}={lane.done}/{lane.total}" for lane in stands.lanes) or "-",
             }
         shown.append(row)
@@ -97,6 +97,11 @@ def _end(end: End | UnsetType) -> str:
     if end is UNSET:
         return ""
     return f"generation {end.generation} ({end.image.rpartition('/')[2] or '?'})"
+
+
+def _names(one: Explain, role: str) -> str:
+    """The workloads of this role; empty where the rollout is not between workloads."""
+    return ",".join(each.object for each in one.workloads or () if each.role == role)
 
 
 def _each(lanes: tuple[Lane, ...], field: str) -> str:

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 
-from fairlead.cli.views.render import Line, item, lane_rows, legend, short, since, title
-from fairlead.core.explain import Block, Explain, Lane
+from fairlead.cli.views.render import Line, facts_of, item, lane_rows, legend, short, since, title
+from fairlead.core.explain import Block, Explain, Lane, Workload
 
 COMMAND = re.compile(r"(?:^|(?<= ))(?:kubectl|fairlead) ")
 """Where a command begins."""
@@ -35,11 +35,14 @@ def explanation(seen: Explain, now: datetime, width: int = 80) -> list[Line]:
         lines += [(), (("What holds besides", "title"),)]
     for note in seen.notes:
         lines += item("  - ", note, width)
+    if seen.workloads:
+        lines += [(), (("What is rolled", "title"),)]
+        lines += rolled(seen.workloads, width)
     lines += [(), ((f"Where it stands: {stands.done} of {stands.total} {stands.unit}", "title"),)]
     told = {(block.reason, block.object) for block in seen.blocked_by}
     for lane, rows in zip(stands.lanes, lane_rows(stands.lanes, width), strict=True):
         lines += rows
-        for text in (change_of(lane), restarts_in(lane)):
+        for text in (facts_of(lane) if lane.cells else "", change_of(lane), restarts_in(lane)):
             lines += item("    ", text, width) if text else []
         for block in lane.waits:
             if (block.reason, block.object) not in told:
@@ -47,7 +50,27 @@ def explanation(seen: Explain, now: datetime, width: int = 80) -> list[Line]:
     if seen.again is not None:
         moment = short((seen.again - now).total_seconds())
         lines += [(), ((f"It looks again in {moment}, or as soon as something changes.", ""),)]
-    return [*lines, (), legend()]
+    has_pods = any(lane.cells for lane in stands.lanes)
+    return lines if seen.workloads and not has_pods else [*lines, (), legend()]
+
+
+def rolled(workloads: tuple[Workload, ...], width: int) -> Iterator[Line]:
+    """A line for each: where pods leave and where they come, with what it has, had and is to have."""
+    names = max(len(each.object) for each in workloads)
+    for each in workloads:
+        head = f"  {'from' if each.role == 'source' else 'to':<4} {each.object:<{names}}  "
+        yield from item(head, _sizes(each), width)
+
+
+def _sizes(each: Workload) -> str:
+    if each.size is None:
+        return "is not there"
+    parts = [f"{each.size} {'pod' if each.size == 1 else 'pods'}, {each.ready} ready"]
+    if each.before is not None and each.before != each.size:
+        parts.append(f"had {each.before}")
+    if each.after is not None and each.after != each.size:
+        parts.append(f"goes to {each.after}")
+    return ", ".join(parts) + (f" ({', '.join(each.images)})" if each.images else "")
 
 
 def change_of(lane: Lane) -> str:

@@ -12,7 +12,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from fairlead.cli.views.severity import waits_of
-from fairlead.core.explain import Block, Cell, Explain, Lane
+from fairlead.core.explain import Block, Cell, Check, Explain, Lane
 from fairlead.core.outcome import DONE, GATED, STOPPED
 
 if TYPE_CHECKING:
@@ -122,12 +122,36 @@ def lane_rows(shown: tuple[Lane, ...], width: int) -> Iterator[list[Line]]:
         head = f"  {lane.name:<{names}}  {lane.phase:<{phases}}  {count}"
         beside = list(cells(lane.cells, (width - len(head) - 2) // _CELL_WIDTH))
         below = list(cells(lane.cells, (width - len(_BELOW)) // _CELL_WIDTH))
-        if len(beside) <= len(below) + 1:
+        rows: list[Line]
+        if not lane.cells and (facts := facts_of(lane)):
+            rows = [*item(f"{head}  ", facts, width)]
+        elif len(beside) <= len(below) + 1:
             indents = [f"{head}  ", *[" " * (len(head) + 2)] * (len(beside) - 1)]
-            rows: list[Line] = [((indent, ""), *row) for indent, row in zip(indents, beside or [()], strict=True)]
+            rows = [((indent, ""), *row) for indent, row in zip(indents, beside or [()], strict=True)]
         else:
             rows = [((head, ""),), *(((_BELOW, ""), *row) for row in below)]
         yield rows
+
+
+def facts_of(lane: Lane) -> str:
+    """What a lane has to come to and to pass, where its contract tells that; else empty."""
+    facts = [f"goal {lane.goal}"] if isinstance(lane.goal, int) else []
+    if isinstance(lane.weight, int):
+        facts.append(f"traffic {lane.weight} %")
+    if lane.hooks:
+        facts.append(f"hooks {', '.join(lane.hooks)}")
+    facts += map(checked, lane.checks or ())
+    return "; ".join(facts)
+
+
+def checked(check: Check) -> str:
+    """A check with its bounds, and what was measured last: `error-rate 0.4 of at most 1`."""
+    bounds = " and ".join(
+        f"{word} {bound}" for word, bound in (("at least", check.low), ("at most", check.high)) if bound
+    )
+    made = f" ({check.outcome})" if check.outcome else ""
+    told = "" if check.decides else ", only told"
+    return f"{check.name} {check.value or 'not measured yet'}{made}{f', to be {bounds}' if bounds else ''}{told}"
 
 
 def cells(shown: tuple[Cell, ...], room: int) -> Iterator[Line]:

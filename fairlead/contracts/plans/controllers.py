@@ -9,6 +9,7 @@ from fairlead.contracts.plans import gather as gathering
 from fairlead.contracts.plans.decide import trait_round
 from fairlead.contracts.plans.decide.facts import workloads_of
 from fairlead.contracts.plans.decide.seen import TraitSeen, of_trait
+from fairlead.contracts.plans.explain import explained
 from fairlead.contracts.plans.gather import NAMES, by_names
 from fairlead.contracts.plans.kinds import EVENT_SOURCE, NOUN, PART, ROLLOUT_TRAITS, RolloutTrait
 from fairlead.contracts.plans.settings import PlanSettings
@@ -103,6 +104,7 @@ def controller(
         writes=MAY_WRITE,
         done=done(MAY_WRITE, WRITES),
         telling=TELLING,
+        explain=explained,
         observed=gathering.observed,
         optional=tuple(each.autoscalers for each in workloads.values()),
     )

@@ -29,6 +29,7 @@ REASONS: dict[Reason, Words] = {
     Reason.SPEC_INVALID: Words("warn", f"{FAILED}: invalid spec", "the spec of {object} cannot be used: {detail}"),
     Reason.KIND_MISSING: Words("warn", "kind not supported", "{detail}"),
     Reason.ROLLOUT_FAILED: Words("warn", "rollout failed", "{detail}"),
+    Reason.ROLLOUT_REVERTED: Words("warn", "rollout reverted", "{detail}"),
     Reason.APPLYING: Words("debug", "rollout being taken on", "{object} is being taken on"),
     Reason.SETTLING: Words("info", "rollout given up", "{object} is gone, and its workloads stay"),
     Reason.ROLLING: Words("info", "plan being rolled", "{object} is being rolled"),

@@ -38,6 +38,7 @@ from fairlead.contracts.plans.kinds import (
     Carried,
     RolloutStatus,
 )
+from fairlead.core.reason import Reason
 
 MODIFIED_TEXT = "Rollout Spec is modified"
 DELETED_TEXT = "Rollout is being deleted"
@@ -156,6 +157,21 @@ def unknown(status: RolloutStatus, now: datetime) -> RolloutStatus:
     batch = f" with the batch state {status.batch_rolling_state}" if status.rolling_state == ROLLING else ""
     message = f"the status has the unknown state {status.rolling_state}{batch}: change the target to start again"
     return _entered(status, Edge(FAILED), now, message)
+
+
+def reverted(status: RolloutStatus) -> RolloutStatus:
+    """Of a failed attempt that took everything back: its condition says so, and why it failed."""
+    kind = STATE_CONDITIONS[FAILED]
+    told = (
+        replace(each, reason=Reason.ROLLOUT_REVERTED.word) if each.type == kind else each for each in status.conditions
+    )
+    return replace(status, conditions=tuple(told))
+
+
+def is_reverted(status: RolloutStatus) -> bool:
+    kind = STATE_CONDITIONS[FAILED]
+    reason = next((each.reason for each in status.conditions if each.type == kind), "")
+    return status.rolling_state == FAILED and reason == Reason.ROLLOUT_REVERTED.word
 
 
 def reset(status: RolloutStatus, now: datetime) -> RolloutStatus:

@@ -12,7 +12,7 @@ from typing import TypeAlias, assert_never
 
 from msgspec.structs import replace
 
-from fairlead.contracts.plans.decide import hooks, modification
+from fairlead.contracts.plans.decide import hooks, modification, states
 from fairlead.contracts.plans.decide.notes import HOOK_FAILED, REVERTED, UNSUPPORTED, VERIFY_FAILED, Note
 from fairlead.contracts.plans.decide.states import Event
 from fairlead.contracts.plans.decide.turns import Pass, Turn, fails, moved, waits
@@ -184,7 +184,15 @@ def _give_up(given: Pass) -> Turn | Need:
     turn = moved(given, Event.FINALIZED)
     if state == ABANDONED:
         return replace(turn, status=modification.recorded(turn.status, given.spec))
+    if state == FAILING and _is_back(given):
+        return replace(turn, status=states.reverted(turn.status))
     return replace(turn, is_over=state == DELETING)
+
+
+def _is_back(given: Pass) -> bool:
+    terms = _terms(given)
+    found = given.found
+    return terms is not None and isinstance(reverts.revert(found.attempt, found.kind.style, given.now, terms), Done)
 
 
 def _reverted(given: Pass) -> Turn | None:

@@ -153,7 +153,8 @@ def rest(given: Pass, _wrong: tuple[str, ...]) -> Answered:
         case state if state == FAILED:
             said = conditions.cause(given.status)
             details = ((str(given.seen.rollout.ref), said),) if said else ()
-            return Decision("rest", Hold(Reason.ROLLOUT_FAILED, details=details))
+            reason = Reason.ROLLOUT_REVERTED if states.is_reverted(given.status) else Reason.ROLLOUT_FAILED
+            return Decision("rest", Hold(reason, details=details))
     return None
 
 

@@ -1,0 +1,101 @@
+"""What a person can do about a wait of a rollout: sentences, and commands that can be copied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from fairlead.contracts.plans.decide.conditions import cause_reason
+from fairlead.contracts.plans.decide.hooks import hooks_of
+from fairlead.contracts.plans.decide.why import Why
+from fairlead.contracts.plans.decide.workloads.live import Style, at
+from fairlead.contracts.plans.kinds import (
+    BATCH_FINALIZING,
+    BATCH_INITIALIZING,
+    FINALIZE_HOOK,
+    INITIALIZE_HOOK,
+    INITIALIZING,
+    POST_BATCH_HOOK,
+    PRE_BATCH_HOOK,
+    WorkloadReference,
+)
+from fairlead.contracts.plans.shown import Shown
+from fairlead.core.reason import Reason
+
+
+def advice_of(shown: Shown, reason: Reason) -> tuple[str, ...]:
+    """The first first; empty where only waiting helps."""
+    found = _ADVICE.get(reason)
+    return () if found is None else tuple(found(shown))
+
+
+def _gate(shown: Shown) -> Iterator[str]:
+    yield f"let batch {shown.status.current_batch + 1} go: fairlead promote {shown.place}"
+    yield f"let all batches go: fairlead promote {shown.place} --full"
+
+
+def _pause(shown: Shown) -> Iterator[str]:
+    yield f"let it go on: fairlead resume {shown.place}"
+
+
+def _pods(shown: Shown) -> Iterator[str]:
+    """The pods, by the selector of their workload."""
+    target = shown.attempt.target
+    labels = None if target is None else at(target.tree, "spec.selector.matchLabels")
+    if isinstance(labels, dict) and labels:
+        selector = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+        yield f"look at its pods: kubectl -n {shown.namespace} get pods -l {selector}"
+    yield f"stop it as it stands: fairlead abort {shown.place}"
+
+
+def _missing(shown: Shown) -> Iterator[str]:
+    attempt = shown.attempt
+    gone = [attempt.target_ref] if attempt.target is None else []
+    gone += [each.reference for each in attempt.sources if each.live is None and shown.is_verified]
+    for each in gone[:1]:
+        yield f"create it again, or name another: kubectl -n {shown.namespace} get {_kind(each)}"
+
+
+def _hook(shown: Shown) -> Iterator[str]:
+    status = shown.status
+    kinds = {
+        INITIALIZING: INITIALIZE_HOOK,
+        BATCH_INITIALIZING: PRE_BATCH_HOOK,
+        BATCH_FINALIZING: POST_BATCH_HOOK,
+    }
+    kind = kinds.get(status.rolling_state) or kinds.get(status.batch_rolling_state, FINALIZE_HOOK)
+    batch = status.current_batch if kind in (PRE_BATCH_HOOK, POST_BATCH_HOOK) else None
+    for hook in hooks_of(shown.plan, batch, kind):
+        codes = ", ".join(map(str, hook.expected_status)) or "200, 201 or 202"
+        yield f"the hook {hook.name} accepts by answering with {codes}; it is asked again every 5 s"
+
+
+def _failed(shown: Shown) -> Iterator[str]:
+    if not shown.is_verified:
+        yield "correct the spec: any change of it starts the rollout again"
+        yield f"verify it again as it is: fairlead retry {shown.place}"
+        return
+    yield f"try again from where it stands: fairlead retry {shown.place}"
+    if shown.found.kind.style is Style.PAIR and not shown.found.is_scale and not shown.is_reverted:
+        yield f"go back to the source: fairlead undo {shown.place}"
+    if cause_reason(shown.status) == Why.DRIFT.word:
+        yield "somebody else changes the workloads (a person, or an autoscaler): stop that first"
+
+
+def _invalid(shown: Shown) -> Iterator[str]:
+    yield f"correct the spec: kubectl -n {shown.namespace} edit {shown.noun} {shown.name}"
+
+
+def _kind(reference: WorkloadReference) -> str:
+    return f"{reference.kind.lower()} {reference.name}"
+
+
+_ADVICE: dict[Reason, Callable[[Shown], Iterator[str]]] = {
+    Reason.GATE_CLOSED: _gate,
+    Reason.PAUSED: _pause,
+    Reason.PODS_NOT_READY: _pods,
+    Reason.WORKLOAD_MISSING: _missing,
+    Reason.HOOK_REFUSED: _hook,
+    Reason.ROLLOUT_FAILED: _failed,
+    Reason.ROLLOUT_REVERTED: _failed,
+    Reason.SPEC_INVALID: _invalid,
+}
