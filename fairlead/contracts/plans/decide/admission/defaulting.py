@@ -10,16 +10,18 @@ from fairlead.contracts.plans.kinds import INCREASE_FIRST, Json
 
 _MOST_BATCHES = 10_000
 """Nobody lists more; a number of batches beyond it stays a number."""
+_SOURCES = ("sourceRef", "sourceApplicationName")
+"""Where the kinds of rollouts name what they come from."""
 
 
-def defaulted(trait: Json) -> Json:
-    """The same RolloutTrait with its defaults; the very same object where it lacks none."""
-    spec = trait.get("spec")
+def defaulted(rollout: Json) -> Json:
+    """The same rollout of any kind with its defaults; the very same object where it lacks none."""
+    spec = rollout.get("spec")
     plan = spec.get("rolloutPlan") if isinstance(spec, dict) else None
     if not isinstance(spec, dict) or not isinstance(plan, dict):
-        return trait
-    made = _plan(plan, has_source=bool(spec.get("sourceRef")))
-    return trait if made is plan else {**trait, "spec": {**spec, "rolloutPlan": made}}
+        return rollout
+    made = _plan(plan, has_source=any(spec.get(each) for each in _SOURCES))
+    return rollout if made is plan else {**rollout, "spec": {**spec, "rolloutPlan": made}}
 
 
 def _plan(plan: Json, *, has_source: bool) -> Json:

@@ -1,22 +1,31 @@
-"""The answers to reviews of RolloutTraits (section 2.14); they need nothing but the review.
+"""The answers to reviews (section 2.14).
 
 Rules that are broken are 422 with all of them at once, what cannot be read is 400. An object that is being deleted and
-an update that leaves the spec as it is always pass, or finalizers could never be removed.
+an update that leaves the spec as it is always pass, or finalizers could never be removed; only A-4 is about metadata.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 import msgspec
 from msgspec import Raw, Struct
 
-from fairlead.contracts.plans.decide.admission import updates, validation
+from fairlead.contracts.plans.decide.admission import applications, deployments, updates, validation
 from fairlead.contracts.plans.decide.admission.defaulting import defaulted
-from fairlead.contracts.plans.kinds import Json
+from fairlead.contracts.plans.kinds import (
+    APPLICATION_DEPLOYMENTS,
+    APPLICATIONS,
+    CONFIGURATIONS,
+    ROLLOUT_TRAITS,
+    Json,
+)
+from fairlead.core.ask import Answers, Need
 from fairlead.core.decision import Admit
 from fairlead.core.field_errors import together
 from fairlead.core.json_patch import json_patch
+from kubeloop.objects.meta import Resource
 from kubeloop.objects.review import Review
 from kubeloop.unreadable import UNREADABLE
 
@@ -28,52 +37,110 @@ class ReviewSnapshot(Struct, frozen=True):
     """All that the answer to a review is made of."""
 
     review: Review
+    answers: Answers = Answers()
 
 
-def default_trait(seen: ReviewSnapshot, _now: datetime) -> Admit:
+class _Objects(Struct, frozen=True):
+    """What a review is about: the object as it is to be, and as it is where there is one."""
+
+    new: Json
+    old: Json | None
+
+    @property
+    def is_deleted(self) -> bool:
+        metadata = self.new.get("metadata")
+        return isinstance(metadata, dict) and bool(metadata.get("deletionTimestamp"))
+
+    @property
+    def passes(self) -> bool:
+        return self.is_deleted or (self.old is not None and self.new.get("spec") == self.old.get("spec"))
+
+
+def default_rollout(seen: ReviewSnapshot, _now: datetime) -> Admit:
     """A-1, as a patch of what lacks."""
-    pair = _objects(seen.review)
-    if isinstance(pair, Admit):
-        return pair
-    new, old = pair
-    if _passes(new, old):
-        return ALLOWED
-    operations = json_patch(new, defaulted(new))
+    given = _objects(seen.review)
+    if isinstance(given, Admit) or given.passes:
+        return given if isinstance(given, Admit) else ALLOWED
+    operations = json_patch(given.new, defaulted(given.new))
     return Admit(allowed=True, patch=msgspec.json.encode(operations)) if operations else ALLOWED
 
 
 def validate_trait(seen: ReviewSnapshot, _now: datetime) -> Admit:
     """A-2 and A-3; of an update A-5 to A-9 too."""
-    pair = _objects(seen.review)
-    if isinstance(pair, Admit):
-        return pair
-    new, old = pair
-    if _passes(new, old):
+    given = _objects(seen.review)
+    if isinstance(given, Admit) or given.passes:
+        return given if isinstance(given, Admit) else ALLOWED
+    wrong = [*validation.refusals(given.new, seen.review.namespace)]
+    if given.old is not None:
+        wrong += updates.trait_refusals(given.new, given.old)
+    return _judged(ROLLOUT_TRAITS, seen.review, wrong)
+
+
+def validate_deployment(seen: ReviewSnapshot, _now: datetime) -> Admit | Need:
+    """The same of an ApplicationDeployment, whose Applications are read."""
+    given = _objects(seen.review)
+    if isinstance(given, Admit) or given.passes:
+        return given if isinstance(given, Admit) else ALLOWED
+    namespace = seen.review.namespace
+    asked = deployments.questions(given.new, given.old, namespace)
+    if lacking := seen.answers.lacking(asked):
+        return Need(lacking)
+    if problem := deployments.unread(asked, seen.answers):
+        return Admit(allowed=False, word="unread", code=503, reason="ServiceUnavailable", message=problem, level="warn")
+    wrong = deployments.refusals(given.new, given.old, namespace, seen.answers)
+    return _judged(APPLICATION_DEPLOYMENTS, seen.review, wrong)
+
+
+def validate_application(seen: ReviewSnapshot, _now: datetime) -> Admit:
+    given = _objects(seen.review)
+    if isinstance(given, Admit):
+        return given
+    if given.is_deleted:
         return ALLOWED
-    wrong = [*validation.refusals(new, seen.review.namespace)]
-    if old is not None:
-        wrong += updates.refusals(new, old)
-    if not wrong:
+    wrong = [*applications.marked_anew(given.new, given.old)]
+    if not given.passes:
+        wrong += applications.application_refusals(given.new)
+    return _judged(APPLICATIONS, seen.review, wrong)
+
+
+def validate_configuration(seen: ReviewSnapshot, _now: datetime) -> Admit:
+    given = _objects(seen.review)
+    if isinstance(given, Admit) or given.passes:
+        return given if isinstance(given, Admit) else ALLOWED
+    return _judged(CONFIGURATIONS, seen.review, applications.configuration_refusals(given.new))
+
+
+def leave(_seen: ReviewSnapshot, _now: datetime) -> Admit:
+    """What registrations of other releases ask about, and this part has nothing to say to."""
+    return ALLOWED
+
+
+def log_keys(seen: ReviewSnapshot) -> dict[str, str]:
+    return {
+        "object.name": seen.review.name,
+        "object.namespace": seen.review.namespace,
+        "object.resource": seen.review.resource.resource,
+    }
+
+
+def _judged(resource: Resource, review: Review, wrong: Iterable[str]) -> Admit:
+    refused = together(wrong)
+    if not refused:
         return ALLOWED
-    message = f'RolloutTrait.standard.oam.dev "{seen.review.name}" is invalid: {together(wrong)}'
+    message = f'{resource.kind}.{resource.group} "{review.name}" is invalid: {refused}'
     return Admit(allowed=False, word="invalid", code=422, reason="Invalid", message=message, level="warn")
 
 
-def _passes(new: Json, old: Json | None) -> bool:
-    metadata = new.get("metadata")
-    if isinstance(metadata, dict) and metadata.get("deletionTimestamp"):
-        return True
-    return old is not None and new.get("spec") == old.get("spec")
-
-
-def _objects(review: Review) -> tuple[Json, Json | None] | Admit:
+def _objects(review: Review) -> _Objects | Admit:
     if review.operation not in (CREATE, UPDATE):
         return ALLOWED
     new = _object(review.object)
     old = _object(review.old_object) if review.operation == UPDATE else None
     if isinstance(new, Admit):
         return new
-    return _unreadable("the review lacks the object that is replaced") if isinstance(old, Admit) else (new, old)
+    if isinstance(old, Admit):
+        return _unreadable("the review lacks the object that is replaced")
+    return _Objects(new, old)
 
 
 def _object(body: Raw) -> Json | Admit:

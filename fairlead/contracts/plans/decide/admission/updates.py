@@ -1,4 +1,4 @@
-"""What may change about a RolloutTrait (A-5 to A-9): everything with another target or source, else little by little.
+"""What may change about a rollout (A-5 to A-9): everything with another target or source, else little by little.
 
 Both objects are compared with their defaults, so that one which was stored before the webhooks were there may be
 applied again.
@@ -12,7 +12,7 @@ from typing import Any
 from fairlead.contracts.plans.decide.admission.defaulting import defaulted
 from fairlead.contracts.plans.decide.admission.validation import PLAN
 from fairlead.contracts.plans.decide.batches import Mismatch, batches_of
-from fairlead.contracts.plans.decide.reading import read, rollout_status
+from fairlead.contracts.plans.decide.reading import read, rollout_plan, rollout_status
 from fairlead.contracts.plans.decide.states import known
 from fairlead.contracts.plans.decide.workloads.handlers import recorded_span
 from fairlead.contracts.plans.kinds import (
@@ -30,20 +30,28 @@ STEPPED = frozenset({"lastBatchToRollout", "batchPartition", "rolloutBatches"})
 ENDED = "a successful or failed rollout cannot be modified without changing the target or the source"
 
 
-def refusals(new: Json, old: Json) -> Iterator[str]:
-    after, before = _spec(new), _spec(old)
+def refusals(new: Json, old: Json, *, is_renamed: bool, others: frozenset[str] = frozenset()) -> Iterator[str]:
+    """`is_renamed`: it is about another target or source (A-8); `others` are fields beside the plan that changed, by
+    their paths, and that no rollout in work may change."""
     status = known(rollout_status(old.get("status")))
-    if not status.rolling_state or has_other_names(after, before):
+    if not status.rolling_state or is_renamed:
         return
     changed = set(_changed(new, old))
     if status.rolling_state in TERMINAL:
-        yield from _ended(status, changed)
+        yield from _ended(status, changed | others)
         return
-    for field in sorted(changed - FREE - STEPPED):
-        yield f"{PLAN}.{field}: Forbidden: cannot be changed while the rollout is active"
-    yield from _lowered(after.rollout_plan, before.rollout_plan)
+    fields = [*sorted(others), *(f"{PLAN}.{each}" for each in sorted(changed - FREE - STEPPED))]
+    for field in fields:
+        yield f"{field}: Forbidden: cannot be changed while the rollout is active"
+    after, before = _plan(new), _plan(old)
+    yield from _lowered(after, before)
     if "rolloutBatches" in changed:
-        yield from _batches(after.rollout_plan, before.rollout_plan, status)
+        yield from _batches(after, before, status)
+
+
+def trait_refusals(new: Json, old: Json) -> Iterator[str]:
+    after, before = _spec(new), _spec(old)
+    return refusals(new, old, is_renamed=has_other_names(after, before))
 
 
 def has_other_names(after: TraitSpec, before: TraitSpec) -> bool:
@@ -55,7 +63,11 @@ def has_other_names(after: TraitSpec, before: TraitSpec) -> bool:
 
 
 def _spec(trait: Json) -> TraitSpec:
-    return read(TraitSpec, defaulted(trait).get("spec"), "spec")[0]
+    return read(TraitSpec, trait.get("spec"), "spec")[0]
+
+
+def _plan(rollout: Json) -> RolloutPlan:
+    return rollout_plan(_plan_tree(rollout))[0]
 
 
 def _ended(status: RolloutStatus, changed: set[str]) -> Iterator[str]:
@@ -72,8 +84,8 @@ def _changed(new: Json, old: Json) -> Iterator[str]:
             yield field
 
 
-def _plan_tree(trait: Json) -> dict[str, Any]:
-    spec = defaulted(trait).get("spec")
+def _plan_tree(rollout: Json) -> dict[str, Any]:
+    spec = defaulted(rollout).get("spec")
     plan = spec.get("rolloutPlan") if isinstance(spec, dict) else None
     return plan if isinstance(plan, dict) else {}
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from fairlead.contracts.plans.decide.admission.defaulting import defaulted
-from fairlead.contracts.plans.decide.admission.reviews import ReviewSnapshot, default_trait, validate_trait
+from fairlead.contracts.plans.decide.admission.reviews import ReviewSnapshot, default_rollout, validate_trait
 from fairlead.contracts.plans.decide.admission.validation import refusals
 from fairlead.contracts.plans.kinds import Json
 from fairlead.core.decision import Admit
@@ -273,7 +273,7 @@ def test_a_plan_and_a_spec_are_required() -> None:
 def test_what_cannot_be_read_is_400() -> None:
     broken = ReviewSnapshot(Review(uid="u", operation="CREATE", object=Raw(b"{")))
 
-    assert (validate_trait(broken, NOON).code, default_trait(broken, NOON).code) == (400, 400)
+    assert (validate_trait(broken, NOON).code, default_rollout(broken, NOON).code) == (400, 400)
     assert validated(None).code == 400
     assert validated(a_trait(), operation="UPDATE").code == 400
     assert validated(None, operation="DELETE").allowed
@@ -311,12 +311,12 @@ def test_a_1_batches_are_written_where_all_is_given(
 
 
 def test_defaults_are_a_patch_of_what_lacks() -> None:
-    answer = default_trait(_review(a_trait({})), NOON)
+    answer = default_rollout(_review(a_trait({})), NOON)
 
     assert msgspec.json.decode(answer.patch) == [
         {"op": "add", "path": "/spec/rolloutPlan/rolloutStrategy", "value": "IncreaseFirst"}
     ]
-    assert default_trait(_review(a_trait({"rolloutStrategy": "DecreaseFirst"})), NOON).patch == b""
+    assert default_rollout(_review(a_trait({"rolloutStrategy": "DecreaseFirst"})), NOON).patch == b""
 
 
 @given(st.dictionaries(st.sampled_from(FIELDS), ODD | st.integers(0, 9)), st.booleans())
@@ -336,4 +336,4 @@ def test_nothing_that_anybody_may_write_is_a_crash(spec: Any, plan: Json) -> Non
     for trait in ({"spec": spec}, a_trait(plan), a_trait(spec)):
         assert isinstance(validated(trait), Admit)
         assert isinstance(validated(trait, a_trait(plan, status={"rollingState": "initializing"})), Admit)
-        assert isinstance(default_trait(_review(trait), NOON), Admit)
+        assert isinstance(default_rollout(_review(trait), NOON), Admit)

@@ -1,0 +1,61 @@
+"""The webhooks of plans (section 2.14): where each is and who judges."""
+
+from __future__ import annotations
+
+from fairlead.contracts.plans.decide.admission.reviews import (
+    ReviewSnapshot,
+    default_rollout,
+    leave,
+    log_keys,
+    validate_application,
+    validate_configuration,
+    validate_deployment,
+    validate_trait,
+)
+from fairlead.core.decision import Judge
+from fairlead.engine.webhooks.admission import Endpoint
+
+DEFAULT_TRAIT = "/mutating-standard-oam-dev-v1alpha1-rollouttraits"
+VALIDATE_TRAIT = "/validating-standard-oam-dev-v1alpha1-rollouttraits"
+DEFAULT_DEPLOYMENT = "/mutating-core-oam-dev-v1alpha2-applicationdeployments"
+VALIDATE_DEPLOYMENT = "/validating-core-oam-dev-v1alpha2-applicationdeployments"
+VALIDATE_APPLICATION = "/validating-core-oam-dev-v1alpha2-applications"
+VALIDATE_NEWER_APPLICATION = "/validating-core-oam-dev-v1beta1-applications"
+DEFAULT_CONFIGURATION = "/mutating-core-oam-dev-v1alpha2-applicationconfigurations"
+VALIDATE_CONFIGURATION = "/validating-core-oam-dev-v1alpha2-applicationconfigurations"
+LEFT_ALONE = (
+    DEFAULT_CONFIGURATION,
+    "/mutating-core-oam-dev-v1beta1-approllout",
+    "/validating-core-oam-dev-v1beta1-approllout",
+    "/mutating-core-oam-dev-v1alpha2-components",
+    "/validating-core-oam-dev-v1alpha2-components",
+    "/validating-core-oam-dev-v1alpha2-traitdefinitions",
+    "/mutating-core-oam-dev-v1beta1-componentdefinitions",
+    "/validating-core-oam-dev-v1beta1-componentdefinitions",
+    "/validating-core-oam-dev-v1beta1-initializers",
+    "/mutate-standard-oam-dev-v1alpha1-podspecworkload",
+    "/validate-standard-oam-dev-v1alpha1-podspecworkload",
+    "/mutate-standard-oam-dev-v1alpha1-metricstrait",
+    "/validate-standard-oam-dev-v1alpha1-metricstrait",
+)
+"""Registrations of other releases still ask there."""
+JUDGES: dict[str, Judge[ReviewSnapshot]] = {
+    DEFAULT_TRAIT: default_rollout,
+    VALIDATE_TRAIT: validate_trait,
+    DEFAULT_DEPLOYMENT: default_rollout,
+    VALIDATE_DEPLOYMENT: validate_deployment,
+    VALIDATE_APPLICATION: validate_application,
+    VALIDATE_NEWER_APPLICATION: validate_application,
+    VALIDATE_CONFIGURATION: validate_configuration,
+    **dict.fromkeys(LEFT_ALONE, leave),
+}
+"""By path."""
+COMPONENT = "plans"
+TIMEOUT = 5.0
+"""Seconds that the API server waits, as registrations say."""
+
+
+def endpoints() -> tuple[Endpoint[ReviewSnapshot], ...]:
+    return tuple(
+        Endpoint(COMPONENT, (path,), judge, ReviewSnapshot, log_keys, TIMEOUT) for path, judge in JUDGES.items()
+    )
