@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import lru_cache
 
 import msgspec
+from msgspec import Struct
 
 from kubeloop.objects.meta import Resource
 from kubeloop.schemas.structural import Node, compile_schema
@@ -32,6 +33,32 @@ from kubesim.tables.custom import printer
 from kubesim.writes.deletion import CLEANUP
 
 _AUTHOR = Author("system:apiserver", "update", "status")
+
+
+class _Names(Struct, frozen=True, rename="camel", gc=False):
+    plural: str = ""
+    singular: str = ""
+    short_names: tuple[str, ...] | None = None
+    kind: str = ""
+    list_kind: str = ""
+
+
+class _Status(Struct, frozen=True, rename="camel", gc=False):
+    accepted_names: _Names | None = None
+
+
+class _Spec(Struct, frozen=True, gc=False):
+    group: str
+
+
+class _Definition(Struct, frozen=True, gc=False):
+    """What other definitions of its group read of one: its schemas are large, and not among that."""
+
+    spec: _Spec
+    status: _Status | None = None
+
+
+_definition: msgspec.json.Decoder[_Definition] = msgspec.json.Decoder(_Definition)
 
 
 class Definitions:
@@ -209,12 +236,14 @@ class Definitions:
         resources: list[str] = []
         kinds: list[str] = []
         for version in self._table.live.values():
-            other = version.tree()
-            if other["spec"]["group"] != tree["spec"]["group"] or version.head.name == tree["metadata"]["name"]:
+            if version.head.name == tree["metadata"]["name"]:
                 continue
-            names = (other.get("status") or {}).get("acceptedNames") or {}
-            resources += [names.get("plural") or "", names.get("singular") or "", *(names.get("shortNames") or [])]
-            kinds += [names.get("kind") or "", names.get("listKind") or ""]
+            other = _definition.decode(version.body)
+            if other.spec.group != tree["spec"]["group"]:
+                continue
+            names = (other.status or _Status()).accepted_names or _Names()
+            resources += [names.plural, names.singular, *(names.short_names or ())]
+            kinds += [names.kind, names.list_kind]
         return resources, kinds
 
     def _clean_up(self, name: str) -> None:

@@ -7,7 +7,10 @@ can fields be pruned and defaults be filled in. Rules in CEL must compile, and n
 from __future__ import annotations
 
 import copy
+from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from kubeloop.schemas.patterns import BadPattern, compiled
 from kubeloop.schemas.structural import compile_schema, drop_nulls, prune_value
@@ -56,13 +59,19 @@ _UNREADABLE = (*_FORBIDDEN.values(), _ITEMS)
 
 
 def causes_of(schema: Tree, path: str, *, has_status: bool) -> list[Cause]:
-    """Why the schema at the path cannot be used; empty when it can."""
+    """Why the schema at the path cannot be used; empty when it can. Equal schemas are looked at once."""
+    return list(_causes(msgspec.json.encode(schema), path, has_status))
+
+
+@lru_cache(maxsize=256)
+def _causes(text: bytes, path: str, has_status: bool) -> tuple[Cause, ...]:
+    schema: Tree = msgspec.json.decode(text)
     causes = _root(schema, path, has_status)
     rules = _rules(schema, path)
     if not any(cause.message.removeprefix("Forbidden: ") in _UNREADABLE for cause in rules):
         causes += sorted(_shape(schema, ROOT, path), key=lambda cause: f"{cause.field}: {cause.message}")
     causes += rules
-    return causes or _defaults(schema, path) + _expressions(schema, SchemaPlace(path, is_root=True))
+    return tuple(causes or _defaults(schema, path) + _expressions(schema, SchemaPlace(path, is_root=True)))
 
 
 def _root(schema: Tree, path: str, has_status: bool) -> list[Cause]:

@@ -6,7 +6,10 @@ Clients are told of it with the answer, as kubectl shows. Of pods and their temp
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from kubeloop.quantities import quantity
 from kubesim.errors import quoted
@@ -100,10 +103,14 @@ def _changed_definition(old: Tree, new: Tree) -> Advice:
 
 def _unknown_formats(definition: Tree) -> Advice:
     for version in definition["spec"].get("versions") or []:
-        for schema in _schemas((version.get("schema") or {}).get("openAPIV3Schema")):
-            text = schema.get("format")
-            if text and not is_known(schema.get("type") or "", text):
-                yield text
+        yield from _unknown_in(msgspec.json.encode((version.get("schema") or {}).get("openAPIV3Schema")))
+
+
+@lru_cache(maxsize=256)
+def _unknown_in(text: bytes) -> tuple[str, ...]:
+    """Formats of a schema, which is looked at once however many definitions have an equal one."""
+    given = [(each.get("type") or "", each.get("format")) for each in _schemas(msgspec.json.decode(text))]
+    return tuple(name for kind, name in given if name and not is_known(kind, name))
 
 
 def _schemas(schema: Any) -> Iterator[Tree]:
