@@ -6,7 +6,10 @@ from fairlead.cli.documents_of import explain_all
 from fairlead.contracts.leaderworker.kinds import NO_RESTART, RECREATE_ON_RESTART
 from fairlead.core.explain import Explain
 from fairlead.core.progress_deadline import PROGRESS_DEADLINE
+from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import PODS
+from kubeloop.objects.meta import Ref
+from kubeloop.request import delete
 from kubesim.pods.behaviour import CRASH_AFTER, HANG_TERMINATING, IMAGE_PULL, PENDING, READY_AFTER
 from tests.contracts.leaderworker.decide.sets import a_set
 from tests.e2e.clusters import Site
@@ -149,3 +152,23 @@ async def test_an_image_that_cannot_be_pulled_ends_commands_with_4(site: Site) -
         )
         assert ended.code == 4, ended
         assert "a-1-1 is stuck: container main is in ImagePullBackOff" in f"{ended.out}{ended.err}"
+
+
+@with_sets()
+async def test_a_group_whose_name_is_taken_blocks_its_set(site: Site) -> None:
+    """In words, and in the metric that an alert goes by."""
+    play = await begin(site)
+    labels = {"app": "other"}
+    template = {"metadata": {"labels": labels}, "spec": a_pod()["spec"]}
+    spec = {"replicas": 0, "serviceName": "x", "selector": {"matchLabels": labels}, "template": template}
+    await site.create(STATEFULSETS, {"metadata": {"name": "a-1"}, "spec": spec})
+    await play.create(a_set(replicas=2))
+
+    await play.until(lambda: play.told("FailedCreate"), every=LOOK_EVERY)
+    await play.until(lambda: blocked(play, "NameTaken"), every=LOOK_EVERY)
+    shown = await explained(play)
+    assert (shown.outcome, shown.stands.phase) == ("blocked", "Blocked")
+
+    await site.client.call(delete(Ref(STATEFULSETS, site.namespace, "a-1")))
+    await play.available()
+    assert not blocked(play, "NameTaken")

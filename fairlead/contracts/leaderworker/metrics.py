@@ -6,16 +6,18 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from fairlead.contracts.leaderworker.decide.blocked_groups import blocking
 from fairlead.contracts.leaderworker.decide.groups import are_ready, is_running_and_ready, key_on
 from fairlead.contracts.leaderworker.decide.restart import is_restarted
 from fairlead.contracts.leaderworker.decide.revisions import Kept, Sameness, is_owned, readable, select
 from fairlead.contracts.leaderworker.decide.seen import GroupSeen, SetSeen
 from fairlead.contracts.leaderworker.decide.status import UPDATE_IN_PROGRESS
 from fairlead.contracts.leaderworker.group_decisions import GroupDecisions
-from fairlead.contracts.leaderworker.kinds import LEASE, SIZE
+from fairlead.contracts.leaderworker.kinds import LEASE, PART, SIZE
 from fairlead.contracts.leaderworker.webhooks import EVICTION, JUDGES
 from fairlead.core.act import AnyWrite, Does
 from fairlead.core.decision import Decision, Hold, Move
@@ -110,13 +112,17 @@ class LeaderWorkerMetrics:
         """The set, and why, of a group that is to be recreated."""
         self._awaited: dict[RolloutKey, str] = {}
         """UID of the leader of a group that was seen not ready."""
+        self._blocked = metrics.blocked
+        self._waiting: dict[RolloutKey, SetSeen] = {}
+        """What was last seen of sets that wait for their groups."""
 
     def leads(self, leading: bool) -> None:
         """Rounds begin or end here: what other replicas see to is not told of here."""
         self._runtime.lead(LEASE, leading)
         if not leading:
             self.decisions.clear()
-            for held in (self._standings.standings, self._compared, self._ending, self._recreating, self._awaited):
+            of_groups = (self._recreating, self._awaited)
+            for held in (self._standings.standings, self._compared, self._ending, self._waiting, *of_groups):
                 held.clear()
 
     def set_decided(self, key: RolloutKey, seen: SetSeen, decision: Decision, now: datetime) -> None:
@@ -129,12 +135,26 @@ class LeaderWorkerMetrics:
             revisions=sum(is_owned(each, given) for each in readable(given, seen.revisions)),
             is_blocked=decision.verdict.reason.blocks,
         )
+        self._waiting.pop(key, None)
+        if isinstance(decision.verdict, Hold) and decision.verdict.reason is Reason.GROUPS_NOT_READY:
+            self._waiting[key] = seen
+            self._judge(key, now)
         self._compare(key, seen)
         began = next((each for each in status.conditions if each.type == UPDATE_IN_PROGRESS), None)
         self._ending.pop(key, None)
         is_running = began is not None and began.status == "True" and began.last_transition_time is not None
         if is_running and began is not None and began.last_transition_time and _is_done(decision):
             self._ending[key] = max(0.0, (now - began.last_transition_time).total_seconds())
+
+    def _judge(self, key: RolloutKey, now: datetime) -> None:
+        """Tells whether a set waits for nothing but groups that a person must help; rounds of sets do not see that."""
+        seen, standing = self._waiting.get(key), self._standings.standings.get(key)
+        if seen is None or standing is None:
+            return
+        rounds, _ = self.decisions.of(key.namespace, [each.metadata.name for each in seen.pods])
+        reason = blocking(seen, rounds, now)
+        self._blocked.passed(PART, key, reason or Reason.GROUPS_NOT_READY)
+        self._standings.standings[key] = replace(standing, is_blocked=reason is not None)
 
     def _compare(self, key: RolloutKey, seen: SetSeen) -> None:
         """Once for each generation and key: rounds between them compare the same again."""
@@ -154,7 +174,7 @@ class LeaderWorkerMetrics:
             self.durations.observe(self._ending.pop(key))
 
     def set_gone(self, key: RolloutKey) -> None:
-        for held in (self._standings.standings, self._compared, self._ending):
+        for held in (self._standings.standings, self._compared, self._ending, self._waiting):
             held.pop(key, None)
 
     def group_decided(self, key: RolloutKey, seen: GroupSeen, decision: Decision, now: datetime) -> None:
@@ -168,6 +188,8 @@ class LeaderWorkerMetrics:
             if failed:
                 self._recreating[key] = seen.set.metadata.name, why
         self._await(key, seen, now)
+        if seen.set is not None:
+            self._judge(RolloutKey((key.namespace, seen.set.metadata.name)), now)
 
     def _await(self, key: RolloutKey, seen: GroupSeen, now: datetime) -> None:
         """Measures a group that this process has seen before it was ready."""

@@ -19,7 +19,7 @@ from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
 from fairlead.engine.controller import RolloutKey
 from fairlead.engine.metrics import Metrics
-from kubeloop.objects.core import PODS
+from kubeloop.objects.core import PODS, ContainerState, ContainerWaiting
 from kubeloop.objects.meta import Ref
 from tests.contracts.leaderworker.showing import BEFORE, NEW_KEY, NOW, a_group, a_look, a_status
 
@@ -164,3 +164,93 @@ def test_all_families_are_there_before_anything_happens() -> None:
     ):
         assert f"# TYPE {family} " in exposed
     assert 'leader_election_master_status{name="b8b2488c.x-k8s.io"} 0.0' in exposed
+
+
+WAITS = Decision("rolling", Hold(Reason.GROUPS_NOT_READY))
+REFUSED = Decision("furnish", Hold(Reason.OBJECT_REFUSED, details=(("pod/a-2", "exceeded quota"),)))
+
+
+class Waiting(Measured):
+    """A set of three that waits for the groups which are not ready."""
+
+    def __init__(self, *unready: int) -> None:
+        super().__init__()
+        self.groups = [a_group(index, NEW_KEY, ready=index not in unready) for index in range(3)]
+        self.look()
+
+    def look(self) -> None:
+        members = tuple(pod for leader, _, worker in self.groups for pod in (leader, worker))
+        self.seen = replace(a_look(self.groups).seen, members=members)
+        self.set_decided(WAITS)
+
+    def set_decided(self, decision: Decision) -> None:
+        """As the engine tells it."""
+        self.metrics.blocked.passed("leaderworker", SET, decision.verdict.reason)
+        self.of.set_decided(SET, self.seen, decision, NOW)
+
+    def group_decided(self, index: int, decision: Decision) -> None:
+        leader, workers, worker = self.groups[index]
+        key = RolloutKey(("default", f"a-{index}"))
+        self.of.group_decided(key, a_group_seen(leader, workers, leader, worker), decision, NOW)
+
+    def blocked(self) -> str | None:
+        """The reason; None where it is not."""
+        told = self.value("fairlead_lws_rollout_blocked", namespace="default", name="a")
+        reasons = [
+            reason.word
+            for reason in Reason
+            if self.value("fairlead_rollout_blocked", **self.labels, reason=reason.word) == 1
+        ]
+        assert bool(reasons) == bool(told)
+        return reasons[0] if reasons else None
+
+    labels = {"part": "leaderworker", "namespace": "default", "rollout": "a"}
+
+
+def test_a_set_is_blocked_while_its_groups_wait_for_a_person() -> None:
+    waiting = Waiting(2)
+    assert waiting.blocked() is None
+
+    waiting.group_decided(2, REFUSED)
+    assert waiting.blocked() == "ObjectRefused"
+    waiting.set_decided(WAITS)
+    assert waiting.blocked() == "ObjectRefused", "the next round of the set says no less"
+
+    waiting.group_decided(2, DONE)
+    assert waiting.blocked() is None
+    waiting.group_decided(2, REFUSED)
+    waiting.set_decided(DONE)
+    assert waiting.blocked() is None, "the set waits for nothing"
+    waiting.group_decided(2, REFUSED)
+    assert waiting.blocked() is None
+
+
+def test_a_set_that_waits_for_another_group_as_well_is_not_blocked() -> None:
+    waiting = Waiting(1, 2)
+
+    waiting.group_decided(2, REFUSED)
+    assert waiting.blocked() is None
+
+    waiting.group_decided(1, REFUSED)
+    assert waiting.blocked() == "ObjectRefused"
+
+
+def test_a_group_with_a_stuck_pod_and_one_that_is_refused_block_together() -> None:
+    waiting = Waiting(1, 2)
+    leader, workers, worker = waiting.groups[1]
+    crashing = ContainerState(waiting=ContainerWaiting("CrashLoopBackOff"))
+    waiting.groups[1] = leader, workers, replace(worker, status=a_status(False, crashing, restarts=9))
+    waiting.look()
+
+    waiting.group_decided(2, REFUSED)
+
+    assert waiting.blocked() == "ObjectRefused"
+
+
+def test_a_replica_that_leads_no_more_blocks_nothing() -> None:
+    waiting = Waiting(2)
+    waiting.of.leads(False)
+
+    waiting.group_decided(2, REFUSED)
+
+    assert waiting.blocked() is None

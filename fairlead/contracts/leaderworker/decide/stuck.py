@@ -60,25 +60,38 @@ def judged(verdict: Hold, waits: Waits) -> Hold:
     return Hold(Reason.POD_STUCK, again, tuple((each.about, each.cause) for each in waits.stuck))
 
 
+class PendingGroup(Struct, frozen=True):
+    stuck: StuckPod | None
+    until: datetime | None
+    """When the next pod of it counts as stuck though nothing changes."""
+
+
 def waits_of(seen: SetSeen, groups: Iterable[GroupState], replicas: int, now: datetime) -> Waits:
-    """Of the groups below `replicas` that are not ready, or whose leader goes."""
+    pending = pending_groups(seen, groups, replicas, now).values()
+    stuck = tuple(each.stuck for each in pending if each.stuck is not None)
+    until = min((each.until for each in pending if each.until is not None), default=None)
+    return Waits(stuck if len(stuck) == len(pending) else (), until)
+
+
+def pending_groups(
+    seen: SetSeen, groups: Iterable[GroupState], replicas: int, now: datetime
+) -> dict[int, PendingGroup]:
+    """The groups below `replicas` that are not ready, or whose leader goes, by index."""
     there = {each.index: each for each in groups}
     pending = [index for index in range(replicas) if (each := there.get(index)) is None or _is_pending(each)]
     if not pending:
-        return Waits()
+        return {}
     deadline, _ = deadline_of(seen.set.metadata.annotations)
     members = members_of(seen.set.metadata.name, seen.members)
-    stuck: list[StuckPod] = []
-    untils: list[datetime] = []
+    found: dict[int, PendingGroup] = {}
     for index in pending:
-        found = list(_troubles(members.get(index, ()), now, deadline))
-        untils += [trouble.until for _, trouble in found if trouble.until is not None]
+        troubles = list(_troubles(members.get(index, ()), now, deadline))
+        until = min((trouble.until for _, trouble in troubles if trouble.until is not None), default=None)
         group, others = there.get(index), len(members.get(index, ())) - 1
         is_leaving = group is not None and group.is_leaving
-        first = next((each for each in found if keeps_group(*each, is_leaving=is_leaving, others=others)), None)
-        if first is not None:
-            stuck.append(StuckPod(index, *first))
-    return Waits(tuple(stuck) if len(stuck) == len(pending) else (), min(untils, default=None))
+        first = next((each for each in troubles if keeps_group(*each, is_leaving=is_leaving, others=others)), None)
+        found[index] = PendingGroup(None if first is None else StuckPod(index, *first), until)
+    return found
 
 
 def keeps_group(pod: Pod, trouble: PodTrouble, *, is_leaving: bool, others: int) -> bool:
