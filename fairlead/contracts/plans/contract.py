@@ -12,6 +12,7 @@ CONTRACT = Contract(
     groups=frozenset({STANDARD_GROUP, CORE_GROUP}),
     part=Room("fairlead.contracts.plans.part", "part"),
     lease=LEASE,
+    kinds=Room("fairlead.contracts.plans.install.definitions", "definitions"),
     roots=(Root(ROLLOUT_TRAITS, NOUN, optional=True),),
     nothing=ROLLOUT_TRAITS.kind,
     lane="Batch",

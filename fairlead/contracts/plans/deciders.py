@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from fairlead.contracts.plans.decide import trait_round
+from fairlead.contracts.plans.decide.admission.reviews import ReviewSnapshot
 from fairlead.contracts.plans.decide.seen import TraitSeen
 from fairlead.contracts.plans.kinds import PART
+from fairlead.contracts.plans.webhooks import JUDGES
 from fairlead.core.replay import Decider
 
-DECIDERS = {PART: Decider(TraitSeen, trait_round.decide)}
+DECIDERS = {
+    PART: Decider(TraitSeen, trait_round.decide),
+    **{path: Decider(ReviewSnapshot, judge) for path, judge in JUDGES.items()},
+}
 """By controller, and by the path of a webhook."""

@@ -6,9 +6,10 @@ from fairlead.contracts.plans.controllers import controller
 from fairlead.contracts.plans.kinds import PART
 from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.contracts.plans.watched import WatchedWorkloads
+from fairlead.contracts.plans.webhooks import endpoints
 from fairlead.engine.part import Part, PartContext
 
 
 def part(context: PartContext, given: PlanSettings) -> Part:
     workloads = {each: WatchedWorkloads(context.caches, each) for each in context.namespaces or ("",)}
-    return Part(name=PART, controllers=(controller(context.caches, workloads, given),))
+    return Part(name=PART, controllers=(controller(context.caches, workloads, given),), endpoints=endpoints())

@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from fairlead.contracts.plans.decide.admission.reviews import ReviewSnapshot
+from fairlead.contracts.plans.deciders import DECIDERS
 from fairlead.contracts.plans.webhooks import (
     DEFAULT_DEPLOYMENT,
     DEFAULT_TRAIT,
@@ -16,12 +18,16 @@ from fairlead.contracts.plans.webhooks import (
     VALIDATE_TRAIT,
     endpoints,
 )
+from fairlead.core.decision import Admit
+from fairlead.core.replay import DecidedRound, record_of, replayed
 from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.webhooks.admission import AdmissionContext
 from fairlead.engine.webhooks.afterwards import Afterwards
 from fairlead.engine.webhooks.handlers import Webhooks
 from kubeloop.calls import Reply
 from kubesim.time import run
+from tests.builders import NOW
+from tests.contracts.plans.decide.admission.test_deployments import a_review
 from tests.contracts.plans.decide.admission.test_validation import a_trait
 from tests.engine.webhooks.benches import body, call, response_of
 from tests.engine.world import Log
@@ -132,3 +138,14 @@ def test_what_is_not_of_this_part_is_allowed_unchanged(path: str, given: Any) ->
 def test_deletions_and_other_operations_pass(path: str) -> None:
     for operation in ("DELETE", "CONNECT"):
         assert response_of(answer(path, body(operation=operation, object=None)))["allowed"]
+
+
+@pytest.mark.parametrize("path", JUDGES)
+def test_a_recorded_review_is_decided_alike(path: str) -> None:
+    seen = ReviewSnapshot(a_review(a_trait({"targetSize": -1})))
+    made = DECIDERS[path].decide(seen, NOW)
+    assert isinstance(made, Admit)
+
+    record = record_of(DecidedRound(path, "ns/r", "uid-1", NOW, seen, made), ReviewSnapshot, "0")
+
+    assert not replayed(record, DECIDERS).changes
