@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
+from fairlead.contracts.plans.applications.kinds import DeploymentSpec
 from fairlead.contracts.plans.decide.admission import updates
 from fairlead.contracts.plans.decide.admission.validation import PLAN, plan_refusals
 from fairlead.contracts.plans.decide.reading import read
-from fairlead.contracts.plans.kinds import APPLICATIONS, Json, RolloutPlan
+from fairlead.contracts.plans.kinds import APPLICATIONS, Json
 from fairlead.core.ask import Answers, Ask, Bad, Good, Read
 from fairlead.core.field_errors import invalid, required
 from kubeloop.objects.meta import Ref
@@ -24,26 +24,12 @@ TARGET, SOURCE = "spec.targetApplicationName", "spec.sourceApplicationName"
 COMPONENTS = "spec.componentList"
 
 
-class DeploymentSpec(Struct, frozen=True, rename="camel"):
-    """Section 2.7."""
-
-    target_application_name: str = ""
-    source_application_name: str = ""
-    component_list: tuple[str, ...] = ()
-    rollout_plan: RolloutPlan = RolloutPlan()
-    revert_on_delete: bool = False
-
-    @property
-    def names(self) -> tuple[str, str]:
-        return self.target_application_name, self.source_application_name
-
-
 def questions(new: Json, old: Json | None, namespace: str) -> tuple[Ask, ...]:
     """The Applications that must be known."""
     spec = _spec(new)
     if old is not None and not _chooses_anew(spec, _spec(old)):
         return ()
-    return tuple(_question(name, namespace) for name in dict.fromkeys(spec.names) if name)
+    return tuple(_question(name, namespace) for name in dict.fromkeys(_names(spec)) if name)
 
 
 def unread(asked: tuple[Ask, ...], answers: Answers) -> str:
@@ -64,7 +50,7 @@ def refusals(new: Json, old: Json | None, namespace: str, answers: Answers) -> I
         yield from wrong or (required("spec"),)
         return
     yield from wrong
-    yield from _names(spec)
+    yield from _chosen(spec)
     if given.get("rolloutPlan") is None:
         yield required(PLAN)
     yield from plan_refusals(spec.rollout_plan)
@@ -73,11 +59,11 @@ def refusals(new: Json, old: Json | None, namespace: str, answers: Answers) -> I
     if old is not None:
         before = _spec(old)
         others = frozenset({COMPONENTS}) if spec.component_list != before.component_list else frozenset[str]()
-        yield from updates.refusals(new, old, is_renamed=spec.names != before.names, others=others)
+        yield from updates.refusals(new, old, is_renamed=_names(spec) != _names(before), others=others)
 
 
-def _names(spec: DeploymentSpec) -> Iterator[str]:
-    target, source = spec.names
+def _chosen(spec: DeploymentSpec) -> Iterator[str]:
+    target, source = _names(spec)
     if not target:
         yield required(TARGET)
     elif target == source:
@@ -87,7 +73,7 @@ def _names(spec: DeploymentSpec) -> Iterator[str]:
 
 
 def _found(spec: DeploymentSpec, target: dict[str, str] | None, namespace: str, answers: Answers) -> Iterator[str]:
-    target_name, source_name = spec.names
+    target_name, source_name = _names(spec)
     if target is None and target_name:
         yield invalid(TARGET, target_name, "there is no such Application: create it first")
     source = _application(source_name, namespace, answers) if source_name else None
@@ -143,4 +129,8 @@ def _spec(deployment: Json) -> DeploymentSpec:
 
 
 def _chooses_anew(after: DeploymentSpec, before: DeploymentSpec) -> bool:
-    return (after.names, after.component_list) != (before.names, before.component_list)
+    return (_names(after), after.component_list) != (_names(before), before.component_list)
+
+
+def _names(spec: DeploymentSpec) -> tuple[str, str]:
+    return spec.target_application_name, spec.source_application_name
