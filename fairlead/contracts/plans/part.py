@@ -12,4 +12,4 @@ from fairlead.engine.part import Part, PartContext
 
 def part(context: PartContext, given: PlanSettings) -> Part:
     workloads = {each: WatchedWorkloads(context.caches, each) for each in context.namespaces or ("",)}
-    return Part(name=PART, controllers=(controller(context.caches, workloads, given),), endpoints=endpoints())
+    return Part(name=PART, controllers=(controller(context.caches, workloads, given),), endpoints=endpoints(given))

@@ -12,8 +12,11 @@ from fairlead.contracts.plans.decide.admission.reviews import (
     validate_deployment,
     validate_trait,
 )
+from fairlead.contracts.plans.settings import PlanSettings
+from fairlead.core.ask import Answers
 from fairlead.core.decision import Judge
 from fairlead.engine.webhooks.admission import Endpoint
+from kubeloop.objects.review import Review
 
 DEFAULT_TRAIT = "/mutating-standard-oam-dev-v1alpha1-rollouttraits"
 VALIDATE_TRAIT = "/validating-standard-oam-dev-v1alpha1-rollouttraits"
@@ -55,7 +58,8 @@ TIMEOUT = 5.0
 """Seconds that the API server waits, as registrations say."""
 
 
-def endpoints() -> tuple[Endpoint[ReviewSnapshot], ...]:
-    return tuple(
-        Endpoint(COMPONENT, (path,), judge, ReviewSnapshot, log_keys, TIMEOUT) for path, judge in JUDGES.items()
-    )
+def endpoints(settings: PlanSettings) -> tuple[Endpoint[ReviewSnapshot], ...]:
+    def seen(review: Review, answers: Answers) -> ReviewSnapshot:
+        return ReviewSnapshot(review, answers, settings.system_namespace)
+
+    return tuple(Endpoint(COMPONENT, (path,), judge, seen, log_keys, TIMEOUT) for path, judge in JUDGES.items())

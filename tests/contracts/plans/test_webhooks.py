@@ -10,6 +10,7 @@ import pytest
 
 from fairlead.contracts.plans.decide.admission.reviews import ReviewSnapshot
 from fairlead.contracts.plans.deciders import DECIDERS
+from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.contracts.plans.webhooks import (
     DEFAULT_DEPLOYMENT,
     DEFAULT_TRAIT,
@@ -42,14 +43,14 @@ def answer(path: str, content: bytes) -> Reply:
     async def scenario() -> Reply:
         log, client = Log().logger(), Scripted().client()
         context = AdmissionContext(Afterwards(log), log, lambda *_: None)
-        hooks = Webhooks(endpoints(), AskContext(client), lambda: client, context)
+        hooks = Webhooks(endpoints(PlanSettings()), AskContext(client), lambda: client, context)
         return await hooks.handler(call(content, path=path))
 
     return run(scenario())
 
 
 def test_the_paths_are_those_of_the_contract() -> None:
-    assert {path for each in endpoints() for path in each.paths} == {
+    assert {path for each in endpoints(PlanSettings()) for path in each.paths} == {
         "/mutating-core-oam-dev-v1alpha2-applicationdeployments",
         "/validating-core-oam-dev-v1alpha2-applicationdeployments",
         "/mutating-standard-oam-dev-v1alpha1-rollouttraits",
@@ -71,7 +72,7 @@ def test_the_paths_are_those_of_the_contract() -> None:
         "/mutate-standard-oam-dev-v1alpha1-metricstrait",
         "/validate-standard-oam-dev-v1alpha1-metricstrait",
     }
-    assert {each.timeout for each in endpoints()} == {5.0}
+    assert {each.timeout for each in endpoints(PlanSettings())} == {5.0}
 
 
 @pytest.mark.parametrize("path", [DEFAULT_TRAIT, DEFAULT_DEPLOYMENT])

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fairlead.contracts.plans.kinds import ROLLOUT_TEMPLATE, Json
+from fairlead.contracts.plans.decide.applications import conflicts
+from fairlead.contracts.plans.decide.applications.asking import Flow, read_all
+from fairlead.contracts.plans.decide.applications.definitions import all_traits
+from fairlead.contracts.plans.decide.applications.trees import Tree, mapping
+from fairlead.contracts.plans.kinds import COMPONENTS, ROLLOUT_TEMPLATE, Json
 from fairlead.core.field_errors import forbidden, invalid, required
+from kubeloop.objects.apps import CONTROLLER_REVISIONS
+from kubeloop.objects.meta import Ref
 
 TEMPLATE = f"metadata.annotations[{ROLLOUT_TEMPLATE}]"
 ADDED = "cannot add a rollout annotation on an existing application"
@@ -32,8 +38,13 @@ def application_refusals(new: Json) -> Iterator[str]:
             seen.add(name)
 
 
-def configuration_refusals(new: Json) -> Iterator[str]:
-    """Each component is named by itself or by a revision."""
+def configuration_refusals(new: Json, namespace: str, system: str) -> Flow[tuple[str, ...]]:
+    """Each component is named by itself or by a revision, and its traits go together (D-11)."""
+    wrong = (*_named_twice(new), *(yield from _conflicting(new, namespace, system)))
+    return wrong
+
+
+def _named_twice(new: Json) -> Iterator[str]:
     for place, component in enumerate(_components(new)):
         path = f"spec.components[{place}]"
         name, revision = component.get("componentName"), component.get("revisionName")
@@ -41,6 +52,46 @@ def configuration_refusals(new: Json) -> Iterator[str]:
             yield forbidden(f"{path}.revisionName", f"may not be given together with componentName, which is {name}")
         elif not name and not revision:
             yield required(f"{path}.componentName", "name the component, or a revision of it in revisionName")
+
+
+def _conflicting(new: Json, namespace: str, system: str) -> Flow[tuple[str, ...]]:
+    """A component that is not there yet is judged by its traits alone."""
+    traits = {place: trees for place, component in enumerate(_components(new)) if (trees := _traits(component))}
+    if not traits:
+        return ()
+    known = yield from all_traits(namespace, system)
+    refs = {place: _ref(_components(new)[place], namespace) for place in traits}
+    found = yield from read_all(dict.fromkeys(refs.values()))
+    by_ref = dict(zip(dict.fromkeys(refs.values()), found, strict=True))
+    wrong = []
+    for place, trees in traits.items():
+        presents = [each for tree in trees if (each := conflicts.present(tree, known)) is not None]
+        workload = _workload(by_ref[refs[place]])
+        if told := conflicts.refusal(refs[place].name, presents, workload):
+            wrong.append(forbidden(f"spec.components[{place}].traits", told))
+    return tuple(wrong)
+
+
+def _traits(component: Json) -> list[Json]:
+    """None of a component without a name, which is refused for that."""
+    is_named = component.get("componentName") or component.get("revisionName")
+    entries = component.get("traits") if is_named else None
+    return [mapping(mapping(each).get("trait")) for each in entries] if isinstance(entries, list) else []
+
+
+def _ref(component: Json, namespace: str) -> Ref:
+    revision = component.get("revisionName")
+    if revision:
+        return Ref(CONTROLLER_REVISIONS, namespace, str(revision))
+    return Ref(COMPONENTS, namespace, str(component.get("componentName")))
+
+
+def _workload(found: Tree | None) -> Json | None:
+    """Of a Component, or of the snapshot of one that a revision holds."""
+    if found is None:
+        return None
+    tree = found.tree if found.resource == COMPONENTS else mapping(found.tree.get("data"))
+    return mapping(mapping(tree.get("spec")).get("workload")) or None
 
 
 def _is_template(application: Json) -> bool:

@@ -14,6 +14,7 @@ from msgspec import Raw, Struct
 
 from fairlead.contracts.plans.decide.admission import applications, deployments, updates, validation
 from fairlead.contracts.plans.decide.admission.defaulting import defaulted
+from fairlead.contracts.plans.decide.applications.asking import Unanswered, settled
 from fairlead.contracts.plans.kinds import (
     APPLICATION_DEPLOYMENTS,
     APPLICATIONS,
@@ -21,6 +22,7 @@ from fairlead.contracts.plans.kinds import (
     ROLLOUT_TRAITS,
     Json,
 )
+from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.core.ask import Answers, Need
 from fairlead.core.decision import Admit
 from fairlead.core.field_errors import together
@@ -30,6 +32,7 @@ from kubeloop.objects.review import Review
 from kubeloop.unreadable import UNREADABLE
 
 CREATE, UPDATE = "CREATE", "UPDATE"
+SYSTEM_NAMESPACE = PlanSettings().system_namespace
 ALLOWED = Admit(allowed=True)
 
 
@@ -38,6 +41,8 @@ class ReviewSnapshot(Struct, frozen=True):
 
     review: Review
     answers: Answers = Answers()
+    system_namespace: str = SYSTEM_NAMESPACE
+    """Where definitions are that a namespace lacks."""
 
 
 class _Objects(Struct, frozen=True):
@@ -103,11 +108,16 @@ def validate_application(seen: ReviewSnapshot, _now: datetime) -> Admit:
     return _judged(APPLICATIONS, seen.review, wrong)
 
 
-def validate_configuration(seen: ReviewSnapshot, _now: datetime) -> Admit:
+def validate_configuration(seen: ReviewSnapshot, _now: datetime) -> Admit | Need:
     given = _objects(seen.review)
     if isinstance(given, Admit) or given.passes:
         return given if isinstance(given, Admit) else ALLOWED
-    return _judged(CONFIGURATIONS, seen.review, applications.configuration_refusals(given.new))
+    flow = applications.configuration_refusals(given.new, seen.review.namespace, seen.system_namespace)
+    try:
+        wrong = settled(flow, seen.answers)
+    except Unanswered as problem:
+        return _unread(f"{problem}: try again")
+    return wrong if isinstance(wrong, Need) else _judged(CONFIGURATIONS, seen.review, wrong)
 
 
 def leave(_seen: ReviewSnapshot, _now: datetime) -> Admit:
@@ -149,6 +159,11 @@ def _object(body: Raw) -> Json | Admit:
     except UNREADABLE as error:
         return _unreadable(f"the object cannot be read: {error or type(error).__name__}")
     return found if isinstance(found, dict) else _unreadable("the review lacks an object to look at")
+
+
+def _unread(message: str) -> Admit:
+    """Another try may end otherwise."""
+    return Admit(allowed=False, word="unread", code=503, reason="ServiceUnavailable", message=message, level="warn")
 
 
 def _unreadable(message: str) -> Admit:

@@ -40,16 +40,22 @@ class Unanswered(Exception):
 def outcome(flow: Flow[Decision], answers: Answers) -> Outcome:
     """What the flow decides, or what must be asked for it to go on."""
     try:
+        return settled(flow, answers)
+    except Unanswered as problem:
+        return Decision("read", Hold(Reason.READ_FAILED, details=(("api server", str(problem)),)))
+
+
+def settled(flow: Flow[T], answers: Answers) -> T | Need:
+    """What the flow returns, or what must be asked for it to go on; raises Unanswered."""
+    try:
         stage = next(flow)
         while True:
             if lacking := answers.lacking(stage):
                 return Need(lacking)
             stage = flow.send(tuple(answers[each] for each in stage))
     except StopIteration as done:
-        decided: Decision = done.value
-        return decided
-    except Unanswered as problem:
-        return Decision("read", Hold(Reason.READ_FAILED, details=(("api server", str(problem)),)))
+        returned: T = done.value
+        return returned
 
 
 def read(ref: Ref) -> Flow[Tree | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from fairlead.contracts.plans.decide.admission.reviews import (
@@ -11,8 +12,11 @@ from fairlead.contracts.plans.decide.admission.reviews import (
     validate_application,
     validate_configuration,
 )
-from fairlead.contracts.plans.kinds import Json
+from fairlead.contracts.plans.kinds import COMPONENTS, Json
+from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Listing, Need, Read
 from fairlead.core.decision import Admit
+from kubeloop.objects.apps import CONTROLLER_REVISIONS
+from kubeloop.objects.meta import Ref
 from tests.contracts.plans.decide.admission.test_deployments import API, WEB, a_review, an_application
 from tests.contracts.plans.decide.admission.test_validation import NOON
 
@@ -73,7 +77,7 @@ def test_names_of_components_are_unique() -> None:
             "spec.components[0].revisionName: Forbidden: may not be given together with componentName, which is web",
         ),
         (
-            {"traits": []},
+            {"traits": [{"trait": {"kind": "RolloutTrait"}}, 7]},
             "spec.components[0].componentName: Required value: name the component, or a revision of it in revisionName",
         ),
         (
@@ -85,6 +89,80 @@ def test_names_of_components_are_unique() -> None:
 def test_a_configuration_names_a_component_in_one_way(component: Json, sentence: str) -> None:
     given = {"metadata": {"name": "d"}, "spec": {"components": [component]}}
 
-    answer = validate_configuration(ReviewSnapshot(a_review(given)), NOON)
+    assert configuration(given) == sentence
 
-    assert told(answer) == sentence
+
+def a_configuration(*traits: Json, **component: Any) -> Json:
+    named = component or {"componentName": "web"}
+    return {
+        "metadata": {"name": "d"},
+        "spec": {"components": [{**named, "traits": [{"trait": each} for each in traits]}]},
+    }
+
+
+def configuration(given: Json, there: dict[Ref, Answer] | None = None, definitions: list[Json] | None = None) -> str:
+    """What is said of it, in a cluster with these objects and TraitDefinitions."""
+    known: dict[Any, Answer] = {}
+    while isinstance(answer := judge(given, known), Need):
+        for question in answer.stages[0]:
+            assert isinstance(question, Ask)
+            match question.to:
+                case Listing():
+                    known[question] = Good(msgspec.json.encode({"items": definitions or []}))
+                case Read(ref):
+                    known[question] = (there or {}).get(ref, Bad("absent"))
+    return told(answer)
+
+
+def judge(given: Json, known: dict[Any, Answer]) -> Admit | Need:
+    return validate_configuration(ReviewSnapshot(a_review(given), Answers(known)), NOON)
+
+
+SCALER: Json = {"apiVersion": "core.oam.dev/v1alpha2", "kind": "ManualScalerTrait"}
+ROLLOUT: Json = {"apiVersion": "standard.oam.dev/v1alpha1", "kind": "RolloutTrait"}
+WIDGET: Json = {"apiVersion": "example.test/v1", "kind": "Widget"}
+OF_WIDGETS: Json = {
+    "metadata": {"name": "widget"},
+    "spec": {"definitionRef": {"name": "widgets.example.test"}, "appliesToWorkloads": ["deployments.apps"]},
+}
+COMPONENT: Json = {"spec": {"workload": {"apiVersion": "apps/v1", "kind": "StatefulSet"}}}
+
+
+def test_d_11_traits_that_conflict_are_refused() -> None:
+    said = configuration(a_configuration(ROLLOUT, SCALER))
+
+    assert said == (
+        "spec.components[0].traits: Forbidden: the traits rollout and scaler of the component web conflict: "
+        "rollout is not to be combined with scaler"
+    )
+    assert configuration(a_configuration(ROLLOUT)) == ""
+
+
+@pytest.mark.parametrize(
+    ("component", "there"),
+    [
+        ({"componentName": "web"}, {Ref(COMPONENTS, "ns", "web"): COMPONENT}),
+        ({"revisionName": "web-v1"}, {Ref(CONTROLLER_REVISIONS, "ns", "web-v1"): {"data": COMPONENT}}),
+    ],
+)
+def test_d_11_a_trait_for_other_workloads_is_refused(component: Json, there: dict[Ref, Json]) -> None:
+    found: dict[Ref, Answer] = {ref: Good(msgspec.json.encode(tree)) for ref, tree in there.items()}
+    (name,) = component.values()
+
+    said = configuration(a_configuration(WIDGET, **component), found, [OF_WIDGETS])
+
+    assert said == (
+        f"spec.components[0].traits: Forbidden: the trait widget of the component {name} is for deployments.apps, "
+        "and not for a StatefulSet"
+    )
+    assert configuration(a_configuration(WIDGET, **component), {}, [OF_WIDGETS]) == "", "it is not there yet"
+
+
+def test_d_11_definitions_that_cannot_be_read_now_are_no_refusal_for_ever() -> None:
+    first = judge(a_configuration(ROLLOUT), {})
+    assert isinstance(first, Need)
+
+    answer = judge(a_configuration(ROLLOUT), {each: Bad("timeout") for each in first.stages[0]})
+
+    assert isinstance(answer, Admit)
+    assert (answer.code, answer.message) == (503, "traitdefinitions cannot be listed: timeout: try again")
