@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
 from fairlead.contracts.plans.decide.facts import workloads_of
 from fairlead.contracts.plans.decide.seen import LiveObject, RolloutObject, TraitSeen, of_trait
-from fairlead.contracts.plans.kinds import Json, RolloutTrait, WorkloadReference
+from fairlead.contracts.plans.kinds import RolloutTrait, WorkloadReference
 from fairlead.contracts.plans.settings import PlanSettings
+from fairlead.contracts.plans.stored import tree_of
 from fairlead.contracts.plans.watched import WatchedWorkloads, place_of
 from fairlead.core.ask import Answers
-from kubeloop.store import Named
 
 NAMES = "names"
 """Index of rollouts: by the workloads that they name."""
@@ -36,19 +34,14 @@ def snapshot(rollout: RolloutObject, watched: WatchedWorkloads, settings: PlanSe
     return TraitSeen(
         rollout=rollout,
         workloads=tuple(LiveObject(resource, workload.tree) for resource, workload in found.values()),
-        pods=tuple(map(_tree, watched.pods(owner))),
-        revisions=tuple(map(_tree, watched.revisions(owner))),
+        pods=tuple(map(tree_of, watched.pods(owner))),
+        revisions=tuple(map(tree_of, watched.revisions(owner))),
         autoscalers={each.name: name for each in workloads.all if (name := watched.autoscaler(namespace, each))},
         unserved=frozenset(_kind(each) for each in workloads.all if watched.is_unserved(each)),
         unlisted=frozenset(each.kind for each in workloads.all if watched.is_unlisted(each)),
         settings=settings,
         answers=answers,
     )
-
-
-def _tree(item: Named) -> Json:
-    found: Json = msgspec.to_builtins(item)
-    return found
 
 
 def _kind(reference: WorkloadReference) -> str:

@@ -14,6 +14,12 @@ WORKLOAD_ANNOTATIONS = frozenset({ORIGINAL, CONFIGURATION_GENERATION})
 """All that anybody reads of them; others may be as large as the rest of the object."""
 
 
+def tree_of(value: Struct) -> Json:
+    """As the API writes it: `msgspec.to_builtins` would leave tuples where lists are."""
+    found: Json = msgspec.json.decode(msgspec.json.encode(value))
+    return found
+
+
 class WholeOwner(OwnerReference, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """With everything that it holds, because a list of owners is written as a whole."""
 
@@ -36,7 +42,7 @@ class StoredWorkload(Struct, frozen=True):
     @property
     def tree(self) -> Json:
         """As decisions read it."""
-        parts = {"metadata": msgspec.to_builtins(self.metadata), "spec": self.spec, "status": self.status}
+        parts = {"metadata": tree_of(self.metadata), "spec": self.spec, "status": self.status}
         return {key: value for key, value in parts.items() if value is not None}
 
 

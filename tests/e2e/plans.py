@@ -1,0 +1,85 @@
+"""The operator of plans on a cluster, with the kind that it serves."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from msgspec import structs
+
+from fairlead.contracts.plans.contract import CONTRACT
+from fairlead.contracts.plans.kinds import ROLLOUT_TRAITS
+from fairlead.contracts.plans.settings import PlanSettings
+from fairlead.engine.assembly import assemble
+from fairlead.engine.manager import Manager
+from fairlead.engine.metrics import Metrics
+from fairlead.engine.options import OperatorOptions, PartOptions
+from kubeloop.calls import Caller
+from kubeloop.http_caller import HttpCaller
+from kubeloop.objects.meta import Resource
+from kubeloop.request import Transport
+from tests.e2e.clusters import Site, everywhere
+from tests.e2e.history import Tree
+from tests.engine.world import Log
+
+_FREE: Tree = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def a_definition(resource: Resource, schema: Tree | None = None) -> Tree:
+    """With a status of its own, and whatever fields somebody writes."""
+    properties = {"spec": _FREE, "status": _FREE}
+    version = {
+        "name": resource.version,
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "schema": {"openAPIV3Schema": schema or {"type": "object", "properties": properties}},
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{resource.plural}.{resource.group}"},
+        "spec": {
+            "group": resource.group,
+            "scope": "Namespaced",
+            "names": {"plural": resource.plural, "kind": resource.kind, "singular": resource.kind.lower()},
+            "versions": [version],
+        },
+    }
+
+
+def definitions() -> tuple[Tree, ...]:
+    return (a_definition(ROLLOUT_TRAITS),)
+
+
+with_traits = partial(everywhere, definitions=definitions)
+"""For scenarios that begin with `plan_play.begin`."""
+
+
+class Operator:
+    """Of plans in the namespace of the site; calls outside of the cluster go over real sockets, or by `caller`."""
+
+    def __init__(self, site: Site, settings: PlanSettings | None = None, caller: Caller | None = None) -> None:
+        self.metrics = Metrics()
+        self.log = Log()
+        self.manager: Manager | None = None
+        self._site, self._settings, self._caller = site, settings or PlanSettings(), caller
+
+    async def __call__(self, transport: Transport) -> None:
+        options = OperatorOptions(
+            process="vela-core",
+            identity="plans-1",
+            namespaces=(self._site.namespace,),
+            parts=(PartOptions(structs.replace(CONTRACT), self._settings),),
+            lease=CONTRACT.lease,
+        )
+        caller: Any = self._caller or HttpCaller()
+        try:
+            self.manager = await assemble(
+                options, self._site.namespace, transport, self.metrics, self.log.logger(), caller
+            )
+            await self.manager.run()
+        finally:
+            for each in (caller, transport):
+                if (close := getattr(each, "close", None)) is not None:
+                    await close()
