@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import structs
 
 from fairlead.contracts.plans.contract import CONTRACT
+from fairlead.contracts.plans.install.definitions import definitions as all_definitions
 from fairlead.contracts.plans.kinds import ROLLOUT_TRAITS
 from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.engine.assembly import assemble
@@ -16,40 +17,16 @@ from fairlead.engine.metrics import Metrics
 from fairlead.engine.options import OperatorOptions, PartOptions
 from kubeloop.calls import Caller
 from kubeloop.http_caller import HttpCaller
-from kubeloop.objects.meta import Resource
 from kubeloop.request import Transport
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.engine.world import Log
 
-_FREE: Tree = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-
-
-def a_definition(resource: Resource, schema: Tree | None = None) -> Tree:
-    """With a status of its own, and whatever fields somebody writes."""
-    properties = {"spec": _FREE, "status": _FREE}
-    version = {
-        "name": resource.version,
-        "served": True,
-        "storage": True,
-        "subresources": {"status": {}},
-        "schema": {"openAPIV3Schema": schema or {"type": "object", "properties": properties}},
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{resource.plural}.{resource.group}"},
-        "spec": {
-            "group": resource.group,
-            "scope": "Namespaced",
-            "names": {"plural": resource.plural, "kind": resource.kind, "singular": resource.kind.lower()},
-            "versions": [version],
-        },
-    }
-
 
 def definitions() -> tuple[Tree, ...]:
-    return (a_definition(ROLLOUT_TRAITS),)
+    """That of RolloutTraits alone: to learn a kind takes the real API server a while."""
+    name = f"{ROLLOUT_TRAITS.plural}.{ROLLOUT_TRAITS.group}"
+    return tuple(each for each in all_definitions() if each["metadata"]["name"] == name)
 
 
 with_traits = partial(everywhere, definitions=definitions)
