@@ -76,7 +76,8 @@ async def carried_out(cluster: Cluster, verb: str, arguments: argparse.Namespace
     if chosen_by and not part:
         raise UsageError(f'no part "{chosen_by}": there are {", ".join(CONTRACTS)}')
     name = rest if slash else arguments.name
-    asked = VerbRequest(cluster.namespaces[0], "" if name == NAMELESS else name, _options(arguments, verb))
+    noun = "" if chosen_by == part else chosen_by
+    asked = VerbRequest(cluster.namespaces[0], "" if name == NAMELESS else name, _options(arguments, verb), noun)
     found, row = await chosen(cluster, verb, asked, part)
     known = {option.flag for option in row.options}
     if foreign := next((flag for flag in asked.options if flag not in known), ""):

@@ -41,6 +41,8 @@ class VerbRequest(Struct, frozen=True):
     """Of a rollout; the contract knows which names it has."""
     options: Mapping[str, tuple[str, ...]] = {}
     """By flag: what was given."""
+    noun: str = ""
+    """Of the rollout, where it was named by that; empty: any that the contract has."""
 
     def option(self, flag: str) -> str:
         """What was given last; empty when it was not given."""

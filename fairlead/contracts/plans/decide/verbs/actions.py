@@ -1,0 +1,82 @@
+"""What is asked for by an annotation, once (X-5): giving a plan up, taking it back, and trying it again."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from fairlead.contracts.plans.decide.conditions import cause
+from fairlead.contracts.plans.decide.verbs.targets import GIVING_UP, Target, target_named
+from fairlead.contracts.plans.decide.workloads.kind_table import kind_of
+from fairlead.contracts.plans.decide.workloads.live import Kind, Style
+from fairlead.contracts.plans.kinds import ACTION, FAILED
+from fairlead.contracts.plans.verb_options import REVERT
+from fairlead.core.ask import Answers, Need
+from fairlead.core.times import format_rfc3339
+from fairlead.core.verb import Nothing, Refused, VerbAnswer, VerbPlan, VerbRequest, follow
+
+
+def abort(request: VerbRequest, answers: Answers, now: datetime) -> VerbAnswer | Need:
+    target = target_named(request, answers)
+    if not isinstance(target, Target):
+        return target
+    back = bool(request.option(REVERT.flag))
+    if target.has_ended:
+        helps = f": `fairlead undo {target.place}` goes back to its source" if back else ""
+        return Refused(f"{target.name} has ended ({target.state}) and cannot be aborted{helps}")
+    if target.state in GIVING_UP:
+        return Refused(f"{target.name} is being given up already ({target.state})")
+    if target.asked in ("abort", "revert"):
+        return Nothing(f"{target.name} was asked to {target.asked} already: {follow(target.namespace, target.name)}")
+    if not target.state:
+        return Refused(f"the operator has not begun with {target.name}: delete it, or correct its spec")
+    word = "revert" if back else "abort"
+    said = (
+        f"{target.name} is given up and goes back: old pods are ready before new ones go"
+        if back
+        else f"{target.name} is given up: its workloads stay as they are, with pods of both"
+    )
+    return VerbPlan(
+        rollout=target.name,
+        writes=(target.annotated(ACTION, f"{word}@{format_rfc3339(now.replace(microsecond=0))}"),),
+        said=f"{said}; {follow(target.namespace, target.name)}",
+        did=f"aborted {target.name} and took it back" if back else f"aborted {target.name}",
+        event="RolloutAborted",
+        warnings=_kept_new(target) if back else (),
+    )
+
+
+def _kept_new(target: Target) -> tuple[str, ...]:
+    """That pods which are updated in place stay new where nobody knows their earlier template (V-3 and V-4)."""
+    reference = target.status.last_target_ref or target.spec.target_ref
+    kind = kind_of(reference, {})
+    style = kind.style if isinstance(kind, Kind) else Style.PAIR
+    if style is Style.PARTITION:
+        return (f"new pods of the {reference.kind} go back only where its controller takes a raised partition so",)
+    if style is not Style.PAIR and target.status.sources == ():
+        named = f"the {reference.kind} {reference.name}"
+        return (f"the earlier pod template of {named} is not known: new pods stay new until you put it back",)
+    return ()
+
+
+def retry(request: VerbRequest, answers: Answers, now: datetime) -> VerbAnswer | Need:
+    target = target_named(request, answers)
+    if not isinstance(target, Target):
+        return target
+    if target.asked == "retry":
+        return Nothing(f"{target.name} was asked to try again already: {follow(target.namespace, target.name)}")
+    if target.state != FAILED:
+        state = target.state or "the operator has not begun with it"
+        return Refused(
+            f"{target.name} has not failed ({state}): `fairlead explain {target.place}` says what it waits for"
+        )
+    why = cause(target.status)
+    return VerbPlan(
+        rollout=target.name,
+        writes=(target.annotated(ACTION, f"retry@{format_rfc3339(now.replace(microsecond=0))}"),),
+        said=(
+            f"{target.name} is tried again from where its workloads stand"
+            f"{f'; it had failed: {why}' if why else ''}; {follow(target.namespace, target.name)}"
+        ),
+        did=f"tried {target.name} again",
+        event="RolloutRetried",
+    )

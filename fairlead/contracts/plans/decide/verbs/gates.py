@@ -1,0 +1,57 @@
+"""Opening gates: the partition of a plan says up to which batch it is rolled, and only ever rises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from fairlead.contracts.plans.decide.verbs.targets import GIVING_UP, PLAN, Target, target_named
+from fairlead.contracts.plans.verb_options import FULL
+from fairlead.core.ask import Answers, Need
+from fairlead.core.verb import Nothing, Refused, VerbAnswer, VerbPlan, VerbRequest, follow
+
+NAMES = ("lastBatchToRollout", "batchPartition")
+"""Two names of one field."""
+
+
+def promote(request: VerbRequest, answers: Answers, _: datetime) -> VerbAnswer | Need:
+    target = target_named(request, answers)
+    if not isinstance(target, Target):
+        return target
+    if target.has_ended:
+        return Refused(f"{target.name} has ended ({target.state}): no gate of it is closed")
+    if target.state in GIVING_UP:
+        return Refused(f"{target.name} is being given up ({target.state}): no further batch follows")
+    partition, last = target.plan.partition, target.last_batch
+    if partition is None or partition >= last:
+        return Nothing(
+            f"{target.name} has no gate before its end: `fairlead explain {target.place}` says what it waits for"
+        )
+    opened = last if request.option(FULL.flag) else min(last, max(partition + 1, target.status.current_batch))
+    gate = "no gate is left" if opened >= last else f"the next gate is after batch {opened}"
+    said = f"{target.name} goes on up to batch {opened} of 0 to {last}, {gate}"
+    if target.plan.paused:
+        said += f"; it is paused until `fairlead resume {target.place}`"
+    return VerbPlan(
+        rollout=target.name,
+        writes=(target.patched({"rolloutPlan": partition_at(target, opened)}, tuple(shown(target, opened))),),
+        said=f"{said}; {follow(target.namespace, target.name)}",
+        did=f"let {target.name} go on up to batch {opened}",
+        event="GateOpened",
+        warnings=tuple(warning for name in used(target) for warning in target.put_back_by(*PLAN, name)),
+    )
+
+
+def used(target: Target) -> tuple[str, ...]:
+    """The names under which the object has the field, both where it has both."""
+    given = (target.plan.last_batch_to_rollout, target.plan.batch_partition)
+    return tuple(name for name, value in zip(NAMES, given, strict=True) if value is not None)
+
+
+def partition_at(target: Target, batch: int) -> dict[str, int]:
+    return dict.fromkeys(used(target), batch)
+
+
+def shown(target: Target, batch: int) -> Iterator[str]:
+    for name in used(target):
+        yield f"{'.'.join(PLAN)}.{name}: {target.plan.partition} -> {batch}"
