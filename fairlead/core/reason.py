@@ -170,6 +170,7 @@ class Reason(Enum):
     METRIC_UNKNOWN = "MetricUnknown", ReasonKind.WAITING, "the metric can be read"
     TRAFFIC_PENDING = "TrafficPending", ReasonKind.WAITING, "the route sends the traffic of the batch"
     APPLICATION_PENDING = "ApplicationPending", ReasonKind.WAITING, "the workloads of the application are prepared"
+    ANSWER_UNKNOWN = "AnswerUnknown", ReasonKind.WAITING, "the operator is answered"
     ROLLOUT_FAILED = "RolloutFailed", ReasonKind.BLOCKED, "somebody retries or undoes it, or names another target"
     ROLLOUT_REVERTED = "RolloutReverted", ReasonKind.BLOCKED, "somebody retries it, or names another target"
     NOT_LEADING = "NotLeading", ReasonKind.WAITING, "this replica holds its Lease again"

@@ -15,6 +15,7 @@ CONTRACT = Contract(
     kinds=Room("fairlead.contracts.plans.install.definitions", "definitions"),
     roots=(Root(ROLLOUT_TRAITS, NOUN, optional=True),),
     nothing=ROLLOUT_TRAITS.kind,
-    lane="Batch",
+    look=Room("fairlead.contracts.plans.looks", "LOOK"),
+    verbs=Room("fairlead.contracts.plans.verbs", "VERBS"),
     deciders=Room("fairlead.contracts.plans.deciders", "DECIDERS"),
 )

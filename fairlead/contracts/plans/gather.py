@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from zlib import crc32
 
 from fairlead.contracts.plans.decide.facts import workloads_of
 from fairlead.contracts.plans.decide.seen import LiveObject, RolloutObject, TraitSeen, of_trait
-from fairlead.contracts.plans.kinds import RolloutTrait, WorkloadReference
+from fairlead.contracts.plans.kinds import ACTION, RolloutTrait, WorkloadReference
 from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.contracts.plans.stored import tree_of
 from fairlead.contracts.plans.watched import WatchedWorkloads, place_of
@@ -57,4 +58,11 @@ def versions(seen: TraitSeen) -> Iterator[str]:
 
 def observed(seen: TraitSeen) -> dict[str, int]:
     """By the name that documents have for it."""
-    return {str(seen.rollout.ref): seen.rollout.metadata.generation}
+    return generation_of(seen.rollout)
+
+
+def generation_of(rollout: RolloutObject) -> dict[str, int]:
+    """With a checksum of what a person asks for by an annotation, which makes no new generation."""
+    action = rollout.metadata.annotations.get(ACTION, "")
+    asked = {f"{rollout.ref} {ACTION}": crc32(action.encode())} if action else {}
+    return {str(rollout.ref): rollout.metadata.generation, **asked}
