@@ -74,7 +74,20 @@ def read_all(refs: Iterable[Ref]) -> Flow[tuple[Tree | None, ...]]:
 
 def list_all(resource: Resource, namespace: str, labels: str = "") -> Flow[tuple[Tree, ...]]:
     """None of a kind that is not served."""
-    (answer,) = yield (Ask(Listing(resource, namespace, labels)),)
+    (found,) = yield from list_each(resource, namespace, (labels,))
+    return found
+
+
+def list_each(resource: Resource, namespace: str, selectors: Iterable[str]) -> Flow[tuple[tuple[Tree, ...], ...]]:
+    """One list for each of these selectors of labels."""
+    questions = tuple(Ask(Listing(resource, namespace, each)) for each in selectors)
+    if not questions:
+        return ()
+    answers = yield questions
+    return tuple(_listed(resource, each) for each in answers)
+
+
+def _listed(resource: Resource, answer: Answer) -> tuple[Tree, ...]:
     if isinstance(answer, Bad):
         if answer.kind == "absent":
             return ()

@@ -1,0 +1,118 @@
+"""A pass over a Component (T-1): its spec is kept as a revision before anything is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from fairlead.contracts.plans.applications.kinds import ComponentStatus, LatestComponentRevision
+from fairlead.contracts.plans.decide.applications.asking import Flow, list_all, outcome
+from fairlead.contracts.plans.decide.applications.revisions import (
+    ComponentRevision,
+    body_of,
+    named_revisions,
+    revision_name,
+    revisions_of,
+)
+from fairlead.contracts.plans.decide.applications.seen import FamilySeen
+from fairlead.contracts.plans.decide.applications.trees import Tree, at, mapping
+from fairlead.contracts.plans.decide.applications.writes import created, deleted, reported
+from fairlead.contracts.plans.kinds import CONFIGURATIONS, ROLLOUT_TRAITS
+from fairlead.core.act import AnyWrite, Does
+from fairlead.core.decision import Decision, Hold, Move, Outcome
+from fairlead.core.reason import Reason
+from kubeloop.objects.apps import CONTROLLER_REVISIONS
+
+_MOST_TAKEN = 8
+"""How many names in a row may be somebody else's."""
+
+
+def decide(seen: FamilySeen, _now: datetime) -> Outcome:
+    return outcome(_passed(seen), seen.answers)
+
+
+def _passed(seen: FamilySeen) -> Flow[Decision]:
+    if seen.is_leaving:
+        return Decision("leave", Hold(Reason.SET_LEAVING))
+    workload = mapping(mapping(seen.object.spec).get("workload"))
+    if not workload.get("apiVersion") or not workload.get("kind"):
+        said = f"the Component {seen.name} has no spec.workload with apiVersion and kind"
+        return Decision("refuse", Hold(Reason.SPEC_INVALID, details=((str(seen.ref), said),)))
+    status = seen.reported.read(ComponentStatus)
+    found = yield from revisions_of(seen.namespace, (seen.name,))
+    kept = tuple(each for each in found[seen.name] if _is_ours(seen, each))
+    latest = kept[-1] if kept else None
+    if latest is None or latest.spec != seen.object.spec:
+        taken = status.latest_revision.revision if status.latest_revision is not None else 0
+        number = yield from _free_number(seen, max(taken, latest.number if latest is not None else 0) + 1)
+        if isinstance(number, ComponentRevision):
+            return _recorded(seen, status, number.name, number.number)
+        body = body_of(seen.tree, number)
+        write = created(CONTROLLER_REVISIONS, seen.namespace, body, Does.RECORD_REVISION, scope=seen.uid)
+        return _recorded(seen, status, revision_name(seen.name, number), number, write)
+    known = _recorded(seen, status, latest.name, latest.number)
+    if isinstance(known.verdict, Move):
+        return known
+    surplus = yield from _surplus(seen, kept)
+    if surplus:
+        writes = tuple(deleted(each.tree, Does.FORGET_REVISION, scope=seen.uid) for each in surplus)
+        return Decision("forget", Move(Reason.RETIRING, writes))
+    return known
+
+
+def _is_ours(seen: FamilySeen, revision: ComponentRevision) -> bool:
+    """One of a Component of this name that is gone goes with it."""
+    owner = revision.tree.controller
+    return owner is not None and owner.get("uid") == seen.uid and not revision.tree.is_leaving
+
+
+def _free_number(seen: FamilySeen, first: int) -> Flow[int | ComponentRevision]:
+    """A number whose name is free, or the revision that holds this very spec already."""
+    for number in range(first, first + _MOST_TAKEN):
+        name = revision_name(seen.name, number)
+        found = yield from named_revisions(seen.namespace, (name,))
+        if name not in found:
+            return number
+        if _is_ours(seen, found[name]) and found[name].spec == seen.object.spec:
+            return found[name]
+    return first + _MOST_TAKEN
+
+
+def _recorded(seen: FamilySeen, status: ComponentStatus, name: str, number: int, *before: AnyWrite) -> Decision:
+    new = ComponentStatus(seen.object.metadata.generation, LatestComponentRevision(name, number))
+    report = None if new == status else reported(seen.reported, new, name, scope=seen.uid)
+    writes = (*before, *(() if report is None else (report,)))
+    if writes:
+        return Decision("record", Move(Reason.APPLYING, writes))
+    return Decision("rest", Hold(Reason.COMPLETE))
+
+
+def _surplus(seen: FamilySeen, kept: tuple[ComponentRevision, ...]) -> Flow[tuple[ComponentRevision, ...]]:
+    """The oldest above the limit that nobody names; the latest stays."""
+    over = len(kept) - max(1, seen.settings.revision_limit)
+    if over <= 0:
+        return ()
+    configurations = yield from list_all(CONFIGURATIONS, seen.namespace)
+    rollouts = yield from list_all(ROLLOUT_TRAITS, seen.namespace)
+    used = {*_named(configurations), *_referenced(rollouts)}
+    return tuple(each for each in kept[:-1] if each.name not in used)[:over]
+
+
+def _named(configurations: Iterable[Tree]) -> Iterator[str]:
+    for each in configurations:
+        for path, key in (
+            ("spec.components", "revisionName"),
+            ("status.workloads", "componentRevisionName"),
+            ("status.historyWorkloads", "componentRevisionName"),
+        ):
+            yield from (str(mapping(one).get(key)) for one in _entries(at(each.tree, path)))
+
+
+def _referenced(rollouts: Iterable[Tree]) -> Iterator[str]:
+    for each in rollouts:
+        references = [at(each.tree, "spec.targetRef"), *_entries(at(each.tree, "spec.sourceRef"))]
+        yield from (str(one.get("name")) for one in map(mapping, references) if one.get("kind") == "ControllerRevision")
+
+
+def _entries(found: object) -> list[object]:
+    return found if isinstance(found, list) else []

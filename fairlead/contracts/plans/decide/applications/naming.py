@@ -1,0 +1,75 @@
+"""Which rollouts are about a workload: as long as one of them has not ended, the workload is not ours (T-4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from fairlead.contracts.plans.decide.applications.asking import Flow, list_all
+from fairlead.contracts.plans.decide.applications.trees import Tree, at, mapping
+from fairlead.contracts.plans.kinds import (
+    APPLICATION_DEPLOYMENTS,
+    CORE_GROUP,
+    ROLLOUT_TRAITS,
+    STANDARD_GROUP,
+    TERMINAL,
+    Json,
+    WorkloadReference,
+)
+
+_ROLLOUT_KINDS = {(STANDARD_GROUP, "RolloutTrait"), (CORE_GROUP, "ApplicationDeployment")}
+_ONE = ("spec.targetRef", "status.lastTargetRef")
+_MANY = ("spec.sourceRef", "status.lastSourceRef", "status.carried.refs")
+
+
+class Rollouts(Struct, frozen=True):
+    """All rollouts of a namespace."""
+
+    found: tuple[Tree, ...] = ()
+
+    def naming(self, reference: WorkloadReference) -> Tree | None:
+        """One that has not ended and names the workload."""
+        for each in self.found:
+            if not has_ended(each) and any(reference.names_same(one) for one in references(each)):
+                return each
+        return None
+
+
+def rollouts_of(namespace: str) -> Flow[Rollouts]:
+    traits = yield from list_all(ROLLOUT_TRAITS, namespace)
+    deployments = yield from list_all(APPLICATION_DEPLOYMENTS, namespace)
+    return Rollouts((*traits, *deployments))
+
+
+def has_ended(rollout: Tree) -> bool:
+    """Whether its state is terminal, and about the spec that it has now."""
+    observed = at(rollout.tree, "status.observedGeneration")
+    is_newest = isinstance(observed, int) and observed >= rollout.generation
+    return at(rollout.tree, "status.rollingState") in TERMINAL and is_newest
+
+
+def references(rollout: Tree) -> Iterator[WorkloadReference]:
+    """Of its spec and of its status."""
+    trees = [at(rollout.tree, path) for path in _ONE]
+    for path in _MANY:
+        trees.extend(_entries(at(rollout.tree, path)))
+    trees.extend(mapping(each).get("ref") for each in _entries(at(rollout.tree, "status.sources")))
+    for each in map(mapping, trees):
+        if each:
+            yield WorkloadReference(
+                str(each.get("apiVersion", "")), str(each.get("kind", "")), str(each.get("name", ""))
+            )
+
+
+def claimant(owners: Iterable[Json]) -> Json | None:
+    """The rollout that controls a workload with these owners."""
+    for each in owners:
+        group = str(each.get("apiVersion", "")).rpartition("/")[0]
+        if each.get("controller") is True and (group, each.get("kind")) in _ROLLOUT_KINDS:
+            return each
+    return None
+
+
+def _entries(found: object) -> list[object]:
+    return found if isinstance(found, list) else []
