@@ -161,6 +161,8 @@ class Delete(Write, frozen=True, kw_only=True, tag=True):
     ref: Ref
     """With its UID, which becomes the precondition."""
     propagation: str = ""
+    resource_version: str = ""
+    """The only version that may be deleted; empty: any."""
 
 
 class Patch(Write, frozen=True, kw_only=True, tag=True):

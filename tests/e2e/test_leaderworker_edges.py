@@ -31,6 +31,7 @@ from tests.e2e.history import Tree
 from tests.e2e.leaderworker_play import FIRST, SECOND, Play, a_pod, begin, image_of, key_of, owner_of
 from tests.e2e.leaderworker_rules import judged
 from tests.e2e.leaderworkers import with_sets
+from tests.e2e.meddling import Meddling
 from tests.e2e.zones import change, statefulset
 
 
@@ -317,3 +318,26 @@ async def test_a_worker_that_vanishes_at_once_recreates_its_group(site: Site) ->
 def _at_once(site: Site, pod: str) -> Request:
     body = msgspec.json.encode({"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0})
     return Request("DELETE", path_of(PODS, site.namespace, pod), body=body, content_type=JSON)
+
+
+@with_sets()
+async def test_a_revision_that_somebody_takes_for_himself_in_the_last_moment_stays(site: Site) -> None:
+    """Without the label of the set it is no revision of it any more, whatever was decided about it before."""
+    play = await begun(site, replicas=1)
+    await play.kill()
+
+    async def take(request: Request) -> None:
+        name = request.path.rpartition("/")[2]
+        await change(site, CONTROLLER_REVISIONS, name, {"metadata": {"labels": {NAME: None, "kept": "true"}}})
+
+    (old,) = (each["metadata"]["name"] for each in play.revisions())
+    meddling = Meddling(site.ground.transport("admin"), "delete", CONTROLLER_REVISIONS.plural, take)
+    play.start(meddling)
+    await play.give_image(SECOND)
+    await play.available()
+    await play.at_rest()
+
+    assert meddling.done
+    kept = site.history.objects(CONTROLLER_REVISIONS)[old]
+    assert kept["metadata"]["labels"]["kept"] == "true"
+    assert [str(each) for each in play.sent if each.verb == "delete"] == [f"delete controllerrevisions/{old} 409"]

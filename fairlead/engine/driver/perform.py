@@ -176,7 +176,7 @@ async def _send(write: AnyWrite, scope: str, effects: Effects) -> tuple[str, str
             effects.ledger.unknown(scope, ref)
         return EXISTS, ""
     except Conflict:
-        if isinstance(write, Delete):  # the UID is another's: the one meant is gone
+        if isinstance(write, Delete) and not write.resource_version:  # the UID is another's: the one meant is gone
             effects.ledger.deleted(scope, ref)
             return "gone", ""
         if not write.contested:
@@ -223,7 +223,7 @@ def request_for(write: AnyWrite) -> Request:
 def _stored_by(write: AnyWrite) -> Request:
     match write:
         case Delete():
-            return request.delete(write.ref, propagation=write.propagation)
+            return request.delete(write.ref, resource_version=write.resource_version, propagation=write.propagation)
         case Patch():
             return request.patch(
                 write.ref, write.kind.value, write.body, write.subresource, resource_version=write.resource_version
@@ -247,16 +247,14 @@ def subject(write: AnyWrite) -> Ref:
 
 def _version_of(write: AnyWrite) -> str:
     """The version that the write is bound to, empty when it is bound to none."""
-    return write.resource_version if isinstance(write, Patch | Apply | Replace) else ""
+    return write.resource_version if isinstance(write, Patch | Apply | Replace | Delete) else ""
 
 
 def line_of(write: AnyWrite, this: Round, outcome: str, version: str = "") -> Line:
     """The audit line of a write and what became of it."""
-    precondition = ""
-    if isinstance(write, Delete):
-        precondition = f"uid={write.ref.uid}"
-    elif version_bound := _version_of(write):
-        precondition = f"resourceVersion={version_bound}"
+    bound = [f"uid={write.ref.uid}"] if isinstance(write, Delete) else []
+    if version_bound := _version_of(write):
+        bound.append(f"resourceVersion={version_bound}")
     return Line(
         time=clock.now(),
         round=this.id,
@@ -269,7 +267,7 @@ def line_of(write: AnyWrite, this: Round, outcome: str, version: str = "") -> Li
         outcome=outcome,
         change_from=write.change_from,
         change_to=write.change_to,
-        precondition=precondition,
+        precondition=" ".join(bound),
         resource_version=version,
         seen_digest=this.seen_digest,
     )

@@ -145,6 +145,20 @@ def test_a_delete_is_bound_to_the_uid_that_was_decided_on() -> None:
     assert options["preconditions"] == {"uid": "uid-a-0"}
 
 
+def test_a_delete_may_be_bound_to_a_version_and_is_no_failure_where_somebody_was_faster() -> None:
+    server = Server({"/api/v1/namespaces/test/pods/a-0": status(409, "Conflict")})
+    bound = structs.replace(deletion("a-0"), resource_version="5", contested=True)
+
+    told, ledger, error = carried(server, bound, deletion("a-1"))
+
+    assert error is None
+    assert msgspec.json.decode(server.requests[0].body)["preconditions"] == {"uid": "uid-a-0", "resourceVersion": "5"}
+    assert told.outcomes() == [("pod/a-0", "conflict")], "what comes after it is decided anew"
+    assert told.lines[0].precondition == "uid=uid-a-0 resourceVersion=5"
+    assert expected(ledger, {PODS: Cache(pod("a-0"))}) == ("a-0",), "the cache must show what the other did"
+    assert expected(ledger, {PODS: Cache()}) == ()
+
+
 def test_the_first_failure_stops_the_rest_and_is_audited() -> None:
     server = Server({"/api/v1/namespaces/test/pods/a-1": status(500, "InternalError")})
 

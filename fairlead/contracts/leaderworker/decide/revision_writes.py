@@ -71,12 +71,15 @@ def _renewed(seen: LeaderWorkerSet, revision: Revision, number: int) -> Patch:
 
 
 def forgotten(seen: LeaderWorkerSet, revisions: Iterable[Revision]) -> list[AnyWrite]:
+    """Bound to what was seen of each: one that somebody labels otherwise in this moment, to keep it, stays."""
     return [
         Delete(
             ref=revision_ref(seen, each.metadata.name, each.metadata.uid),
+            resource_version=each.metadata.resource_version,
             does=Does.FORGET_REVISION,
             scope=seen.metadata.uid,
             change_from=str(each.revision),
+            contested=True,
         )
         for each in revisions
     ]
