@@ -28,7 +28,7 @@ from kubesim.pods.behaviour import HOLD
 from tests.e2e.clusters import Site
 from tests.e2e.history import Event, Tree
 from tests.e2e.leaderworkers import Operator, admit, define_sets
-from tests.e2e.resting import Shown, is_idle, shown_alike
+from tests.e2e.resting import rests
 from tests.e2e.rollouts import is_ready
 from tests.e2e.zones import change
 
@@ -229,20 +229,8 @@ class Play:
 
     async def at_rest(self) -> None:
         """The operator has decided on what the cluster shows now, and has nothing left to do."""
-        await self.site.until(self._rests, every=LOOK_EVERY)
+        await self.site.until(lambda: rests(self.site, self.operator.manager), every=LOOK_EVERY)
         await self.site.history.caught_up()
-
-    async def _rests(self) -> bool:
-        before = await self._in_step()
-        return before is not None and self._is_idle() and await self._in_step() == before and self._is_idle()
-
-    async def _in_step(self) -> Shown | None:
-        manager = self.operator.manager
-        return None if manager is None else await shown_alike(self.site, manager)
-
-    def _is_idle(self) -> bool:
-        manager = self.operator.manager
-        return manager is not None and all(map(is_idle, manager._lanes))
 
     def rounds_again(self) -> None:
         """Every set and every group gets a round, though nothing changed."""

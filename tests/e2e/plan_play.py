@@ -19,9 +19,11 @@ from tests.e2e.history import Tree
 from tests.e2e.installing import define
 from tests.e2e.leaderworker_play import Noted, Sent
 from tests.e2e.plans import Operator, definitions
+from tests.e2e.resting import rests
 from tests.e2e.zones import change
 
 OLD, NEW = "example.test/main:1", "example.test/main:2"
+LOOK_EVERY = 0.02
 FOLLOWED = (ROLLOUT_TRAITS, DEPLOYMENTS, EVENTS)
 
 
@@ -110,7 +112,7 @@ class Play:
     def told(self, reason: str = "") -> list[str]:
         """Notes of Events, in the order of their first time."""
         found = self.site.history.of(EVENTS, "ADDED")
-        ours = [each.object for each in found if each.object["reportingController"] == EVENT_SOURCE]
+        ours = [each.object for each in found if each.object.get("reportingController") == EVENT_SOURCE]
         return [each["note"] for each in ours if each["reason"] == reason or not reason]
 
     # What is waited for.
@@ -120,6 +122,30 @@ class Play:
 
     async def ends(self, state: str = SUCCEEDED, name: str = "r", **given: Any) -> None:
         await self.site.until(lambda: self.state(name) == state, **given)
+        await self.site.history.caught_up()
+
+    async def tells(self, reason: str) -> list[str]:
+        """Notes of this reason, once there are any: Events are sent beside passes."""
+        return await self.site.until(lambda: self.told(reason))
+
+    async def at_rest(self) -> None:
+        """The operator has decided on what the cluster shows now, and has nothing left to do."""
+        await self.site.until(lambda: rests(self.site, self.operator.manager), every=LOOK_EVERY)
+        await self.site.history.caught_up()
+
+    async def stays(self, seconds: float) -> None:
+        """Nothing is written for so long; in real time, by the next passes."""
+        await self.at_rest()
+        before, sizes = self.site.history.objects(ROLLOUT_TRAITS), self.sizes()
+        if not self.site.real:
+            await asyncio.sleep(seconds)
+        manager = self.operator.manager
+        assert manager is not None
+        for lane in manager._lanes:
+            lane.wake_all()
+        await self.at_rest()
+        assert self.site.history.objects(ROLLOUT_TRAITS) == before
+        assert self.sizes() == sizes
 
     # What happened.
 
@@ -139,6 +165,10 @@ class Play:
             if name in each and (not found or found[-1] != each[name]):
                 found.append(each[name])
         return found
+
+    def sums(self) -> list[int]:
+        """Of the sizes of both Deployments, each time that one of them changed."""
+        return [sum(each.values()) for each in self.sizes() if len(each) > 1]
 
     def states(self, name: str = "r") -> list[str]:
         """The states that were stored, in their order."""

@@ -37,3 +37,10 @@ async def shown_alike(site: Site, manager: Manager) -> Shown | None:
             return None
         shown[selection.resource, selection.labels] = live
     return shown
+
+
+async def rests(site: Site, manager: Manager | None) -> bool:
+    """Whether all its lanes are idle on what the cluster shows now: a write between the two looks would show."""
+    if manager is None or (before := await shown_alike(site, manager)) is None or not all(map(is_idle, manager._lanes)):
+        return False
+    return await shown_alike(site, manager) == before and all(map(is_idle, manager._lanes))
