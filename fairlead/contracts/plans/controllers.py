@@ -12,6 +12,7 @@ from fairlead.contracts.plans.decide.seen import TraitSeen, of_trait
 from fairlead.contracts.plans.explain import explained
 from fairlead.contracts.plans.gather import NAMES, by_names
 from fairlead.contracts.plans.kinds import EVENT_SOURCE, NOUN, PART, ROLLOUT_TRAITS, RolloutTrait
+from fairlead.contracts.plans.metrics import PlanSeries
 from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.contracts.plans.watched import Place, WatchedWorkloads
 from fairlead.contracts.plans.words import REASONS, WRITES
@@ -61,7 +62,7 @@ class WatchedTraits:
 
 
 def controller(
-    caches: Caches, workloads: Mapping[str, WatchedWorkloads], settings: PlanSettings
+    caches: Caches, workloads: Mapping[str, WatchedWorkloads], settings: PlanSettings, series: PlanSeries
 ) -> Controller[TraitSeen]:
     """For the namespaces of these workloads; the empty one means all."""
     watched = {namespace: WatchedTraits(caches, namespace, each) for namespace, each in workloads.items()}
@@ -104,6 +105,9 @@ def controller(
         writes=MAY_WRITE,
         done=done(MAY_WRITE, WRITES),
         telling=TELLING,
+        observe=series.decided,
+        wrote=series.wrote,
+        watcher=series,
         explain=explained,
         observed=gathering.observed,
         optional=tuple(each.autoscalers for each in workloads.values()),
