@@ -128,6 +128,8 @@ class OperatorOptions(Struct, frozen=True, kw_only=True):
     """From a signal to the moment when a process that still runs is killed."""
     secure_metrics: MetricsOptions | None = None
     """None: there are none."""
+    metrics_address: tuple[str, int] | None = None
+    """Host and port of a plain server that has metrics and nothing else; None: there is none."""
     cluster: ClusterLabel | None = None
     """What requests to both servers must say; None: they are not checked."""
 

@@ -42,6 +42,7 @@ from fairlead.engine.serving.https_server import (
     serving_https,
     unless,
 )
+from fairlead.engine.serving.plain_paths import PlainPaths
 from fairlead.engine.serving.probes import probes
 from fairlead.engine.traces import Trace, TracedTransport, traced_caller, tracing, untraced
 from kubeloop import kubeconfig
@@ -62,6 +63,7 @@ USUAL_GRACE = 30.0
 TLS_BUFFER_BYTES = 64 * 1024
 """For what comes over a TLS connection. asyncio would hold 256 KiB for each that is open, and the API server keeps
 dozens of them to webhooks; no record of TLS has more than 16."""
+METRICS_ALONE = PlainPaths(ready=(), alive=())
 DRAIN_SECONDS = 5.0
 """For which a replica among several answers webhooks after a signal: the API server and the proxies of the nodes learn
 a little later than the pod itself that it goes."""
@@ -103,8 +105,9 @@ async def _process(options: OperatorOptions, log: FilteringBoundLogger) -> None:
         return silent(options.process) if known is None else await known.report(options.process, namespaces)
 
     told = {EXPLAIN: handling(report)}
-    async with _plain(options, metrics, obstacle, log, told) as port:
-        log.info("starting", process=options.process, version=__version__, port=port)
+    async with _plain(options, metrics, obstacle, log, told) as port, _plain_metrics(options, metrics, log) as apart:
+        ports = {"port": port} | ({} if apart is None else {"metrics_port": apart})
+        log.info("starting", process=options.process, version=__version__, **ports)
         config = config_of(options)
         with _tracing(options, log) as trace:
             async with _connected(config, trace) as transport, _calling(trace) as caller:
@@ -127,6 +130,16 @@ def _plain(
     if port is None:
         return nullcontext(None)
     return probes(port, metrics, obstacle, log, options.cluster, host, told, options.plain_paths)
+
+
+def _plain_metrics(
+    options: OperatorOptions, metrics: Metrics, log: FilteringBoundLogger
+) -> AbstractAsyncContextManager[int | None]:
+    """The server of metrics alone, if there is to be one."""
+    if options.metrics_address is None:
+        return nullcontext(None)
+    host, port = options.metrics_address
+    return probes(port, metrics, lambda: None, log, options.cluster, host, paths=METRICS_ALONE)
 
 
 async def _work(

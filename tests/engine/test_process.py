@@ -22,6 +22,7 @@ from fairlead.engine.certificates.trouble import CertificateTrouble
 from fairlead.engine.options import OperatorOptions, WebhookOptions
 from fairlead.engine.process import _process, config_of
 from fairlead.engine.serving.https_server import Ending
+from fairlead.engine.serving.plain_paths import PlainPaths
 from kubeloop import clock, request
 from kubeloop.client import Client
 from kubeloop.errors import NotFound
@@ -109,6 +110,35 @@ async def judged(port: object, trust: ssl.SSLContext) -> bool:
     ):
         assert answer.status == 200
         return bool(msgspec.json.decode(await answer.read())["response"]["allowed"])
+
+
+def test_metrics_may_have_a_server_of_their_own(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        wanted, _ = files(tmp_path)
+        async with options(tmp_path, wanted) as given:
+            apart = PlainPaths(ready=("/readyz",), alive=("/healthz",), metrics=())
+            process = Process(structs.replace(given, plain_paths=apart, metrics_address=("127.0.0.1", 0)))
+            said = await process.said("starting")
+            found = {
+                (name, path): await status_of(said[name], path)
+                for name in ("port", "metrics_port")
+                for path in ("/healthz", "/metrics")
+            }
+            await process.stop()
+
+            assert found == {
+                ("port", "/healthz"): 200,
+                ("port", "/metrics"): 404,
+                ("metrics_port", "/healthz"): 404,
+                ("metrics_port", "/metrics"): 200,
+            }
+
+    asyncio.run(scenario())
+
+
+async def status_of(port: object, path: str) -> int:
+    async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}{path}") as answer:
+        return answer.status
 
 
 def test_webhooks_are_served_over_https_until_a_signal_ends_the_process(tmp_path: Path) -> None:
