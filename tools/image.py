@@ -19,7 +19,7 @@ from fairlead.plane.build import Say, Unavailable
 from tools import base_image
 
 ROOT = Path(__file__).parent.parent
-TARGETS = ("fairlead", "rollout-operator", "orchestratord", "lws-manager")
+TARGETS = ("fairlead", "rollout-operator", "orchestratord", "lws-manager", "vela-core")
 """Process names that an image may start by itself; all programs are in every one of them."""
 BUILDERS = ("buildah", "podman", "docker")
 AUTHORITIES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE")

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from fairlead.contracts.plans.kinds import CORE_GROUP, LEASE, NOUN, OWN_LABELS, PART, ROLLOUT_TRAITS, STANDARD_GROUP
+from fairlead.contracts.plans.kinds import (
+    CORE_GROUP,
+    INJECT_CA,
+    INSTALLED_FOR,
+    LEASE,
+    NOUN,
+    OWN_LABELS,
+    PART,
+    ROLLOUT_TRAITS,
+    STANDARD_GROUP,
+)
 from fairlead.engine.contract import Contract, Room, Root
 
 CONTRACT = Contract(
@@ -11,8 +21,12 @@ CONTRACT = Contract(
     labels=OWN_LABELS,
     groups=frozenset({STANDARD_GROUP, CORE_GROUP}),
     part=Room("fairlead.contracts.plans.part", "part"),
+    home=lambda given: str(given.operator_namespace),
     lease=LEASE,
+    trust_labels=(INJECT_CA, INSTALLED_FOR),
     kinds=Room("fairlead.contracts.plans.install.definitions", "definitions"),
+    programs={"vela-core": Room("fairlead.contracts.plans.options", "PROGRAM")},
+    section=Room("fairlead.contracts.plans.section", "SECTION"),
     roots=(Root(ROLLOUT_TRAITS, NOUN, optional=True),),
     nothing=ROLLOUT_TRAITS.kind,
     look=Room("fairlead.contracts.plans.looks", "LOOK"),

@@ -28,11 +28,13 @@ TRAIT_DEFINITIONS = Resource(CORE_GROUP, "v1alpha2", "traitdefinitions", "TraitD
 CLONE_SETS = Resource("apps.kruise.io", "v1alpha1", "clonesets", "CloneSet")
 NEWER_CLONE_SETS = Resource("apps.kruise.io", "v1beta1", "clonesets", "CloneSet")
 DAEMON_SETS = Resource("apps", "v1", "daemonsets", "DaemonSet")
-CORE_GROUP = "core.oam.dev"
-WORKLOAD_DEFINITIONS = Resource(CORE_GROUP, "v1alpha2", "workloaddefinitions", "WorkloadDefinition")
 AUTOSCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
 LEASE = "kubevela"
 OWN_LABELS = {"app.kubernetes.io/name": "vela-core"}
+INSTALLED_FOR = "fairlead.dev/vela-core-namespace"
+"""Label of what an installation has outside of its namespace: whose it is."""
+INJECT_CA = "fairlead.dev/inject-vela-core-ca"
+"""Label by which a webhook configuration asks for the authority of the operator's certificate."""
 EVENT_SOURCE = "fairlead-plans"
 OUR_MANAGER = "fairlead"
 

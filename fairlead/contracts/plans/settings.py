@@ -16,6 +16,8 @@ class PlanSettings(Struct, frozen=True, kw_only=True):
     """How many inactive ApplicationConfigurations stay."""
     system_namespace: str = "vela-system"
     """Where definitions are looked up that an application's namespace lacks."""
+    operator_namespace: str = ""
+    """Where the Lease and the Secrets of the operator are; empty: where it runs."""
     concurrent: int = 4
     """How many rollouts are worked on at once."""
     reconcile_timeout: float = 180.0
