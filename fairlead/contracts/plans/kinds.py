@@ -122,6 +122,11 @@ METHODS = ("GET", "PUT", "POST")
 SUCCESS_RATE, REQUEST_DURATION = "request-success-rate", "request-duration"
 BUILT_IN_METRICS = (SUCCESS_RATE, REQUEST_DURATION)
 METRIC_TEMPLATE = "MetricTemplate"
+FLAGGER_GROUP = "flagger.app"
+TEMPLATE_GROUPS = (STANDARD_GROUP, FLAGGER_GROUP)
+FLAGGER_METRIC_TEMPLATES = Resource(FLAGGER_GROUP, "v1beta1", "metrictemplates", "MetricTemplate")
+IN_RANGE, OUT_OF_RANGE, NO_DATA, UNREADABLE = "inRange", "outOfRange", "noData", "error"
+"""Outcomes of a look at a metric."""
 ON_FAILURE_STOP, ON_FAILURE_REVERT = "stop", "revert"
 SEVERITIES = ("info", "warn", "error")
 TRAFFIC_PROVIDERS = ("istio", "gatewayapi", "smi", "none")
@@ -292,12 +297,18 @@ class Carried(Struct, frozen=True, rename="camel"):
 
 
 class MetricRecord(Struct, frozen=True):
+    """What is known of a metric in the batch in work."""
+
     name: str = ""
     value: str = ""
+    """Of the last look, as Prometheus wrote it; empty where it gave none."""
     time: datetime | None = None
+    """Of the last look that counts; one that could not be made does not."""
     outcome: str = ""
     failures: int = 0
+    """Looks out of range in this batch."""
     successes: int = 0
+    """Looks in range since the batch is available."""
 
 
 class RolloutStatus(Struct, frozen=True, rename="camel"):

@@ -43,8 +43,6 @@ def of_event(event: Event, *, state: str, batch: int, is_scale: bool) -> Note | 
             return Note(f"{word} Finalized", "the rollout failed, and the workloads are released")
         case Event.MODIFIED if state != ABANDONED:
             return Note(RESTARTED, "the target, the source or the target size is another one")
-        case Event.CHECK_REFUSED:
-            return Note(METRIC_FAILED, f"a check refused batch {batch}", warning=True)
     return None
 
 

@@ -13,6 +13,7 @@ from typing import TypeAlias, assert_never
 from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide import hooks, modification, states
+from fairlead.contracts.plans.decide.metrics import judgement
 from fairlead.contracts.plans.decide.notes import HOOK_FAILED, REVERTED, UNSUPPORTED, VERIFY_FAILED, Note
 from fairlead.contracts.plans.decide.states import Event
 from fairlead.contracts.plans.decide.turns import Pass, Turn, fails, moved, waits
@@ -53,6 +54,8 @@ def _verify(given: Pass) -> Turn | Need:
         return fails(given, Fail(Why.KIND_UNSUPPORTED, found.problem), (note,))
     if problem := unserved(given.spec, given.seen.rollout.metadata.namespace, found.kind.style):
         return _refused_plan(given, problem)
+    if problem := judgement.broken(given.spec.rollout_plan, given.seen.settings.metrics_server):
+        return _refused_plan(given, problem)
     match found.handler.verify(found.attempt):
         case Retry() as retry:
             return waits(given, retry)
@@ -68,7 +71,7 @@ def _verify(given: Pass) -> Turn | Need:
                 sources=verified.sources,
                 upgraded_replicas=verified.original_size if found.is_scale else 0,
             )
-            return moved(given, Event.SPEC_VERIFIED, status, told=verified.notes)
+            return judgement.probed(given) or moved(given, Event.SPEC_VERIFIED, status, told=verified.notes)
         case other:
             assert_never(other)
 
@@ -105,20 +108,24 @@ def _roll(given: Pass) -> Turn | Need:
 
 
 def _verify_batch(given: Pass) -> Turn | Need:
-    """Available, and for as long as the batch has to soak (X-2)."""
+    """Available, approved by its metrics, and for as long as the batch has to soak (X-2)."""
     attempt = given.found.attempt
     status = replace(given.status, upgraded_ready_replicas=given.found.handler.ready(attempt))
     step = given.found.handler.check(attempt)
     if not isinstance(step, Done):
         lost = replace(status, batch_available_time=None)
         return waits(given, step, lost) if isinstance(step, Retry) else _unfinished(given, step)
-    since = status.batch_available_time or given.now
-    status = replace(status, batch_available_time=since)
+    since = min(status.batch_available_time or given.now, given.now)  # a clock that went back starts anew
+    judged = judgement.judged(given, replace(status, batch_available_time=since))
+    if not isinstance(judged, judgement.Judged):
+        return judged
     soak = max(0, given.spec.rollout_plan.batch(given.status.current_batch).soak_seconds)
     until = since + timedelta(seconds=soak)
     if given.now < until:
-        return waits(given, Retry(Why.SOAKING, f"the batch has to stay available for {soak} s", until), status)
-    return moved(given, Event.BATCH_AVAILABLE, status)
+        next_look = until if judged.until is None else min(until, judged.until)
+        soaking = Retry(Why.SOAKING, f"the batch has to stay available for {soak} s", next_look)
+        return waits(given, soaking, judged.status, judged.notes)
+    return moved(given, Event.BATCH_AVAILABLE, judged.status, told=judged.notes)
 
 
 def _finish_batch(given: Pass) -> Turn | Need:
@@ -142,8 +149,12 @@ def _approve_batch(given: Pass) -> Turn | Need:
         status = given.status
         if status.paused_since is None:
             status = replace(status, paused_since=given.now)
+        judged = judgement.watched(given, status)
+        if not isinstance(judged, judgement.Judged):
+            return judged
         text = f"batch {status.current_batch} is the last that may be rolled: raise the partition to go on"
-        return Turn(status=status, why=Why.PARTITION_REACHED, text=text)
+        held = Turn(status=judged.status, notes=judged.notes, why=Why.PARTITION_REACHED, text=text)
+        return replace(held, until=judged.until)
     opened = reopened(given.status, given)
     step = given.found.handler.available(given.found.attempt)
     if isinstance(step, Retry):

@@ -73,7 +73,16 @@ def waits(given: Pass, retry: Retry, status: RolloutStatus | None = None, told: 
 
 def fails(given: Pass, fail: Fail, told: Sequence[Note] = ()) -> Turn:
     """R-9."""
-    after = states.failed(given.status, fail.why.word, fail.text, given.now)
+    return _ended(given, states.failed(given.status, fail.why.word, fail.text, given.now), fail, told)
+
+
+def refuses(given: Pass, fail: Fail, status: RolloutStatus, told: Sequence[Note] = ()) -> Turn:
+    """The batch gets no approval, which its state says to the end."""
+    return _ended(given, states.check_refused(status, fail.why.word, fail.text, given.now), fail, told)
+
+
+def _ended(given: Pass, after: RolloutStatus, fail: Fail, told: Sequence[Note]) -> Turn:
+    """The time to go back in is counted from here."""
     if after.rolling_state == FAILING and reverts.is_due_on_failure(replace(given.found.attempt, status=after)):
         after = replace(after, batch_start_time=given.now)
     return Turn(status=after, notes=tuple(told), why=fail.why, text=fail.text)

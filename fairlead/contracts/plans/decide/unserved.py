@@ -41,8 +41,6 @@ def _broken(spec: TraitSpec, namespace: str, style: Style) -> Iterator[str]:
 
 def _lacking(plan: RolloutPlan) -> Iterator[str]:
     batches = plan.rollout_batches or ()
-    if plan.canary_metric or any(each.canary_metric for each in batches):
-        yield "canaryMetric"
     if plan.traffic_routing is not None and plan.traffic_routing.provider != "none":
         yield "trafficRouting"
     if any(each.traffic_match or each.traffic_weight is not None for each in batches):

@@ -19,6 +19,9 @@ class Why(Enum):
     HOOK_REFUSED = "HookRefused", Reason.HOOK_REFUSED
     PAUSED = "Paused", Reason.PAUSED
     PARTITION_REACHED = "PartitionReached", Reason.GATE_CLOSED
+    METRIC_PENDING = "MetricPending", Reason.METRIC_PENDING
+    METRIC_UNKNOWN = "MetricUnknown", Reason.METRIC_UNKNOWN
+    METRIC_REFUSED = "MetricRefused", Reason.ROLLOUT_FAILED
     SOAKING = "Soaking", Reason.BATCH_SOAKING
     SPEC_INVALID = "SpecInvalid", Reason.SPEC_INVALID
     BATCH_SUM = "BatchSum", Reason.ROLLOUT_FAILED

@@ -17,8 +17,9 @@ from fairlead.contracts.plans.decide.reading import rollout_status
 from fairlead.contracts.plans.decide.seen import Extension, LiveObject, TraitSeen, of_trait
 from fairlead.contracts.plans.decide.trait_pass import decide
 from fairlead.contracts.plans.kinds import Json, RolloutStatus, RolloutTrait, TraitMeta
+from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.core.act import AnyWrite, Delete, EventNote, Patch
-from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Http, Need, Question
+from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Http, Need, Question, To
 from fairlead.core.decision import Decision, Hold, Move, Outcome
 from kubeloop.objects.apps import DEPLOYMENTS, STATEFULSETS
 from kubeloop.objects.meta import Resource
@@ -63,6 +64,9 @@ class Cluster:
         self.told: list[EventNote] = []
         self.calls: list[Json] = []
         self.hook: Callable[[Json, Http], Answer] = lambda _body, _call: Good(code=200)
+        self.settings = PlanSettings()
+        self.outside: Callable[[Ask], Answer | None] = lambda _question: None
+        """Answers whatever is asked besides hooks; None: it is a hook."""
         self.writes_left: int | None = None
         """After so many writes the process dies; None: it lives."""
 
@@ -138,6 +142,7 @@ class Cluster:
             autoscalers=self.autoscalers,
             extensions=self.extensions,
             unserved=self.unserved,
+            settings=self.settings,
             answers=answers,
         )
 
@@ -155,15 +160,17 @@ class Cluster:
 
     def _answered(self, need: Need) -> Iterator[tuple[Question, Answer]]:
         failed = False
-        for (question,) in need.stages:
+        for question in (each for stage in need.stages for each in stage):
             assert isinstance(question, Ask)
-            assert isinstance(question.to, Http)
-            body = msgspec.json.decode(question.to.body)
-            answer = Bad("not-sent") if failed else self.hook(body, question.to)
-            if not failed:
-                self.calls.append(body)
+            answer = self.outside(question) or (Bad("not-sent") if failed else self._called(question.to))
             failed = failed or (need.stop_at_failure and isinstance(answer, Bad))
             yield question, answer
+
+    def _called(self, call: To) -> Answer:
+        assert isinstance(call, Http)
+        body = msgspec.json.decode(call.body)
+        self.calls.append(body)
+        return self.hook(body, call)
 
     def _carry_out(self, decision: Decision) -> None:
         self.told += decision.tell

@@ -306,7 +306,6 @@ def test_no_row_of_events_leaves_the_states_or_goes_back(
         (Event.FINALIZED, "verifyingSpec", False, None),
         (Event.MODIFIED, "verifyingSpec", False, "Rollout Restarted"),
         (Event.MODIFIED, "rolloutAbandoned", False, None),
-        (Event.CHECK_REFUSED, "rolloutFailing", False, "MetricCheckFailed"),
         (Event.DELETED, "RolloutDeletingState", False, None),
     ],
 )

@@ -348,7 +348,11 @@ def test_a_spec_that_cannot_be_read_moves_no_pod() -> None:
         ({"numBatches": "x"}, "must be a whole number"),
         ({"rolloutStrategy": "Sideways"}, "rolloutStrategy is Sideways: write IncreaseFirst or DecreaseFirst"),
         ({"lastBatchToRollout": 1, "batchPartition": 2}, "they are one field"),
-        ({"canaryMetric": [{"name": "request-duration"}]}, "does not serve canaryMetric"),
+        ({"canaryMetric": [{"name": "request-duration"}]}, "metricsRange: Required value: give min, max or both"),
+        (
+            {"canaryMetric": [{"name": "request-duration", "metricsRange": {"max": 500}}]},
+            "read from --metrics-server, and this operator has none",
+        ),
         ({"trafficRouting": {"provider": "istio"}}, "does not serve trafficRouting"),
         ({"rolloutBatches": [{"replicas": "20"}, {}]}, 'rolloutBatches[0].replicas is "20"'),
     ],

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
 from fairlead.contracts.plans.decide.batches import is_percent
+from fairlead.contracts.plans.decide.field_rules import at_least, duration
+from fairlead.contracts.plans.decide.metrics.rules import metric_refusals
 from fairlead.contracts.plans.decide.reading import read
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of
 from fairlead.contracts.plans.decide.workloads.live import Kind, Style
 from fairlead.contracts.plans.kinds import (
     BATCH_HOOKS,
-    BUILT_IN_METRICS,
     METHODS,
-    METRIC_TEMPLATE,
     ON_FAILURE_REVERT,
     ON_FAILURE_STOP,
     PLAN_HOOKS,
     SEVERITIES,
     STRATEGIES,
     TRAFFIC_PROVIDERS,
-    CanaryMetric,
     IntOrText,
     Json,
     RolloutBatch,
@@ -31,11 +29,9 @@ from fairlead.contracts.plans.kinds import (
     WorkloadReference,
 )
 from fairlead.core.field_errors import invalid, required
-from kubeloop.durations import go_nanoseconds
 
 PLAN = "spec.rolloutPlan"
 _NOT_NEGATIVE = "must be greater than or equal to 0"
-_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?%?")
 _LARGEST_STATUS = 599
 
 
@@ -82,13 +78,13 @@ def _is_paired(reference: WorkloadReference) -> bool:
 def plan_refusals(plan: RolloutPlan) -> Iterator[str]:
     """Section 2.2."""
     yield from _one_of(f"{PLAN}.rolloutStrategy", plan.rollout_strategy, STRATEGIES)
-    yield from _at_least(f"{PLAN}.targetSize", plan.target_size, 0)
-    yield from _at_least(f"{PLAN}.numBatches", plan.num_batches, 1)
+    yield from at_least(f"{PLAN}.targetSize", plan.target_size, 0)
+    yield from at_least(f"{PLAN}.numBatches", plan.num_batches, 1)
     yield from _partitions(plan)
     yield from _one_of(f"{PLAN}.onFailure", plan.on_failure, (ON_FAILURE_STOP, ON_FAILURE_REVERT))
-    yield from _at_least(f"{PLAN}.progressDeadlineSeconds", plan.progress_deadline_seconds, 1)
+    yield from at_least(f"{PLAN}.progressDeadlineSeconds", plan.progress_deadline_seconds, 1)
     yield from _hooks(f"{PLAN}.rolloutWebhooks", plan.rollout_webhooks, PLAN_HOOKS)
-    yield from _metrics(f"{PLAN}.canaryMetric", plan.canary_metric)
+    yield from metric_refusals(f"{PLAN}.canaryMetric", plan.canary_metric)
     for place, alert in enumerate(plan.alerts):
         yield from _one_of(f"{PLAN}.alerts[{place}].severity", alert.severity, SEVERITIES)
         if alert.provider_ref is None or not alert.provider_ref.name:
@@ -99,8 +95,8 @@ def plan_refusals(plan: RolloutPlan) -> Iterator[str]:
 
 
 def _partitions(plan: RolloutPlan) -> Iterator[str]:
-    yield from _at_least(f"{PLAN}.lastBatchToRollout", plan.last_batch_to_rollout, 0)
-    yield from _at_least(f"{PLAN}.batchPartition", plan.batch_partition, 0)
+    yield from at_least(f"{PLAN}.lastBatchToRollout", plan.last_batch_to_rollout, 0)
+    yield from at_least(f"{PLAN}.batchPartition", plan.batch_partition, 0)
     both = (plan.last_batch_to_rollout, plan.batch_partition)
     if None not in both and both[0] != both[1]:
         yield invalid(
@@ -129,12 +125,12 @@ def _batch(path: str, batch: RolloutBatch) -> Iterator[str]:
     yield from _pods(f"{path}.maxUnavailable", batch.max_unavailable)
     if batch.pod_list and batch.replicas is not None:
         yield f"{path}.podList: Forbidden: may not be given together with replicas"
-    yield from _at_least(f"{path}.instanceInterval", batch.instance_interval, 0)
-    yield from _at_least(f"{path}.soakSeconds", batch.soak_seconds, 0)
+    yield from at_least(f"{path}.instanceInterval", batch.instance_interval, 0)
+    yield from at_least(f"{path}.soakSeconds", batch.soak_seconds, 0)
     if batch.traffic_weight is not None and not 0 <= batch.traffic_weight <= 100:
         yield invalid(f"{path}.trafficWeight", batch.traffic_weight, "must be from 0 to 100")
     yield from _hooks(f"{path}.batchRolloutWebhooks", batch.batch_rollout_webhooks, BATCH_HOOKS)
-    yield from _metrics(f"{path}.canaryMetric", batch.canary_metric)
+    yield from metric_refusals(f"{path}.canaryMetric", batch.canary_metric)
     for place, match in enumerate(batch.traffic_match):
         inside = f"{path}.trafficMatch[{place}]"
         if not match.header:
@@ -157,7 +153,7 @@ def _hooks(path: str, hooks: Sequence[RolloutWebhook], types: Sequence[str]) -> 
         for code in hook.expected_status:
             if not 100 <= code <= _LARGEST_STATUS:
                 yield invalid(f"{inside}.expectedStatus", code, "must be a status of HTTP, from 100 to 599")
-        yield from _duration(f"{inside}.timeout", hook.timeout)
+        yield from duration(f"{inside}.timeout", hook.timeout)
 
 
 def _address(path: str, url: str) -> Iterator[str]:
@@ -173,72 +169,11 @@ def _address(path: str, url: str) -> Iterator[str]:
         yield invalid(path, url, "must be an absolute address with http or https, such as https://hooks.example/start")
 
 
-def _metrics(path: str, metrics: Sequence[CanaryMetric]) -> Iterator[str]:
-    """Section 2.5."""
-    for place, metric in enumerate(metrics):
-        inside = f"{path}[{place}]"
-        if not metric.name:
-            yield required(f"{inside}.name")
-        elif metric.name not in BUILT_IN_METRICS and metric.template_ref is None:
-            yield required(f"{inside}.templateRef", f"only {' and '.join(BUILT_IN_METRICS)} need none")
-        yield from _duration(f"{inside}.interval", metric.interval)
-        yield from _template(f"{inside}.templateRef", metric.template_ref)
-        yield from _range(f"{inside}.metricsRange", metric)
-        yield from _at_least(f"{inside}.failureLimit", metric.failure_limit, 0)
-        yield from _at_least(f"{inside}.successCount", metric.success_count, 1)
-
-
-def _template(path: str, reference: WorkloadReference | None) -> Iterator[str]:
-    if reference is None:
-        return
-    if reference.kind not in ("", METRIC_TEMPLATE):
-        yield invalid(f"{path}.kind", reference.kind, f"must be {METRIC_TEMPLATE}")
-    if not reference.name:
-        yield required(f"{path}.name")
-
-
-def _range(path: str, metric: CanaryMetric) -> Iterator[str]:
-    bounds = metric.metrics_range
-    if bounds is None or (bounds.min is None and bounds.max is None):
-        yield required(path, "give min, max or both")
-        return
-    for name, value in (("min", bounds.min), ("max", bounds.max)):
-        if isinstance(value, str) and _NUMBER.fullmatch(value) is None:
-            yield invalid(f"{path}.{name}", value, "must be a number, with or without a percent sign")
-    low, high = bound(bounds.min), bound(bounds.max)
-    if low is not None and high is not None and low > high:
-        yield invalid(f"{path}.min", bounds.min, "must not be greater than max")
-
-
-def bound(value: IntOrText | None) -> float | None:
-    """The number that a bound is; None for none, and for what is no number."""
-    if isinstance(value, str):
-        return float(value.removesuffix("%")) if _NUMBER.fullmatch(value) else None
-    return None if value is None else float(value)
-
-
 def _pods(path: str, value: IntOrText | None) -> Iterator[str]:
     if isinstance(value, int) and value < 0:
         yield invalid(path, value, _NOT_NEGATIVE)
     elif isinstance(value, str) and not is_percent(value):
         yield invalid(path, value, "must be a number, or a percentage such as 20%")
-
-
-def _duration(path: str, text: str) -> Iterator[str]:
-    if not text:
-        return
-    try:
-        length = go_nanoseconds(text)
-    except ValueError as error:
-        yield invalid(path, text, str(error))
-        return
-    if length <= 0:
-        yield invalid(path, text, "must be longer than 0")
-
-
-def _at_least(path: str, value: int | None, least: int) -> Iterator[str]:
-    if value is not None and value < least:
-        yield invalid(path, value, f"must be greater than or equal to {least}")
 
 
 def _one_of(path: str, value: str, known: Sequence[str]) -> Iterator[str]:
