@@ -72,6 +72,23 @@ class Pattern:
             yield found.group().decode()
 
 
+class Parts:
+    """A compiled expression whose named groups are wanted."""
+
+    __slots__ = ("_expression", "names")
+
+    def __init__(self, expression: Any) -> None:
+        self._expression = expression
+        self.names: tuple[str, ...] = tuple(expression.groupindex)
+
+    def of(self, text: str) -> dict[str, str] | None:
+        """What the groups hold, those that took part; None where the text as a whole does not match."""
+        found = self._expression.fullmatch(_bytes(text))
+        if found is None:
+            return None
+        return {name: value.decode() for name, value in found.groupdict().items() if value is not None}
+
+
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
@@ -98,6 +115,17 @@ def compiled(pattern: str) -> Pattern:
     if trouble := _differing(pattern):
         raise trouble
     return Pattern(expression)
+
+
+@lru_cache(_REMEMBERED)
+def parts(pattern: str) -> Parts:
+    """The expression with its groups; raises BadPattern."""
+    import re2  # noqa: PLC0415  (as above)
+
+    compiled(pattern)
+    options = re2.Options()
+    options.max_mem = MOST_MEMORY
+    return Parts(re2.compile(_bytes(pattern), options))
 
 
 def _in_words_of_go(told: str) -> BadPattern:

@@ -1,0 +1,1 @@
+"""Pure: objects, rules and schemas in, objects out."""

@@ -1,0 +1,72 @@
+"""What a way back would not restore: the leaves at which a body and what comes back of it differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fairlead.contracts.apiversions.decide.carry_entries import Entry, Path, in_order, key_tree
+from fairlead.contracts.apiversions.decide.shapes import Key, Shape, keyed
+from fairlead.contracts.apiversions.decide.trees import Absent, Tree, same
+
+
+def differences(version: str, body: Tree, back: Tree, shape: Shape) -> list[Entry]:
+    """What to keep of the body, which is of this version, so that it comes back whole."""
+    return [*_between(version, body, back, shape, ())]
+
+
+def _between(version: str, body: Any, back: Any, shape: Shape, path: Path) -> Iterator[Entry]:
+    if isinstance(body, dict) and isinstance(back, dict):
+        for name, value in body.items():
+            here = (*path, name)
+            if name in back:
+                yield from _between(version, value, back[name], shape.child(name), here)
+            else:
+                yield from _lost(version, value, shape.child(name), here, len(path))
+        for name, value in back.items():
+            if name not in body:
+                yield Entry(version, (*path, name), Absent, value, len(path) + 1)
+        return
+    items, others = keyed(body, shape.keys), keyed(back, shape.keys)
+    if items is not None and others is not None:
+        yield from _between_lists(version, items, others, shape, path)
+    elif not same(body, back):
+        yield Entry(version, path, body, back, len(path))
+
+
+def _between_lists(
+    version: str, items: dict[Key, Any], others: dict[Key, Any], shape: Shape, path: Path
+) -> Iterator[Entry]:
+    for key, item in items.items():
+        if key in others:
+            yield from _between(version, item, others[key], shape.item, (*path, key))
+        else:
+            yield from _lost(version, item, shape.item, (*path, key), len(path))
+    for key, other in others.items():
+        if key not in items:
+            yield Entry(version, (*path, key), Absent, other, len(path) + 1)
+    if [*items] != _order_without(version, items, others, path):
+        wanted, guard = [key_tree(key) for key in items], [key_tree(key) for key in others]
+        yield Entry(version, path, wanted, guard, len(path), is_order=True)
+
+
+def _order_without(version: str, items: dict[Key, Any], others: dict[Key, Any], path: Path) -> list[Key]:
+    """In which order the items come back if nothing is said of it."""
+    lost = sorted((key for key in items if key not in others), key=lambda key: in_order(Entry(version, (*path, key))))
+    return [key for key in others if key in items] + lost
+
+
+def _lost(version: str, value: Any, shape: Shape, path: Path, ancestor: int) -> Iterator[Entry]:
+    """All leaves of what does not come back at all."""
+    if isinstance(value, dict) and value:
+        for name, each in value.items():
+            yield from _lost(version, each, shape.child(name), (*path, name), ancestor)
+        return
+    items = keyed(value, shape.keys)
+    if items:
+        for key, item in items.items():
+            yield from _lost(version, item, shape.item, (*path, key), ancestor)
+        if [*items] != _order_without(version, items, {}, path):
+            yield Entry(version, path, [key_tree(key) for key in items], [], ancestor, is_order=True)
+        return
+    yield Entry(version, path, value, Absent, ancestor)

@@ -1,0 +1,128 @@
+"""One leaf that the other version cannot hold, as an annotation of the object (section 3.2).
+
+One annotation for each leaf: server-side apply decides by the key of an annotation whether a value still exists when
+managers of several versions own parts of an object.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import zlib
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.contracts.apiversions.decide.shapes import Key
+from fairlead.contracts.apiversions.decide.trees import Absent
+from fairlead.contracts.apiversions.kinds import CARRY_PREFIX
+from kubeloop.unreadable import UNREADABLE
+
+LONGEST_PLAIN = 1024
+"""Bytes of a value that is not compressed."""
+LONGEST_UNPACKED = 4 << 20
+"""Bytes that a compressed value may come to: more than an object has."""
+_PACKED = "z:"
+_FIELDS = frozenset({"v", "p", "w", "g", "a", "o"})
+Segment: TypeAlias = str | Key
+"""A property or a key of a map; or the fields by which an item of a list is known."""
+Path: TypeAlias = tuple[Segment, ...]
+
+
+class Entry(Struct, frozen=True):
+    version: str
+    """The one that the leaf is of."""
+    path: Path
+    wanted: Any = Absent
+    """What the leaf was; Absent: there was none. Of an order: the keys of the items in their order."""
+    guard: Any = Absent
+    """What stands there without it: while that is so, nobody has changed what it was derived from."""
+    ancestor: int = 0
+    """So many segments of the path must be there, so that nothing comes back inside of what somebody removed."""
+    is_order: bool = False
+
+    @property
+    def name(self) -> str:
+        """Of its annotation."""
+        digest = hashlib.sha256(self.version.encode() + b"\0" + _path_json(self.path))
+        return f"{CARRY_PREFIX}{digest.hexdigest()[:16]}"
+
+
+def written(entry: Entry) -> str:
+    """The value of its annotation."""
+    tree: dict[str, Any] = {"v": entry.version, "p": _path_tree(entry.path), "a": entry.ancestor}
+    if entry.wanted is not Absent:
+        tree["w"] = entry.wanted
+    if entry.guard is not Absent:
+        tree["g"] = entry.guard
+    if entry.is_order:
+        tree["o"] = True
+    text = msgspec.json.encode(tree, order="sorted")
+    if len(text) <= LONGEST_PLAIN:
+        return text.decode()
+    return _PACKED + base64.b64encode(zlib.compress(text)).decode()
+
+
+def read(name: str, value: Any) -> Entry | None:
+    """None where it is none of ours, or somebody changed it: then it is kept as it is, and counts for nothing."""
+    if not name.startswith(CARRY_PREFIX) or not isinstance(value, str):
+        return None
+    try:
+        tree = msgspec.json.decode(_unpacked(value))
+        entry = _entry(tree)
+    except (*UNREADABLE, ValueError, TypeError, KeyError, zlib.error):
+        return None
+    return entry if entry.name == name else None
+
+
+def _unpacked(value: str) -> bytes:
+    if not value.startswith(_PACKED):
+        return value.encode()
+    unpacking = zlib.decompressobj()
+    data = unpacking.decompress(base64.b64decode(value[len(_PACKED) :], validate=True), LONGEST_UNPACKED)
+    if not unpacking.eof:
+        raise ValueError("cut short, or too long")
+    return data
+
+
+def _entry(tree: Mapping[str, Any]) -> Entry:
+    version, path, ancestor = tree["v"], tree["p"], tree.get("a", 0)
+    is_order = tree.get("o", False)
+    if (
+        not isinstance(version, str)
+        or type(ancestor) is not int
+        or type(is_order) is not bool
+        or not {*tree} <= _FIELDS
+    ):
+        raise ValueError("no entry")
+    segments = tuple(map(_segment, path))
+    if not segments or not 0 <= ancestor <= len(segments):
+        raise ValueError("no path")
+    return Entry(version, segments, tree.get("w", Absent), tree.get("g", Absent), ancestor, is_order)
+
+
+def _segment(tree: Any) -> Segment:
+    if isinstance(tree, str):
+        return tree
+    if isinstance(tree, dict) and tree and all(isinstance(each, str | int | float) for each in tree.values()):
+        return tuple(sorted(tree.items()))
+    raise ValueError("no segment")
+
+
+def key_tree(key: Key) -> dict[str, Any]:
+    return dict(key)
+
+
+def _path_tree(path: Path) -> list[Any]:
+    return [each if isinstance(each, str) else key_tree(each) for each in path]
+
+
+def _path_json(path: Path) -> bytes:
+    return msgspec.json.encode(_path_tree(path), order="sorted")
+
+
+def in_order(entry: Entry) -> tuple[bool, int, bytes]:
+    """The order in which entries are laid over a body: what is nearer to its root first, orders of lists last."""
+    return entry.is_order, len(entry.path), _path_json(entry.path)

@@ -1,0 +1,189 @@
+"""Objects of one kind in another version, with nothing lost on the way (section 3.1 and section 3.2).
+
+Versions meet in the hub: from one spoke to another an object goes through it. What the other version cannot hold is
+carried in annotations, and taken up again where nobody has changed what it was derived from. It is a pure function of
+the object, the wanted version and the rules: the same bytes in, the same bytes out, on every replica.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from fairlead.contracts.apiversions.decide import pointers
+from fairlead.contracts.apiversions.decide.carry_differences import differences
+from fairlead.contracts.apiversions.decide.carry_entries import Entry, read, written
+from fairlead.contracts.apiversions.decide.carry_laying import laid
+from fairlead.contracts.apiversions.decide.completeness import is_complete
+from fairlead.contracts.apiversions.decide.pointers import RESERVED, Pointer
+from fairlead.contracts.apiversions.decide.shapes import Shape
+from fairlead.contracts.apiversions.decide.trees import Absent, Tree, copied
+from fairlead.contracts.apiversions.kinds import CARRY_PREFIX, MOST_ANNOTATIONS
+from kubeloop.schemas.structural import Node, prune
+
+Annotations: TypeAlias = Mapping[str, str]
+Way: TypeAlias = Callable[[Tree, Annotations], Tree]
+"""A body and the annotations of its object, to the body of the other version; it must not change what it is given."""
+
+
+class Refused(Exception):
+    """The object cannot be converted; the text says why and holds no field value."""
+
+
+class Version(Struct, frozen=True, eq=False):
+    name: str
+    schema: Node
+    shape: Shape
+
+
+class Spoke(Struct, frozen=True, eq=False, kw_only=True):
+    version: Version
+    to_hub: Way
+    from_hub: Way
+    derived: tuple[Pointer, ...] = ()
+    """Fields that are computed from a whole object, and only from one."""
+    sticky: tuple[Pointer, ...] = ()
+    """Leaves of the hub whose carried value wins whatever became of what they were derived from."""
+    carries: bool = True
+
+
+class Kind(Struct, frozen=True, eq=False):
+    """How the versions of one kind become one another."""
+
+    group: str
+    kind: str
+    hub: Version
+    spokes: Mapping[str, Spoke]
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        return (self.hub.name, *self.spokes)
+
+
+class Leg(Struct, frozen=True, eq=False, kw_only=True):
+    """From one version to its neighbour, and what the way back would be."""
+
+    source: Version
+    target: Version
+    there: Way
+    back: Way
+    derived: tuple[Pointer, ...]
+    sticky: tuple[Pointer, ...]
+    carries: bool
+
+
+class Converted(Struct, frozen=True):
+    tree: Tree
+    discarded: int = 0
+    """Carried leaves that count for nothing any more, because somebody changed what they were derived from."""
+    carried_bytes: int = 0
+
+
+def convert(tree: Tree, wanted: str, kind: Kind) -> Converted:
+    """The object in this version; raises Refused. What it is given stays as it is."""
+    name = str(tree["apiVersion"]).removeprefix(f"{kind.group}/")
+    body = {key: value for key, value in tree.items() if key not in RESERVED}
+    metadata = tree.get("metadata")
+    metadata = dict(metadata) if isinstance(metadata, dict) else {}
+    held = metadata.get("annotations")
+    annotations: dict[str, str] = dict(held) if isinstance(held, dict) else {}
+    discarded = 0
+    for leg in _legs(name, wanted, kind):
+        body, annotations, stale = _gone(body, annotations, leg)
+        discarded += stale
+    if annotations != (held if isinstance(held, dict) else {}):
+        _check_size(annotations)
+        metadata["annotations"] = annotations
+        if not annotations and not isinstance(held, dict):
+            del metadata["annotations"]
+    carried = sum(len(key) + len(value) for key, value in annotations.items() if key.startswith(CARRY_PREFIX))
+    head = {"apiVersion": f"{kind.group}/{wanted}", "kind": tree["kind"], "metadata": metadata}
+    return Converted({**head, **body}, discarded, carried)
+
+
+def _legs(name: str, wanted: str, kind: Kind) -> list[Leg]:
+    legs = []
+    if name != wanted and name != kind.hub.name:
+        spoke = kind.spokes[name]
+        legs.append(
+            Leg(
+                source=spoke.version,
+                target=kind.hub,
+                there=spoke.to_hub,
+                back=spoke.from_hub,
+                derived=spoke.derived,
+                sticky=spoke.sticky,
+                carries=spoke.carries,
+            )
+        )
+    if name != wanted and wanted != kind.hub.name:
+        spoke = kind.spokes[wanted]
+        legs.append(
+            Leg(
+                source=kind.hub,
+                target=spoke.version,
+                there=spoke.from_hub,
+                back=spoke.to_hub,
+                derived=spoke.derived,
+                sticky=(),
+                carries=spoke.carries,
+            )
+        )
+    return legs
+
+
+def _gone(body: Tree, annotations: dict[str, str], leg: Leg) -> tuple[Tree, dict[str, str], int]:
+    """One leg: the body and the annotations after it, and how many carried leaves were stale."""
+    shown = {key: value for key, value in annotations.items() if not key.startswith(CARRY_PREFIX)}
+    made = leg.there(body, shown)
+    if leg.derived and not is_complete(body, leg.source.schema):
+        _underive(made, body, leg.derived)
+    prune(made, leg.target.schema)
+    if not leg.carries:
+        return made, annotations, 0
+    taken = _carried(annotations, leg.target.name)
+    stale = laid(made, taken.values(), leg.sticky)
+    back = leg.back(made, shown)
+    prune(back, leg.source.schema)
+    kept = {key: value for key, value in annotations.items() if key not in taken}
+    entries = differences(leg.source.name, body, back, leg.source.shape)
+    return made, {**kept, **{entry.name: written(entry) for entry in entries}}, stale
+
+
+def _carried(annotations: Mapping[str, str], version: str) -> dict[str, Entry]:
+    """Those of this version; what cannot be read stays where it is."""
+    found = {}
+    for key, value in annotations.items():
+        entry = read(key, value) if key.startswith(CARRY_PREFIX) else None
+        if entry is not None and entry.version == version:
+            found[key] = entry
+    return found
+
+
+def _underive(made: Tree, body: Tree, derived: tuple[Pointer, ...]) -> None:
+    """A part of an object implies no field that is computed from the whole."""
+    for each in derived:
+        for place in pointers.last_first(made, each):
+            if pointers.at(body, place) is Absent:
+                pointers.take(made, place)
+
+
+def _check_size(annotations: Mapping[str, Any]) -> None:
+    size = sum(len(str(key).encode()) + len(str(value).encode()) for key, value in annotations.items())
+    if size > MOST_ANNOTATIONS:
+        over = size - MOST_ANNOTATIONS
+        raise Refused(f"its annotations would be {over} bytes over the {MOST_ANNOTATIONS} that the API server takes")
+
+
+def steps_way(steps: tuple[Callable[[Tree], None], ...]) -> Way:
+    """A way that consists of operations."""
+
+    def way(body: Tree, _: Annotations) -> Tree:
+        made: Tree = copied(body)
+        for step in steps:
+            step(made)
+        return made
+
+    return way
