@@ -1,4 +1,4 @@
-"""Acceptance scenarios of pairs of Deployments: rolled in batches, gated and paused."""
+"""Acceptance scenarios 1 to 3 and 5: pairs of Deployments: rolled in batches, gated and paused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Acceptance scenarios of plans that do not fit, of plans that are corrected, and of workloads that are scaled."""
+"""Acceptance scenarios 9, 13 and 34: plans that do not fit, plans that are corrected, and workloads that are scaled."""
 
 from __future__ import annotations
 

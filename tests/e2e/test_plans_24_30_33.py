@@ -1,4 +1,4 @@
-"""Acceptance scenarios of operators that die, of batches that soak, and of pods that die at a gate."""
+"""Acceptance scenarios 24, 30 and 33: operators that die, batches that soak, and pods that die at a gate."""
 
 from __future__ import annotations
 
@@ -56,12 +56,16 @@ async def test_scenario_24_restart(site: Site) -> None:
     assert play.owners("d1") == play.owners("d2") == []
 
 
+def _is_over(play: Play, dies: asyncio.Event) -> bool:
+    return dies.is_set() or play.state() == SUCCEEDED
+
+
 async def _until_done(play: Play) -> int:
     """How many operators it took."""
     for life in range(1, MOST_LIVES):
         dies = asyncio.Event()
         play.start(partial(Mortal, dies=dies))
-        await play.until(lambda dies=dies: dies.is_set() or play.state() == SUCCEEDED, every=0.02)
+        await play.until(partial(_is_over, play, dies), every=0.02)
         await play.kill()
         await play.site.history.caught_up()
         if play.state() == SUCCEEDED:

@@ -209,8 +209,8 @@ def test_settings_are_what_flags_say() -> None:
         (
             "--leader-election-renew-deadline=20s",
             (
-                "-leader-election-lease-duration, renew deadline and retry period are 15s, 20s, 2s: set the first to 1s or "
-                "more, above the renew deadline, and that above 1.2 times the retry period"
+                "-leader-election-lease-duration, renew deadline and retry period are 15s, 20s, 2s: set the first to "
+                "1s or more, above the renew deadline, and that above 1.2 times the retry period"
             ),
         ),
     ],
