@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.contracts.plans.kinds import ACTION
-from fairlead.contracts.plans.verb_options import FULL, REVERT, TO_SOURCE
+from fairlead.contracts.plans.verb_options import FULL, REVERT, TO_BATCH, TO_SOURCE
 from fairlead.core.verb import Instead, Verb, Verbs, loaded
 
 _ROWS = "fairlead.contracts.plans.decide.verbs"
@@ -21,8 +21,8 @@ VERBS = Verbs(
         "promote": Verb(
             loaded(f"{_ROWS}.gates", "promote"),
             "Raises the partition of a plan, lastBatchToRollout or batchPartition, by one batch, so that its next gate"
-            " is open; with --full up to its last batch.",
-            (FULL,),
+            " is open; with --to-batch up to that batch, with --full up to its last one.",
+            (FULL, TO_BATCH),
         ),
         "abort": Verb(
             loaded(f"{_ROWS}.actions", "abort"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from fairlead.contracts.plans.decide.verbs.targets import GIVING_UP, PLAN, Target, target_named
-from fairlead.contracts.plans.verb_options import FULL
+from fairlead.contracts.plans.verb_options import FULL, TO_BATCH
 from fairlead.core.ask import Answers, Need
 from fairlead.core.verb import Nothing, Refused, VerbAnswer, VerbPlan, VerbRequest, follow
 
@@ -27,7 +27,11 @@ def promote(request: VerbRequest, answers: Answers, _: datetime) -> VerbAnswer |
         return Nothing(
             f"{target.name} has no gate before its end: `fairlead explain {target.place}` says what it waits for"
         )
-    opened = last if request.option(FULL.flag) else min(last, max(partition + 1, target.status.current_batch))
+    opened = _opened(target, partition, request)
+    if isinstance(opened, Refused):
+        return opened
+    if opened <= partition:
+        return Nothing(f"the gates of {target.name} are open up to batch {partition} already")
     gate = "no gate is left" if opened >= last else f"the next gate is after batch {opened}"
     said = f"{target.name} goes on up to batch {opened} of 0 to {last}, {gate}"
     if target.plan.paused:
@@ -38,8 +42,22 @@ def promote(request: VerbRequest, answers: Answers, _: datetime) -> VerbAnswer |
         said=f"{said}; {follow(target.namespace, target.name)}",
         did=f"let {target.name} go on up to batch {opened}",
         event="GateOpened",
+        pinned={FULL.flag: ("",), TO_BATCH.flag: (str(opened),)},
         warnings=tuple(warning for name in used(target) for warning in target.put_back_by(*PLAN, name)),
     )
+
+
+def _opened(target: Target, partition: int, request: VerbRequest) -> int | Refused:
+    """The last batch that is rolled from now on."""
+    last, wanted = target.last_batch, request.option(TO_BATCH.flag)
+    if wanted and request.option(FULL.flag):
+        return Refused(f"{FULL.flag} and {TO_BATCH.flag} exclude each other: choose one")
+    if wanted:
+        named = [batch for batch in range(last + 1) if str(batch) == wanted]
+        return named[0] if named else Refused(f"{target.name} has no batch {wanted}: its batches are 0 to {last}")
+    if request.option(FULL.flag):
+        return last
+    return min(last, max(partition + 1, target.status.current_batch))
 
 
 def used(target: Target) -> tuple[str, ...]:

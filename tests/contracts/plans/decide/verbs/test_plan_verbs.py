@@ -181,6 +181,16 @@ def test_promote_opens_all_gates_where_that_is_asked_for() -> None:
     assert plan.writes[0].shown == ("spec.rolloutPlan.lastBatchToRollout: 0 -> 2",)
 
 
+def test_promote_opens_gates_up_to_a_batch() -> None:
+    ask = Asked(gated())
+
+    assert planned(ask(promote, to_batch="2")).writes[0].shown == ("spec.rolloutPlan.lastBatchToRollout: 0 -> 2",)
+    assert nothing(ask(promote, to_batch="0")) == "the gates of r are open up to batch 0 already"
+    assert refused(ask(promote, to_batch="3")) == "r has no batch 3: its batches are 0 to 2"
+    assert refused(ask(promote, to_batch="one")) == "r has no batch one: its batches are 0 to 2"
+    assert refused(ask(promote, to_batch="1", full="true")).startswith("--full and --to-batch exclude each other")
+
+
 def test_promote_before_its_batch_is_done_opens_the_gate_ahead() -> None:
     cluster = a_pair({"lastBatchToRollout": 0})
     cluster.play_to("batchInRolling", 0)
