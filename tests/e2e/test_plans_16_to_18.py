@@ -1,4 +1,4 @@
-"""Acceptance scenarios 16 to 18, 27 and 28: rollouts that are turned round, and those that are deleted in the middle."""
+"""Acceptance scenarios 16 to 18, 27 and 28: rollouts that are turned round, and those deleted in the middle."""
 
 from __future__ import annotations
 
