@@ -56,21 +56,21 @@ async def test_scenario_24_restart(site: Site) -> None:
     assert play.owners("d1") == play.owners("d2") == []
 
 
-def _is_over(play: Play, dies: asyncio.Event) -> bool:
-    return dies.is_set() or play.state() == SUCCEEDED
-
-
 async def _until_done(play: Play) -> int:
     """How many operators it took."""
     for life in range(1, MOST_LIVES):
-        dies = asyncio.Event()
-        play.start(partial(Mortal, dies=dies))
-        await play.until(partial(_is_over, play, dies), every=0.02)
-        await play.kill()
-        await play.site.history.caught_up()
+        await _one_life(play)
         if play.state() == SUCCEEDED:
             return life
     raise AssertionError("it does not end")
+
+
+async def _one_life(play: Play) -> None:
+    dies = asyncio.Event()
+    play.start(partial(Mortal, dies=dies))
+    await play.until(lambda: dies.is_set() or play.state() == SUCCEEDED, every=0.02)
+    await play.kill()
+    await play.site.history.caught_up()
 
 
 @with_traits(on=("sim",))
