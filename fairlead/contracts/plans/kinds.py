@@ -129,7 +129,8 @@ IN_RANGE, OUT_OF_RANGE, NO_DATA, UNREADABLE = "inRange", "outOfRange", "noData",
 """Outcomes of a look at a metric."""
 ON_FAILURE_STOP, ON_FAILURE_REVERT = "stop", "revert"
 SEVERITIES = ("info", "warn", "error")
-TRAFFIC_PROVIDERS = ("istio", "gatewayapi", "smi", "none")
+NO_PROVIDER = "none"
+TRAFFIC_PROVIDERS = ("istio", "gatewayapi", "smi", NO_PROVIDER)
 NO_TARGET_SIZE = -1
 """`rolloutTargetSize` after a reset."""
 
@@ -333,6 +334,8 @@ class RolloutStatus(Struct, frozen=True, rename="camel"):
     last_instance_time: datetime | None = None
     start_target_size: int = 0
     traffic_weight: int | None = None
+    traffic_routing: TrafficRouting | None = None
+    """As it was verified, with the Services that were found: another target may come with another plan."""
     metrics: tuple[MetricRecord, ...] = ()
     sources: tuple[SourceSize, ...] = ()
     carried: Carried | None = None

@@ -14,13 +14,14 @@ from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide import hooks, modification, states
 from fairlead.contracts.plans.decide.metrics import judgement
-from fairlead.contracts.plans.decide.notes import HOOK_FAILED, REVERTED, UNSUPPORTED, VERIFY_FAILED, Note
+from fairlead.contracts.plans.decide.notes import HOOK_FAILED, UNSUPPORTED, VERIFY_FAILED, Note
+from fairlead.contracts.plans.decide.revert_steps import is_back, reverted
+from fairlead.contracts.plans.decide.spec_problems import spec_problem
 from fairlead.contracts.plans.decide.states import Event
-from fairlead.contracts.plans.decide.turns import Pass, Turn, fails, moved, waits
-from fairlead.contracts.plans.decide.unserved import unserved
+from fairlead.contracts.plans.decide.traffic import shifts
+from fairlead.contracts.plans.decide.turns import Pass, Turn, fails, moved, unfinished, waits
 from fairlead.contracts.plans.decide.why import Why
-from fairlead.contracts.plans.decide.workloads import reverts
-from fairlead.contracts.plans.decide.workloads.answers import Done, Fail, Retry, Stamp, Step, Verified, Writes
+from fairlead.contracts.plans.decide.workloads.answers import Done, Fail, Retry, Verified, Writes
 from fairlead.contracts.plans.kinds import (
     ABANDONED,
     BATCH_FINALIZING,
@@ -52,7 +53,7 @@ def _verify(given: Pass) -> Turn | Need:
     if found.problem:
         note = Note(UNSUPPORTED, found.problem, warning=True)
         return fails(given, Fail(Why.KIND_UNSUPPORTED, found.problem), (note,))
-    if problem := unserved(given.spec, given.seen.rollout.metadata.namespace, found.kind.style):
+    if problem := spec_problem(given.spec, given.seen.rollout.metadata.namespace, found.kind.style):
         return _refused_plan(given, problem)
     if problem := judgement.broken(given.spec.rollout_plan, given.seen.settings.metrics_server):
         return _refused_plan(given, problem)
@@ -62,8 +63,11 @@ def _verify(given: Pass) -> Turn | Need:
         case Fail() as fail:
             return _refused_plan(given, fail)
         case Verified() as verified:
+            routed = shifts.probed(given)
+            if not isinstance(routed, RolloutStatus):
+                return _refused_plan(given, routed) if isinstance(routed, Fail) else routed
             status = replace(
-                given.status,
+                routed,
                 rollout_target_size=verified.target_size,
                 rollout_original_size=verified.original_size,
                 target_generation=verified.identifier,
@@ -89,7 +93,7 @@ def _initialize(given: Pass) -> Turn | Need:
             status = given.status if start is None else replace(given.status, start_target_size=start)
             changes = step.changes if isinstance(step, Writes) else ()
             return moved(given, Event.INITIALIZED, status, changes)
-    return _unfinished(given, step)
+    return unfinished(given, step)
 
 
 def _begin_batch(given: Pass) -> Turn | Need:
@@ -100,23 +104,28 @@ def _begin_batch(given: Pass) -> Turn | Need:
 def _roll(given: Pass) -> Turn | Need:
     attempt = given.found.attempt
     step = given.found.handler.roll(attempt, given.now)
+    if (answer := shifts.before_pods_go(given, step)) is not None:
+        return answer
     match step:
         case Done() | Writes(_, True):
             status = replace(given.status, upgraded_replicas=attempt.goal)
             return moved(given, Event.BATCH_ROLLED, status, step.changes if isinstance(step, Writes) else ())
-    return _unfinished(given, step)
+    return unfinished(given, step)
 
 
 def _verify_batch(given: Pass) -> Turn | Need:
-    """Available, approved by its metrics, and for as long as the batch has to soak (X-2)."""
+    """Available, with its share of the traffic, approved by its metrics, and for as long as it has to soak (X-2)."""
     attempt = given.found.attempt
     status = replace(given.status, upgraded_ready_replicas=given.found.handler.ready(attempt))
     step = given.found.handler.check(attempt)
     if not isinstance(step, Done):
         lost = replace(status, batch_available_time=None)
-        return waits(given, step, lost) if isinstance(step, Retry) else _unfinished(given, step)
+        return waits(given, step, lost) if isinstance(step, Retry) else unfinished(given, step)
     since = min(status.batch_available_time or given.now, given.now)  # a clock that went back starts anew
-    judged = judgement.judged(given, replace(status, batch_available_time=since))
+    status = replace(status, batch_available_time=since)
+    if (answer := shifts.ensured(given, status)) is not None:
+        return answer
+    judged = judgement.judged(given, shifts.weighed(given, status))
     if not isinstance(judged, judgement.Judged):
         return judged
     soak = max(0, given.spec.rollout_plan.batch(given.status.current_batch).soak_seconds)
@@ -135,7 +144,7 @@ def _finish_batch(given: Pass) -> Turn | Need:
     if isinstance(step, Done) and given.is_last:
         step = handler.available(attempt)
     if not isinstance(step, Done):
-        return _unfinished(given, step)
+        return unfinished(given, step)
     if (answer := _hooked(given, POST_BATCH_HOOK, given.status.batch_rolling_state)) is not None:
         return answer
     event = Event.ALL_FINISHED if given.is_last else Event.BATCH_FINISHED
@@ -149,6 +158,8 @@ def _approve_batch(given: Pass) -> Turn | Need:
         status = given.status
         if status.paused_since is None:
             status = replace(status, paused_since=given.now)
+        if (answer := shifts.ensured(given, status)) is not None:
+            return answer
         judged = judgement.watched(given, status)
         if not isinstance(judged, judgement.Judged):
             return judged
@@ -159,7 +170,7 @@ def _approve_batch(given: Pass) -> Turn | Need:
     step = given.found.handler.available(given.found.attempt)
     if isinstance(step, Retry):
         return waits(given, step, opened)
-    return moved(given, Event.BATCH_APPROVED, opened) if isinstance(step, Done) else _unfinished(given, step)
+    return moved(given, Event.BATCH_APPROVED, opened) if isinstance(step, Done) else unfinished(given, step)
 
 
 def reopened(status: RolloutStatus, given: Pass) -> RolloutStatus:
@@ -177,6 +188,8 @@ def _refuse_batch(given: Pass) -> Turn | Need:
 
 
 def _succeed(given: Pass) -> Turn | Need:
+    if (answer := shifts.settled(given)) is not None:
+        return answer
     answer = _released(given, succeeded=True, keeps_original=False)
     if answer is not None:
         return answer
@@ -187,7 +200,7 @@ def _succeed(given: Pass) -> Turn | Need:
 def _give_up(given: Pass) -> Turn | Need:
     """Everything is released: after a failure, for another target, or because the rollout is deleted."""
     state = given.status.rolling_state
-    if (back := _reverted(given)) is not None:
+    if (back := reverted(given) or shifts.cleared(given)) is not None:
         return back
     answer = _released(given, succeeded=False, keeps_original=state != DELETING)
     if answer is not None:
@@ -195,46 +208,9 @@ def _give_up(given: Pass) -> Turn | Need:
     turn = moved(given, Event.FINALIZED)
     if state == ABANDONED:
         return replace(turn, status=modification.recorded(turn.status, given.spec))
-    if state == FAILING and _is_back(given):
+    if state == FAILING and is_back(given):
         return replace(turn, status=states.reverted(turn.status))
     return replace(turn, is_over=state == DELETING)
-
-
-def _is_back(given: Pass) -> bool:
-    terms = _terms(given)
-    found = given.found
-    return terms is not None and isinstance(reverts.revert(found.attempt, found.kind.style, given.now, terms), Done)
-
-
-def _reverted(given: Pass) -> Turn | None:
-    """None where nothing goes back, and once everything is back and released."""
-    found, state = given.found, given.status.rolling_state
-    terms = _terms(given)
-    if terms is None:
-        return None
-    step = reverts.revert(found.attempt, found.kind.style, given.now, terms)
-    match step:
-        case Done():
-            freed, note = reverts.released(found.attempt), Note(REVERTED, "the workloads are as they were before")
-        case reverts.Incomplete(text):
-            freed = found.handler.finish(found.attempt, succeeded=False, keeps_original=state != DELETING)
-            note = Note(REVERTED, text, warning=True)
-        case _:
-            return _unfinished(given, step)
-    if not isinstance(freed, Writes):
-        return None
-    return Turn(status=given.status, changes=freed.changes, notes=(note,))
-
-
-def _terms(given: Pass) -> reverts.Terms | None:
-    """How the attempt goes back; None where it does not."""
-    attempt, is_scale = given.found.attempt, given.found.is_scale
-    if given.status.rolling_state == DELETING and reverts.is_due_on_deletion(attempt):
-        since = given.seen.rollout.metadata.deletion_timestamp or given.now
-        return reverts.Terms(since, is_scale, attempt.plan.is_decrease_first)
-    if given.status.rolling_state == FAILING and reverts.is_due_on_failure(attempt):
-        return reverts.Terms(given.status.batch_start_time or given.now, is_scale)
-    return None
 
 
 def _released(given: Pass, *, succeeded: bool, keeps_original: bool) -> Turn | Need | None:
@@ -243,25 +219,8 @@ def _released(given: Pass, *, succeeded: bool, keeps_original: bool) -> Turn | N
     if given.status.target_generation:  # else nothing was ever claimed
         step = given.found.handler.finish(attempt, succeeded=succeeded, keeps_original=keeps_original)
         if not isinstance(step, Done):
-            return _unfinished(given, step)
+            return unfinished(given, step)
     return _hooked(given, FINALIZE_HOOK, given.status.rolling_state)
-
-
-def _unfinished(given: Pass, step: Step) -> Turn:
-    match step:
-        case Writes(changes):
-            return Turn(status=given.status, changes=changes)
-        case Stamp(upgraded):
-            status = replace(given.status, last_instance_time=given.now, upgraded_replicas=upgraded)
-            return Turn(status=status)
-        case Retry():
-            return waits(given, step)
-        case Fail():
-            return fails(given, step)
-        case Done():
-            return Turn(status=given.status)
-        case _:
-            assert_never(step)
 
 
 def _hooked(given: Pass, kind: str, phase: str) -> Turn | Need | None:

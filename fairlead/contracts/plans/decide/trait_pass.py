@@ -271,7 +271,7 @@ def _decided(rule: str, given: Pass, turn: Turn) -> Decision:
         return Decision(rule, Move(Reason.SETTLING, (finalizer_write(rollout, is_added=False),)), tell=(*told, gone))
     status = replace(turn.status, observed_generation=rollout.metadata.generation)
     stored = status_write(rollout, status)
-    writes = tuple(workload_write(each, rollout) for each in turn.changes)
+    writes = (*turn.routed, *(workload_write(each, rollout) for each in turn.changes))
     again = None if status.rolling_state in TERMINAL else given.now + AGAIN
     if turn.until is not None and again is not None:
         again = min(again, max(turn.until, given.now))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,12 +16,15 @@ from fairlead.contracts.plans.decide.seen import TraitSeen
 from fairlead.contracts.plans.decide.states import Event
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads import reverts
-from fairlead.contracts.plans.decide.workloads.answers import Change, Fail, Removal, Retry
+from fairlead.contracts.plans.decide.workloads.answers import Change, Done, Fail, Removal, Retry, Stamp, Step, Writes
 from fairlead.contracts.plans.kinds import FAILING, RolloutStatus, TraitSpec
+from fairlead.core.act import AnyWrite
 
 
 class Turn(Struct, frozen=True, kw_only=True):
     status: RolloutStatus
+    routed: tuple[AnyWrite, ...] = ()
+    """Of routes; written first."""
     changes: tuple[Change | Removal, ...] = ()
     """Written before the status."""
     notes: tuple[Note, ...] = ()
@@ -86,3 +90,20 @@ def _ended(given: Pass, after: RolloutStatus, fail: Fail, told: Sequence[Note]) 
     if after.rolling_state == FAILING and reverts.is_due_on_failure(replace(given.found.attempt, status=after)):
         after = replace(after, batch_start_time=given.now)
     return Turn(status=after, notes=tuple(told), why=fail.why, text=fail.text)
+
+
+def unfinished(given: Pass, step: Step) -> Turn:
+    match step:
+        case Writes(changes):
+            return Turn(status=given.status, changes=changes)
+        case Stamp(upgraded):
+            status = replace(given.status, last_instance_time=given.now, upgraded_replicas=upgraded)
+            return Turn(status=status)
+        case Retry():
+            return waits(given, step)
+        case Fail():
+            return fails(given, step)
+        case Done():
+            return Turn(status=given.status)
+        case _:
+            assert_never(step)

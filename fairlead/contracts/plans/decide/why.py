@@ -19,6 +19,7 @@ class Why(Enum):
     HOOK_REFUSED = "HookRefused", Reason.HOOK_REFUSED
     PAUSED = "Paused", Reason.PAUSED
     PARTITION_REACHED = "PartitionReached", Reason.GATE_CLOSED
+    TRAFFIC_PENDING = "TrafficPending", Reason.TRAFFIC_PENDING
     METRIC_PENDING = "MetricPending", Reason.METRIC_PENDING
     METRIC_UNKNOWN = "MetricUnknown", Reason.METRIC_UNKNOWN
     METRIC_REFUSED = "MetricRefused", Reason.ROLLOUT_FAILED

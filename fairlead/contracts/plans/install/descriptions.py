@@ -132,6 +132,7 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
         "lastInstanceTime": "When the last single pod of the batch was started.",
         "startTargetSize": "How many pods the target had when batches began.",
         "trafficWeight": "The share of the requests, in percent, that was set last.",
+        "trafficRouting": "The route of this attempt, with the Services that were found when it was verified.",
         "metrics": "What the metrics of the present batch said.",
         "sources": "The old workloads and their sizes as they were when the plan was verified.",
         "carried": "What an attempt that did not succeed leaves to the next.",

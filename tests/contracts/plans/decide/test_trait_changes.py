@@ -353,7 +353,7 @@ def test_a_spec_that_cannot_be_read_moves_no_pod() -> None:
             {"canaryMetric": [{"name": "request-duration", "metricsRange": {"max": 500}}]},
             "read from --metrics-server, and this operator has none",
         ),
-        ({"trafficRouting": {"provider": "istio"}}, "does not serve trafficRouting"),
+        ({"trafficRouting": {"provider": "istio"}}, "trafficRouting.ingressRef.name is missing"),
         ({"rolloutBatches": [{"replicas": "20"}, {}]}, 'rolloutBatches[0].replicas is "20"'),
     ],
 )

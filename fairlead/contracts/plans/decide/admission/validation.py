@@ -14,6 +14,7 @@ from fairlead.contracts.plans.decide.workloads.live import Kind, Style
 from fairlead.contracts.plans.kinds import (
     BATCH_HOOKS,
     METHODS,
+    NO_PROVIDER,
     ON_FAILURE_REVERT,
     ON_FAILURE_STOP,
     PLAN_HOOKS,
@@ -25,6 +26,7 @@ from fairlead.contracts.plans.kinds import (
     RolloutBatch,
     RolloutPlan,
     RolloutWebhook,
+    TrafficRouting,
     TraitSpec,
     WorkloadReference,
 )
@@ -33,6 +35,7 @@ from fairlead.core.field_errors import invalid, required
 PLAN = "spec.rolloutPlan"
 _NOT_NEGATIVE = "must be greater than or equal to 0"
 _LARGEST_STATUS = 599
+_LARGEST_PORT = 65535
 
 
 def refusals(trait: Json, namespace: str) -> Iterator[str]:
@@ -89,9 +92,22 @@ def plan_refusals(plan: RolloutPlan) -> Iterator[str]:
         yield from _one_of(f"{PLAN}.alerts[{place}].severity", alert.severity, SEVERITIES)
         if alert.provider_ref is None or not alert.provider_ref.name:
             yield required(f"{PLAN}.alerts[{place}].providerRef.name")
-    if plan.traffic_routing is not None and plan.traffic_routing.provider not in TRAFFIC_PROVIDERS:
-        yield _unsupported(f"{PLAN}.trafficRouting.provider", plan.traffic_routing.provider, TRAFFIC_PROVIDERS)
+    yield from _routing(f"{PLAN}.trafficRouting", plan.traffic_routing)
     yield from _batches(plan)
+
+
+def _routing(path: str, routing: TrafficRouting | None) -> Iterator[str]:
+    """Section 3.11; which Services are meant may only be known when the plan is verified."""
+    if routing is None:
+        return
+    if routing.provider not in TRAFFIC_PROVIDERS:
+        yield _unsupported(f"{path}.provider", routing.provider, TRAFFIC_PROVIDERS)
+    elif routing.provider != NO_PROVIDER and (routing.ingress_ref is None or not routing.ingress_ref.name):
+        yield required(f"{path}.ingressRef.name")
+    if routing.port is not None and not 1 <= routing.port <= _LARGEST_PORT:
+        yield invalid(f"{path}.port", routing.port, f"must be from 1 to {_LARGEST_PORT}")
+    if routing.source_service and routing.source_service == routing.target_service:
+        yield invalid(f"{path}.targetService", routing.target_service, "must not be sourceService")
 
 
 def _partitions(plan: RolloutPlan) -> Iterator[str]:

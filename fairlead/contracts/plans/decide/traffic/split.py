@@ -45,7 +45,7 @@ def split_of(dialect: Dialect, tree: Json, services: Services) -> int | Problem:
 def weights_of(dialect: Dialect, tree: Json, services: Services) -> tuple[int, ...] | Problem:
     """The weight of the target in each entry that sends requests to one of the two; copies of ours are none."""
     found = []
-    bare = _without_copies(dialect, tree, services)
+    bare = without_copies(dialect, tree, services)
     for name, place, entry in dialect.entries(bare):
         pair = _pair(dialect, entry, services, namespace_of(tree), _path(dialect, name, place))
         if isinstance(pair, Problem):
@@ -68,7 +68,7 @@ def with_split(dialect: Dialect, tree: Json, services: Services, share: Share) -
     read = weights_of(dialect, tree, services)
     if isinstance(read, Problem):
         return read
-    bare = _without_copies(dialect, tree, services)
+    bare = without_copies(dialect, tree, services)
     copies: list[str] = []
     spec = bare["spec"] if dialect.lists else _weighted(dialect, bare["spec"], services, namespace_of(tree), share)
     for name in dialect.lists:
@@ -191,7 +191,7 @@ def _copies(dialect: Dialect, entry: Json, services: Services, namespace: str, s
             yield {**copy, dialect.backends: [{**backend, "weight": ALL}]}
 
 
-def _without_copies(dialect: Dialect, tree: Json, services: Services) -> Json:
+def without_copies(dialect: Dialect, tree: Json, services: Services) -> Json:
     """The route as it is without what was added for this pair; what was added for others stays.
 
     Of entries with one digest the last are ours: a copy stands right before what it was made of.

@@ -54,6 +54,10 @@ class Writes(Struct, frozen=True):
     """Whether nothing is left to write after these."""
     start_target_size: int | None = None
     """As of Done."""
+    left: int | None = None
+    """Of a batch that takes pods from its sources: how many stay."""
+    takes: bool = False
+    """Of going back: whether pods go that may serve."""
 
 
 class Stamp(Struct, frozen=True):

@@ -125,7 +125,7 @@ def roll(attempt: Attempt, now: datetime) -> Step:
         waits = may_go(attempt, goal - 1, now, is_ready=is_ready) if target.is_observed else stale(target)
         if waits is not None:
             return waits
-    return Writes((_advanced(target, wanted),), completes=goal == attempt.goal)
+    return Writes((_advanced(target, wanted),), completes=goal == attempt.goal, left=wanted)
 
 
 def _instance(attempt: Attempt, target: Workload) -> int:

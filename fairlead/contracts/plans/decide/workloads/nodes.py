@@ -109,7 +109,8 @@ def roll(attempt: Attempt, now: datetime) -> Step:
             return waits
         doomed = doomed[:1]
     is_all = len(doomed) == len(_doomed(attempt, old))
-    return Writes(tuple(Removal(_ref(target, each), target.ref) for each in doomed), completes=is_all)
+    removals = tuple(Removal(_ref(target, each), target.ref) for each in doomed)
+    return Writes(removals, completes=is_all, left=len(old) - len(doomed))
 
 
 def _doomed(attempt: Attempt, old: list[Pod]) -> list[Pod]:

@@ -181,7 +181,7 @@ def _increase_first(attempt: Attempt, target: Workload, goal: int, now: datetime
         return stale(target)
     if target.ready + attempt.tolerance < goal:
         return _not_ready(attempt, target, goal)
-    return Writes(tuple(_shrunk(attempt.live_sources, left)), completes=goal == attempt.goal)
+    return Writes(tuple(_shrunk(attempt.live_sources, left)), completes=goal == attempt.goal, left=left)
 
 
 def _decrease_first(attempt: Attempt, target: Workload, goal: int, now: datetime) -> Step:
@@ -193,7 +193,7 @@ def _decrease_first(attempt: Attempt, target: Workload, goal: int, now: datetime
         return waits
     if total > left:
         is_all = target.size >= wanted and goal == attempt.goal
-        return Writes(tuple(_shrunk(attempt.live_sources, left)), completes=is_all)
+        return Writes(tuple(_shrunk(attempt.live_sources, left)), completes=is_all, left=left)
     if outdated := next((each for each in attempt.live_sources if not each.is_observed), None):
         return stale(outdated)
     there = sum(each.status_size for each in attempt.live_sources)

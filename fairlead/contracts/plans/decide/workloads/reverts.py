@@ -78,7 +78,7 @@ def _held_back(attempt: Attempt, target: Workload) -> Step | Incomplete:
     values = {paths.partition: target.size, **({paths.paused: False} if paths.paused else {})}
     said = (f"partition {target.partition}", f"partition {target.size}")
     change = claim(target, attempt.owner, attempt.gone, values, {})
-    return Writes((change or target.changed(values, Purpose.ADVANCE, said),))
+    return Writes((change or target.changed(values, Purpose.ADVANCE, said),), takes=True)
 
 
 def _resized(attempt: Attempt, now: datetime, terms: Terms) -> Step | Incomplete:
@@ -90,14 +90,26 @@ def _resized(attempt: Attempt, now: datetime, terms: Terms) -> Step | Incomplete
             return barred
     first, then = (shrinking, growing) if terms.decreases else (growing, shrinking)
     if changes := tuple(_written(attempt, first)):
-        return Writes(changes)
+        return Writes(changes, takes=terms.decreases)
     waits = None if terms.decreases or not shrinking else _not_ready(growing)
     if waits is not None and now >= terms.since + PATIENCE:
         return Incomplete(f"incomplete: {waits.text}")
     if waits is not None:
         return waits
     changes = tuple(_written(attempt, then))
-    return Writes(changes) if changes else Done()
+    return Writes(changes, takes=not terms.decreases) if changes else Done()
+
+
+def target_share(attempt: Attempt, style: Style) -> int | None:
+    """Of a hundred requests those that the target had before the first attempt, by its pods of then: as a rule none.
+
+    None where nothing is held any more, so that nothing goes back.
+    """
+    if style is not Style.PAIR:
+        return 0 if attempt.target is not None and _is_held(attempt, attempt.target) else None
+    wanted = {each.name: size for each, size in _sizes(attempt, is_scale=False)}
+    total = sum(wanted.values())
+    return 100 * wanted.get(attempt.target_ref.name, 0) // total if total else None
 
 
 def released(attempt: Attempt) -> Step:

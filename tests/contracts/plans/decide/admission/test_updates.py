@@ -59,7 +59,7 @@ def test_a_5_what_may_change_while_it_runs(change: Json) -> None:
         ("targetSize", {"targetSize": None}),
         ("numBatches", {"numBatches": 3}),
         ("rolloutWebhooks", {"rolloutWebhooks": [HOOK]}),
-        ("trafficRouting", {"trafficRouting": {"provider": "istio"}}),
+        ("trafficRouting", {"trafficRouting": {"provider": "istio", "ingressRef": {"name": "shop"}}}),
     ],
 )
 def test_a_5_anything_else_is_named(field: str, change: Json) -> None:

@@ -66,7 +66,8 @@ def validated(new: Any, old: Any = None, operation: str = "") -> Admit:
         {"rolloutBatches": [{"podList": ["a"]}, {"maxUnavailable": "10%", "trafficWeight": 100}]},
         {"rolloutBatches": [{"trafficMatch": [{"header": "h", "exact": "v"}]}]},
         {"onFailure": "revert", "progressDeadlineSeconds": 1, "alerts": [{"providerRef": {"name": "p"}}]},
-        {"trafficRouting": {"provider": "gatewayapi"}},
+        {"trafficRouting": {"provider": "gatewayapi", "ingressRef": {"name": "shop"}, "port": 80}},
+        {"trafficRouting": {"provider": "none"}},
     ],
 )
 def test_a_sound_plan_is_accepted(plan: Json) -> None:
@@ -139,7 +140,7 @@ def test_a_sound_plan_is_accepted(plan: Json) -> None:
         ),
         (
             {
-                "trafficRouting": {"provider": "smi"},
+                "trafficRouting": {"provider": "smi", "ingressRef": {"name": "shop"}},
                 "rolloutBatches": [{"trafficMatch": [{"header": "h", "exact": "a"}]}],
             },
             "rolloutBatches[0].trafficMatch: Forbidden: a TrafficSplit cannot match headers",
@@ -205,6 +206,18 @@ def test_a_sound_plan_is_accepted(plan: Json) -> None:
             'alerts[0].severity: Invalid value: "loud": must be one of info, warn, error',
         ),
         ({"alerts": [{}]}, "alerts[0].providerRef.name: Required value"),
+        (
+            {"trafficRouting": {"provider": "smi", "ingressRef": {"namespace": "edge"}}},
+            "trafficRouting.ingressRef.name: Required value",
+        ),
+        (
+            {"trafficRouting": {"provider": "none", "port": 65536}},
+            "trafficRouting.port: Invalid value: 65536: must be from 1 to 65535",
+        ),
+        (
+            {"trafficRouting": {"provider": "none", "sourceService": "a", "targetService": "a"}},
+            'trafficRouting.targetService: Invalid value: "a": must not be sourceService',
+        ),
         (
             {"trafficRouting": {"provider": "pigeons"}},
             'trafficRouting.provider: Invalid value: "pigeons": must be one of istio, gatewayapi, smi, none',
