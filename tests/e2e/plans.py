@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
-
-from msgspec import structs
 
 from fairlead.contracts.plans.contract import CONTRACT
 from fairlead.contracts.plans.install.definitions import definitions as all_definitions
@@ -16,10 +13,10 @@ from fairlead.engine.manager import Manager
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.options import OperatorOptions, PartOptions
 from kubeloop.calls import Caller
-from kubeloop.http_caller import HttpCaller
 from kubeloop.request import Transport
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
+from tests.e2e.receivers import caller_of
 from tests.engine.world import Log
 
 
@@ -34,7 +31,7 @@ with_traits = partial(everywhere, definitions=definitions)
 
 
 class Operator:
-    """Of plans in the namespace of the site; calls outside of the cluster go over real sockets, or by `caller`."""
+    """Of plans in the namespace of the site; it calls others as `caller_of` the site does, or by `caller`."""
 
     def __init__(self, site: Site, settings: PlanSettings | None = None, caller: Caller | None = None) -> None:
         self.metrics = Metrics()
@@ -47,10 +44,10 @@ class Operator:
             process="vela-core",
             identity="plans-1",
             namespaces=(self._site.namespace,),
-            parts=(PartOptions(structs.replace(CONTRACT), self._settings),),
+            parts=(PartOptions(CONTRACT, self._settings),),
             lease=CONTRACT.lease,
         )
-        caller: Any = self._caller or HttpCaller()
+        caller = self._caller or caller_of(self._site)
         try:
             self.manager = await assemble(
                 options, self._site.namespace, transport, self.metrics, self.log.logger(), caller
