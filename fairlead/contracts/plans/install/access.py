@@ -1,4 +1,4 @@
-"""The account of the operator, what it and others may do, and what the API server asks it (section 2.14 and 2.15)."""
+"""The account of the operator, what it and others may do, and what the API server asks it (section 2.15)."""
 
 from __future__ import annotations
 
