@@ -14,7 +14,7 @@ import msgspec
 from kubeloop.client import Client
 from kubeloop.errors import TransportError
 from kubeloop.objects.meta import Resource
-from kubeloop.request import Request, path_of
+from kubeloop.request import METADATA_LIST, Request, path_of
 
 Tree = dict[str, Any]
 World = dict[Resource, dict[str, Tree]]
@@ -82,8 +82,10 @@ class History:
     async def caught_up(self) -> None:
         """Returns when the record shows at least what the cluster shows now."""
         for resource in tuple(self._world):
-            answer = await self._client.call(Request("GET", path_of(resource, self._namespace)))
-            goal = {item["metadata"]["name"]: item for item in msgspec.json.decode(answer.body)["items"]}
+            headers = (("Accept", METADATA_LIST),)  # schemas of definitions are large, and not compared
+            answer = await self._client.call(Request("GET", path_of(resource, self._namespace), headers=headers))
+            listed = msgspec.json.decode(answer.body)["items"] or ()  # an empty list of metadata is written as null
+            goal = {item["metadata"]["name"]: item for item in listed}
             while not self._shows(resource, goal):
                 await self.past(self._wakeups)
 

@@ -152,8 +152,12 @@ class Operator:
         await self._site.history.caught_up()
 
     async def _rests(self, passes: int, group: str) -> bool:
+        if (
+            self.manager is None or not self._is_idle() or self.passes(group) < passes
+        ):  # which costs the cluster nothing to see
+            return False
         before = await self._in_step()
-        if before is None or not self._is_idle() or self.passes(group) < passes:
+        if before is None or not self._is_idle():
             return False
         # Idle on this very state: a write of its own between the two looks would show.
         return await self._in_step() == before and self._is_idle()

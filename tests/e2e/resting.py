@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from fairlead.engine.lane import Lane
 from fairlead.engine.manager import Manager
 from kubeloop import clock
-from kubeloop.objects.meta import Resource
+from kubeloop.objects.meta import Meta, Resource
 from tests.e2e.clusters import Site
 
 SOON = 2.0
 """Seconds; a look that is due later than that is a wait and not work in hand."""
 Shown: TypeAlias = dict[tuple[Resource, str], dict[str, str]]
 """Versions by name, of each kind that is watched."""
+
+
+class Known(Struct):
+    """What is compared of an object."""
+
+    metadata: Meta
 
 
 def is_idle(lane: Lane) -> bool:
@@ -29,7 +37,7 @@ async def shown_alike(site: Site, manager: Manager) -> Shown | None:
     for informer in (one for each in manager._controllers for one in each.informers):
         selection = informer.selection
         listed = await site.client.list(
-            selection.resource, informer._codec._item.type, namespace=selection.namespace, labels=selection.labels
+            selection.resource, Known, namespace=selection.namespace, labels=selection.labels, metadata_only=True
         )
         held = {item.metadata.name: item.metadata.resource_version for item in informer.store.items()}
         live = {item.metadata.name: item.metadata.resource_version for item in listed.items}
@@ -41,6 +49,11 @@ async def shown_alike(site: Site, manager: Manager) -> Shown | None:
 
 async def rests(site: Site, manager: Manager | None) -> bool:
     """Whether all its lanes are idle on what the cluster shows now: a write between the two looks would show."""
-    if manager is None or (before := await shown_alike(site, manager)) is None or not all(map(is_idle, manager._lanes)):
+    if manager is None or not _is_idle(manager):  # which costs the cluster nothing to see
         return False
-    return await shown_alike(site, manager) == before and all(map(is_idle, manager._lanes))
+    before = await shown_alike(site, manager)
+    return before is not None and _is_idle(manager) and await shown_alike(site, manager) == before and _is_idle(manager)
+
+
+def _is_idle(manager: Manager) -> bool:
+    return all(map(is_idle, manager._lanes))

@@ -21,7 +21,7 @@ from tests.e2e.verbs import asked
 from tests.e2e.zones import change, told
 
 UNPULLABLE = {**W, "podAnnotations": {IMAGE_PULL: "fail"}}
-CRASHING = {CRASH_AFTER: "200ms", READY_AFTER: "1m"}
+CRASHING = {CRASH_AFTER: "500ms", READY_AFTER: "1m"}
 """Pods that crash before they are ready."""
 
 

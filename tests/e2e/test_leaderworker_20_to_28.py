@@ -259,7 +259,7 @@ async def test_recreations_are_spaced_and_bounded(site: Site, killed: bool) -> N
     """Scenario 26."""
     play = await begin(site)
     judged(play, budget=False)
-    crashing: Tree = {**a_pod(), "metadata": {"annotations": {CRASH_AFTER: "100ms"}}}
+    crashing: Tree = {**a_pod(), "metadata": {"annotations": {CRASH_AFTER: "500ms"}}}
     tree = a_set(replicas=1, template={"leaderTemplate": a_pod(), "workerTemplate": crashing})
     limits = {RECREATE_BACK_OFF: "2s,20s", MAX_GROUP_RESTARTS: "3"}
     await play.create(annotated(tree, limits))

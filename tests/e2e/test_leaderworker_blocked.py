@@ -20,7 +20,7 @@ from tests.e2e.leaderworkers import with_sets
 from tests.e2e.programs import finished
 from tests.e2e.zones import change
 
-CRASHING = {CRASH_AFTER: "200ms", READY_AFTER: "1m"}
+CRASHING = {CRASH_AFTER: "500ms", READY_AFTER: "1m"}
 """Pods that crash before they are ready."""
 
 

@@ -22,7 +22,7 @@ from tests.e2e.programs import finished
 from tests.e2e.rollouts import FIRST, SECOND, ZONES, is_complete, pods_out, release, roll, three_zones
 from tests.e2e.zones import PREFIX, Play, begin, change, statefulset, told
 
-CRASHING = {CRASH_AFTER: "200ms", READY_AFTER: "1m"}
+CRASHING = {CRASH_AFTER: "500ms", READY_AFTER: "1m"}
 """Pods that crash before they are ready."""
 
 
