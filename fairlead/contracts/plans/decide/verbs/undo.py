@@ -48,8 +48,10 @@ def undo(request: VerbRequest, answers: Answers, _: datetime) -> VerbAnswer | Ne
 
 def _planned(target: Target, found: Exchange, request: VerbRequest) -> VerbPlan:
     gates, lines = _gates(target, opens=bool(request.option(FULL.flag)))
-    spec = {**found.spec, **({"rolloutPlan": gates} if gates else {})}
-    shown = (*found.lines, *lines)
+    routing, services = _services(target)
+    plan = {**gates, **routing}
+    spec = {**found.spec, **({"rolloutPlan": plan} if plan else {})}
+    shown = (*found.lines, *lines, *services)
     text = "\n".join(f"  {each}" for each in shown)
     head = f"{target.name} goes back to {found.to} in its batches"
     ends = [] if target.state == SUCCEEDED else ["the attempt in flight is abandoned"]
@@ -76,6 +78,21 @@ def _gates(target: Target, *, opens: bool) -> tuple[dict[str, int], tuple[str, .
     if not opens or not is_closed:
         return {}, ()
     return partition_at(target, target.last_batch), tuple(gate_lines(target, target.last_batch))
+
+
+def _services(target: Target) -> tuple[Tree, tuple[str, ...]]:
+    """Those that the plan names are exchanged as well: each is that of its side's pods."""
+    routing = target.plan.traffic_routing
+    names = ("", "") if routing is None else (routing.source_service, routing.target_service)
+    if not any(names):
+        return {}, ()
+    after = {"sourceService": names[1] or None, "targetService": names[0] or None}
+    path = "spec.rolloutPlan.trafficRouting"
+    lines = (
+        f"{path}.{name}: {before or 'none'} -> {after[name] or 'none'}"
+        for name, before in zip(after, names, strict=True)
+    )
+    return {"trafficRouting": after}, tuple(lines)
 
 
 def _workloads(target: Target, request: VerbRequest, answers: Answers) -> Exchange | Refused | Need:
