@@ -14,9 +14,10 @@ from msgspec.structs import replace
 from fairlead.contracts.plans.decide.traffic.dialects import DIALECTS
 from fairlead.contracts.plans.decide.traffic.routes import Dialect, Problem, Services
 from fairlead.contracts.plans.decide.turns import Pass
-from fairlead.contracts.plans.decide.workloads.live import Workload, at
+from fairlead.contracts.plans.decide.workloads.live import Style, Workload, at
 from fairlead.contracts.plans.kinds import COMPONENT_REVISION, NO_PROVIDER, Json, NamedReference, TrafficRouting
 from fairlead.core.ask import Ask, Bad, Discover, Listing, Need, Question, Read
+from kubeloop.objects.core import SERVICES
 from kubeloop.objects.meta import Ref, Resource, ServedVersion
 
 ENDPOINT_SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
@@ -122,6 +123,31 @@ def route_of(given: Pass, routing: Routing) -> Need | LiveRoute | MissingRoute |
 
 
 _SERVED = tuple[ServedVersion, ...]
+
+
+def misplaced(given: Pass, services: Services) -> Need | Problem | MissingRoute | None:
+    """A Service that is not there, or that selects other pods than those of its side; None where both are right.
+
+    Of one workload that is updated in place the labels of old and new pods are not known beforehand.
+    """
+    attempt = given.found.attempt
+    if given.found.kind.style is not Style.PAIR or attempt.target is None or not attempt.live_sources:
+        return None
+    sides = {services.source: attempt.live_sources[-1], services.target: attempt.target}
+    asks: dict[str, Question] = {each: Ask(Read(Ref(SERVICES, services.namespace, each))) for each in sides}
+    if lacking := given.seen.answers.lacking(tuple(asks.values())):
+        return Need(lacking)
+    for service, workload in sides.items():
+        answer = given.seen.answers[asks[service]]
+        if isinstance(answer, Bad):
+            said = "is not there: create it" if answer.kind == "absent" else f"cannot be read: {answer.text}"
+            return MissingRoute(None, f"the Service {service} {said}")
+        selector = at(_tree(answer.value), "spec.selector")
+        labels = at(workload.tree, f"{workload.kind.paths.template}.metadata.labels")
+        if isinstance(selector, dict) and isinstance(labels, dict) and not selector.items() <= labels.items():
+            others = f"does not select the pods of the {workload.shown}"
+            return Problem(f"the Service {service} {others}: name one that does")
+    return None
 
 
 def unready(given: Pass, namespace: str, services: tuple[str, ...]) -> Need | Problem | None:

@@ -20,6 +20,7 @@ from fairlead.contracts.plans.decide.traffic.routing import (
     LiveRoute,
     MissingRoute,
     Routing,
+    misplaced,
     planned,
     route_of,
     routing_of,
@@ -68,7 +69,10 @@ def probed(given: Pass) -> Turn | Need | RolloutStatus | Fail:
     routing = routing_of(replace(given, status=status))
     if routing is None:
         return status
-    found = route_of(given, routing)
+    wrong = misplaced(given, routing.services)
+    if isinstance(wrong, Problem):
+        return Fail(Why.SPEC_INVALID, wrong.text)
+    found = route_of(given, routing) if wrong is None else wrong
     match found:
         case Need():
             return found

@@ -17,10 +17,12 @@ from fairlead.contracts.plans.kinds import Json
 from fairlead.core.act import AnyWrite, Create, Does, Patch, PatchKind
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Discover, Good, Listing, Need, Question, Read
 from fairlead.core.decision import Decision
+from kubeloop.objects.core import SERVICES as SERVICES_KIND
 from kubeloop.objects.meta import Resource, ServedVersion
 from kubesim.patches.patch import reader
 from tests.contracts.plans.decide.cluster import Cluster
 from tests.contracts.plans.decide.traffic.routes import PAIR, backend, one_entry
+from tests.contracts.plans.decide.workloads.objects import merged
 
 SERVICES = {"shop-v1": "d1", "shop-v2": "d2"}
 PLURALS = {"HTTPRoute": "httproutes", "VirtualService": "virtualservices", "TrafficSplit": "trafficsplits"}
@@ -45,6 +47,8 @@ class RoutedCluster(Cluster):
         self.versions = self.dialect.versions
         """In which the kind of the route is served."""
         self.route: Json | None = one_entry(self.dialect, backend(self.dialect, "shop-v1", 100))
+        self.selectors: dict[str, Json | None] = {name: {"app": app} for name, app in SERVICES.items()}
+        """Of the Services that are there."""
         self.refusal: Bad | None = None
         """What the API server says to every change of the route."""
         self.silent: set[str] = set()
@@ -80,6 +84,8 @@ class RoutedCluster(Cluster):
                 match question.to:
                     case Discover():
                         yield question, Good(msgspec.json.encode([*self._served()]))
+                    case Read() if question.to.ref.resource == SERVICES_KIND:
+                        yield question, self._service(question.to.ref.name)
                     case Read():
                         assert (question.to.ref.namespace, question.to.ref.name) == ("ns", "shop")
                         yield question, Bad("absent") if self.route is None else Good(msgspec.json.encode(self.route))
@@ -87,6 +93,11 @@ class RoutedCluster(Cluster):
                         yield question, Good(msgspec.json.encode(self._slices(question.to.labels)))
                     case _:
                         yield from super()._answered(Need(((question,),)))
+
+    def _service(self, name: str) -> Answer:
+        if name not in self.selectors:
+            return Bad("absent")
+        return Good(msgspec.json.encode({"spec": {"selector": self.selectors[name]}}))
 
     def _served(self) -> Iterator[ServedVersion]:
         for version in self.versions:
@@ -156,4 +167,7 @@ def a_routed_pair(plan: Json | None = None, old: int = 5, **fields: Any) -> Rout
     cluster = RoutedCluster({"rolloutBatches": batches, **(plan or {})}, **fields)
     cluster.add_deployment("d1", old)
     cluster.add_deployment("d2", 0, paused=True)
+    for name in ("d1", "d2"):
+        resource, tree = cluster.objects[name]
+        cluster.put(resource, merged(tree, {"spec": {"template": {"metadata": {"labels": {"app": name}}}}}))
     return cluster

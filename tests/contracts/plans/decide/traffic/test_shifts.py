@@ -256,6 +256,34 @@ def test_services_are_those_of_the_component_revisions() -> None:
     assert cluster.shares == [(20,), (60,), (100,), (100,)]
 
 
+def test_services_that_select_the_pods_of_the_other_side_fail_the_verification() -> None:
+    """Else the Service of the pods that go would get all requests."""
+    cluster = a_routed_pair()
+    cluster.play("rolloutSucceed")
+
+    cluster.change(targetRef=cluster.reference("d1"), sourceRef=[cluster.reference("d2")])
+    cluster.play()
+
+    assert (cluster.state, cluster.condition("RolloutFailed")[1]) == (
+        "rolloutFailed",
+        "the Service shop-v1 does not select the pods of the Deployment d2: name one that does",
+    )
+    assert (cluster.share, cluster.size("d2")) == ((100,), 5)
+
+
+def test_services_are_waited_for_and_may_have_no_selector() -> None:
+    cluster = a_routed_pair()
+    cluster.selectors = {"shop-v1": None}
+
+    cluster.play(most=10)
+    assert cluster.condition("RolloutSpecVerifying") == ("False", "the Service shop-v2 is not there: create it")
+    assert "TrafficFailed" in cluster.reasons()
+    cluster.selectors = {"shop-v1": None, "shop-v2": {}}
+    cluster.play("rolloutSucceed")
+
+    assert cluster.state == "rolloutSucceed"
+
+
 def test_a_plan_without_a_provider_leaves_routes_alone() -> None:
     cluster = a_routed_pair()
     cluster.edit(trafficRouting={"provider": "none"})
