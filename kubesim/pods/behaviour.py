@@ -46,9 +46,15 @@ FLAP = f"{PREFIX}flap"
 HTTP = f"{PREFIX}http"
 """Answers to HTTP calls, as `kubelet.answers` has them."""
 
-_DURATIONS = (READY_AFTER, GONE_AFTER, CRASH_AFTER, FLAP)
+ERROR_SHARE = f"{PREFIX}error-share"
+"""A number from 0 to 1: of the requests that a stand-in gateway sends it, those that it answers with an error."""
+
+LATENCY = f"{PREFIX}latency"
+"""A duration: how long it takes for the answer to such a request."""
+
+_DURATIONS = (READY_AFTER, GONE_AFTER, CRASH_AFTER, FLAP, LATENCY)
 _SWITCHES = (HOLD, PENDING, HANG_TERMINATING)
-_OTHERS = (CRASH_TIMES, IMAGE_PULL, HTTP)
+_OTHERS = (CRASH_TIMES, IMAGE_PULL, HTTP, ERROR_SHARE)
 
 
 class Defaults(Struct, frozen=True):
@@ -137,12 +143,21 @@ def complaints(annotations: Mapping[str, str]) -> list[str]:
             found.append(_ignored(key, value, "true or false"))
         elif key == CRASH_TIMES and not (value.isascii() and value.isdigit()):
             found.append(_ignored(key, value, "a whole number"))
+        elif key == ERROR_SHARE and not _is_share(value):
+            found.append(_ignored(key, value, "a number from 0 to 1"))
         elif key == IMAGE_PULL and value != "fail":
             found.append(_ignored(key, value, "fail"))
         elif key not in (*_DURATIONS, *_SWITCHES, *_OTHERS):
             known = ", ".join(sorted(each.removeprefix(PREFIX) for each in (*_DURATIONS, *_SWITCHES, *_OTHERS)))
             found.append(f"{key} is ignored: after {PREFIX} there may be {known}")
     return found
+
+
+def _is_share(value: str) -> bool:
+    try:
+        return 0 <= float(value) <= 1
+    except ValueError:
+        return False
 
 
 def _ignored(key: str, value: str, form: str) -> str:

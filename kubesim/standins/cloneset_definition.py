@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
-from contextlib import suppress
-
-import msgspec
 
 from kubeloop.client import Client
-from kubeloop.errors import AlreadyExists
-from kubeloop.objects.meta import Ref, Resource
-from kubeloop.request import create
 from kubesim.standins.cloneset_plan import CLONESETS
-
-DEFINITIONS = Resource(
-    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
-)
-_POLL_SECONDS = 0.05
-
-Tree = dict[str, object]
+from kubesim.standins.definitions import DEFINITIONS, Tree, install_definitions
 
 _WHOLE: Tree = {"type": "integer", "format": "int32"}
 _SHARE: Tree = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
@@ -112,25 +99,6 @@ DEFINITION: Tree = {
 }
 
 
-class _Condition(msgspec.Struct, frozen=True):
-    type: str
-    status: str
-
-
-class _Status(msgspec.Struct, frozen=True):
-    conditions: tuple[_Condition, ...] | None = None
-
-
-class _Definition(msgspec.Struct, frozen=True):
-    status: _Status = _Status()
-
-
 async def install(client: Client) -> None:
     """CloneSets are served afterwards; a definition that is there already is left as it is."""
-    with suppress(AlreadyExists):
-        await client.call(create(DEFINITIONS, "", msgspec.json.encode(DEFINITION)))
-    while True:
-        found = await client.read(Ref(DEFINITIONS, "", f"{CLONESETS.plural}.{CLONESETS.group}"), _Definition)
-        if _Condition("Established", "True") in (found.status.conditions or ()):
-            return
-        await asyncio.sleep(_POLL_SECONDS)
+    await install_definitions(client, DEFINITION)
