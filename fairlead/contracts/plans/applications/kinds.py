@@ -11,9 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from fairlead.contracts.plans.kinds import Json, RolloutPlan, TraitMeta, WorkloadReference
-from kubeloop.objects.meta import Resource
 
-AUTOSCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
 MANUAL_SCALER_API, MANUAL_SCALER = "core.oam.dev/v1alpha2", "ManualScalerTrait"
 """What the trait `scaler` is in an ApplicationConfiguration: no object of the cluster, but the size of the workload."""
 

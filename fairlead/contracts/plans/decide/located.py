@@ -33,7 +33,7 @@ class Located(Struct, frozen=True):
 
 
 def owner_of(seen: TraitSeen) -> Owner:
-    return Owner(seen.rollout.ref, seen.namespace_uid)
+    return Owner(seen.rollout.ref, seen.namespace_uid, seen.rollout.configurations)
 
 
 def located(seen: TraitSeen, spec: TraitSpec, status: RolloutStatus) -> Located:

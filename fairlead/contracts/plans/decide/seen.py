@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from fairlead.contracts.plans.kinds import (
+    CONFIGURATIONS,
     ROLLOUT_TRAITS,
     TRAIT_FINALIZER,
     Json,
@@ -28,6 +29,8 @@ class RolloutObject(Struct, frozen=True, kw_only=True):
     spec: Any = None
     """As of a RolloutTrait: the workloads are named."""
     status: Any = None
+    configurations: frozenset[str] = frozenset()
+    """Names of the ApplicationConfigurations that it rolls for."""
 
     @property
     def ref(self) -> Ref:
@@ -41,6 +44,9 @@ def of_trait(trait: RolloutTrait) -> RolloutObject:
         metadata=trait.metadata,
         spec=trait.spec,
         status=trait.status,
+        configurations=frozenset(
+            each.name for each in trait.metadata.owner_references if each.kind == CONFIGURATIONS.kind
+        ),
     )
 
 

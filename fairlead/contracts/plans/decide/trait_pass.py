@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from msgspec.structs import replace
 
@@ -43,6 +43,7 @@ from fairlead.contracts.plans.kinds import (
     VERIFYING,
     RolloutStatus,
 )
+from fairlead.core.act import AnyWrite
 from fairlead.core.ask import Need
 from fairlead.core.decision import Decision, Hold, Move, Outcome
 from fairlead.core.reason import Reason
@@ -53,19 +54,40 @@ _AT_WORK = frozenset({VERIFYING, INITIALIZING, ROLLING, FINALISING})
 Answered: TypeAlias = Turn | Need | Decision | None
 
 
-def decide(seen: TraitSeen, now: datetime) -> Outcome:
+class Surroundings(Protocol):
+    """What a kind of rollouts does around the plan; a RolloutTrait does nothing."""
+
+    def prepare(self, given: Pass) -> Answered:
+        """Before a step of the plan; None where the step may be taken."""
+
+    def close(self, given: Pass, turn: Turn) -> tuple[AnyWrite, ...] | Need | Decision:
+        """Written before the end of an attempt is stored."""
+
+
+def decide(seen: TraitSeen, now: datetime, around: Surroundings | None = None) -> Outcome:
     spec, wrong = trait_spec(seen.rollout)
     status = states.known(rollout_status(seen.rollout.status))
     given = Pass(seen, spec, status, now, located(seen, spec, status))
     for rule in RULES:
+        if rule is step and around is not None and (prepared := around.prepare(given)) is not None:
+            return _decided("prepare", given, prepared) if isinstance(prepared, Turn) else prepared
         match rule(given, wrong):
             case None:
                 continue
             case Turn() as turn:
-                return _decided(rule.__name__, given, turn)
+                return _closed(rule.__name__, given, turn, around)
             case answer:
                 return answer
     raise AssertionError("the last rule answers every state")
+
+
+def _closed(rule: str, given: Pass, turn: Turn, around: Surroundings | None) -> Outcome:
+    """With what is written around the plan when an attempt ends."""
+    before, after = given.status.rolling_state, turn.status.rolling_state
+    if around is None or not (turn.is_over or (before != after and (after in TERMINAL or before == ABANDONED))):
+        return _decided(rule, given, turn)
+    closing = around.close(given, turn)
+    return _decided(rule, given, turn, closing) if isinstance(closing, tuple) else closing
 
 
 def leave(given: Pass, _wrong: tuple[str, ...]) -> Answered:
@@ -263,15 +285,16 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def _decided(rule: str, given: Pass, turn: Turn) -> Decision:
+def _decided(rule: str, given: Pass, turn: Turn, closing: tuple[AnyWrite, ...] = ()) -> Decision:
     rollout = given.seen.rollout
     told = tuple(event(each, rollout, turn.status) for each in turn.notes)
     if turn.is_over:
         gone = event(Note(notes.DELETED, "the rollout is gone, and its workloads stay"), rollout, turn.status)
-        return Decision(rule, Move(Reason.SETTLING, (finalizer_write(rollout, is_added=False),)), tell=(*told, gone))
+        left = finalizer_write(rollout, is_added=False)
+        return Decision(rule, Move(Reason.SETTLING, (*closing, left)), tell=(*told, gone))
     status = replace(turn.status, observed_generation=rollout.metadata.generation)
     stored = status_write(rollout, status)
-    writes = (*turn.routed, *(workload_write(each, rollout) for each in turn.changes))
+    writes = (*turn.routed, *(workload_write(each, rollout) for each in turn.changes), *closing)
     again = None if status.rolling_state in TERMINAL else given.now + AGAIN
     if turn.until is not None and again is not None:
         again = min(again, max(turn.until, given.now))

@@ -16,6 +16,7 @@ class Why(Enum):
     WORKLOAD_MISSING = "WorkloadMissing", Reason.WORKLOAD_MISSING
     WORKLOAD_SCALING = "WorkloadScaling", Reason.WORKLOAD_SCALING
     INSTANCE_SPACING = "InstanceSpacing", Reason.INSTANCE_SPACING
+    APPLICATION_PENDING = "ApplicationPending", Reason.APPLICATION_PENDING
     HOOK_REFUSED = "HookRefused", Reason.HOOK_REFUSED
     PAUSED = "Paused", Reason.PAUSED
     PARTITION_REACHED = "PartitionReached", Reason.GATE_CLOSED

@@ -10,7 +10,7 @@ from fairlead.contracts.plans.decide.notes import Note
 from fairlead.contracts.plans.decide.reading import written
 from fairlead.contracts.plans.decide.seen import RolloutObject
 from fairlead.contracts.plans.decide.workloads.answers import Change, Purpose, Removal
-from fairlead.contracts.plans.kinds import RolloutStatus
+from fairlead.contracts.plans.kinds import Json, RolloutStatus
 from fairlead.core.act import AnyWrite, Delete, Does, EventNote, Patch, PatchKind
 from fairlead.core.merge_patch import merge_patch
 
@@ -39,10 +39,10 @@ def workload_write(change: Change | Removal, rollout: RolloutObject) -> AnyWrite
     )
 
 
-def status_write(rollout: RolloutObject, status: RolloutStatus) -> Patch | None:
-    """None where nothing changed; fields that others keep in the status stay."""
+def status_write(rollout: RolloutObject, status: RolloutStatus, more: Json | None = None) -> Patch | None:
+    """None where nothing changed; fields that others keep in the status stay, and `more` of them are written."""
     before: dict[str, Any] = rollout.status if isinstance(rollout.status, dict) else {}
-    foreign = {key: value for key, value in before.items() if key not in _KNOWN}
+    foreign = {key: value for key, value in {**before, **(more or {})}.items() if key not in _KNOWN}
     patch = merge_patch(before, {**foreign, **written(status)})
     if not patch:
         return None

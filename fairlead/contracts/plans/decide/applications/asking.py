@@ -11,9 +11,8 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from fairlead.contracts.plans.applications.kinds import AUTOSCALERS
 from fairlead.contracts.plans.decide.applications.trees import Tree, decoded
-from fairlead.contracts.plans.kinds import DAEMON_SETS, ROLLOUT_TRAITS, WorkloadReference
+from fairlead.contracts.plans.kinds import AUTOSCALERS, DAEMON_SETS, ROLLOUT_TRAITS, WorkloadReference
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Discover, Good, Listing, Need, Question, Read
 from fairlead.core.decision import Decision, Hold, Outcome
 from fairlead.core.reason import Reason
@@ -39,6 +38,11 @@ class Unanswered(Exception):
 
 def outcome(flow: Flow[Decision], answers: Answers) -> Outcome:
     """What the flow decides, or what must be asked for it to go on."""
+    return known(flow, answers)
+
+
+def known(flow: Flow[T], answers: Answers) -> T | Need | Decision:
+    """What the flow returns, what must be asked for it to go on, or that nobody can say."""
     try:
         return settled(flow, answers)
     except Unanswered as problem:
@@ -80,11 +84,15 @@ def list_all(resource: Resource, namespace: str, labels: str = "") -> Flow[tuple
 
 def list_each(resource: Resource, namespace: str, selectors: Iterable[str]) -> Flow[tuple[tuple[Tree, ...], ...]]:
     """One list for each of these selectors of labels."""
-    questions = tuple(Ask(Listing(resource, namespace, each)) for each in selectors)
-    if not questions:
+    return (yield from list_many(Listing(resource, namespace, each) for each in selectors))
+
+
+def list_many(wanted: Iterable[Listing]) -> Flow[tuple[tuple[Tree, ...], ...]]:
+    listings = tuple(wanted)
+    if not listings:
         return ()
-    answers = yield questions
-    return tuple(_listed(resource, each) for each in answers)
+    answers = yield tuple(map(Ask, listings))
+    return tuple(_listed(each.resource, answer) for each, answer in zip(listings, answers, strict=True))
 
 
 def _listed(resource: Resource, answer: Answer) -> tuple[Tree, ...]:

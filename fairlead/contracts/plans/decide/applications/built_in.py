@@ -8,14 +8,13 @@ from typing import Any
 from msgspec import Struct
 
 from fairlead.contracts.plans.applications.kinds import (
-    AUTOSCALERS,
     MANUAL_SCALER,
     MANUAL_SCALER_API,
     DefinitionReference,
     TraitDefinitionSpec,
 )
 from fairlead.contracts.plans.decide.applications.trees import mapping, texts
-from fairlead.contracts.plans.kinds import CLONE_SETS, COMPONENT, ROLLOUT_TRAITS, Json
+from fairlead.contracts.plans.kinds import AUTOSCALERS, CLONE_SETS, COMPONENT, ROLLOUT_TRAITS, Json
 from kubeloop.objects.apps import DEPLOYMENTS
 from kubeloop.objects.core import SERVICES
 from kubeloop.objects.meta import Resource

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from fairlead.contracts.plans.applications.kinds import ConfigurationStatus, HistoryWorkload
-from fairlead.contracts.plans.decide.applications.configuration_parts import Part, Trait
+from fairlead.contracts.plans.decide.applications.configuration_parts import Part
 from fairlead.contracts.plans.decide.applications.revisions import is_paired
 from fairlead.contracts.plans.decide.applications.trees import Tree, at
 from fairlead.contracts.plans.kinds import WorkloadReference
@@ -46,10 +46,8 @@ def _size(tree: Tree) -> int:
     return found if isinstance(found, int) else 1
 
 
-def absent_traits(
-    statuses: Sequence[ConfigurationStatus], traits: Iterable[tuple[Part, Trait]]
-) -> tuple[WorkloadReference, ...]:
+def absent_traits(statuses: Sequence[ConfigurationStatus], parts: Iterable[Part]) -> tuple[WorkloadReference, ...]:
     """U-4: those that were emitted before and are not described any more."""
-    wanted = [trait.reference for _, trait in traits]
+    wanted = [trait.reference for part in parts for trait in part.traits]
     found = [each.trait_ref for status in statuses[:2] for one in status.workloads for each in one.traits]
     return tuple(dict.fromkeys(each for each in found if not any(each.names_same(one) for one in wanted)))

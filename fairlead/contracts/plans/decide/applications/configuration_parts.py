@@ -191,12 +191,13 @@ def _with_parameters(given: ConfiguredComponent, revision: ComponentRevision) ->
 
 def _named(part: Part, statuses: Iterable[ConfigurationStatus]) -> Part:
     """T-2 and U-3: a rollout brings paired kinds under the name of the revision; everything else goes where it was."""
-    if part.is_rolled and is_paired(part.reference):
-        name = workload_reference(part.revision).name
-    elif part.is_rolled:
-        name = part.component
+    found = [*_recorded(part, statuses)]
+    if not part.is_rolled:
+        name = found[0].workload_ref.name if found else part.component
+    elif found and part.by_handover and found[0].component_revision_name == part.revision.name:
+        name = found[0].workload_ref.name
     else:
-        name = next((each.workload_ref.name for each in _recorded(part, statuses)), part.component)
+        name = workload_reference(part.revision).name if is_paired(part.reference) else part.component
     return replace(part, reference=replace(part.reference, name=name))
 
 

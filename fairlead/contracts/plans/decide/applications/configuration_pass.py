@@ -23,7 +23,7 @@ from fairlead.contracts.plans.applications.kinds import (
     TraitStatus,
     WorkloadStatus,
 )
-from fairlead.contracts.plans.decide.applications.asking import Flow, list_all, outcome, resources
+from fairlead.contracts.plans.decide.applications.asking import Flow, list_many, outcome, resources
 from fairlead.contracts.plans.decide.applications.configuration_family import (
     Configuration,
     annotated,
@@ -41,7 +41,7 @@ from fairlead.contracts.plans.decide.applications.configuration_parts import Par
 from fairlead.contracts.plans.decide.applications.emission import Emitter
 from fairlead.contracts.plans.decide.applications.emitted_traits import emitted_of, trait_of
 from fairlead.contracts.plans.decide.applications.emitted_workloads import Emitted, Scene, set_aside, workload_of
-from fairlead.contracts.plans.decide.applications.naming import rollouts_of
+from fairlead.contracts.plans.decide.applications.naming import Rollouts
 from fairlead.contracts.plans.decide.applications.seen import FamilySeen
 from fairlead.contracts.plans.decide.applications.state_conditions import with_condition
 from fairlead.contracts.plans.decide.applications.trees import Tree
@@ -49,14 +49,16 @@ from fairlead.contracts.plans.decide.applications.writes import deleted, reporte
 from fairlead.contracts.plans.decide.reading import read
 from fairlead.contracts.plans.kinds import (
     APPLICATION,
+    APPLICATION_DEPLOYMENTS,
     CONFIGURATION_ROLLOUT,
     CONFIGURATIONS,
     CREATING,
     INACTIVE,
+    ROLLOUT_TRAITS,
     WorkloadReference,
 )
 from fairlead.core.act import AnyWrite
-from fairlead.core.ask import Answers, Bad
+from fairlead.core.ask import Answers, Bad, Listing
 from fairlead.core.decision import Decision, Hold, Move, Outcome
 from fairlead.core.reason import Reason
 from kubeloop.objects.meta import Resource
@@ -118,8 +120,9 @@ def _emitted(given: _Given, parts: tuple[Part, ...]) -> Flow[Decision]:
     seen = given.seen
     earlier_ones = history(given.statuses, parts)
     kinds = yield from resources(each.workload_ref for each in earlier_ones)
-    traits = [(part, trait) for part in parts for trait in emitted_of(part)]
-    absent = absent_traits(given.statuses, traits)
+    scene = yield from _scene(given)
+    traits = [(part, trait) for part in parts for trait in emitted_of(part, scene.rollouts)]
+    absent = absent_traits(given.statuses, parts)
     trait_kinds = yield from resources(absent)
     keys = [
         *((part.resource, part.reference.name) for part in parts),
@@ -128,7 +131,6 @@ def _emitted(given: _Given, parts: tuple[Part, ...]) -> Flow[Decision]:
         *(_key(trait_kinds, each) for each in absent if _key(trait_kinds, each) is not None),
     ]
     live = yield from live_of(seen.namespace, [each for each in keys if each is not None])
-    scene = yield from _scene(given)
     workloads = tuple(workload_of(part, live[part.resource, part.reference.name], scene) for part in parts)
     earlier = {each: _live(live, kinds, each.workload_ref) for each in earlier_ones}
     asides = tuple(
@@ -153,13 +155,14 @@ def _emitted(given: _Given, parts: tuple[Part, ...]) -> Flow[Decision]:
         if (tree := _live(live, trait_kinds, each)) is not None and _is_removable(tree, scene)
     )
     everything = (*workloads, Emitted(asides), *around, Emitted(gone))
-    return _settled(given, _recorded(given, parts, workloads, earlier), everything)
+    return _settled(given, _recorded(given, parts, workloads, earlier, scene.rollouts), everything)
 
 
 def _scene(given: _Given) -> Flow[Scene]:
     seen = given.seen
-    rollouts = yield from rollouts_of(seen.namespace)
-    others = yield from list_all(CONFIGURATIONS, seen.namespace)
+    kinds = (ROLLOUT_TRAITS, APPLICATION_DEPLOYMENTS, CONFIGURATIONS)
+    traits, deployments, others = yield from list_many(Listing(each, seen.namespace) for each in kinds)
+    rollouts = Rollouts((*traits, *deployments))
     family = frozenset(each.tree.uid for each in given.before)
     active = {
         each.uid: each.name
@@ -187,12 +190,13 @@ def _recorded(
     parts: Sequence[Part],
     emitted: Sequence[Emitted],
     earlier: dict[HistoryWorkload, Tree | None],
+    rollouts: Rollouts,
 ) -> ConfigurationStatus:
     """What was left to a rollout stays recorded as it was."""
     before = {each.component_name: each for each in given.status.workloads}
     workloads = []
     for part, one in zip(parts, emitted, strict=True):
-        traits = tuple(TraitStatus(each.reference) for each in emitted_of(part) if each.resource is not None)
+        traits = tuple(TraitStatus(each.reference) for each in emitted_of(part, rollouts) if each.resource is not None)
         new = WorkloadStatus(part.component, part.revision.name, part.reference, traits)
         old = before.get(part.component)
         is_kept = old is not None and not one.is_current and old.workload_ref.names_same(part.reference)

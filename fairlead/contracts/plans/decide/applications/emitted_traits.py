@@ -15,6 +15,7 @@ from fairlead.contracts.plans.decide.applications.emission import (
     workload_labels,
 )
 from fairlead.contracts.plans.decide.applications.emitted_workloads import Emitted, Scene
+from fairlead.contracts.plans.decide.applications.naming import Rollouts
 from fairlead.contracts.plans.decide.applications.revisions import is_paired
 from fairlead.contracts.plans.decide.applications.trees import Tree, at, mapping, texts, with_value
 from fairlead.contracts.plans.decide.applications.writes import created, patched
@@ -34,10 +35,10 @@ from kubeloop.objects.core import SERVICES
 _ROLLOUT = TraitDefinition(built_in.ROLLOUT, built_in.TRAITS[built_in.ROLLOUT])
 
 
-def emitted_of(part: Part) -> tuple[Trait, ...]:
+def emitted_of(part: Part, rollouts: Rollouts) -> tuple[Trait, ...]:
     """Those that become objects now: while an ApplicationDeployment rolls the component, none that conflicts (D-3)."""
     found = tuple(each for each in part.traits if not each.is_scaler)
-    if not part.by_handover:
+    if not part.by_handover and not rollouts.at_work_on(part.reference):
         return found
     return tuple(
         each for each in found if each.present is None or not conflicts.conflicting_with(_ROLLOUT, (each.present,))

@@ -26,6 +26,7 @@ from fairlead.contracts.plans.decide.applications.revisions import is_paired
 from fairlead.contracts.plans.decide.applications.trees import Tree, at
 from fairlead.contracts.plans.decide.applications.writes import created, patched
 from fairlead.contracts.plans.kinds import (
+    APPLICATION,
     COMPONENT,
     COMPONENT_REVISION,
     CONFIGURATIONS,
@@ -65,6 +66,8 @@ def workload_of(part: Part, live: Tree | None, scene: Scene) -> Emitted:
         return Emitted(is_current=is_current(part, live))
     if (problem := _foreign(part, live, scene)) is not None:
         return Emitted(problem=problem, is_current=False)
+    if _is_others(part, live, scene):
+        return Emitted(is_current=is_current(part, live))
     if scene.rollouts.naming(part.reference) is not None:
         return Emitted(_owned(live, scene, controls=False), is_current=is_current(part, live))
     return _changed(part, live, scene)
@@ -72,6 +75,13 @@ def workload_of(part: Part, live: Tree | None, scene: Scene) -> Emitted:
 
 def is_current(part: Part, live: Tree) -> bool:
     return live.labels.get(COMPONENT_REVISION) == part.revision.name
+
+
+def _is_others(part: Part, live: Tree, scene: Scene) -> bool:
+    """Whether another application applied it last; a kind that is updated in place passes to the one that is rolled."""
+    application = live.labels.get(APPLICATION, scene.emitter.application)
+    is_taken_over = part.by_handover and not is_paired(part.reference)
+    return application != scene.emitter.application and not is_taken_over
 
 
 def _made(part: Part, scene: Scene) -> Emitted:
@@ -111,9 +121,7 @@ def _desired(part: Part, scene: Scene) -> Json:
 
 def _controls(part: Part, scene: Scene) -> bool:
     """T-4: what a rollout brings is ours again once its rollout has ended."""
-    if part.by_handover:
-        return False
-    if not part.by_trait:
+    if not part.is_rolled:
         return True
     about = [each for each in scene.rollouts.found if _is_about(each, part)]
     return bool(about) and all(has_ended(each) for each in about)

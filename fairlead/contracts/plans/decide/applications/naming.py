@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from fairlead.contracts.plans.decide.applications.asking import Flow, list_all
 from fairlead.contracts.plans.decide.applications.trees import Tree, at, mapping
 from fairlead.contracts.plans.kinds import (
     APPLICATION_DEPLOYMENTS,
     CORE_GROUP,
-    ROLLOUT_TRAITS,
     STANDARD_GROUP,
     TERMINAL,
+    VERIFYING,
     Json,
     WorkloadReference,
 )
@@ -35,11 +34,15 @@ class Rollouts(Struct, frozen=True):
                 return each
         return None
 
-
-def rollouts_of(namespace: str) -> Flow[Rollouts]:
-    traits = yield from list_all(ROLLOUT_TRAITS, namespace)
-    deployments = yield from list_all(APPLICATION_DEPLOYMENTS, namespace)
-    return Rollouts((*traits, *deployments))
+    def at_work_on(self, reference: WorkloadReference) -> bool:
+        """Whether an ApplicationDeployment that is past its verification rolls the workload."""
+        return any(
+            each.resource == APPLICATION_DEPLOYMENTS
+            and not has_ended(each)
+            and at(each.tree, "status.rollingState") not in ("", None, VERIFYING)
+            and any(reference.names_same(one) for one in references(each))
+            for each in self.found
+        )
 
 
 def has_ended(rollout: Tree) -> bool:

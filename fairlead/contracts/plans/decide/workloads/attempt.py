@@ -20,6 +20,8 @@ class Owner(Struct, frozen=True):
 
     ref: Ref
     namespace_uid: str
+    yielding: frozenset[str] = frozenset()
+    """Names of ApplicationConfigurations that stop controlling what this rollout claims."""
 
 
 class Source(Struct, frozen=True):

@@ -14,7 +14,7 @@ from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads.answers import Change, Fail, Purpose
 from fairlead.contracts.plans.decide.workloads.attempt import Owner
 from fairlead.contracts.plans.decide.workloads.live import Workload
-from fairlead.contracts.plans.kinds import ORIGINAL, Json
+from fairlead.contracts.plans.kinds import CONFIGURATIONS, CORE_GROUP, ORIGINAL, Json
 from kubeloop.unreadable import UNREADABLE
 
 _OWNERS = "metadata.ownerReferences"
@@ -27,6 +27,8 @@ def is_claimed(workload: Workload, owner: Owner) -> bool:
 def controlled(workload: Workload, owner: Owner, gone: frozenset[str]) -> Fail | None:
     """Why it cannot be claimed; a controller that exists no more does not count."""
     for each in workload.owners:
+        if _is_yielding(each, owner):
+            continue
         if each.get("controller") is True and not _is_claim(each, owner) and each.get("uid") not in gone:
             shown = f"{each.get('kind')} {each.get('name')}"
             return Fail(Why.CONTROLLED, f"the {workload.shown} has a controller owner {shown}")
@@ -40,7 +42,7 @@ def claim(
     if is_claimed(workload, owner):
         return None
     kept = [
-        each
+        {**each, "controller": False} if _is_yielding(each, owner) else each
         for each in workload.owners
         if not _is_guard(each, owner) and not (each.get("controller") is True and each.get("uid") in gone)
     ]
@@ -78,6 +80,13 @@ def original_of(workload: Workload) -> Json | None:
 
 def _is_claim(reference: Json, owner: Owner) -> bool:
     return reference.get("uid") == owner.ref.uid
+
+
+def _is_yielding(reference: Json, owner: Owner) -> bool:
+    """T-3: a configuration whose component is rolled gives up its control when the workload is claimed."""
+    kind = (str(reference.get("apiVersion", "")).rpartition("/")[0], reference.get("kind"))
+    is_configuration = kind == (CORE_GROUP, CONFIGURATIONS.kind)
+    return is_configuration and reference.get("controller") is True and reference.get("name") in owner.yielding
 
 
 def _is_guard(reference: Json, owner: Owner) -> bool:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.contracts.plans.applications.kinds import AUTOSCALERS
-from fairlead.contracts.plans.kinds import APPLICATIONS, COMPONENTS, CONFIGURATIONS, ROLLOUT_TRAITS, Json
+from fairlead.contracts.plans.kinds import APPLICATIONS, AUTOSCALERS, COMPONENTS, CONFIGURATIONS, ROLLOUT_TRAITS, Json
 from fairlead.contracts.plans.settings import PlanSettings
 from kubeloop.objects.apps import CONTROLLER_REVISIONS, DEPLOYMENTS
 from kubeloop.objects.core import SERVICES

@@ -13,19 +13,22 @@ from typing import Any
 
 import msgspec
 
-from fairlead.contracts.plans.applications.kinds import AUTOSCALERS, StoredObject
+from fairlead.contracts.plans.applications.kinds import StoredObject
+from fairlead.contracts.plans.decide import trait_round
 from fairlead.contracts.plans.decide.applications import (
     application_pass,
     component_pass,
     configuration_pass,
+    deployment_pass,
 )
 from fairlead.contracts.plans.decide.applications.conflicts import selects
+from fairlead.contracts.plans.decide.applications.deployments import DeploymentSeen, of_deployment
 from fairlead.contracts.plans.decide.applications.seen import FamilySeen
-from fairlead.contracts.plans.decide.seen import LiveObject, TraitSeen, of_trait
-from fairlead.contracts.plans.decide.trait_pass import decide as decide_trait
+from fairlead.contracts.plans.decide.seen import LiveObject, RolloutObject, TraitSeen, of_trait
 from fairlead.contracts.plans.kinds import (
     APPLICATION_DEPLOYMENTS,
     APPLICATIONS,
+    AUTOSCALERS,
     CLONE_SETS,
     COMPONENTS,
     CONFIGURATIONS,
@@ -41,7 +44,7 @@ from fairlead.core.act import AnyWrite, Create, Delete, EventNote, Patch
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Discover, Good, Listing, Need, Question, Read
 from fairlead.core.decision import Decision, Move, Outcome
 from kubeloop.objects.apps import CONTROLLER_REVISIONS, DEPLOYMENTS, STATEFULSETS
-from kubeloop.objects.core import SERVICES
+from kubeloop.objects.core import NAMESPACES, SERVICES
 from kubeloop.objects.meta import Resource, ServedVersion
 from tests.contracts.plans.decide.workloads.objects import merged
 
@@ -193,7 +196,11 @@ class World:
     def _decided(self, resource: Resource, name: str, answers: Answers) -> Outcome:
         stored = msgspec.convert(self.get(resource, name), StoredObject, strict=False)
         if resource == ROLLOUT_TRAITS:
-            return decide_trait(self._trait_seen(stored, answers), self.now)
+            trait = of_trait(RolloutTrait(stored.metadata, stored.spec, stored.status))
+            return trait_round.decide(self._trait_seen(trait, answers), self.now)
+        if resource == APPLICATION_DEPLOYMENTS:
+            seen_trait = self._trait_seen(of_deployment(stored), answers)
+            return deployment_pass.decide(DeploymentSeen(deployment=stored, trait=seen_trait), self.now)
         seen = FamilySeen(resource=resource, object=stored, settings=self.settings, answers=answers)
         passes: dict[Resource, Callable[[FamilySeen, datetime], Outcome]] = {
             APPLICATIONS: application_pass.decide,
@@ -202,10 +209,9 @@ class World:
         }
         return passes[resource](seen, self.now)
 
-    def _trait_seen(self, stored: StoredObject, answers: Answers) -> TraitSeen:
+    def _trait_seen(self, rollout: RolloutObject, answers: Answers) -> TraitSeen:
         return TraitSeen(
-            rollout=of_trait(RolloutTrait(stored.metadata, stored.spec, stored.status)),
-            namespace_uid="uid-ns",
+            rollout=rollout,
             workloads=tuple(LiveObject(resource, tree) for (resource, _), tree in self.objects.items()),
             answers=answers,
         )
@@ -213,6 +219,8 @@ class World:
     def _answer(self, question: Question) -> Answer:
         assert isinstance(question, Ask)
         match question.to:
+            case Read(ref) if ref.resource == NAMESPACES:
+                return Good(msgspec.json.encode({"metadata": {"name": ref.name, "uid": "uid-ns"}}))
             case Read(ref):
                 found = self.objects.get((ref.resource, ref.name)) if ref.namespace == NAMESPACE else None
                 return Bad("absent") if found is None else Good(msgspec.json.encode(found))
@@ -258,7 +266,7 @@ class World:
                 self._store(write.resource, tree)
             case Patch():
                 before = self.objects[write.ref.resource, write.ref.name]
-                assert write.resource_version == before["metadata"]["resourceVersion"], write
+                assert write.resource_version in ("", before["metadata"]["resourceVersion"]), write
                 body = msgspec.json.decode(write.body)
                 assert (set(body) == {"status"}) == (write.subresource == "status"), body
                 self._store(write.ref.resource, merged(before, body))
