@@ -9,6 +9,7 @@ from fairlead.contracts.leaderworker.decide.groups import GroupState, is_running
 from fairlead.contracts.leaderworker.decide.planner import Stage
 from fairlead.contracts.leaderworker.decide.recreations import counters_on, entry_name
 from fairlead.contracts.leaderworker.decide.stuck import keeps_group
+from fairlead.contracts.leaderworker.edited_leaders import edited_labels, leader_of
 from fairlead.contracts.leaderworker.kinds import Pod
 from fairlead.contracts.leaderworker.shown import Shown
 from fairlead.contracts.leaderworker.words import text_of
@@ -66,8 +67,16 @@ def block_of(
 
 def waits_of(shown: Shown, index: int) -> Iterator[Block]:
     """All that keeps the group from being ready at its revision."""
+    yield from _edited(shown, index)
     yield from _held(shown, index)
     yield from _pods(shown, index)
+
+
+def _edited(shown: Shown, index: int) -> Iterator[Block]:
+    name, namespace = shown.leader_name(index), shown.seen.set.metadata.namespace
+    for detail, label in edited_labels(shown, index):
+        advice = f"put it back: kubectl -n {namespace} label --overwrite pod {name} {label}"
+        yield block_of(shown, "groups", Reason.LABEL_CHANGED, f"pod/{name}", detail, advice=(advice,))
 
 
 def _held(shown: Shown, index: int) -> Iterator[Block]:
@@ -125,7 +134,9 @@ def _pods(shown: Shown, index: int) -> Iterator[Block]:
 def _missing(shown: Shown, index: int, name: str) -> Block:
     """A worker is not made before its StatefulSet is; of a leader only the set's rounds know."""
     maker = shown.name if name == shown.leader_name(index) else shown.leader_name(index)
-    return block_of(shown, "groups", Reason.POD_MISSING, f"pod/{name}", f"StatefulSet {maker} makes it")
+    advice = f"see what keeps it from that: kubectl -n {shown.seen.set.metadata.namespace} describe statefulset {maker}"
+    detail = f"StatefulSet {maker} makes it"
+    return block_of(shown, "groups", Reason.POD_MISSING, f"pod/{name}", detail, advice=(advice,))
 
 
 def missing_names(shown: Shown, index: int) -> Iterator[str]:
@@ -133,7 +144,7 @@ def missing_names(shown: Shown, index: int) -> Iterator[str]:
     name, group = shown.leader_name(index), shown.groups.get(index)
     there = {pod.metadata.name for pod in shown.members.get(name, ())}
     if group is None:
-        if index < shown.replicas and name not in there:
+        if index < shown.replicas and leader_of(shown, index) is None:
             yield name
         return
     if group.workers is not None:

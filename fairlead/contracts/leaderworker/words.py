@@ -25,6 +25,7 @@ REASONS: dict[Reason, Words] = {
     Reason.POD_MISSING: Words("info", "waiting for pods", "{object} does not exist yet: {detail}"),
     Reason.PODS_NOT_READY: Words("info", "waiting for pods", "{object} is not ready: {detail}"),
     Reason.POD_TERMINATING: Words("info", "waiting for pods", "{object} is shutting down{detail}"),
+    Reason.LABEL_CHANGED: Words("warn", "label changed", "{object}: {detail}"),
     Reason.POD_STUCK: Words("warn", "pod stuck", "{object} is stuck: {detail}"),
     Reason.PAUSED: Words("info", "rollout paused", "{object} is paused{detail}"),
     Reason.LEADER_UNBOUND: Words("info", "waiting for the leader's node", "{object}: {detail}"),

@@ -12,8 +12,11 @@ from fairlead.cli.views.render import plain
 from fairlead.contracts.leaderworker.explain import explain
 from fairlead.contracts.leaderworker.kinds import (
     DISRUPTION_BUDGET,
+    GROUP_INDEX,
     GROUP_RECREATIONS,
     PAUSED,
+    REVISION_KEY,
+    WORKER_INDEX,
     RollingUpdate,
     SetCondition,
 )
@@ -322,3 +325,29 @@ def test_nothing_is_said_of_evictions_where_nobody_asks() -> None:
 
     assert shown.notes == ()
     assert "What holds besides" not in plain(explanation(shown, NOW, 200))
+
+
+@pytest.mark.parametrize(
+    ("label", "value", "said", "back"),
+    [
+        (GROUP_INDEX, "7", "is 7 and should be 1", "1"),
+        (GROUP_INDEX, None, "is missing and should be 1", "1"),
+        (REVISION_KEY, "nonsense", f"is nonsense and should be {NEW_KEY}", NEW_KEY),
+        (WORKER_INDEX, "3", "is 3 and should be 0", "0"),
+    ],
+)
+def test_a_leader_whose_label_somebody_changed_is_told_with_what_puts_it_right(
+    label: str, value: str | None, said: str, back: str
+) -> None:
+    groups = [a_group(index, NEW_KEY) for index in range(3)]
+    leader, workers, worker = groups[1]
+    labels = {key: text for key, text in {**leader.metadata.labels, label: value}.items() if text is not None}
+    groups[1] = replace(leader, metadata=replace(leader.metadata, labels=labels)), workers, worker
+    shown = explain(a_look(groups, Hold(Reason.GROUPS_NOT_READY)))
+
+    assert shown.outcome == "blocked"
+    block = shown.blocked_by[0]
+    assert (block.reason, block.object, block.kind) == ("LabelChanged", "pod/a-1", "blocked")
+    assert block.text == f"a-1: its label {label} {said}: somebody has changed it"
+    assert block.advice == (f"put it back: kubectl -n default label --overwrite pod a-1 {label}={back}",)
+    assert Reason.POD_MISSING.word not in {each.reason for each in shown.blocked_by}, "it is there"
