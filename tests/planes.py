@@ -11,6 +11,9 @@ import pytest
 from fairlead.plane.build import Unavailable, find
 from fairlead.plane.launch import Plane
 
+ACCOUNTS = "system:serviceaccounts"
+"""The group of all service accounts: what they ask for, and what came of it, is in the audit log."""
+
 
 class Planes:
     """The session's real control planes, one per flavour, started when first wanted."""
@@ -26,7 +29,7 @@ class Planes:
                 find(lambda _line: None, build=False)
             except Unavailable as problem:
                 pytest.skip(str(problem))
-            plane = Plane(controllers=controllers)
+            plane = Plane(controllers=controllers, audited_groups=(ACCOUNTS,))
             plane.start()
             self._planes[controllers] = plane
         return self._planes[controllers]

@@ -46,7 +46,8 @@ class Plane:
     Without `controllers` nothing but the API server acts: no StatefulSet gets pods, no namespace a service account.
     With `accounts` pods need one nevertheless, which is then made by hand.
     `token_users` are known by a bearer token, all others by a client certificate.
-    Writes of `audited_users` are kept in `audit_log`; `gates` are features that are on though they are off by default.
+    Writes of `audited_users`, and all requests of members of `audited_groups`, are kept in `audit_log`.
+    `gates` are features that are on though they are off by default.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Plane:
         accounts: bool = False,
         token_users: Sequence[str] = ("bearer",),
         audited_users: Sequence[str] = (),
+        audited_groups: Sequence[str] = (),
         gates: Sequence[str] = (),
         build: bool = False,
         say: Say = lambda _line: None,
@@ -63,7 +65,7 @@ class Plane:
         self._controllers = controllers
         self._accounts = controllers or accounts
         self._tokens = {user: secrets.token_hex(16) for user in token_users}
-        self._audited = tuple(audited_users)
+        self._audited = tuple(audited_users), tuple(audited_groups)
         self._gates = tuple(gates)
         self._build = build
         self._say = say
@@ -92,7 +94,7 @@ class Plane:
 
     @property
     def audit_log(self) -> Path:
-        """One line of JSON for each write of an audited user, whatever came of it."""
+        """One line of JSON for each request that is audited, whatever came of it."""
         return self.folder / programs.AUDIT_LOG
 
     def config(self) -> ClusterConfig:
@@ -169,7 +171,8 @@ class Plane:
         try:
             held.run("etcd", programs.etcd(found, held.folder))
             _until(held, "etcd", (held.folder / programs.ETCD_SOCKET).exists)
-            flags = [*programs.audit(held.folder, self._audited), *programs.gates(self._gates)]
+            audit = programs.audit(held.folder) if any(self._audited) else []
+            flags = [*audit, *programs.gates(self._gates)]
             held.run("kube-apiserver", [*programs.apiserver(found, held.folder, port, self._accounts), *flags])
             _until(held, "kube-apiserver", lambda: probe.ok(port, "/readyz"))
             if self._controllers:
@@ -194,7 +197,7 @@ class Plane:
         _write_pair(folder, "server", self._authority.server(("127.0.0.1", "localhost", programs.SERVICE_ADDRESS)))
         rows = "".join(f"{token},{user},{user}\n" for user, token in self._tokens.items())
         _write(folder / "tokens.csv", rows.encode())
-        _write(folder / programs.AUDIT_POLICY, json.dumps(programs.audit_policy(self._audited)).encode())
+        _write(folder / programs.AUDIT_POLICY, json.dumps(programs.audit_policy(*self._audited)).encode())
         for user in ("admin", "kube-controller-manager"):
             pair = self._authority.client(user, ("system:masters",))
             _write_pair(folder, user, pair)

@@ -89,18 +89,21 @@ def gates(names: Sequence[str]) -> list[str]:
     return [f"--feature-gates={','.join(f'{name}=true' for name in names)}"] if names else []
 
 
-def audit(folder: Path, users: Sequence[str]) -> list[str]:
-    """For the API server; without users nothing is audited."""
-    if not users:
-        return []
+def audit(folder: Path) -> list[str]:
+    """For the API server."""
     return [f"--audit-policy-file={folder / AUDIT_POLICY}", f"--audit-log-path={folder / AUDIT_LOG}"]
 
 
-def audit_policy(users: Sequence[str]) -> dict[str, object]:
-    """Writes of these users, told when they are answered."""
+def audit_policy(users: Sequence[str], groups: Sequence[str]) -> dict[str, object]:
+    """Writes of these users, and all requests of members of these groups, told when they are answered."""
     verbs = ["create", "update", "patch", "delete", "deletecollection"]
-    told = {"level": "Metadata", "users": list(users), "verbs": verbs, "omitStages": ["RequestReceived"]}
-    return {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [told, {"level": "None"}]}
+    told = {"level": "Metadata", "omitStages": ["RequestReceived", "ResponseStarted"]}
+    rules: list[dict[str, object]] = []
+    if users:
+        rules.append({**told, "users": list(users), "verbs": verbs})
+    if groups:
+        rules.append({**told, "userGroups": list(groups)})
+    return {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [*rules, {"level": "None"}]}
 
 
 def controller_manager(found: Path, folder: Path, port: int) -> list[str]:

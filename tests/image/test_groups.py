@@ -23,6 +23,7 @@ from kubeloop.objects.core import SECRETS
 from kubeloop.request import JSON, Request
 from tests.contracts.leaderworker.decide.sets import a_set
 from tests.contracts.zones.install import helm
+from tests.e2e.audits import denied
 from tests.e2e.clusters import SERVICE_ACCOUNTS, Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.installing import define, put
@@ -138,6 +139,7 @@ async def test_an_installation_rolls_groups(site: Site, account_folder: Path, ca
     assert answered
     assert not [line for line in process.lines if "forbidden" in line]
     assert not [line for line in answered if DENIED in line]
+    assert denied(site, account) == set()
 
 
 def unverified() -> ssl.SSLContext:

@@ -11,6 +11,7 @@ import pytest
 
 from fairlead.contracts.zones.install.definitions import definitions as zone_kinds
 from kubeloop.request import JSON, Request
+from tests.e2e.audits import denied
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.installing import define, put
@@ -73,6 +74,11 @@ async def test_the_chart_s_container_rolls_zones(site: Site, account_folder: Pat
     assert operator["command"][0] == program
     assert zones_out(site, since=before) == 1
     assert code == 0, process.lines[-5:]
+    assert denied(site, account) <= {
+        f"create /apis/events.k8s.io/v1/namespaces/{site.namespace}/events",
+        "list /apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+        "list /apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+    }, "Events go to the older of their two APIs, and the rights about webhooks are not granted here"
 
 
 def one_of(objects: Sequence[Tree], kind: str) -> Tree:
