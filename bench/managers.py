@@ -61,6 +61,8 @@ class Installation(Struct, frozen=True):
     folder: Path
     webhooks: int
     probes: int
+    flags: tuple[str, ...] = ()
+    """That upstream's manager does not have."""
 
     @property
     def certificates(self) -> Path:
@@ -71,7 +73,8 @@ class Installation(Struct, frozen=True):
         """Of upstream's manager or of ours."""
         program = lws.find(lambda _line: None, build=False) if name == UPSTREAM else _ours()
         file = self.folder / "configuration.yaml"
-        return [str(program), f"--config={file}", f"--kubeconfig={self.kubeconfig}", "--zap-log-level=2"]
+        own = () if name == UPSTREAM else self.flags
+        return [str(program), f"--config={file}", f"--kubeconfig={self.kubeconfig}", "--zap-log-level=2", *own]
 
     def write_configuration(self) -> None:
         self.certificates.mkdir(exist_ok=True)
@@ -103,16 +106,18 @@ class Installation(Struct, frozen=True):
         await transport.send(delete(Ref(LEASES, HOME, LEASE)))
 
 
-async def installed(kubeconfig: Path, transport: Transport, folder: Path) -> Installation:
-    """Definitions and chart of upstream's release; whatever was left of another installation is replaced."""
-    made = Installation(kubeconfig, folder, free_port(), free_port())
+async def installed(
+    kubeconfig: Path, transport: Transport, folder: Path, rendered: Sequence[Tree] = (), flags: tuple[str, ...] = ()
+) -> Installation:
+    """Definitions and chart of upstream's release, or what was rendered of ours; what another left is replaced."""
+    made = Installation(kubeconfig, folder, free_port(), free_port(), flags)
     made.write_configuration()
     await made.vacated(transport)
     for definition in await asyncio.to_thread(definitions):
         await answered(transport, create(DEFINITIONS, "", msgspec.json.encode(definition)))
     home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}}
     await transport.send(create(NAMESPACES, "", msgspec.json.encode(home)))
-    for tree in objects(await asyncio.to_thread(chart), made.webhooks):
+    for tree in objects(rendered or await asyncio.to_thread(chart), made.webhooks):
         await _put(transport, tree)
     for definition in definitions():
         await _served(transport, definition["spec"])

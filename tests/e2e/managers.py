@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -101,10 +101,12 @@ class Turns:
 
 
 @asynccontextmanager
-async def turns(site: Site, folder: Path) -> AsyncIterator[Turns]:
-    """Upstream's installation, and pods that come and go."""
+async def turns(
+    site: Site, folder: Path, rendered: Sequence[Tree] = (), flags: tuple[str, ...] = ()
+) -> AsyncIterator[Turns]:
+    """Upstream's installation, or what was rendered of ours, and pods that come and go."""
     transport = site.ground.transport("admin")
-    made = Turns(site, await installed(_account(site), transport, folder), transport)
+    made = Turns(site, await installed(_account(site), transport, folder, rendered, flags), transport)
     try:
         if isinstance(site.ground, ServedGround):
             site.ground.cluster.network.serve(SERVED_NAME, made.forward)
