@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from fairlead.cli.documents_of import explain_all
 from fairlead.contracts.leaderworker.kinds import (
     GROUP_INDEX,
     GROUP_KEY,
@@ -23,7 +24,8 @@ from fairlead.contracts.leaderworker.kinds import (
 )
 from kubeloop.objects.apps import CONTROLLER_REVISIONS, STATEFULSETS
 from kubeloop.objects.core import PODS, SERVICES
-from kubeloop.request import JSON, Request, path_of
+from kubeloop.objects.meta import Ref
+from kubeloop.request import JSON, Request, delete, path_of
 from kubesim.pods.behaviour import CRASH_AFTER, CRASH_TIMES
 from tests.contracts.leaderworker.decide.sets import a_set
 from tests.e2e.clusters import Site
@@ -341,3 +343,27 @@ async def test_a_revision_that_somebody_takes_for_himself_in_the_last_moment_sta
     kept = site.history.objects(CONTROLLER_REVISIONS)[old]
     assert kept["metadata"]["labels"]["kept"] == "true"
     assert [str(each) for each in play.sent if each.verb == "delete"] == [f"delete controllerrevisions/{old} 409"]
+
+
+@with_sets()
+async def test_a_set_that_was_deleted_without_its_groups_takes_them_over_when_it_is_made_again(site: Site) -> None:
+    """First somebody must say that the StatefulSet, which nobody controls, is not his; then no pod is touched."""
+    play = await begun(site)
+    before = play.uids(0, 1)
+    await site.client.call(delete(Ref(LEADER_WORKER_SETS, site.namespace, "a"), propagation="Orphan"))
+    await play.until(lambda: "a" not in site.history.objects(LEADER_WORKER_SETS))
+    await play.until(lambda: not owner_of(play.leaders()))
+    await play.create(a_set())
+    await play.until(lambda: play.told("FailedCreate"))
+
+    (shown,) = await explain_all(site.client, [site.namespace])
+    (block,) = shown.blocked_by
+    assert block.reason == "NameTaken"
+    assert block.advice[0].endswith(f"kubectl -n {site.namespace} delete statefulset a --cascade=orphan")
+    await site.client.call(delete(Ref(STATEFULSETS, site.namespace, "a"), propagation="Orphan"))
+    await play.available()
+    await play.at_rest()
+
+    assert play.uids(0, 1) == before
+    assert owner_of(play.leaders())["uid"] == uid_of(play.tree())
+    assert len(play.keys()) == 1

@@ -163,7 +163,16 @@ def _held(shown: Shown, verdict: Hold, about: str) -> Iterator[Block]:
             yield block_of(shown, rule, reason, about, detail, advice=_more_unavailable(shown))
         case _:
             for each, detail in verdict.details or ((about, ""),):
-                yield block_of(shown, rule, reason, each, detail)
+                yield block_of(shown, rule, reason, each, detail, advice=_let_go(shown, reason))
+
+
+def _let_go(shown: Shown, reason: Reason) -> tuple[str, ...]:
+    """Leaders that nobody controls, as a deletion that orphans leaves them: their pods can be taken over."""
+    leaders, given = shown.seen.leaders, shown.seen.set.metadata
+    if reason is not Reason.NAME_TAKEN or leaders is None or leaders.metadata.controller_uid:
+        return ()
+    command = f"kubectl -n {given.namespace} delete statefulset {given.name} --cascade=orphan"
+    return (f"nobody controls it; if its pods are those of this set, let them be taken over as they are: {command}",)
 
 
 def _kept_by_pause(shown: Shown) -> str:

@@ -68,6 +68,9 @@ EXCLUSIVE_SCOPE = "fairlead.dev/exclusive-scope"
 REVISION_HISTORY_LIMIT = "fairlead.dev/revision-history-limit"
 GROUP_RECREATIONS = "fairlead.dev/group-recreations"
 
+HISTORY_HASH = "controller.kubernetes.io/hash"
+"""Label of the revisions that controllers of workloads keep of their own."""
+
 PARALLEL_TEARDOWN = "Parallel"
 SHARED, UNIQUE_PER_REPLICA = "Shared", "UniquePerReplica"
 LEADER_CREATED, LEADER_READY = "LeaderCreated", "LeaderReady"

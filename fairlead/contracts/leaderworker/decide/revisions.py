@@ -23,6 +23,7 @@ from fairlead.contracts.leaderworker.decide.normal_form import (
     maps_in,
 )
 from fairlead.contracts.leaderworker.kinds import (
+    HISTORY_HASH,
     NAME,
     REVISION_HISTORY_LIMIT,
     REVISION_KEY,
@@ -143,17 +144,23 @@ def is_owned(revision: Revision, seen: LeaderWorkerSet) -> bool:
 def readable(seen: LeaderWorkerSet, revisions: Iterable[Revision]) -> list[Revision]:
     """Those of this set, owned by it or by nobody, oldest first (section 3.12 point 5).
 
-    The StatefulSet controller copies the labels to its own revisions, so that only the owner tells them apart.
+    The StatefulSet controller copies the labels to its own revisions, so that only the owner tells them apart; where
+    somebody has deleted its StatefulSet and left them, the label that it puts there besides.
     """
     found = [
         each
         for each in revisions
         if each.metadata.labels.get(NAME) == seen.metadata.name
         and each.metadata.namespace == seen.metadata.namespace
-        and each.metadata.controller_uid in ("", seen.metadata.uid)
+        and _may_be_ours(each, seen)
         and each.metadata.deletion_timestamp is None
     ]
     return sorted(found, key=lambda each: (each.revision, each.metadata.name))
+
+
+def _may_be_ours(revision: Revision, seen: LeaderWorkerSet) -> bool:
+    owner = revision.metadata.controller_uid
+    return owner == seen.metadata.uid or (not owner and HISTORY_HASH not in revision.metadata.labels)
 
 
 def with_key(revisions: Sequence[Revision], key: str) -> Revision | None:

@@ -25,6 +25,7 @@ from fairlead.contracts.leaderworker.decide.revisions import (
     surplus,
 )
 from fairlead.contracts.leaderworker.kinds import (
+    HISTORY_HASH,
     NAME,
     REVISION_HISTORY_LIMIT,
     REVISION_KEY,
@@ -154,6 +155,18 @@ def test_revisions_of_nobody_are_read_and_never_written() -> None:
     assert isinstance(drafted := select(A, None, [orphan]), Drafted)
     assert drafted.number == 4
     assert surplus(A, [orphan, a_revision(B, 4)], safe_hash(data_of(B)), frozenset(), 0) == []
+
+
+def test_revisions_that_a_deleted_statefulset_has_left_are_nobodys_of_ours() -> None:
+    """They carry the labels of the leaders, and a number that may be higher."""
+    own = a_revision(A, 1)
+    key = own.metadata.labels[REVISION_KEY]
+    left = a_revision(A, 7, key=key, owner="", data=b'{"spec":{"template":{}}}')
+    left = replace(left, metadata=replace(left.metadata, labels={**left.metadata.labels, HISTORY_HASH: "6c6bb5fd89"}))
+
+    assert select(A, key, [own, left]) == Kept(own, Sameness.BYTES)
+    assert isinstance(drafted := select(A, None, [left]), Drafted)
+    assert (drafted.key, drafted.number) == (key, 1), "no other key, by which all groups would be replaced"
 
 
 def test_of_several_with_one_key_the_newest_counts() -> None:
