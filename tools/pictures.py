@@ -45,6 +45,7 @@ RULES = {
         "fairlead.contracts.environments.decide.reconcile:RULES",
     ),
     "leaderworker": ("fairlead.contracts.leaderworker.decide.planner:RULES",),
+    "plans": ("fairlead.contracts.plans.decide.trait_pass:RULES",),
 }
 """What each contract tries in order."""
 

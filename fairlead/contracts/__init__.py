@@ -16,6 +16,7 @@ CONTRACTS: dict[str, str] = {
     "zones": "fairlead.contracts.zones.contract",
     "environments": "fairlead.contracts.environments.contract",
     "leaderworker": "fairlead.contracts.leaderworker.contract",
+    "plans": "fairlead.contracts.plans.contract",
 }
 """The module with the value `CONTRACT` of each."""
 

@@ -152,9 +152,9 @@ def test_crds_of_environments_leave_conversion_to_the_operator(capsys: pytest.Ca
     [
         (["manifests", "-n", "Not A Name"], '-n is "Not A Name": a namespace has'),
         (["manifests", "-n", ""], '-n is "": a namespace has'),
-        (["manifests", "--part", "plans"], "--part"),
+        (["manifests", "--part", "flows"], "--part"),
         (["manifests", "--phased-deployments"], "--phased-deployments needs --webhooks"),
-        (["crds", "--part", "plans"], "--part"),
+        (["crds", "--part", "flows"], "--part"),
     ],
 )
 def test_mistakes_are_one_sentence(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

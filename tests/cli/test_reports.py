@@ -85,7 +85,9 @@ def told_by(part: str) -> tuple[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("part", "port"), [("zones", 8001), ("environments", 3100), ("leaderworker", 8081)], ids=list(CONTRACTS)
+    ("part", "port"),
+    [("zones", 8001), ("environments", 3100), ("leaderworker", 8081), ("plans", 9440)],
+    ids=list(CONTRACTS),
 )
 def test_the_operator_of_each_chart_is_asked_where_it_tells(part: str, port: int) -> None:
     """Where metrics are served over TLS alone, beside its probes."""

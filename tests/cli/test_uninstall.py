@@ -99,7 +99,7 @@ def test_document_tells_what_was_found_removed_and_left() -> None:
         (["-A"], "an installation looks after one namespace: name it with -n instead of -A"),
         (["--crds", "--keep-crds"], "not allowed with argument"),
         (["-n", "a", "-n", "b"], "-n is given more than once"),
-        (["--part", "plans"], "--part"),
+        (["--part", "flows"], "--part"),
     ],
 )
 def test_mistakes_are_one_sentence(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,6 +35,10 @@ OLD, HALF, NEW = a_zone("a"), a_zone("a", ready=2, annotations=PATIENT), a_zone(
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ ")
 
 
+SEED = 1
+"""By which the pods of a zone are shown no later than the zone."""
+
+
 def watched(
     world: World, wanted: WatchScope, story: Callable[[], Awaitable[None]] | None = None, seconds: float = 3600
 ) -> tuple[End, Notes]:
@@ -49,7 +53,7 @@ def watched(
             if telling:
                 telling.cancel()
 
-    return run(both()), notes
+    return run(both(), seed=SEED), notes
 
 
 def test_it_follows_a_rollout_to_its_end_and_leaves_with_0() -> None:
@@ -195,7 +199,8 @@ def test_nothing_to_watch_is_code_3() -> None:
 
     assert end == End(
         exits.NOT_FOUND,
-        "no StatefulSet with the label rollout-group, no Materialize and no LeaderWorkerSet in namespace test",
+        "no StatefulSet with the label rollout-group, no Materialize, no LeaderWorkerSet and no RolloutTrait"
+        " in namespace test",
     )
 
 

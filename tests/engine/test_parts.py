@@ -18,6 +18,8 @@ from fairlead.contracts.environments.settings import ConversionOptions
 from fairlead.contracts.environments.settings import Settings as EnvironmentSettings
 from fairlead.contracts.leaderworker import part as leaderworker
 from fairlead.contracts.leaderworker.settings import Settings as LeaderWorkerSettings
+from fairlead.contracts.plans import part as plans
+from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.contracts.zones.controllers import zones
 from fairlead.contracts.zones.metrics import ZoneMetrics
 from fairlead.contracts.zones.phased_controller import with_phased
@@ -49,7 +51,8 @@ def every_part() -> list[Controller[Any]]:
         converting = Converting(options, client, caches, metrics.of(EnvironmentMetrics), log)
         context = PartContext(caches, client, (), None, metrics, log)
         groups = leaderworker.part(context, LeaderWorkerSettings())
-        return [*first.controllers, *others, *converting.controllers, *groups.controllers]
+        batches = plans.part(context, PlanSettings())
+        return [*first.controllers, *others, *converting.controllers, *groups.controllers, *batches.controllers]
 
     return run(built())
 
@@ -69,6 +72,7 @@ def test_every_part_can_be_built_and_has_words_for_all_that_it_writes() -> None:
         "ready-time",
         "environments",
         "leaderworker",
+        "plans",
     }
     assert all(part.writes <= part.done.keys() for part in parts)
 

@@ -17,6 +17,8 @@ import pytest
 from fairlead.contracts import contract, deciders
 from fairlead.contracts.leaderworker.install.definitions import definitions
 from fairlead.contracts.leaderworker.settings import Settings as GroupSettings
+from fairlead.contracts.plans.install.definitions import definitions as plan_definitions
+from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.contracts.zones.settings import Settings
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
@@ -244,9 +246,10 @@ def test_an_operator_that_cannot_keep_rounds_rolls_out(tmp_path: Path) -> None:
 
 def test_every_controller_and_webhook_is_decided_again_by_what_decides_it() -> None:
     async def scenario(world: World) -> None:
-        await world.define(*definitions())
+        await world.define(*definitions(), *plan_definitions())
         groups = PartOptions(contract("leaderworker"), GroupSettings())
-        manager = await world.operator(parts=(zones(Settings(phased_deployments=True)), groups))
+        plans = PartOptions(contract("plans"), PlanSettings())
+        manager = await world.operator(parts=(zones(Settings(phased_deployments=True)), groups, plans))
         for admission in manager.webhooks.routes.values():
             assert isinstance(admission, Admission)
             found[admission._endpoint.paths[0]] = admission._endpoint.judge

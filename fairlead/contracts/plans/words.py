@@ -44,7 +44,6 @@ WRITES: dict[Does, Words] = {
     Does.RELEASE_WORKLOAD: Words("info", "workload released"),
     Does.RESIZE_WORKLOAD: Words("info", "workload resized"),
     Does.ADVANCE_PARTITION: Words("info", "partition advanced"),
-    Does.RESTORE_WORKLOAD: Words("info", "workload restored"),
     Does.TERMINATE_POD: Words("info", "pod deleted"),
     Does.ROUTE_TRAFFIC: Words("info", "traffic routed"),
 }
