@@ -216,7 +216,7 @@ async def test_a_watch_leaves_when_somebody_must_act(scene: Scene) -> None:
     end = await within(120, cluster, WatchScope(exit_when_blocked=True), Notes())
 
     assert end.code == exits.GATED
-    assert end.text.startswith("m is ReadyToPromote: m is ready to be promoted: approve it with")
+    assert end.text.startswith("m is ready to be promoted: approve it with")
 
 
 @asynccontextmanager

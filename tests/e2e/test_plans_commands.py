@@ -122,7 +122,7 @@ async def test_a_watch_follows_a_plan_over_a_gate_and_leaves_there_when_asked_to
 
     assert (at_gate.code, at_gate.text) == (
         exits.GATED,
-        "r is gated: r waits at the gate after batch 0; the last one is batch 2",
+        "r waits at the gate after batch 0; the last one is batch 2",
     )
     assert end == End(exits.OK)
     assert play.state() == SUCCEEDED
@@ -150,7 +150,7 @@ async def test_a_watch_tells_what_failed_from_what_went_back(site: Site) -> None
     failed = await watched(play)
 
     assert (reverted.code, again.code, failed.code) == (exits.REVERTED, exits.GATED, exits.FAILED)
-    assert failed.text == "r is failed: r failed: aborted"
+    assert failed.text == "r failed: aborted"
     assert (play.size("d1"), play.size("d2")) == (2, 1)
 
 
@@ -240,4 +240,4 @@ async def test_a_failed_verification_is_told_with_its_numbers(site: Site) -> Non
 
     assert (shown.outcome, shown.ended) == ("failed", True)
     assert "total batch size = 9, totalReplicas size = 3" in shown.blocked_by[0].text
-    assert await watched(play) == End(exits.FAILED, f"r is failed: {shown.blocked_by[0].text}")
+    assert await watched(play) == End(exits.FAILED, shown.blocked_by[0].text)

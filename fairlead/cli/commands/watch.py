@@ -163,7 +163,8 @@ def _stopped(one: Explain) -> End:
 
     said = f"{name_of(one)} is {phase_word(one)}"
     why = waits_of(one)[0].text if one.blocked_by else said
-    return End(exits.of_outcome(one.outcome), why if why.startswith(said) else f"{said}: {why}")
+    is_told = why.startswith((said, f"{name_of(one)} "))
+    return End(exits.of_outcome(one.outcome), why if is_told else f"{said}: {why}")
 
 
 async def _unknown(wanted: WatchScope, seen: Sequence[Explain], cluster: Cluster) -> str:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 
-from fairlead.cli.views.render import Line, facts_of, item, lane_rows, legend, short, since, title
+from fairlead.cli.views.render import Line, facts_of, has_no_pods, item, lane_rows, legend, short, since, title
 from fairlead.core.explain import Block, Explain, Lane, Workload
 
 COMMAND = re.compile(r"(?:^|(?<= ))(?:kubectl|fairlead) ")
@@ -50,8 +50,7 @@ def explanation(seen: Explain, now: datetime, width: int = 80) -> list[Line]:
     if seen.again is not None:
         moment = short((seen.again - now).total_seconds())
         lines += [(), ((f"It looks again in {moment}, or as soon as something changes.", ""),)]
-    has_pods = any(lane.cells for lane in stands.lanes)
-    return lines if seen.workloads and not has_pods else [*lines, (), legend()]
+    return lines if has_no_pods(seen) else [*lines, (), legend()]
 
 
 def rolled(workloads: tuple[Workload, ...], width: int) -> Iterator[Line]:

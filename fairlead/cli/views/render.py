@@ -145,13 +145,13 @@ def facts_of(lane: Lane) -> str:
 
 
 def checked(check: Check) -> str:
-    """A check with its bounds, and what was measured last: `error-rate 0.4 of at most 1`."""
+    """A check with its bounds, and what was measured last: `errors 0.4 (in range), to be at most 1`."""
     bounds = " and ".join(
         f"{word} {bound}" for word, bound in (("at least", check.low), ("at most", check.high)) if bound
     )
-    made = f" ({check.outcome})" if check.outcome else ""
+    made = f"{check.value} ({check.outcome})" if check.value and check.outcome else check.value or check.outcome
     told = "" if check.decides else ", only told"
-    return f"{check.name} {check.value or 'not measured yet'}{made}{f', to be {bounds}' if bounds else ''}{told}"
+    return f"{check.name} {made or 'not measured yet'}{f', to be {bounds}' if bounds else ''}{told}"
 
 
 def cells(shown: tuple[Cell, ...], room: int) -> Iterator[Line]:
@@ -162,6 +162,11 @@ def cells(shown: tuple[Cell, ...], room: int) -> Iterator[Line]:
             (f"{GLYPHS.get(cell.state, '?')}{MARKS.get(cell.revision, ' ')} ", cell.state)
             for cell in shown[start : start + per_row]
         )
+
+
+def has_no_pods(seen: Explain) -> bool:
+    """Whether pods are told by their numbers alone, so that no glyph stands for one."""
+    return bool(seen.workloads) and not any(lane.cells for lane in seen.stands.lanes)
 
 
 def legend() -> Line:

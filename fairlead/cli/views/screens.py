@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from fairlead.cli.selection import is_complete, worst_first
 from fairlead.cli.views.provenance import said_of
-from fairlead.cli.views.render import NAMELESS, Line, change, legend, picture, plain, styled, title
+from fairlead.cli.views.render import NAMELESS, Line, change, has_no_pods, legend, picture, plain, styled, title
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -112,7 +112,9 @@ class _Live:
 def page(seen: Sequence[Explain], now: datetime, width: int, height: int, trouble: str = "") -> list[Line]:
     """As much as fits: pictures of the rollouts that are going on first, a line for each of the others."""
     speakers: list[Line] = [((text, "quiet"),) for text in said_of(seen)[:1]]
-    foot: list[Line] = [((trouble, "stuck"),)] * bool(trouble) + speakers + [legend()]
+    foot: list[Line] = [((trouble, "stuck"),)] * bool(trouble) + speakers
+    if not seen or not all(has_no_pods(one) for one in seen):
+        foot.append(legend())
     seen = worst_first(seen)
     going = [one for one in seen if not is_complete(one)] or list(seen[:1])
     pictures = [[*picture(one, now, width), ()] for one in going]

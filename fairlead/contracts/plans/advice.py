@@ -16,7 +16,6 @@ from fairlead.contracts.plans.kinds import (
     INITIALIZING,
     POST_BATCH_HOOK,
     PRE_BATCH_HOOK,
-    WorkloadReference,
 )
 from fairlead.contracts.plans.shown import Shown
 from fairlead.core.reason import Reason
@@ -45,6 +44,7 @@ def _pods(shown: Shown) -> Iterator[str]:
         selector = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
         yield f"look at its pods: kubectl -n {shown.namespace} get pods -l {selector}"
     yield f"stop it as it stands: fairlead abort {shown.place}"
+    yield f"stop it and go back: fairlead abort {shown.place} --revert"
 
 
 def _missing(shown: Shown) -> Iterator[str]:
@@ -52,7 +52,7 @@ def _missing(shown: Shown) -> Iterator[str]:
     gone = [attempt.target_ref] if attempt.target is None else []
     gone += [each.reference for each in attempt.sources if each.live is None and shown.is_verified]
     for each in gone[:1]:
-        yield f"create it again, or name another: kubectl -n {shown.namespace} get {_kind(each)}"
+        yield f"create the {each.kind} {each.name}, or name another one in its place"
 
 
 def _hook(shown: Shown) -> Iterator[str]:
@@ -83,10 +83,6 @@ def _failed(shown: Shown) -> Iterator[str]:
 
 def _invalid(shown: Shown) -> Iterator[str]:
     yield f"correct the spec: kubectl -n {shown.namespace} edit {shown.noun} {shown.name}"
-
-
-def _kind(reference: WorkloadReference) -> str:
-    return f"{reference.kind.lower()} {reference.name}"
 
 
 _ADVICE: dict[Reason, Callable[[Shown], Iterator[str]]] = {

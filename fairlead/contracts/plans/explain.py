@@ -149,6 +149,8 @@ def _notes(shown: Shown) -> Iterator[str]:
         yield f"the status says rollingState {status.rolling_state}"
     if status.rolling_state in TERMINAL:
         return
+    if status.traffic_weight is not None:
+        yield f"{status.traffic_weight} % of the traffic goes to the target"
     if plan.progress_deadline_seconds:
         yield f"a batch that makes no progress for {plan.progress_deadline_seconds} s fails the rollout"
     if plan.on_failure == ON_FAILURE_REVERT:

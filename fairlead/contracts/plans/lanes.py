@@ -19,8 +19,12 @@ from fairlead.contracts.plans.kinds import (
     FAILED,
     FAILING,
     FINALISING,
+    IN_RANGE,
+    NO_DATA,
+    OUT_OF_RANGE,
     ROLLING,
     SUCCEEDED,
+    UNREADABLE,
     CanaryMetric,
     IntOrText,
 )
@@ -45,6 +49,7 @@ OF_WAITS = {
     Reason.METRIC_UNKNOWN: "Measuring",
 }
 """Where what is waited for says more."""
+MEASURED = {IN_RANGE: "in range", OUT_OF_RANGE: "out of range", NO_DATA: "no data", UNREADABLE: "cannot be read"}
 
 
 def lanes_of(shown: Shown) -> tuple[Lane, ...]:
@@ -101,7 +106,9 @@ def weight_of(shown: Shown, batches: Batches, place: int) -> int | UnsetType:
         return 100
     own = shown.plan.batch(place).traffic_weight
     size = batches.span.target
-    return own if own is not None else 100 * batches.goal(place) // size if size else 0
+    if own is not None:
+        return min(100, max(0, own))
+    return 100 * batches.goal(place) // size if size else 0
 
 
 def _hooks(shown: Shown, place: int) -> Iterator[str]:
@@ -128,7 +135,7 @@ def _checks(shown: Shown, place: int, *, is_last: bool) -> Iterator[Check]:
             high=_bound(None if bounds is None else bounds.max),
             value="" if record is None else record.value,
             at=None if record is None else record.time,
-            outcome="" if record is None else record.outcome,
+            outcome="" if record is None else MEASURED.get(record.outcome, record.outcome),
             decides=not metric.dry_run,
         )
 

@@ -155,18 +155,20 @@ def test_metrics_and_traffic_of_a_batch_with_what_was_measured_last() -> None:
     batches: list[Json] = [{"replicas": 1}, {"replicas": 2, "canaryMetric": [metric, told]}, {}]
     routing = {"provider": "gatewayapi", "ingressRef": {"name": "web"}}
     cluster.edit(rolloutBatches=batches, trafficRouting=routing)
-    cluster.status["metrics"] = [{"name": "errors", "value": "0.4", "outcome": "in", "failures": 0, "successes": 1}]
+    cluster.status["metrics"] = [
+        {"name": "errors", "value": "0.4", "outcome": "inRange", "failures": 0, "successes": 1}
+    ]
 
     lanes = looked_at(cluster).stands.lanes
 
     assert [each.weight for each in lanes] == [20, 60, 100]
     assert lanes[1].checks == (
-        Check("errors", "", "1", "0.4", None, "in"),
+        Check("errors", "", "1", "0.4", None, "in range"),
         Check("latency", "1", "200", decides=False),
     )
     assert (lanes[0].checks, lanes[2].checks) == ((), ())
     assert (
-        "goal 3; traffic 60 %; errors 0.4 (in), to be at most 1;"
+        "goal 3; traffic 60 %; errors 0.4 (in range), to be at most 1;"
         " latency not measured yet, to be at least 1 and at most 200, only told"
     ) in page(cluster)
 
@@ -286,7 +288,7 @@ def test_a_missing_target_is_named() -> None:
     (wait,) = looked_at(cluster).blocked_by
 
     assert wait.text == "the Deployment d2 is not there"
-    assert wait.advice == ("create it again, or name another: kubectl -n ns get deployment d2",)
+    assert wait.advice == ("create the Deployment d2, or name another one in its place",)
     assert "deployment/d2 is not there" in page(cluster)
 
 

@@ -8,7 +8,7 @@ from fairlead.contracts.plans.decide.conditions import cause
 from fairlead.contracts.plans.decide.verbs.targets import GIVING_UP, Target, target_named
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of
 from fairlead.contracts.plans.decide.workloads.live import Kind, Style
-from fairlead.contracts.plans.kinds import ACTION, FAILED
+from fairlead.contracts.plans.kinds import ACTION, FAILED, SUCCEEDED
 from fairlead.contracts.plans.verb_options import REVERT
 from fairlead.core.ask import Answers, Need
 from fairlead.core.times import format_rfc3339
@@ -21,7 +21,8 @@ def abort(request: VerbRequest, answers: Answers, now: datetime) -> VerbAnswer |
         return target
     back = bool(request.option(REVERT.flag))
     if target.has_ended:
-        helps = f": `fairlead undo {target.place}` goes back to its source" if back else ""
+        is_rolled = target.state == SUCCEEDED or back
+        helps = f": `fairlead undo {target.place}` goes back to its source" if is_rolled else ""
         return Refused(f"{target.name} has ended ({target.state}) and cannot be aborted{helps}")
     if target.state in GIVING_UP:
         return Refused(f"{target.name} is being given up already ({target.state})")
@@ -64,6 +65,8 @@ def retry(request: VerbRequest, answers: Answers, now: datetime) -> VerbAnswer |
         return target
     if target.asked == "retry":
         return Nothing(f"{target.name} was asked to try again already: {follow(target.namespace, target.name)}")
+    if target.state == SUCCEEDED:
+        return Refused(f"{target.name} has succeeded: there is nothing to try again")
     if target.state != FAILED:
         state = target.state or "the operator has not begun with it"
         return Refused(

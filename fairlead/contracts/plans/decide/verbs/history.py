@@ -21,6 +21,10 @@ BEGINNINGS = frozenset({"Rollout Verified", "Scale Verified"})
 ENDED = frozenset(STATE_CONDITIONS[state] for state in TERMINAL)
 
 
+CONDITION, EVENT = "condition", "Event"
+"""Who tells a fact."""
+
+
 class _Regarding(Struct, frozen=True):
     uid: str = ""
 
@@ -67,11 +71,16 @@ def history(request: VerbRequest, answers: Answers, _: datetime) -> VerbAnswer |
         return Need(todo)
     answer = answers[events]
     found = msgspec.json.decode(answer.value, type=_Events).items if isinstance(answer, Good) else ()
-    facts = sorted((*_of_events(target, found), *_of_conditions(target, found)), key=lambda each: each.at)
+    facts = sorted((*_of_events(target, found), *_of_conditions(target, found)), key=_order)
     if not facts:
         return Refused(f"nothing is recorded of {target.name}: the operator has not begun with it")
     items = tuple(_numbered(facts))
     return VerbTable(target.name, "RolloutHistory", tuple(map(_row, items)), items)
+
+
+def _order(fact: Fact) -> tuple[datetime, bool, datetime]:
+    """Conditions tell whole seconds, and stand after the Events of theirs."""
+    return fact.at.replace(microsecond=0), fact.told_by == CONDITION, fact.at
 
 
 def _of_events(target: Target, events: tuple[_Event, ...]) -> Iterator[Fact]:
@@ -79,7 +88,7 @@ def _of_events(target: Target, events: tuple[_Event, ...]) -> Iterator[Fact]:
     for each in events:
         if each.regarding.uid == uid and each.at is not None:
             count = f" (told {each.series.count} times)" if each.series is not None and each.series.count > 1 else ""
-            yield Fact(each.at, each.reason, each.note + count, "Event", each.type == "Warning")
+            yield Fact(each.at, each.reason, each.note + count, EVENT, each.type == "Warning")
 
 
 def _of_conditions(target: Target, events: tuple[_Event, ...]) -> Iterator[Fact]:
@@ -89,7 +98,7 @@ def _of_conditions(target: Target, events: tuple[_Event, ...]) -> Iterator[Fact]
         if each.last_transition_time is None or (has_events and each.type not in ENDED):
             continue
         detail = each.message or each.reason
-        yield Fact(each.last_transition_time, f"{each.type} {each.status}", detail, "condition")
+        yield Fact(each.last_transition_time, f"{each.type} {each.status}", detail, CONDITION)
 
 
 def _numbered(facts: list[Fact]) -> Iterator[Tree]:
@@ -98,7 +107,7 @@ def _numbered(facts: list[Fact]) -> Iterator[Tree]:
     for each in facts:
         if each.what == RESTARTED or (each.what in BEGINNINGS and not is_open):
             attempt, is_open = attempt + 1, True
-        elif each.told_by == "condition" or each.what in ("Rollout Finalized", "Scale Finalized"):
+        elif each.told_by == CONDITION or each.what in ("Rollout Finalized", "Scale Finalized"):
             is_open = False
         yield {
             "attempt": attempt,
