@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import msgspec
 import pytest
+import yaml
 
 from fairlead.cli import exits
 from fairlead.cli.commands.watch import End, WatchScope, within
 from fairlead.cli.connect import Cluster
 from fairlead.cli.documents_of import explain_all
+from fairlead.cli.views.explanation import explanation
+from fairlead.cli.views.render import plain
 from fairlead.contracts import CONTRACTS
 from fairlead.contracts.plans.kinds import FAILED, ROLLOUT_TRAITS, SUCCEEDED
 from fairlead.contracts.plans.verbs import VERBS
 from fairlead.core.explain import Explain
 from fairlead.core.verb import Nothing, VerbTable
 from fairlead.engine.verbs import Acted
+from kubeloop import clock
 from kubeloop.client import Client
+from kubeloop.objects.apps import DEPLOYMENTS
 from tests.cli.notes import Notes
 from tests.e2e.clusters import Site
 from tests.e2e.plan_play import Play, a_pair, batches, begin
@@ -154,7 +162,7 @@ async def test_a_watch_tells_what_failed_from_what_went_back(site: Site) -> None
     assert (play.size("d1"), play.size("d2")) == (2, 1)
 
 
-@with_traits()
+@with_traits(long=True)
 async def test_a_plan_is_paused_and_resumed(site: Site) -> None:
     play = await gated(site)
 
@@ -241,3 +249,24 @@ async def test_a_failed_verification_is_told_with_its_numbers(site: Site) -> Non
     assert (shown.outcome, shown.ended) == ("failed", True)
     assert "total batch size = 9, totalReplicas size = 3" in shown.blocked_by[0].text
     assert await watched(play) == End(exits.FAILED, shown.blocked_by[0].text)
+
+
+@with_traits(on=("sim",))
+async def test_the_first_plan_of_the_guide_comes_to_the_gate_that_it_shows(site: Site) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "plans.md").read_text()
+    workloads, plan, *_ = re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)
+    (page,) = re.findall(r"\$ fairlead explain web\n(.*?)```", guide, re.DOTALL)
+    play = await begin(site)
+    for each in yaml.safe_load_all(workloads):
+        await site.create(DEPLOYMENTS, each)
+    await play.until(lambda: play.ready("web-v1") == 6)
+    await site.create(ROLLOUT_TRAITS, yaml.safe_load(plan))
+    await play.until(lambda: play.at("web") == GATED)
+
+    shown = plain(explanation(await look(play), clock.now())).splitlines()
+
+    told = [line for line in page.replace("default", site.namespace).splitlines() if not line.startswith("    for ")]
+    assert [line for line in told if line not in shown] == []
+    await said(site, VERBS, "promote", "web", full="true")
+    await play.ends(name="web")
+    assert (play.size("web-v1"), play.size("web-v2")) == (0, 6)
