@@ -27,8 +27,12 @@ INSTALLS = {
     "leaderworker": (
         "helm install lws fairlead/contracts/leaderworker/install/charts/lws --namespace lws-system --create-namespace"
     ),
+    "plans": (
+        "helm install kubevela fairlead/contracts/plans/install/charts/vela-core --namespace vela-system "
+        "--create-namespace"
+    ),
 }
-IMAGES = {"zones": "image", "environments": "operator.image", "leaderworker": "image.manager"}
+IMAGES = {"zones": "image", "environments": "operator.image", "leaderworker": "image.manager", "plans": "image"}
 """The value that names the image."""
 TEXT = """\
 # {name}
