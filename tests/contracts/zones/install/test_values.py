@@ -46,6 +46,21 @@ FREE = {
         "securityContext",
         *(f"fairlead.{each}.labels" for each in ("alerts", "dashboard")),
     },
+    "plans": {
+        "global",
+        "admissionWebhooks.patch.affinity",
+        "admissionWebhooks.patch.image",
+        "admissionWebhooks.patch.nodeSelector",
+        "affinity",
+        "ingress",
+        "nodeSelector",
+        "podSecurityContext",
+        "resources",
+        "securityContext",
+        "service",
+        "serviceAccount.annotations",
+        *(f"fairlead.{each}.labels" for each in ("alerts", "dashboard", "monitoring")),
+    },
 }
 """Maps whose keys belong to Kubernetes, to its users or to other charts."""
 
