@@ -22,6 +22,7 @@ PROGRAMS = {
     "rollout-operator": ["rollout-operator", "-help"],
     "orchestratord": ["orchestratord", "--help"],
     "lws-manager": ["lws-manager", "--help"],
+    "vela-core": ["vela-core", "--help"],
     "where installations of LeaderWorkerSets look": ["/manager", "--help"],
 }
 CONTRACTS = ROOT / "fairlead" / "contracts"

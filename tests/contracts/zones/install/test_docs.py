@@ -14,6 +14,7 @@ from fairlead.cli import exits
 from fairlead.cli.commands.operator import add_arguments, options_of
 from fairlead.cli.main import main
 from fairlead.contracts import chart_of
+from fairlead.contracts.plans.install.values import CHART as PLANS
 from fairlead.engine.charts import chart_values
 from tests.contracts.zones.install.helm import CHART
 from tests.operator_parts import environments_options
@@ -43,7 +44,7 @@ def test_command_is_taken(line: str, capsys: pytest.CaptureFixture[str]) -> None
 def test_charts_are_where_the_commands_say() -> None:
     charts = [ROOT / shlex.split(line)[3] for line in COMMANDS if line.startswith("helm")]
 
-    assert charts == [CHART, chart_of("environments"), chart_of("leaderworker")]
+    assert charts == [CHART, chart_of("environments"), chart_of("leaderworker"), PLANS]
 
 
 def test_values_of_environments_that_are_explained_exist() -> None:
