@@ -1,4 +1,6 @@
-"""Health checks answered by a real Prometheus: the queries are understood, and the answers mean what they should."""
+"""Health checks and metrics of rollouts answered by a real Prometheus: it understands the queries, and the answers mean
+what they should.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +21,8 @@ import msgspec
 import pytest
 
 from fairlead.contracts import chart_of
+from fairlead.contracts.plans.kinds import Json
+from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.contracts.zones.decide import Snapshot
 from fairlead.contracts.zones.decide.groups import group_of
 from fairlead.contracts.zones.decide.healthchecks.healthcheck import EVERY, window_of
@@ -32,6 +36,8 @@ from fairlead.plane.build import Unavailable
 from fairlead.plane.held import Held
 from fairlead.plane.prometheus import find
 from tests.builders import a_pod, a_zone, pods_of, seen
+from tests.contracts.plans.decide.cluster import Cluster
+from tests.contracts.plans.decide.metrics.measured import a_metric, measured_pair
 from tests.contracts.zones.decide.checking import a_check, a_checked_zone, settled_by
 from tests.contracts.zones.decide.judging import deleted
 
@@ -44,6 +50,34 @@ errors{namespace="test",pod="ingester-zone-ab-1"} 1000
 errors{namespace="other",pod="ingester-zone-a-0"} 1000
 errors{namespace="test",pod="ingester-zone-b-0"} 5
 """
+
+WORKLOAD = 'destination_workload_namespace="ns",destination_workload'
+REQUESTS = f"""
+istio_requests_total{{reporter="destination",{WORKLOAD}="d2",response_code="200"}} GOOD
+istio_requests_total{{reporter="destination",{WORKLOAD}="d2",response_code="503"}} BAD
+istio_requests_total{{reporter="source",{WORKLOAD}="d2",response_code="503"}} GOOD
+istio_requests_total{{reporter="destination",{WORKLOAD}="broken",response_code="500"}} GOOD
+istio_request_duration_milliseconds_bucket{{reporter="destination",{WORKLOAD}="d2",le="100"}} GOOD
+istio_request_duration_milliseconds_bucket{{reporter="destination",{WORKLOAD}="d2",le="+Inf"}} ALL
+response_total{{namespace="ns",deployment="d2",direction="inbound",classification="success"}} GOOD
+response_total{{namespace="ns",deployment="d2",direction="inbound",classification="failure"}} BAD
+response_total{{namespace="ns",deployment="d2",direction="outbound",classification="failure"}} GOOD
+response_total{{namespace="ns",deployment="broken",direction="inbound",classification="failure"}} GOOD
+response_latency_ms_bucket{{namespace="ns",deployment="d2",direction="inbound",le="100"}} GOOD
+response_latency_ms_bucket{{namespace="ns",deployment="d2",direction="inbound",le="+Inf"}} ALL
+http_request_duration_seconds_count{{namespace="ns",pod="d2-5f9-x2",status="200"}} GOOD
+http_request_duration_seconds_count{{namespace="ns",pod="d2-5f9-x2",status="500"}} BAD
+http_request_duration_seconds_count{{namespace="ns",pod="d2-new-5f9-x2",status="500"}} GOOD
+http_request_duration_seconds_count{{namespace="ns",pod="broken-5f9-x2",status="500"}} GOOD
+http_request_duration_seconds_bucket{{namespace="ns",pod="d2-5f9-x2",le="0.1"}} GOOD
+http_request_duration_seconds_bucket{{namespace="ns",pod="d2-5f9-x2",le="+Inf"}} ALL
+"""
+"""Of a hundred requests ninety-nine are answered well, within a tenth of a second; `broken` answers none."""
+
+
+def requests(times: int) -> str:
+    return REQUESTS.replace("GOOD", str(99 * times)).replace("BAD", str(times)).replace("ALL", str(100 * times))
+
 
 TOLD = 'kube_validating_webhook_failure_policy{namespace="%s",webhook="w",policy="Fail"} %d %d'
 
@@ -59,7 +93,8 @@ class Metrics(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         assert isinstance(self.server, Target)
         self.server.scrapes.release()
-        body = (SERIES + past()).encode()
+        self.server.served += 1
+        body = (SERIES + requests(self.server.served) + past()).encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; version=0.0.4")
         self.send_header("Content-Length", str(len(body)))
@@ -76,6 +111,7 @@ class Target(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Metrics)
         self.scrapes = Semaphore(0)
+        self.served = 0
 
 
 class Log:
@@ -115,10 +151,6 @@ class Prometheus:
         assert isinstance(ask.to, Http)
         status, body = self._get(ask.to.url)
         return Good(body) if status == 200 else Bad("failed", f"it answered with status {status}", status)
-
-    def has(self, query: str) -> bool:
-        status, body = self._get(f"{self.url}/api/v1/query?query={query}")
-        return status == 200 and bool(msgspec.json.decode(body)["data"]["result"])
 
     def fires(self, query: str) -> bool:
         """Whether the query is understood and has a result."""
@@ -170,7 +202,7 @@ def _answering(prometheus: Prometheus, log: Log, target: Target) -> Prometheus:
     """Once it is ready and has read the series, which it has done with one scrape before it begins the next."""
     end = time.monotonic() + PATIENCE
     log.wait_for("Server is ready to receive web requests", end)
-    while not prometheus.has("errors"):
+    while not prometheus.fires("errors") or not prometheus.fires("rate(http_request_duration_seconds_bucket[1m])"):
         if not target.scrapes.acquire(timeout=max(0.0, end - time.monotonic())):
             pytest.fail("Prometheus never had the series")
     return prometheus
@@ -221,6 +253,51 @@ def measured(snapshot: Snapshot, now: datetime) -> str:
     start = start_of(group.zones[1], group)
     assert isinstance(start, Start)
     return start.numbers
+
+
+RANGES = {"request-success-rate": {"min": "98.9%", "max": "99.1%"}, "request-duration": {"min": 99, "max": 101}}
+EVERY_MESH = ("istio", "linkerd", "")
+
+
+def rolled(prometheus: Prometheus, mesh: str, target: str, **bounds: Json) -> Cluster:
+    """A rollout to this target whose first batch was looked at once."""
+    cluster = measured_pair(*(a_metric(name, interval="1m", metricsRange=bounds[name]) for name in bounds))
+    cluster.add_deployment(target, 0, paused=True)
+    cluster.spec["targetRef"] = cluster.reference(target)
+    cluster.settings = PlanSettings(metrics_server=prometheus.url, mesh_provider=mesh)
+    cluster.outside = prometheus
+    cluster.play_to("batchVerifying", 0)
+    cluster.settle()
+    cluster.run()
+    cluster.now += timedelta(minutes=1)
+    cluster.run()
+    return cluster
+
+
+@pytest.mark.parametrize("mesh", EVERY_MESH)
+def test_built_in_metrics_measure_the_target_alone(prometheus: Prometheus, mesh: str) -> None:
+    cluster = rolled(prometheus, mesh, "d2", **RANGES)
+
+    assert cluster.rollout.batch_rolling_state == "batchFinalizing"
+    rate, duration = (float(each.value) for each in cluster.rollout.metrics)
+    assert (round(rate, 6), round(duration, 6)) == (99, 100)
+
+
+@pytest.mark.parametrize("mesh", EVERY_MESH)
+def test_a_target_that_answers_nobody_well_is_refused(prometheus: Prometheus, mesh: str) -> None:
+    """There is no series of good answers, which is not the same as no data."""
+    cluster = rolled(prometheus, mesh, "broken", **{"request-success-rate": {"min": 99}})
+
+    assert cluster.rollout.batch_rolling_state == "batchVerifyFailed"
+    assert "the metric request-success-rate is 0, below its min 99" in cluster.condition("BatchVerifying")[1]
+
+
+@pytest.mark.parametrize("mesh", EVERY_MESH)
+def test_a_target_that_nobody_asks_has_no_data(prometheus: Prometheus, mesh: str) -> None:
+    cluster = rolled(prometheus, mesh, "idle", **RANGES)
+
+    assert cluster.rollout.batch_rolling_state == "batchVerifying"
+    assert [each.outcome for each in cluster.rollout.metrics] == ["noData", "noData"]
 
 
 def alerts(namespace: str) -> dict[str, str]:
