@@ -255,7 +255,10 @@ def measured(snapshot: Snapshot, now: datetime) -> str:
     return start.numbers
 
 
-RANGES = {"request-success-rate": {"min": "98.9%", "max": "99.1%"}, "request-duration": {"min": 99, "max": 101}}
+RANGES: dict[str, Json] = {
+    "request-success-rate": {"min": "98.9%", "max": "99.1%"},
+    "request-duration": {"min": 99, "max": 101},
+}
 EVERY_MESH = ("istio", "linkerd", "")
 
 
