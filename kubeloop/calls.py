@@ -29,6 +29,10 @@ class Call(Struct, frozen=True, kw_only=True):
     """Whether the certificate of the other side must be trusted."""
     follows: bool = False
     """Whether a redirect is followed; else it is the reply."""
+    proxy: str = ""
+    """The proxy that it goes through; empty: the one that the environment names, if any."""
+    shown_as: str = ""
+    """What is shown instead of the address, where all of that is secret."""
     is_awaited: Callable[[], bool] = lambda: True
     """Asked by a handler: whether the other side still waits for the reply, as far as its connection shows."""
 
@@ -43,7 +47,12 @@ class Call(Struct, frozen=True, kw_only=True):
     @property
     def shown(self) -> str:
         """Method and address for people, without what may be secret."""
-        return f"{self.method} {shown_url(self.url)}"
+        return f"{self.method} {self.place}"
+
+    @property
+    def place(self) -> str:
+        """The address for people."""
+        return self.shown_as or shown_url(self.url)
 
 
 class Reply(Struct, frozen=True):

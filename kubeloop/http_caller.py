@@ -32,7 +32,7 @@ class HttpCaller:
     """A Caller; belongs to the event loop that it is first used in, and to be closed there.
 
     A call goes out once: nothing is sent again when a connection breaks. `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` are
-    read at each call.
+    read at each call that names no proxy of its own.
     """
 
     def __init__(self) -> None:
@@ -124,10 +124,13 @@ def _trusting(call: Call) -> ssl.SSLContext:
 
 
 def _proxy(call: Call, url: URL) -> tuple[URL | None, dict[str, str]]:
-    address = proxy_in(os.environ, url.scheme, url.host or "", url.port or 0)
+    address = call.proxy or proxy_in(os.environ, url.scheme, url.host or "", url.port or 0)
     if not address:
         return None, {}
-    proxy = URL(address)
+    try:
+        proxy = URL(address)
+    except ValueError:
+        raise NoReply(f"{call.shown}: the proxy must be an http:// or https:// address") from None
     if proxy.scheme not in ("http", "https") or not proxy.host:
         shown = proxy.with_user(None) if proxy.host else proxy
         raise NoReply(f"{call.shown}: the proxy {shown} must be an http:// or https:// address")

@@ -62,7 +62,7 @@ def told(call: Call, reply: Reply) -> str:
     """A reply that is no success, for people; one that points elsewhere tells where to, without what may be secret."""
     answered = f"it answered with status {reply.status}"
     location = _location(reply)
-    if reply.status not in _KEEPING + _READING or not location:
+    if reply.status not in _KEEPING + _READING or not location or call.shown_as:
         return answered
     try:
         target = urljoin(call.url, location)

@@ -124,6 +124,8 @@ class EventNote(Struct, frozen=True):
     """Another object that it is about."""
     facts: tuple[tuple[str, str], ...] = ()
     """By name: what is told elsewhere and has no place in an Event, such as how severe it is."""
+    to: str = ""
+    """Whom it goes to elsewhere: notices to one do not wait for those to another."""
 
 
 class Write(Struct, frozen=True, kw_only=True):

@@ -120,6 +120,7 @@ class Http(Struct, frozen=True):
 
     method: str
     url: str
+    """Where the address is sealed, what is shown instead of it."""
     subject: str = ""
     """What the answer is about (a pod's UID), so that the answer of an old pod is never taken for that of a new one."""
     body: bytes = b""
@@ -128,6 +129,12 @@ class Http(Struct, frozen=True):
     shown and kept."""
     sealed_headers: Sealed | None = None
     """JSON of further headers, a text or a list of texts by name, which is opened when the call is sent."""
+    sealed_url: Sealed | None = None
+    """The address where all of it is secret; opened when the call is sent."""
+    ending: str = ""
+    """What the path of a sealed address ends with, and gets where it does not."""
+    proxy: str = ""
+    """The proxy that it goes through; empty: the one that the environment names, if any."""
     credential: Credential | None = None
     sign_in: SignIn | None = None
     """A session that the call needs; when it cannot be opened the call is not sent and is answered Bad("sign-in")."""

@@ -1,8 +1,8 @@
 """Notices: what goes elsewhere besides its Event, to the sinks that contracts bring.
 
-A round gives a notice away and goes on. Each sink gets its notices one at a time and in order, each of them once;
-what a sink fails at is not brought to it again. A sink that does not answer holds up no other, and however much is to
-be told, little waits. That a sink fails is said once, and once more when it works again.
+A round gives a notice away and goes on. Each sink gets its notices to one addressee one at a time and in order, each of
+them once; what it fails at is not brought to it again. An addressee that does not answer holds up no other, and however
+much is to be told, little waits. That notices to one are lost is said once, and once more when they arrive again.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from contextlib import suppress
 from functools import partial
+from typing import TypeAlias
 
 from msgspec import Struct, field, structs
 from structlog.types import FilteringBoundLogger
@@ -32,6 +33,10 @@ FLUSH_SECONDS = 3.0
 WORKERS = 8
 
 
+_Way: TypeAlias = tuple[Sink, str]
+"""A sink, and whom it brings something to."""
+
+
 class _Outlet(Struct, eq=False):
     waiting: deque[EventNote] = field(default_factory=deque)
     lost: int = 0
@@ -43,23 +48,25 @@ class Notices:
         # What a notice is about has happened, whoever leads by the time that it is sent.
         self._outside = structs.replace(outside, gate=None)
         self._log = log
-        self._outlets: dict[Sink, _Outlet] = {}
-        self._queue: Queue[Sink] = Queue()
-        """Sinks for which something waits; never given out twice at once."""
+        self._outlets: dict[_Way, _Outlet] = {}
+        """Of ways on which something waits, or was lost last."""
+        self._queue: Queue[_Way] = Queue()
+        """Ways on which something waits; none is given out twice at once."""
         self._idle = asyncio.Event()
         self._idle.set()
         self._unsent = 0
 
     def send(self, sink: Sink, note: EventNote) -> None:
         """Returns at once."""
-        outlet = self._outlets.setdefault(sink, _Outlet())
+        way = sink, note.to
+        outlet = self._outlets.setdefault(way, _Outlet())
         if len(outlet.waiting) >= MOST_WAITING:
             self._failed(outlet, note, f"{MOST_WAITING} others wait already")
             return
         outlet.waiting.append(note)
         self._unsent += 1
         self._idle.clear()
-        self._queue.add(sink)
+        self._queue.add(way)
 
     async def run(self) -> None:
         """Brings notices to their sinks until cancelled."""
@@ -71,15 +78,15 @@ class Notices:
             async with asyncio.timeout(FLUSH_SECONDS):
                 await self._idle.wait()
 
-    async def _deliver(self, sink: Sink) -> float | None:
+    async def _deliver(self, way: _Way) -> float | None:
         """The oldest that waits; seconds until the next is looked at."""
-        outlet = self._outlets[sink]
-        if not outlet.waiting:
+        outlet = self._outlets.get(way)
+        if outlet is None or not outlet.waiting:
             return None
         note = outlet.waiting.popleft()
         try:
             async with asyncio.timeout(LONGEST_SECONDS):
-                answer = await sink(note, asker(self._outside, heard=partial(self._heard, note)))
+                answer = await way[0](note, asker(self._outside, heard=partial(self._heard, note)))
             if isinstance(answer, Bad):
                 self._failed(outlet, note, answer.text or answer.kind)
             elif answer is not None:
@@ -90,7 +97,11 @@ class Notices:
             self._unsent -= 1
             if not self._unsent:
                 self._idle.set()
-        return 0.0 if outlet.waiting else None
+        if outlet.waiting:
+            return 0.0
+        if not outlet.lost:
+            del self._outlets[way]
+        return None
 
     def _heard(self, note: EventNote, question: Question, answer: Answer) -> None:
         """One record per call that was answered; what was not is said once."""
@@ -110,9 +121,9 @@ class Notices:
             self._log.info("notices are delivered again", lost=outlet.lost)
         outlet.lost = 0
 
-    def _mistaken(self, sink: Sink, error: Exception) -> None:
+    def _mistaken(self, way: _Way, error: Exception) -> None:
         """A mistake of ours: say all there is to say, once, and go on with what waits."""
-        outlet = self._outlets[sink]
+        outlet = self._outlets[way]
         if not outlet.lost:
             self._log.error("a notice was lost by a mistake of the operator", exc_info=error)
         outlet.lost += 1

@@ -14,7 +14,6 @@ from structlog.types import FilteringBoundLogger
 
 from kubeloop.calls import Call, Caller, Handler, Reply
 from kubeloop.request import Request, Response, Stream, Transport
-from kubeloop.urls import shown_url
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 NAMES = ("OTEL_SERVICE_NAME", "JAEGER_SERVICE_NAME")
@@ -76,7 +75,7 @@ def traced_caller(caller: Caller, trace: Trace) -> Caller:
 
     async def called(call: Call) -> Reply:
         with trace(f"call {call.method}") as span:
-            span.set(url=shown_url(call.url))
+            span.set(url=call.place)
             reply = await caller(call)
             span.set(status=reply.status)
             return reply

@@ -24,8 +24,8 @@ from tests.kubeloop.scripted import Scripted, pod_ref
 LOST = "a notice was lost"
 
 
-def note(text: str, reason: str = "Paused") -> EventNote:
-    return EventNote(pod_ref("web"), False, reason, text)
+def note(text: str, reason: str = "Paused", to: str = "") -> EventNote:
+    return EventNote(pod_ref("web"), False, reason, text, to=to)
 
 
 class Desk:
@@ -93,6 +93,29 @@ def test_a_sink_that_does_not_answer_holds_up_no_other_and_is_given_up() -> None
         await asyncio.sleep(LONGEST_SECONDS)
         assert all(desk.texts == ["first", "second"] for desk in dead)
         assert [keys["error"] for keys in room.log.of(LOST)] == ["no answer within 30 seconds"] * 3
+
+    play(scenario)
+
+
+def test_an_addressee_that_does_not_answer_holds_up_no_other_of_its_sink() -> None:
+    async def scenario(room: Room) -> None:
+        heard: list[tuple[str, float]] = []
+
+        async def bring(told: EventNote, _ask: Asker) -> Answer:
+            if told.to == "dead":
+                await asyncio.Event().wait()
+            heard.append((told.text, clock.monotonic()))
+            return Good()
+
+        begun = clock.monotonic()
+        for text in "ab":
+            room.notices.send(bring, note(text, to="dead"))
+            room.notices.send(bring, note(text, to="sound"))
+        await asyncio.sleep(3 * LONGEST_SECONDS)
+
+        assert heard == [("a", begun), ("b", begun)]
+        assert len(room.log.of(LOST)) == 1
+        assert [to for _, to in room.notices._outlets] == ["dead"], "of those that arrive nothing is kept"
 
     play(scenario)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from base64 import b64encode
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -18,6 +19,7 @@ from kubeloop.calls import Call, Reply
 from kubeloop.client import Client
 from kubeloop.errors import KubeError
 from kubeloop.redirects import told
+from kubeloop.sealed import Sealed
 from kubeloop.unreadable import UNREADABLE
 
 JSON_CALL = ("Content-Type", "application/json")
@@ -72,7 +74,9 @@ def _message(call: Http, outside: AskContext, credentials: tuple[tuple[str, str]
     usual = tuple(each for each in (JSON_CALL, *outside.headers) if each[0].lower() not in named)
     return Call(
         method=call.method,
-        url=call.url,
+        url=call.url if call.sealed_url is None else _address(call.sealed_url, call.ending),
+        shown_as="" if call.sealed_url is None else call.url,
+        proxy=call.proxy,
         headers=(*usual, *own),
         body=call.body,
         timeout=timeout,
@@ -80,6 +84,18 @@ def _message(call: Http, outside: AskContext, credentials: tuple[tuple[str, str]
         # Whoever shows a credential means this server, and no other that it is sent to.
         follows=call.follows and not credentials,
     )
+
+
+def _address(sealed: Sealed, ending: str) -> str:
+    """Raises SignInFailed, whose text has nothing of what is secret."""
+    try:
+        text = sealed.open().decode("ascii").strip()  # files end with a line break
+        parts = urlsplit(text)
+    except ValueError:
+        raise SignInFailed("the address of the Secret cannot be called: write it in one line of ASCII") from None
+    if parts.path.endswith(ending):
+        return text
+    return parts._replace(path=parts.path.rstrip("/") + ending).geturl()
 
 
 async def _credentials(call: Http, client: Client) -> tuple[tuple[str, str], ...]:
