@@ -13,7 +13,7 @@ from tests.e2e.environments import HASH_V, Scene, V, W, manifest, on_clusters
 from tests.e2e.history import Tree
 
 SIM = ("sim",)
-STRIDE = 1 if SOAKS else 15
+STRIDE = 1 if SOAKS else 25
 """Calls from one death to the next; every effect is struck in `tests/chaos/environments`, here reads are as well."""
 
 

@@ -22,7 +22,7 @@ from tests.e2e.zones import change
 
 MOST_WRITES = 90
 """More than any of these takes."""
-STRIDE = 1 if SOAKS else 3
+STRIDE = 1 if SOAKS else 5
 """Writes from one death to the next; any effect may be struck in `tests/chaos/leaderworker`."""
 
 

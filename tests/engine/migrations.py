@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from fairlead.core.replay import DecidedRound
 from fairlead.engine.decide.migration import is_mixed
@@ -20,6 +21,8 @@ from tests.engine.definition_server import NAME, DefinitionServer, a_definition
 from tests.engine.world import Log
 from tests.kubeloop.scripted import failure
 
+LOOK_EVERY = 1.0
+"""Seconds between looks whether the lead was lost, which nobody tells of."""
 OBJECTS = [f"w-{number:02}" for number in range(25)]
 
 
@@ -43,12 +46,20 @@ class World:
         """As a process that begins to lead, with this journal; until a run has succeeded, or the lead is lost."""
         before = len(self.runs)
         kept = records or MemoryRecords()
-        migration = Migration(NAME, self._is_mixed, kept, pace=self.pace, heard=self.runs.append)
+        ended = asyncio.Event()
+
+        def heard(run: Run) -> None:
+            self.runs.append(run)
+            ended.set()
+
+        migration = Migration(NAME, self._is_mixed, kept, pace=self.pace, heard=heard)
         client = Client(self.server, gate=self._gate)
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(self._rounds(migration, client).run())
-            while self.leads and not any(run.finished for run in self.runs[before:]):  # noqa: ASYNC110  virtual time
-                await asyncio.sleep(0.05)
+            while self.leads and not any(run.finished for run in self.runs[before:]):
+                ended.clear()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(ended.wait(), LOOK_EVERY)
             running.cancel()
 
     def _rounds(self, migration: Migration, client: Client) -> Lane:
