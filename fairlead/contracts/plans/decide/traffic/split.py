@@ -194,33 +194,32 @@ def _copies(dialect: Dialect, entry: Json, services: Services, namespace: str, s
 def without_copies(dialect: Dialect, tree: Json, services: Services) -> Json:
     """The route as it is without what was added for this pair; what was added for others stays.
 
-    Of entries with one digest the last are ours: a copy stands right before what it was made of.
+    Of entries with one digest the last are ours: a copy stands right before what it was made of. A digest without an
+    entry is forgotten: somebody took the entry away.
     """
     recorded = _recorded(tree)
     entries = at(tree, f"spec.{dialect.copied_in}") if dialect.copied_in else None
     if not recorded or not isinstance(entries, list):
         return tree
     kept: list[object] = []
+    noted: list[str] = []
     left = Counter(recorded)
     for entry in reversed(entries):
-        digest = _ours(dialect, entry, services, namespace_of(tree))
-        if left[digest] > 0:
-            left[digest] -= 1
-        else:
-            kept.insert(0, entry)
-    if len(kept) == len(entries):
-        return tree
-    bare = {**tree, "spec": {**tree["spec"], dialect.copied_in: kept}}
-    return _noted(bare, tuple(left.elements()))
+        digest = _digest(dialect, entry) if isinstance(entry, dict) else ""
+        is_copy = left[digest] > 0
+        left[digest] -= is_copy
+        if is_copy and _is_pairs(dialect, entry, services, namespace_of(tree)):
+            continue
+        kept.insert(0, entry)
+        noted += [digest] if is_copy else []
+    bare = tree if len(kept) == len(entries) else {**tree, "spec": {**tree["spec"], dialect.copied_in: kept}}
+    return _noted(bare, tuple(noted))
 
 
-def _ours(dialect: Dialect, entry: object, services: Services, namespace: str) -> str:
-    """The digest of an entry that serves none but the pair; empty for any other."""
-    backends = dialect.backends_of(entry) if isinstance(entry, dict) else []
-    if not isinstance(entry, dict) or not backends:
-        return ""
-    is_theirs = all(_service(dialect, each, services, namespace) is not None for each in backends)
-    return _digest(dialect, entry) if is_theirs else ""
+def _is_pairs(dialect: Dialect, entry: Json, services: Services, namespace: str) -> bool:
+    """Whether it serves none but the pair."""
+    backends = dialect.backends_of(entry)
+    return bool(backends) and all(_service(dialect, each, services, namespace) is not None for each in backends)
 
 
 def _digest(dialect: Dialect, entry: Json) -> str:

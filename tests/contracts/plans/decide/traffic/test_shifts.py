@@ -490,12 +490,13 @@ def test_l_2_headers_that_cannot_be_taken_off_hold_up_no_deletion() -> None:
 
 @pytest.mark.parametrize("plan", [{}, {"rolloutStrategy": "DecreaseFirst"}], ids=["increase", "decrease"])
 def test_l_4_a_crash_at_any_write_loses_no_request(plan: Json) -> None:
-    cluster = a_routed_pair(plan)
+    plan = {**plan, "rolloutBatches": [{"replicas": 1}, {}]}
+    cluster = a_routed_pair(plan, old=2)
     cluster.play()
     whole = len(cluster.history) + len(cluster.shares)
 
     for writes in range(whole):
-        cluster = a_routed_pair(plan)
+        cluster = a_routed_pair(plan, old=2)
         cluster.writes_left = writes
         with pytest.raises(Died):
             cluster.play()
@@ -504,4 +505,4 @@ def test_l_4_a_crash_at_any_write_loses_no_request(plan: Json) -> None:
         cluster.play()
 
         assert (cluster.state, cluster.lost) == ("rolloutSucceed", [])
-        assert cluster.shares == [(20,), (60,), (100,), (100,)]
+        assert cluster.shares == [(50,), (100,), (100,)]

@@ -277,6 +277,18 @@ def test_x_4_copies_of_another_pair_on_the_same_route_stay() -> None:
     assert left == with_split(GATEWAY_API, first, others, Share(0, (CANARY,)))
 
 
+def test_x_4_copies_that_somebody_took_away_are_forgotten() -> None:
+    first = http_route(http_rule(http_ref("shop-v1")))
+    routed = changed(GATEWAY_API, first, 0, matches=(CANARY,))
+    overwritten = {**routed, "spec": first["spec"]}
+
+    again = changed(GATEWAY_API, overwritten, 0, matches=(CANARY,))
+
+    assert again == routed
+    assert changed(GATEWAY_API, again, 0) == first
+    assert changed(GATEWAY_API, overwritten, 0) == first
+
+
 def test_x_4_what_the_server_completes_in_a_copy_makes_it_nobody_elses() -> None:
     routed = changed(GATEWAY_API, http_route(http_rule(http_ref("shop-v1"))), 0, matches=(CANARY,))
     copy = {**routed["spec"]["rules"][0], "timeouts": {"request": "1s"}}
