@@ -1,4 +1,4 @@
-"""Acceptance scenarios of workloads whose pods are updated in place: CloneSets, StatefulSets and DaemonSets."""
+"""Acceptance scenarios 10 to 12: workloads whose pods are updated in place: CloneSets, StatefulSets and DaemonSets."""
 
 from __future__ import annotations
 

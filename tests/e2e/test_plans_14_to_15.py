@@ -1,4 +1,4 @@
-"""Acceptance scenarios of hooks: who is called when, and what waits for whom."""
+"""Acceptance scenarios 14 and 15: who is called when, and what waits for whom."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Acceptance scenarios of metrics: batches that they refuse, gates that they watch, and rollouts that are retried."""
+"""Acceptance scenarios 19, 31 and 35: batches that metrics refuse, gates that they watch, and retries."""
 
 from __future__ import annotations
 

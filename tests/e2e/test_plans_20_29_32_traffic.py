@@ -1,4 +1,4 @@
-"""Acceptance scenarios of traffic: shared batch by batch, given back by a revert, and sent by a header."""
+"""Acceptance scenarios 20, 29 and 32: traffic, shared batch by batch, given back by a revert, and sent by a header."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from tests.e2e.plan_play import batches
 from tests.e2e.plan_routes import Shop, a_shop
 
 PER_SECOND = 200
-SLOW = {"ready_after": 2.0, "gone_after": 0.5}
+SLOW: dict[str, Any] = {"ready_after": 2.0, "gone_after": 0.5}
 in_virtual_time = partial(everywhere, on=("sim",))
 
 
