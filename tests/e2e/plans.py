@@ -30,6 +30,10 @@ with_traits = partial(everywhere, definitions=definitions)
 """For scenarios that begin with `plan_play.begin`."""
 
 
+SETTINGS = PlanSettings(registers_kinds=False)
+"""To learn all kinds takes the real API server a while, and scenarios bring those that they need."""
+
+
 class Operator:
     """Of plans in the namespace of the site; it calls others as `caller_of` the site does, or by `caller`."""
 
@@ -37,7 +41,7 @@ class Operator:
         self.metrics = Metrics()
         self.log = Log()
         self.manager: Manager | None = None
-        self._site, self._settings, self._caller = site, settings or PlanSettings(), caller
+        self._site, self._settings, self._caller = site, settings or SETTINGS, caller
 
     async def __call__(self, transport: Transport) -> None:
         options = OperatorOptions(

@@ -23,6 +23,7 @@ CONTRACT = Contract(
     part=Room("fairlead.contracts.plans.part", "part"),
     home=lambda given: str(given.operator_namespace),
     lease=LEASE,
+    registers=True,
     trust_labels=(INJECT_CA, INSTALLED_FOR),
     kinds=Room("fairlead.contracts.plans.install.definitions", "definitions"),
     chart="vela-core",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fairlead.contracts.plans.controllers import controller
 from fairlead.contracts.plans.kinds import PART, ROLLOUT_TRAITS
 from fairlead.contracts.plans.metrics import PlanMetrics
+from fairlead.contracts.plans.registered_kinds import RegisteredKinds, check
 from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.contracts.plans.watched import WatchedWorkloads
 from fairlead.contracts.plans.webhooks import endpoints
@@ -14,10 +17,13 @@ from fairlead.engine.part import Part, PartContext
 def part(context: PartContext, given: PlanSettings) -> Part:
     workloads = {each: WatchedWorkloads(context.caches, each) for each in context.namespaces or ("",)}
     measures = context.metrics.of(PlanMetrics)
+    kinds = RegisteredKinds(context) if given.registers_kinds else None
+    keeping = () if kinds is None else (kinds.controller,)
     return Part(
         name=PART,
-        controllers=(controller(context.caches, workloads, given, measures.of(ROLLOUT_TRAITS.kind)),),
+        controllers=(controller(context.caches, workloads, given, measures.of(ROLLOUT_TRAITS.kind)), *keeping),
         endpoints=endpoints(given),
+        before_leading=(partial(check, context.client, context.log) if kinds is None else kinds.register,),
         leads=measures.leads,
         counts=measures.counts,
     )

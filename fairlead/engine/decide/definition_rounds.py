@@ -16,6 +16,7 @@ from fairlead.core.act import Apply, Does, EventNote
 from fairlead.core.ask import Answers, Ask, Bad, Discover, Good, Need, Read
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
+from fairlead.engine.decide.joined_definitions import joined, unknown_versions
 from fairlead.engine.decide.registration import (
     DEFINITIONS,
     Established,
@@ -77,6 +78,8 @@ class DefinitionSnapshot(Struct, frozen=True, kw_only=True):
     enough: frozenset[bytes]
     """Those of the bundles seen that hold the same authorities."""
     repairs: Repairs = Repairs()
+    joins: bool = False
+    """Whether others bring the definition as well, so that nothing of theirs is taken away."""
     cached: Tree | None = None
     """As a watch shows it."""
     live: Tree | None = None
@@ -88,11 +91,16 @@ class DefinitionSnapshot(Struct, frozen=True, kw_only=True):
         return Ask(Read(Ref(DEFINITIONS, "", self.name)))
 
     def to_apply(self, live: Tree | None) -> Tree:
+        if self.joins:
+            return joined(self.definition, live)
         if self.webhook is None or not is_converted(self.definition):
             return wanted(self.definition, None, live)
         return wanted(self.definition, self.webhook.conversion(b"" if is_injected(live) else self.bundle), live)
 
     def is_in_order(self, live: Tree) -> bool:
+        """Or has versions that others must know about."""
+        if self.joins and unknown_versions(self.definition, live):
+            return True
         injected = is_injected(live)
         return not differs(self.to_apply(live), live, lambda _, held: injected or held in self.enough)
 

@@ -113,7 +113,7 @@ def differs(to_apply: Tree, live: Tree, trusts: Callable[[bytes, bytes], bool]) 
         or not _within(spec["names"], there.get("names") or {})
         or bool(spec.get("preserveUnknownFields", False) != there.get("preserveUnknownFields", False))
         or _by_name(spec["versions"]) != _by_name(there.get("versions") or [])
-        or not _same_conversion(spec["conversion"], there.get("conversion") or NOT_CONVERTED, trusts)
+        or not _same_conversion(spec.get("conversion"), there.get("conversion") or NOT_CONVERTED, trusts)
         or any(
             not _within(to_apply["metadata"].get(key) or {}, live["metadata"].get(key) or {})
             for key in ("labels", "annotations")
@@ -159,7 +159,10 @@ def _foreign(definition: Tree, live: Tree | None) -> list[Tree]:
     ]
 
 
-def _same_conversion(ours: Tree, live: Tree, trusts: Callable[[bytes, bytes], bool]) -> bool:
+def _same_conversion(ours: Tree | None, live: Tree, trusts: Callable[[bytes, bytes], bool]) -> bool:
+    """What is not said is left to others."""
+    if ours is None:
+        return True
     if ours["strategy"] != live.get("strategy"):
         return False
     if ours["strategy"] != "Webhook":

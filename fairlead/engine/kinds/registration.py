@@ -97,9 +97,12 @@ class Registration:
         *,
         manager: str,
         heed: Callable[[str, Tree], None] = lambda *_: None,
+        joins: bool = False,
+        name: str = NAME,
     ) -> None:
         """`manager` is who the API server is told owns what is written; `heed` is shown every state of a definition, by
-        its name."""
+        its name. With `joins` others bring these definitions as well, and nothing of theirs is taken away. `name` is
+        that of the controller."""
         self._client = client.within(CALL_TIMEOUT)
         self._definitions = {name_of(each): each for each in definitions}
         self._webhook = webhook
@@ -107,6 +110,8 @@ class Registration:
         self._log = log
         self._manager = manager
         self._heed = heed
+        self._joins = joins
+        self._name = name
         self._repairs = {name: Repairs() for name in self._definitions}
         self._problems: dict[str, str] = {}
         """What each definition lacked in the last round of its registration."""
@@ -172,7 +177,7 @@ class Registration:
         gather: Callable[[RolloutKey, Answers], DefinitionSnapshot | None],
     ) -> Controller[DefinitionSnapshot]:
         return Controller(
-            name=NAME,
+            name=self._name,
             informers=(),
             subscribe=lambda _: None,
             watched=lambda _: {},
@@ -213,6 +218,7 @@ class Registration:
             bundle_changes=None if seconds is None else clock.now() + timedelta(seconds=seconds),
             enough=frozenset(),
             repairs=self._repairs[name],
+            joins=self._joins,
             cached=cached,
             answers=answers,
         )
