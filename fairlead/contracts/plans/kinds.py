@@ -131,6 +131,8 @@ ON_FAILURE_STOP, ON_FAILURE_REVERT = "stop", "revert"
 SEVERITIES = ("info", "warn", "error")
 NO_PROVIDER = "none"
 TRAFFIC_PROVIDERS = ("istio", "gatewayapi", "smi", NO_PROVIDER)
+MOST_BATCHES = 10_000
+"""No plan has more: they are stored with each rollout, and looked at in every pass."""
 NO_TARGET_SIZE = -1
 """`rolloutTargetSize` after a reset."""
 
@@ -257,8 +259,8 @@ class RolloutPlan(Struct, frozen=True, rename="camel"):
 
     @property
     def batch_count(self) -> int:
-        """An empty list counts as none."""
-        return len(self.rollout_batches or ()) or max(1, self.num_batches or 1)
+        """An empty list counts as none; a number beyond what can be rolled counts as the most that can."""
+        return len(self.rollout_batches or ()) or min(max(1, self.num_batches or 1), MOST_BATCHES)
 
     def batch(self, index: int) -> RolloutBatch:
         """What is said of the batch; one that is computed says nothing."""

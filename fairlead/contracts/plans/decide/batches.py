@@ -12,7 +12,7 @@ from itertools import accumulate
 
 from msgspec import Struct
 
-from fairlead.contracts.plans.kinds import IntOrText, RolloutBatch, RolloutPlan
+from fairlead.contracts.plans.kinds import MOST_BATCHES, IntOrText, RolloutBatch, RolloutPlan
 from fairlead.core.integers import parse_integer
 from fairlead.core.rounding import Round, scaled
 
@@ -104,6 +104,9 @@ def batches_of(plan: RolloutPlan, span: Span) -> Batches | Mismatch:
     if not span.is_scale and span.target <= 0:
         return Mismatch(_mismatch(0, span.target))
     listed = plan.rollout_batches or ()
+    count = len(listed) or plan.num_batches or 1
+    if count > MOST_BATCHES:
+        return Mismatch(f"the rollout plan has {count} batches: make them {MOST_BATCHES} or fewer")
     if not listed:
         return Batches(span, spread(span.distance, plan.batch_count))
     sizes = [_size(each, span) for each in listed[:-1]]

@@ -237,3 +237,16 @@ def test_a_fifth_node_is_in_the_last_batch() -> None:
     assert resized(found, 1, plan, 5).sizes == (2, 3)
     assert resized(found, 0, plan, 1).sizes == (1, 0)
     assert resized(Batches(Span(4, 4), (2, 2)), 0, _plan(count=2), 7).sizes == (2, 5)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [RolloutPlan(num_batches=2**31 - 1), RolloutPlan(rollout_batches=(RolloutBatch(replicas=0),) * 10_001)],
+)
+def test_more_batches_than_can_be_kept_are_no_plan(plan: RolloutPlan) -> None:
+    """A number of them for each batch would not fit into memory."""
+    found = batches_of(plan, Span(5, 5))
+
+    count = len(plan.rollout_batches or ()) or plan.num_batches
+    assert found == Mismatch(f"the rollout plan has {count} batches: make them 10000 or fewer")
+    assert plan.batch_count <= 10_001

@@ -6,10 +6,8 @@ What is of another kind than it should be is left for the validation to name. Th
 from __future__ import annotations
 
 from fairlead.contracts.plans.decide.batches import spread
-from fairlead.contracts.plans.kinds import INCREASE_FIRST, Json
+from fairlead.contracts.plans.kinds import INCREASE_FIRST, MOST_BATCHES, Json
 
-_MOST_BATCHES = 10_000
-"""Nobody lists more; a number of batches beyond it stays a number."""
 _SOURCES = ("sourceRef", "sourceApplicationName")
 """Where the kinds of rollouts name what they come from."""
 
@@ -31,6 +29,6 @@ def _plan(plan: Json, *, has_source: bool) -> Json:
         return made
     if not isinstance(size, int) or not isinstance(count, int) or isinstance(size, bool) or isinstance(count, bool):
         return made
-    if not 1 <= count <= _MOST_BATCHES or size < 0:
+    if not 1 <= count <= MOST_BATCHES or size < 0:
         return made
     return {**made, "rolloutBatches": [{"replicas": each} for each in spread(size, count)]}

@@ -17,6 +17,7 @@ from fairlead.contracts.plans.decide.states import known
 from fairlead.contracts.plans.decide.workloads.handlers import recorded_span
 from fairlead.contracts.plans.kinds import (
     FAILED,
+    MOST_BATCHES,
     NO_TARGET_SIZE,
     TERMINAL,
     Json,
@@ -106,7 +107,7 @@ def _partition(plan: RolloutPlan) -> int:
 def _batches(after: RolloutPlan, before: RolloutPlan, status: RolloutStatus) -> Iterator[str]:
     """A-7."""
     kept = max(_partition(before), status.current_batch)
-    for place in range(kept + 1):
+    for place in range(min(kept, MOST_BATCHES) + 1):
         is_gone = place >= after.batch_count and place < before.batch_count
         if is_gone or after.batch(place) != before.batch(place):
             yield f"{PLAN}.rolloutBatches[{place}]: Forbidden: batches up to {kept} may be rolled already"

@@ -14,6 +14,7 @@ from fairlead.contracts.plans.decide.workloads.live import Kind, Style
 from fairlead.contracts.plans.kinds import (
     BATCH_HOOKS,
     METHODS,
+    MOST_BATCHES,
     NO_PROVIDER,
     ON_FAILURE_REVERT,
     ON_FAILURE_STOP,
@@ -83,6 +84,8 @@ def plan_refusals(plan: RolloutPlan) -> Iterator[str]:
     yield from _one_of(f"{PLAN}.rolloutStrategy", plan.rollout_strategy, STRATEGIES)
     yield from at_least(f"{PLAN}.targetSize", plan.target_size, 0)
     yield from at_least(f"{PLAN}.numBatches", plan.num_batches, 1)
+    if plan.num_batches is not None and plan.num_batches > MOST_BATCHES:
+        yield invalid(f"{PLAN}.numBatches", plan.num_batches, f"must be {MOST_BATCHES} or less")
     yield from _partitions(plan)
     yield from _one_of(f"{PLAN}.onFailure", plan.on_failure, (ON_FAILURE_STOP, ON_FAILURE_REVERT))
     yield from at_least(f"{PLAN}.progressDeadlineSeconds", plan.progress_deadline_seconds, 1)
@@ -128,6 +131,9 @@ def _batches(plan: RolloutPlan) -> Iterator[str]:
     path = f"{PLAN}.rolloutBatches"
     if not batches:
         yield invalid(path, [], "must not be empty: leave it out, or list batches")
+    elif len(batches) > MOST_BATCHES:
+        yield f"{path}: Too many: {len(batches)}: must have at most {MOST_BATCHES} items"
+        return
     elif plan.num_batches is not None and plan.num_batches != len(batches):
         yield invalid(f"{PLAN}.numBatches", plan.num_batches, f"must be the length of rolloutBatches, {len(batches)}")
     for place, batch in enumerate(batches):

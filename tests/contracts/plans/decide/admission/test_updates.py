@@ -168,3 +168,10 @@ def test_an_object_of_before_the_webhooks_may_be_applied_again() -> None:
     answer = validated(a_trait(new), a_trait(old, status={**ROLLING, "rolloutTargetSize": 8, "rolloutOriginalSize": 8}))
 
     assert answer.allowed
+
+
+def test_a_7_a_batch_that_no_plan_can_have_come_to_is_no_endless_work() -> None:
+    status = {**ROLLING, "currentBatch": 2**31 - 1}
+    base = {key: value for key, value in BASE.items() if key != "rolloutBatches"} | {"numBatches": 2**31 - 1}
+
+    assert "rolloutBatches[0]: Forbidden" in _updated({"rolloutBatches": [{"replicas": 5}]}, status, base)
