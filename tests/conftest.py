@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import signal
 from collections.abc import Iterator
+from functools import lru_cache
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
 from hypothesis import settings
 
 from kubesim.time import GC_THRESHOLD
@@ -52,3 +55,23 @@ def planes() -> Iterator[Planes]:
     planes = Planes()
     yield planes
     planes.close()
+
+
+_make_key = rsa.generate_private_key
+
+
+@lru_cache
+def _made_before(key_size: int) -> Iterator[rsa.RSAPrivateKey]:
+    """One after the other, so that an authority and who it signs for, or a pair and the next, have different ones."""
+    return itertools.cycle([_make_key(public_exponent=65537, key_size=key_size) for _ in range(4)])
+
+
+@pytest.fixture
+def few_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys of RSA are of a few that were made before: to make one takes up to a few seconds."""
+
+    def generate(public_exponent: int, key_size: int) -> rsa.RSAPrivateKey:
+        assert public_exponent == 65537
+        return next(_made_before(key_size))
+
+    monkeypatch.setattr(rsa, "generate_private_key", generate)

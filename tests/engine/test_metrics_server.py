@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import aiohttp
+import pytest
 from msgspec import structs
 
 from fairlead.engine.certificates.in_memory import InMemory
@@ -19,6 +20,8 @@ from kubesim.pki import Authority
 from kubesim.time import run
 from tests.engine.test_process import Process, files, options
 from tests.engine.world import Log
+
+pytestmark = pytest.mark.usefixtures("few_keys")
 
 TOKEN = {"Authorization": "Bearer admin"}
 

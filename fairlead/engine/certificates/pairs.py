@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -109,8 +110,12 @@ def facts_of(entries: dict[str, bytes]) -> Facts:
     return inspected(Pair(entries["cert"], entries["key"], entries["ca"]))
 
 
+@lru_cache(maxsize=4)
 def inspected(pair: Pair) -> Facts:
-    """What a certificate and its key are worth, and its authorities where there are any."""
+    """What a certificate and its key are worth, and its authorities where there are any.
+
+    To see whether a key of RSA is sound takes a tenth of a second, and the same pairs are looked at again and again.
+    """
     try:
         served = read(pair.certificate)
         key = load_pem_private_key(pair.key, password=None)

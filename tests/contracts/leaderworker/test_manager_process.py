@@ -15,6 +15,7 @@ from typing import Any
 
 import aiohttp
 import msgspec
+import pytest
 from msgspec import structs
 
 from fairlead.cli.flags.go import parse
@@ -35,6 +36,8 @@ from kubesim.server import serve
 from tests.e2e.installing import resource_of
 from tests.engine.test_process import LONG, Process
 from tests.engine.webhooks.benches import body
+
+pytestmark = pytest.mark.usefixtures("few_keys")
 
 HOME = "lws-system"
 TOKEN = {"Authorization": "Bearer admin"}

@@ -15,6 +15,8 @@ from kubeloop.objects.meta import Ref, Resource
 from tests.contracts.leaderworker.test_manager_process import HOME, TOKEN, Site, installed
 from tests.engine.test_process import Process
 
+pytestmark = pytest.mark.usefixtures("few_keys")
+
 RBAC = "rbac.authorization.k8s.io"
 MANAGER = Ref(Resource(RBAC, "v1", "clusterroles", "ClusterRole", False), "", "lws-manager-role")
 PROXY = Ref(Resource(RBAC, "v1", "clusterroles", "ClusterRole", False), "", "lws-proxy-role")

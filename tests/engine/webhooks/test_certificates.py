@@ -22,6 +22,8 @@ from kubesim.time import run
 from tests.engine.webhooks.test_injecting import ONE, TWO, bundles_of, configure, injector_of
 from tests.engine.webhooks.world import DAY, NAME, SECRET, World, a_pair_of_others, make_small
 
+pytestmark = pytest.mark.usefixtures("few_keys")
+
 HOUR = timedelta(hours=1)
 
 

@@ -33,6 +33,8 @@ from kubesim.faults import Fault, Faulty
 from kubesim.time import run
 from tests.engine.webhooks.world import World
 
+pytestmark = pytest.mark.usefixtures("few_keys")
+
 NAMES = KeptAuthority("shop-ca", "shop")
 SECRET = Ref(SECRETS, "test", "certificate")
 DNS = "hooks.test.svc"
