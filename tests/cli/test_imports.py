@@ -54,7 +54,7 @@ def test_an_operator_imports_nothing_that_draws_on_terminals(words: tuple[str, .
     """It lives for months, and what it imports it holds."""
     nowhere = str(tmp_path / "kubeconfig")
     done = subprocess.run(
-        [sys.executable, "-c", f"{RUNS}\n{TELLS}", *words, "--kubeconfig", nowhere],
+        [sys.executable, "-c", f"{RUNS}\n{TELLS}", *words, "--port", "0", "--kubeconfig", nowhere],
         capture_output=True,
         text=True,
         timeout=120,
