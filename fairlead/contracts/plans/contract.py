@@ -34,6 +34,7 @@ CONTRACT = Contract(
     roots=(Root(ROLLOUT_TRAITS, NOUN, optional=True),),
     nothing=ROLLOUT_TRAITS.kind,
     look=Room("fairlead.contracts.plans.looks", "LOOK"),
+    hosted=Room("fairlead.contracts.plans.demo", "HOSTED"),
     verbs=Room("fairlead.contracts.plans.verbs", "VERBS"),
     deciders=Room("fairlead.contracts.plans.deciders", "DECIDERS"),
 )
