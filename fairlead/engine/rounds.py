@@ -96,7 +96,13 @@ class Rounds(Generic[S]):
         self._watcher = controller.watcher
         self._outside = outside if controller.records is None else structs.replace(outside, records=controller.records)
         self._effects = Effects(
-            outside.client, terms.ledger, self._said.audit, self._said.happened, terms.write_timeout, controller.applied
+            outside.client,
+            terms.ledger,
+            self._said.audit,
+            self._said.happened,
+            terms.write_timeout,
+            controller.applied,
+            controller.patience,
         )
         self._wrote: dict[RolloutKey, tuple[str, ...]] = {}
         """Scopes that the last round of a rollout wrote to, until the caches show it; so no scope is left behind."""

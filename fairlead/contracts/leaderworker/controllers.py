@@ -17,6 +17,7 @@ from fairlead.contracts.leaderworker.kinds import (
     GROUP_CONTROLLER,
     NOUN,
     PART,
+    PATIENCE_SECONDS,
     LeaderWorkerSet,
     Pod,
 )
@@ -127,6 +128,7 @@ def _of_sets(watched: Watched, settings: Settings, measures: LeaderWorkerMetrics
         observed=gathering.observed,
         optional=tuple(one for each in watched for one in each.optional),
         refuses=_is_said_by_the_server,
+        patience=PATIENCE_SECONDS,
         watcher=reports,
         queue_watcher=measures.set_queue,
     )
@@ -174,6 +176,7 @@ def _of_groups(
         observe=observe,
         wrote=measures.group_wrote,
         refuses=_is_said_by_the_server,
+        patience=PATIENCE_SECONDS,
         watcher=measures.of_groups,
         queue_watcher=measures.group_queue,
     )

@@ -55,6 +55,8 @@ class Effects(Struct, frozen=True):
     """Seconds until a write is given up; under a lease, so few that none outlives it."""
     applied: Applied | None = None
     """Told of every successful Apply and Replace."""
+    patience: float = 0.0
+    """Seconds that a write may take that is bound to what it changes, should that be longer."""
 
 
 class Round(Struct, frozen=True):
@@ -160,7 +162,8 @@ async def _persist(write: AnyWrite, scope: str, effects: Effects, until: float) 
 async def _send(write: AnyWrite, scope: str, effects: Effects) -> tuple[str, str]:
     ref, message = subject(write), request_for(write)
     try:
-        seconds = max(effects.timeout, write.min_timeout_seconds)
+        patience = effects.patience if is_bound(write) else 0.0
+        seconds = max(effects.timeout, write.min_timeout_seconds, patience)
         answer = await effects.client.call(structs.replace(message, timeout=seconds, retry_when_throttled=False))
         written = _written(answer.body, write, message.doing)
     except NotFound:
@@ -243,6 +246,11 @@ def _stored_by(write: AnyWrite) -> Request:
 def subject(write: AnyWrite) -> Ref:
     """What a write is about."""
     return Ref(write.resource, write.namespace, write.name) if isinstance(write, Create) else write.ref
+
+
+def is_bound(write: AnyWrite) -> bool:
+    """Whether it does nothing should it arrive late: what it changes is of another version by then, or is there."""
+    return isinstance(write, Create) or bool(_version_of(write) or (isinstance(write, Delete) and write.ref.uid))
 
 
 def _version_of(write: AnyWrite) -> str:

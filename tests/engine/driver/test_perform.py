@@ -342,6 +342,32 @@ def test_a_write_is_given_up_after_the_time_that_writes_have() -> None:
     assert run(scenario()) == WRITE_TIMEOUT
 
 
+@pytest.mark.parametrize(
+    ("write", "seconds"),
+    [
+        (deletion("a-0"), 30.0),
+        (structs.replace(deletion("a-0"), ref=structs.replace(pod("a-0"), uid="")), WRITE_TIMEOUT),
+        (completion(), 30.0),
+        (Create(does=Does.TERMINATE_POD, resource=PODS, namespace="test", name="p", body=b"{}"), 30.0),
+        (Patch(does=Does.TERMINATE_POD, ref=pod("a-0"), kind=PatchKind.MERGE, body=b"{}"), WRITE_TIMEOUT),
+        (Apply(does=Does.APPLY_OBJECT, ref=pod("a-0"), body=b"{}", manager="m"), WRITE_TIMEOUT),
+        (Apply(does=Does.APPLY_OBJECT, ref=pod("a-0"), body=b"{}", manager="m", resource_version="5"), 30.0),
+    ],
+    ids=["UID", "no UID", "replacement", "creation", "patch of any version", "apply to any", "apply to a version"],
+)
+def test_a_write_that_is_bound_to_what_it_changes_has_the_patience_of_its_controller(
+    write: AnyWrite, seconds: float
+) -> None:
+    async def scenario() -> float:
+        client = Client(Slow(), timeout=300)
+        effects = Effects(client, ShownLedger(10), lambda _: None, lambda _: None, WRITE_TIMEOUT, patience=30.0)
+        with pytest.raises(TransportError, match="no answer within"):
+            await carry_out((write,), THIS, effects)
+        return clock.monotonic()
+
+    assert run(scenario()) == seconds
+
+
 CREATION = Create(does=Does.TERMINATE_POD, resource=PODS, namespace="test", name="p", body=b"{}")
 
 
