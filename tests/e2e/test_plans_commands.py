@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import msgspec
-import pytest
 import yaml
 
 from fairlead.cli import exits
@@ -15,7 +14,6 @@ from fairlead.cli.connect import Cluster
 from fairlead.cli.documents_of import explain_all
 from fairlead.cli.views.explanation import explanation
 from fairlead.cli.views.render import plain
-from fairlead.contracts import CONTRACTS
 from fairlead.contracts.plans.kinds import FAILED, ROLLOUT_TRAITS, SUCCEEDED
 from fairlead.contracts.plans.verbs import VERBS
 from fairlead.core.explain import Explain
@@ -39,11 +37,6 @@ TRAITS: Rights = {
 }
 """What a look needs to find plans, and no more."""
 LOOKING: Rights = {**TRAITS, ("apps", "deployments"): ("get",)}
-
-
-@pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(CONTRACTS, "plans", "fairlead.contracts.plans.contract")
 
 
 async def look(play: Play, client: Client | None = None) -> Explain:
