@@ -103,6 +103,8 @@ def _pair(dialect: Dialect, entry: Json, services: Services, namespace: str, pat
             places[service].append(place)
     if not any(places.values()):
         return None
+    if len(backends) != len(entry[dialect.backends]):
+        return Problem(f"{path} has a backend that is no object: take it out")
     for service, found in places.items():
         if len(found) > 1:
             return Problem(f"{path} names the Service {service} {len(found)} times: name it once")

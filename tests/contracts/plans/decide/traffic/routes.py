@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fairlead.contracts.plans.decide.traffic.dialects import GATEWAY_API, ISTIO, SMI
 from fairlead.contracts.plans.decide.traffic.routes import Dialect, Services
-from fairlead.contracts.plans.kinds import Json, TrafficMatch
+from fairlead.contracts.plans.kinds import TRAFFIC_COPIES, Json, TrafficMatch
 
 PAIR = Services("ns", "shop-v1", "shop-v2")
 DIALECTS = (GATEWAY_API, ISTIO, SMI)
@@ -117,6 +117,55 @@ def routes(draw: st.DrawFn, dialect: Dialect) -> Json:
     made = http_route(*entries) if dialect is GATEWAY_API else virtual_service(*entries)
     notes = draw(st.none() | st.dictionaries(st.sampled_from(["owner", "team"]), st.text(), min_size=1))
     return made if notes is None else {**made, "metadata": {**made["metadata"], "annotations": notes}}
+
+
+_WORDS = [
+    "name",
+    "namespace",
+    "kind",
+    "group",
+    "port",
+    "number",
+    "weight",
+    "destination",
+    "host",
+    "service",
+    "matches",
+    "match",
+    "headers",
+    "backendRefs",
+    "route",
+    "backends",
+]
+_JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-2, 200)
+    | st.sampled_from(["", "shop-v1", "shop-v2", "Service", "x-canary"]),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(_WORDS),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=6,
+)
+
+
+def anything(dialect: Dialect) -> st.SearchStrategy[Json]:
+    """Trees that no server would store, with words of the kind in wrong places."""
+    sound = st.sampled_from([backend(dialect, "shop-v1", 3), backend(dialect, "shop-v2", None)])
+    entries = st.fixed_dictionaries({dialect.backends: st.lists(sound | _JSON, max_size=3) | _JSON}) | _JSON
+    headed = st.builds(
+        lambda entry, found: {**entry, dialect.matches: found} if isinstance(entry, dict) else entry, entries, _JSON
+    )
+    specs = st.fixed_dictionaries({name: st.lists(entries | headed, max_size=3) | _JSON for name in dialect.lists})
+    noted = st.sampled_from([{}, {"annotations": {TRAFFIC_COPIES: "a b"}}, {"annotations": 3}])
+    notes = st.builds(lambda each: {"namespace": "ns", **each}, noted) | _JSON
+    spec = specs if dialect.lists else entries
+    return st.builds(lambda found, metadata: {"spec": found, "metadata": metadata}, spec | _JSON, notes)
 
 
 MATCHES = st.lists(

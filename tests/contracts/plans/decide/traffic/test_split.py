@@ -17,6 +17,7 @@ from tests.contracts.plans.decide.traffic.routes import (
     DIALECTS,
     MATCHES,
     PAIR,
+    anything,
     backend,
     destination,
     http_ref,
@@ -318,6 +319,20 @@ def test_what_is_set_is_read_and_nothing_else_changes(dialect: Dialect, data: st
     for _, _, entry in dialect.entries(tree):
         named = [dialect.read(each, "ns") for each in dialect.backends_of(entry)]
         assert "shop-v1" not in [each.service for each in named if each is not None]
+
+
+@given(st.data(), st.integers(0, 100), st.booleans())
+@each_kind
+def test_any_tree_is_shared_or_told(dialect: Dialect, data: st.DataObject, weight: int, is_final: bool) -> None:
+    tree = data.draw(anything(dialect))
+    matches = tuple(data.draw(MATCHES)) if dialect is not SMI else ()
+
+    after = with_split(dialect, tree, PAIR, Share(weight, matches, is_final))
+
+    if isinstance(after, Problem):
+        assert after.text
+    else:
+        assert split_of(dialect, after, PAIR) == weight
 
 
 def _bare(dialect: Dialect, tree: Json) -> Json:
