@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from fairlead.contracts.plans.applications.controllers import controllers as of_applications
 from fairlead.contracts.plans.controllers import controller
-from fairlead.contracts.plans.kinds import PART, ROLLOUT_TRAITS
+from fairlead.contracts.plans.kinds import APPLICATION_DEPLOYMENTS, PART, ROLLOUT_TRAITS
 from fairlead.contracts.plans.metrics import PlanMetrics
 from fairlead.contracts.plans.registered_kinds import RegisteredKinds, check
 from fairlead.contracts.plans.settings import PlanSettings
@@ -21,7 +22,11 @@ def part(context: PartContext, given: PlanSettings) -> Part:
     keeping = () if kinds is None else (kinds.controller,)
     return Part(
         name=PART,
-        controllers=(controller(context.caches, workloads, given, measures.of(ROLLOUT_TRAITS.kind)), *keeping),
+        controllers=(
+            controller(context.caches, workloads, given, measures.of(ROLLOUT_TRAITS.kind)),
+            *of_applications(context.caches, workloads, given, measures.of(APPLICATION_DEPLOYMENTS.kind)),
+            *keeping,
+        ),
         endpoints=endpoints(given),
         before_leading=(partial(check, context.client, context.log) if kinds is None else kinds.register,),
         leads=measures.leads,

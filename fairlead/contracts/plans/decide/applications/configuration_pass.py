@@ -121,6 +121,9 @@ def _emitted(given: _Given, parts: tuple[Part, ...]) -> Flow[Decision]:
     earlier_ones = history(given.statuses, parts)
     kinds = yield from resources(each.workload_ref for each in earlier_ones)
     scene = yield from _scene(given)
+    if scene is None:
+        details = ((str(seen.ref), "waiting for the cache to show the newest version"),)
+        return Decision("await_cache", Hold(Reason.CACHE_BEHIND, given.now + AGAIN, details))
     traits = [(part, trait) for part in parts for trait in emitted_of(part, scene.rollouts)]
     absent = absent_traits(given.statuses, parts)
     trait_kinds = yield from resources(absent)
@@ -158,11 +161,14 @@ def _emitted(given: _Given, parts: tuple[Part, ...]) -> Flow[Decision]:
     return _settled(given, _recorded(given, parts, workloads, earlier, scene.rollouts), everything)
 
 
-def _scene(given: _Given) -> Flow[Scene]:
+def _scene(given: _Given) -> Flow[Scene | None]:
+    """None where the configuration is no longer what was seen of it: what is read live would not go with it."""
     seen = given.seen
     kinds = (ROLLOUT_TRAITS, APPLICATION_DEPLOYMENTS, CONFIGURATIONS)
     traits, deployments, others = yield from list_many(Listing(each, seen.namespace) for each in kinds)
     rollouts = Rollouts((*traits, *deployments))
+    if not any(each.uid == seen.uid and each.version == seen.reported.version for each in others):
+        return None
     family = frozenset(each.tree.uid for each in given.before)
     active = {
         each.uid: each.name

@@ -1,0 +1,182 @@
+"""The controllers of Applications, Components, ApplicationConfigurations and ApplicationDeployments.
+
+A cluster may lack their kinds: then there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar, cast
+
+from fairlead.contracts.plans import gather as gathering
+from fairlead.contracts.plans.applications.kinds import StoredObject
+from fairlead.contracts.plans.applications.watched import WatchedApplications, named_workloads
+from fairlead.contracts.plans.applications.words import DEPLOYMENT_WRITES, FAMILY_WRITES, REASONS
+from fairlead.contracts.plans.decide.applications import (
+    application_pass,
+    component_pass,
+    configuration_pass,
+    deployment_pass,
+)
+from fairlead.contracts.plans.decide.applications.deployments import DeploymentSeen, of_deployment
+from fairlead.contracts.plans.decide.applications.seen import FamilySeen
+from fairlead.contracts.plans.explain import explained
+from fairlead.contracts.plans.kinds import (
+    APPLICATION_DEPLOYMENTS,
+    APPLICATIONS,
+    COMPONENTS,
+    CONFIGURATIONS,
+    EVENT_SOURCE,
+    PART,
+)
+from fairlead.contracts.plans.metrics import PlanSeries
+from fairlead.contracts.plans.settings import PlanSettings
+from fairlead.contracts.plans.watched import WatchedWorkloads
+from fairlead.core.ask import Answers
+from fairlead.core.decision import Decide
+from fairlead.engine.controller import Controller, RolloutKey, Telling, Wake
+from fairlead.engine.log_records import done, said
+from kubeloop.caches import Caches
+from kubeloop.informer import Informer
+from kubeloop.objects.meta import Resource
+from kubeloop.store import Named
+
+S = TypeVar("S")
+TELLING = Telling(component=EVENT_SOURCE, joined=False)
+NAMES = {
+    APPLICATIONS: f"{PART}-applications",
+    COMPONENTS: f"{PART}-components",
+    CONFIGURATIONS: f"{PART}-configurations",
+    APPLICATION_DEPLOYMENTS: f"{PART}-deployments",
+}
+"""Of the controllers."""
+DECIDERS: dict[Resource, Decide[FamilySeen]] = {
+    APPLICATIONS: application_pass.decide,
+    COMPONENTS: component_pass.decide,
+    CONFIGURATIONS: configuration_pass.decide,
+}
+
+
+class _Kind:
+    """One of the kinds, in all namespaces that are watched."""
+
+    def __init__(self, watched: Mapping[str, WatchedApplications], resource: Resource) -> None:
+        self.resource = resource
+        self._watched = watched
+
+    def of(self, key: RolloutKey) -> WatchedApplications:
+        return self._watched.get(key.namespace) or self._watched[""]
+
+    def get(self, key: RolloutKey) -> StoredObject | None:
+        return self.of(key).of[self.resource].store.get(*key)
+
+    @property
+    def informers(self) -> tuple[Informer[Any], ...]:
+        return tuple(each.of[self.resource] for each in self._watched.values())
+
+    def scopes(self, key: RolloutKey) -> Iterator[str]:
+        found = self.get(key)
+        if found is not None:
+            yield found.metadata.uid
+
+    def rollouts(self) -> Iterator[RolloutKey]:
+        for informer in self.informers:
+            for each in informer.store.items():
+                yield RolloutKey((each.metadata.namespace, each.metadata.name))
+
+    def subscribe(self, wakes: Callable[[WatchedApplications, Wake], None]) -> Callable[[Wake], None]:
+        def subscribe(wake: Wake) -> None:
+            for each in self._watched.values():
+                wakes(each, wake)
+
+        return subscribe
+
+    def read_by(self, key: RolloutKey) -> dict[Resource, Informer[Named]]:
+        return {self.resource: cast("Informer[Named]", self.of(key).of[self.resource])}
+
+
+def controllers(
+    caches: Caches, workloads: Mapping[str, WatchedWorkloads], settings: PlanSettings, series: PlanSeries
+) -> tuple[Controller[Any], ...]:
+    """For the namespaces of these workloads; the empty one means all."""
+    watched = {namespace: WatchedApplications(caches, namespace, each) for namespace, each in workloads.items()}
+    wakes = {
+        APPLICATIONS: WatchedApplications.wake_applications,
+        COMPONENTS: WatchedApplications.wake_components,
+        CONFIGURATIONS: WatchedApplications.wake_configurations,
+    }
+    return (
+        *(_family(_Kind(watched, resource), wake, settings) for resource, wake in wakes.items()),
+        _deployments(_Kind(watched, APPLICATION_DEPLOYMENTS), settings, series),
+    )
+
+
+def _family(
+    kind: _Kind, wakes: Callable[[WatchedApplications, Wake], None], settings: PlanSettings
+) -> Controller[FamilySeen]:
+    def gather(key: RolloutKey, answers: Answers) -> FamilySeen | None:
+        found = kind.get(key)
+        if found is None:
+            return None
+        return FamilySeen(resource=kind.resource, object=found, settings=settings, answers=answers)
+
+    return Controller(
+        name=NAMES[kind.resource],
+        noun=kind.resource.kind.lower(),
+        informers=(),
+        subscribe=kind.subscribe(wakes),
+        watched=kind.read_by,
+        scopes=kind.scopes,
+        rollouts=kind.rollouts,
+        gather=gather,
+        versions=lambda seen: (_version(seen.object),),
+        decide=DECIDERS[kind.resource],
+        say=lambda _seen, decision, _now: said(decision, REASONS),
+        writes=frozenset(FAMILY_WRITES),
+        done=done(frozenset(FAMILY_WRITES), FAMILY_WRITES),
+        telling=TELLING,
+        observed=lambda seen: {str(seen.ref): seen.object.metadata.generation},
+        optional=kind.informers,
+    )
+
+
+def _version(item: StoredObject) -> str:
+    return f"{item.metadata.uid}@{item.metadata.resource_version}"
+
+
+def _deployments(kind: _Kind, settings: PlanSettings, series: PlanSeries) -> Controller[DeploymentSeen]:
+    def gather(key: RolloutKey, answers: Answers) -> DeploymentSeen | None:
+        found = kind.get(key)
+        if found is None:
+            return None
+        trait = gathering.snapshot(of_deployment(found), kind.of(key).workloads, settings, answers)
+        return DeploymentSeen(deployment=found, trait=trait)
+
+    def informers(key: RolloutKey) -> Mapping[Resource, Informer[Named]]:
+        found = kind.get(key)
+        if found is None:
+            return kind.read_by(key)
+        return {**kind.read_by(key), **kind.of(key).workloads.informers(named_workloads(found))}
+
+    return Controller(
+        name=NAMES[kind.resource],
+        noun=kind.resource.kind.lower(),
+        informers=(),
+        subscribe=kind.subscribe(WatchedApplications.wake_deployments),
+        watched=informers,
+        scopes=kind.scopes,
+        rollouts=kind.rollouts,
+        gather=gather,
+        versions=lambda seen: gathering.versions(seen.trait),
+        decide=deployment_pass.decide,
+        say=lambda _seen, decision, _now: said(decision, REASONS),
+        writes=frozenset(DEPLOYMENT_WRITES),
+        done=done(frozenset(DEPLOYMENT_WRITES), DEPLOYMENT_WRITES),
+        telling=TELLING,
+        observe=lambda key, seen, decision, now: series.decided(key, seen.trait, decision, now),
+        wrote=series.wrote,
+        watcher=series,
+        explain=lambda seen, decision, now: explained(seen.trait, decision, now),
+        observed=lambda seen: gathering.observed(seen.trait),
+        optional=kind.informers,
+    )
