@@ -2,19 +2,51 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from kubeloop.request import Request, Response, Stream, Transport, place_of
 
 
-class Meddling:
-    """A transport; the first request of this verb and resource waits until `before` has been done."""
+class _Through:
+    """A transport through another one."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def send(self, request: Request) -> Response:
+        return await self._transport.send(request)
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        return self._transport.stream(request)
+
+    async def close(self) -> None:
+        if (close := getattr(self._transport, "close", None)) is not None:
+            await close()
+
+
+class Reviewed(_Through):
+    """Writes of a resource are carried out after so many seconds, unless they are given up before."""
+
+    def __init__(self, transport: Transport, plural: str, seconds: float) -> None:
+        super().__init__(transport)
+        self._plural = plural
+        self._seconds = seconds
+
+    async def send(self, request: Request) -> Response:
+        if place_of(request.path).plural == self._plural and request.verb not in ("get", "list", "watch"):
+            await asyncio.sleep(self._seconds)
+        return await super().send(request)
+
+
+class Meddling(_Through):
+    """The first request of this verb and resource waits until `before` has been done."""
 
     def __init__(
         self, transport: Transport, verb: str, resource: str, before: Callable[[Request], Awaitable[object]]
     ) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._verb = verb
         self._resource = resource
         self._before = before
@@ -26,14 +58,7 @@ class Meddling:
         if not self.done and (request.verb, resource) == (self._verb, self._resource):
             self.done = True
             await self._before(request)
-        return await self._transport.send(request)
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
-        return self._transport.stream(request)
-
-    async def close(self) -> None:
-        if (close := getattr(self._transport, "close", None)) is not None:
-            await close()
+        return await super().send(request)
 
 
 class Losing:

@@ -5,40 +5,17 @@ Only in virtual time: each write takes seconds.
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import AbstractAsyncContextManager
-
 import pytest
 
-from kubeloop.request import Request, Response, Stream, Transport, place_of
 from tests.contracts.leaderworker.decide.sets import a_set
 from tests.e2e.clusters import Site
 from tests.e2e.leaderworker_play import SECOND, begin, image_of
 from tests.e2e.leaderworker_rules import judged
 from tests.e2e.leaderworkers import with_sets
+from tests.e2e.meddling import Reviewed
 
 SECONDS = 6.0
 """Longer than a write may take that is bound to nothing, so that it ends with the lease."""
-
-
-class Reviewed:
-    """A transport; writes of a resource are carried out after a while, unless they are given up before."""
-
-    def __init__(self, transport: Transport, plural: str) -> None:
-        self._transport = transport
-        self._plural = plural
-
-    async def send(self, request: Request) -> Response:
-        if place_of(request.path).plural == self._plural and request.verb not in ("get", "list", "watch"):
-            await asyncio.sleep(SECONDS)
-        return await self._transport.send(request)
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
-        return self._transport.stream(request)
-
-    async def close(self) -> None:
-        if (close := getattr(self._transport, "close", None)) is not None:
-            await close()
 
 
 @pytest.mark.parametrize("plural", ["controllerrevisions", "statefulsets", "leaderworkersets"])
@@ -51,7 +28,7 @@ async def test_a_rollout_waits_for_slow_admission_and_goes_on(site: Site, plural
     await play.at_rest()
     await play.kill()
 
-    play.start(Reviewed(site.ground.transport("admin"), plural))
+    play.start(Reviewed(site.ground.transport("admin"), plural, SECONDS))
     await play.give_image(SECOND)
     await play.until(lambda: play.is_available() and {image_of(pod) for pod in play.pods(set="a")} == {SECOND})
     await play.until(lambda: len(play.keys()) == 1)
