@@ -25,9 +25,9 @@ class _Line(Struct, frozen=True, rename="camel"):
     response_status: _Answer = _Answer()
 
 
-def answered(site: Site, account: str) -> list[tuple[int, str]]:
-    """Code and request of everything that the account of the site's namespace has asked for, the first first."""
-    user = f"system:serviceaccount:{site.namespace}:{account}"
+def answered(site: Site, account: str, namespace: str = "") -> list[tuple[int, str]]:
+    """Code and request of everything that the account has asked for, the first first; by default the site's."""
+    user = f"system:serviceaccount:{namespace or site.namespace}:{account}"
     lines = (msgspec.json.decode(line, type=_Line) for line in site.plane.audit_log.read_bytes().splitlines())
     return [
         (line.response_status.code, f"{line.verb} {line.request_uri.partition('?')[0]}")
@@ -36,8 +36,8 @@ def answered(site: Site, account: str) -> list[tuple[int, str]]:
     ]
 
 
-def denied(site: Site, account: str) -> set[str]:
+def denied(site: Site, account: str, namespace: str = "") -> set[str]:
     """What it may not do and has asked for all the same."""
-    found = answered(site, account)
+    found = answered(site, account, namespace)
     assert found, f"account {account} has asked for nothing"
     return {request for code, request in found if code == DENIED}

@@ -12,12 +12,14 @@ from signal import SIGKILL
 import aiohttp
 import msgspec
 
-from bench.managers import ACCOUNT, ACCOUNT_GROUPS, AT_WORK, SECRET, SERVED_NAME, Installation, installed
+from bench.managers import ACCOUNT, ACCOUNT_GROUPS, AT_WORK, HOME, SECRET, SERVED_NAME, Installation, installed
+from fairlead.contracts.leaderworker.install.values import OPERATOR
 from fairlead.contracts.leaderworker.kinds import LEADER_WORKER_SETS
 from kubeloop.calls import Call, NoReply, Reply
 from kubeloop.errors import ApiError
 from kubeloop.request import JSON, Request, Transport, path_of
 from tests.contracts.leaderworker.decide.sets import a_set
+from tests.e2e.audits import denied
 from tests.e2e.clusters import Site
 from tests.e2e.history import Tree
 from tests.e2e.leaderworker_play import FOLLOWED, Play
@@ -67,6 +69,8 @@ class Turns:
         await self._installation.vacated(self._transport)
         refused = [line for line in program.lines if "forbidden" in line.lower() and LATER_KIND not in line]
         assert not refused, refused
+        if not isinstance(self.site.ground, ServedGround):
+            assert not [each for each in denied(self.site, OPERATOR, HOME) if LATER_KIND not in each]
 
     async def _is_admitted(self) -> bool:
         """Its webhooks are asked: what is absent of a set is filled in."""
