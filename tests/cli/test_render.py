@@ -230,3 +230,17 @@ def test_lines_are_printed_once_per_change_and_for_what_is_gone(capsys: pytest.C
     assert second == "2026-03-01T12:00:00Z test/omega Current 3/3 pods (ingester-zone-a Current 3/3)"
     assert gone == "2026-03-01T12:00:00Z test/ingester is gone"
     assert trouble == "2026-03-01T12:00:00Z shown as last seen: gone"
+
+
+def test_many_lanes_leave_room_for_what_is_waited_for() -> None:
+    """Those in work are shown; those before and after them are counted."""
+    lanes = [a_lane(f"batch-{place}", "Done" if place < 20 else "Pending", 3 * (place < 20), 3) for place in range(50)]
+    seen = a_rollout(*lanes)
+
+    lines = plain(picture(seen, NOW, 80, 20)).splitlines()
+
+    assert len(lines) <= 20
+    assert "  and 20 before, which are done" in lines
+    assert any(line.startswith("  ingester-zone-batch-20 ") for line in lines)
+    assert any(line.startswith("  and ") and line.endswith(" more") for line in lines)
+    assert len(plain(picture(seen, NOW, 80)).splitlines()) > 50

@@ -57,21 +57,42 @@ _LONGEST_BAR = 40
 _MORE_WAITS = 3
 
 
-def picture(seen: Explain, now: datetime, width: int = 80) -> list[Line]:
-    """The live view of one rollout: title, bar, a row per zone, what it waits for, what comes next."""
+def picture(seen: Explain, now: datetime, width: int = 80, height: int | None = None) -> list[Line]:
+    """The live view of one rollout: title, bar, a row per lane, what it waits for, what comes next.
+
+    Where all of it is higher than `height`, lanes that are done and lanes that come later are counted instead.
+    """
     stands = seen.stands
     progress = f" {stands.done}/{stands.total} {stands.unit}"
-    lines = [
+    head: list[Line] = [
         title(seen),
         ((bar(stands.done, stands.total, min(_LONGEST_BAR, width - len(progress))), "bar"), (progress, "")),
         (),
-        *(line for rows in lane_rows(stands.lanes, width) for line in rows),
-        (),
     ]
-    lines += _waits(seen, now, width)
+    foot: list[Line] = [(), *_waits(seen, now, width)]
     for step in seen.next:
-        lines += item("next: ", step, width)
-    return lines
+        foot += item("next: ", step, width)
+    rows = list(lane_rows(stands.lanes, width))
+    room = sum(map(len, rows)) if height is None else height - len(head) - len(foot)
+    return [*head, *_fitting(stands.lanes, rows, room), *foot]
+
+
+def _fitting(lanes: tuple[Lane, ...], rows: list[list[Line]], room: int) -> Iterator[Line]:
+    """The rows of as many lanes as there is room for: those that are done go first, then the last of the others."""
+    first, last = 0, len(lanes)
+    while _taken(rows, first, last) > room and first < last - 1 and lanes[first].done >= lanes[first].total:
+        first += 1
+    while _taken(rows, first, last) > room and last > first + 1 and lanes[last - 1].done == 0:
+        last -= 1
+    if first:
+        yield ((f"  and {first} before, which are done", "quiet"),)
+    yield from (line for lane in rows[first:last] for line in lane)
+    if last < len(lanes):
+        yield ((f"  and {len(lanes) - last} more", "quiet"),)
+
+
+def _taken(rows: list[list[Line]], first: int, last: int) -> int:
+    return (first > 0) + sum(map(len, rows[first:last])) + (last < len(rows))
 
 
 def _waits(seen: Explain, now: datetime, width: int) -> Iterator[Line]:

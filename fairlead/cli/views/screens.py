@@ -117,7 +117,7 @@ def page(seen: Sequence[Explain], now: datetime, width: int, height: int, troubl
         foot.append(legend())
     seen = worst_first(seen)
     going = [one for one in seen if not is_complete(one)] or list(seen[:1])
-    pictures = [[*picture(one, now, width), ()] for one in going]
+    pictures = [[*picture(one, now, width, height - len(foot) - 1), ()] for one in going]
     while pictures and sum(map(len, pictures)) + len(seen) - len(pictures) + len(foot) > height and len(pictures) > 1:
         pictures.pop()
     rest = [one for one in seen if one not in going[: len(pictures)]]
