@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairlead.core.field_errors import invalid
+from fairlead.core.names import is_name
 from kubeloop.durations import go_nanoseconds
 
 
@@ -24,3 +25,9 @@ def duration(path: str, text: str) -> Iterator[str]:
 def at_least(path: str, value: int | None, least: int) -> Iterator[str]:
     if value is not None and value < least:
         yield invalid(path, value, f"must be greater than or equal to {least}")
+
+
+def named(path: str, name: str) -> Iterator[str]:
+    """What an object can be called; an empty name counts as absent."""
+    if name and not is_name(name):
+        yield invalid(path, name, "must be a name: up to 253 of a to z, 0 to 9, - and . inside")

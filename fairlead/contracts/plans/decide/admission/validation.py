@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
 from fairlead.contracts.plans.decide.batches import is_percent
-from fairlead.contracts.plans.decide.field_rules import at_least, duration
+from fairlead.contracts.plans.decide.field_rules import at_least, duration, named
 from fairlead.contracts.plans.decide.metrics.rules import metric_refusals
 from fairlead.contracts.plans.decide.reading import read
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of
@@ -37,6 +38,8 @@ PLAN = "spec.rolloutPlan"
 _NOT_NEGATIVE = "must be greater than or equal to 0"
 _LARGEST_STATUS = 599
 _LARGEST_PORT = 65535
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""What HTTP calls the name of a header."""
 
 
 def refusals(trait: Json, namespace: str) -> Iterator[str]:
@@ -63,12 +66,15 @@ def _references(spec: TraitSpec, namespace: str) -> Iterator[str]:
             yield invalid(f"{path}.kind", source.kind, "must be of the group and kind of the target")
         elif source.names_same(target) and _is_paired(target):
             yield invalid(f"{path}.name", source.name, "must not be the target")
+        if any(source.names_same(each) for each in spec.source_ref[:place]):
+            yield invalid(f"{path}.name", source.name, "must not be named twice")
 
 
 def _reference(path: str, reference: WorkloadReference, namespace: str) -> Iterator[str]:
     for name, value in (("apiVersion", reference.api_version), ("kind", reference.kind), ("name", reference.name)):
         if not value:
             yield required(f"{path}.{name}")
+    yield from named(f"{path}.name", reference.name)
     if reference.namespace not in ("", namespace):
         yield invalid(f"{path}.namespace", reference.namespace, f"must be empty or {namespace}")
 
@@ -95,6 +101,8 @@ def plan_refusals(plan: RolloutPlan) -> Iterator[str]:
         yield from _one_of(f"{PLAN}.alerts[{place}].severity", alert.severity, SEVERITIES)
         if alert.provider_ref is None or not alert.provider_ref.name:
             yield required(f"{PLAN}.alerts[{place}].providerRef.name")
+        else:
+            yield from named(f"{PLAN}.alerts[{place}].providerRef.name", alert.provider_ref.name)
     yield from _routing(f"{PLAN}.trafficRouting", plan.traffic_routing)
     yield from _batches(plan)
 
@@ -107,6 +115,11 @@ def _routing(path: str, routing: TrafficRouting | None) -> Iterator[str]:
         yield _unsupported(f"{path}.provider", routing.provider, TRAFFIC_PROVIDERS)
     elif routing.provider != NO_PROVIDER and (routing.ingress_ref is None or not routing.ingress_ref.name):
         yield required(f"{path}.ingressRef.name")
+    if routing.ingress_ref is not None:
+        yield from named(f"{path}.ingressRef.name", routing.ingress_ref.name)
+        yield from named(f"{path}.ingressRef.namespace", routing.ingress_ref.namespace)
+    for field, service in (("sourceService", routing.source_service), ("targetService", routing.target_service)):
+        yield from named(f"{path}.{field}", service)
     if routing.port is not None and not 1 <= routing.port <= _LARGEST_PORT:
         yield invalid(f"{path}.port", routing.port, f"must be from 1 to {_LARGEST_PORT}")
     if routing.source_service and routing.source_service == routing.target_service:
@@ -147,6 +160,7 @@ def _batch(path: str, batch: RolloutBatch) -> Iterator[str]:
     yield from _pods(f"{path}.maxUnavailable", batch.max_unavailable)
     if batch.pod_list and batch.replicas is not None:
         yield f"{path}.podList: Forbidden: may not be given together with replicas"
+    yield from _names(f"{path}.podList", batch.pod_list)
     yield from at_least(f"{path}.instanceInterval", batch.instance_interval, 0)
     yield from at_least(f"{path}.soakSeconds", batch.soak_seconds, 0)
     if batch.traffic_weight is not None and not 0 <= batch.traffic_weight <= 100:
@@ -157,8 +171,22 @@ def _batch(path: str, batch: RolloutBatch) -> Iterator[str]:
         inside = f"{path}.trafficMatch[{place}]"
         if not match.header:
             yield required(f"{inside}.header")
+        elif _TOKEN.fullmatch(match.header) is None:
+            yield invalid(f"{inside}.header", match.header, "must be the name of a header, such as X-Canary")
         if sum(each is not None for each in (match.exact, match.prefix, match.regex)) != 1:
             yield required(inside, "give one of exact, prefix and regex")
+
+
+def _names(path: str, names: Sequence[str]) -> Iterator[str]:
+    seen: set[str] = set()
+    for place, name in enumerate(names):
+        inside = f"{path}[{place}]"
+        if not name:
+            yield required(inside)
+        elif name in seen:
+            yield invalid(inside, name, "must not be named twice")
+        yield from named(inside, name)
+        seen.add(name)
 
 
 def _hooks(path: str, hooks: Sequence[RolloutWebhook], types: Sequence[str]) -> Iterator[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from math import isfinite
 
-from fairlead.contracts.plans.decide.field_rules import at_least, duration
+from fairlead.contracts.plans.decide.field_rules import at_least, duration, named
 from fairlead.contracts.plans.kinds import (
     BUILT_IN_METRICS,
     METRIC_TEMPLATE,
@@ -42,6 +43,8 @@ def _template(path: str, reference: WorkloadReference | None) -> Iterator[str]:
         yield invalid(f"{path}.apiVersion", reference.api_version, f"must be of {' or '.join(TEMPLATE_GROUPS)}")
     if not reference.name:
         yield required(f"{path}.name")
+    yield from named(f"{path}.name", reference.name)
+    yield from named(f"{path}.namespace", reference.namespace)
 
 
 def _range(path: str, metric: CanaryMetric) -> Iterator[str]:
@@ -50,7 +53,7 @@ def _range(path: str, metric: CanaryMetric) -> Iterator[str]:
         yield required(path, "give min, max or both")
         return
     for name, value in (("min", bounds.min), ("max", bounds.max)):
-        if isinstance(value, str) and _NUMBER.fullmatch(value) is None:
+        if isinstance(value, str) and (_NUMBER.fullmatch(value) is None or not isfinite(bound(value) or 0)):
             yield invalid(f"{path}.{name}", value, "must be a number, with or without a percent sign")
     low, high = bound(bounds.min), bound(bounds.max)
     if low is not None and high is not None and low > high:
