@@ -17,14 +17,13 @@ from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.contracts.plans.watched import Place, WatchedWorkloads
 from fairlead.contracts.plans.words import REASONS, WRITES
 from fairlead.core.ask import Answers
-from fairlead.engine.controller import Controller, RolloutKey, Telling, Wake
+from fairlead.engine.controller import Controller, RolloutKey, Sink, Telling, Wake
 from fairlead.engine.log_records import done, said
 from kubeloop.caches import Caches
 from kubeloop.informer import Change, Informer
 from kubeloop.objects.meta import Resource
 from kubeloop.store import Named
 
-TELLING = Telling(component=EVENT_SOURCE, joined=False)
 MAY_WRITE = frozenset(WRITES)
 
 
@@ -62,7 +61,7 @@ class WatchedTraits:
 
 
 def controller(
-    caches: Caches, workloads: Mapping[str, WatchedWorkloads], settings: PlanSettings, series: PlanSeries
+    caches: Caches, workloads: Mapping[str, WatchedWorkloads], settings: PlanSettings, series: PlanSeries, sink: Sink
 ) -> Controller[TraitSeen]:
     """For the namespaces of these workloads; the empty one means all."""
     watched = {namespace: WatchedTraits(caches, namespace, each) for namespace, each in workloads.items()}
@@ -104,7 +103,7 @@ def controller(
         say=lambda _seen, decision, _now: said(decision, REASONS),
         writes=MAY_WRITE,
         done=done(MAY_WRITE, WRITES),
-        telling=TELLING,
+        telling=Telling(component=EVENT_SOURCE, joined=False, sink=sink),
         observe=series.decided,
         wrote=series.wrote,
         watcher=series,

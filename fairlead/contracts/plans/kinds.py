@@ -124,6 +124,7 @@ BUILT_IN_METRICS = (SUCCESS_RATE, REQUEST_DURATION)
 METRIC_TEMPLATE = "MetricTemplate"
 FLAGGER_GROUP = "flagger.app"
 TEMPLATE_GROUPS = (STANDARD_GROUP, FLAGGER_GROUP)
+FLAGGER_ALERT_PROVIDERS = Resource(FLAGGER_GROUP, "v1beta1", "alertproviders", "AlertProvider")
 FLAGGER_METRIC_TEMPLATES = Resource(FLAGGER_GROUP, "v1beta1", "metrictemplates", "MetricTemplate")
 IN_RANGE, OUT_OF_RANGE, NO_DATA, UNREADABLE = "inRange", "outOfRange", "noData", "error"
 """Outcomes of a look at a metric."""
@@ -332,6 +333,7 @@ class RolloutStatus(Struct, frozen=True, rename="camel"):
     batch_start_time: datetime | None = None
     batch_available_time: datetime | None = None
     paused_since: datetime | None = None
+    deadline_near_time: datetime | None = None
     hook_failures: int = 0
     last_instance_time: datetime | None = None
     start_target_size: int = 0

@@ -8,6 +8,7 @@ from fairlead.contracts.plans.applications.controllers import controllers as of_
 from fairlead.contracts.plans.controllers import controller
 from fairlead.contracts.plans.kinds import APPLICATION_DEPLOYMENTS, PART, ROLLOUT_TRAITS
 from fairlead.contracts.plans.metrics import PlanMetrics
+from fairlead.contracts.plans.notifier import notifier
 from fairlead.contracts.plans.registered_kinds import RegisteredKinds, check
 from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.contracts.plans.watched import WatchedWorkloads
@@ -18,12 +19,13 @@ from fairlead.engine.part import Part, PartContext
 def part(context: PartContext, given: PlanSettings) -> Part:
     workloads = {each: WatchedWorkloads(context.caches, each) for each in context.namespaces or ("",)}
     measures = context.metrics.of(PlanMetrics)
+    sink = notifier(given, measures)
     kinds = RegisteredKinds(context) if given.registers_kinds else None
     keeping = () if kinds is None else (kinds.controller,)
     return Part(
         name=PART,
         controllers=(
-            controller(context.caches, workloads, given, measures.of(ROLLOUT_TRAITS.kind)),
+            controller(context.caches, workloads, given, measures.of(ROLLOUT_TRAITS.kind), sink),
             *of_applications(context.caches, workloads, given, measures.of(APPLICATION_DEPLOYMENTS.kind)),
             *keeping,
         ),

@@ -10,7 +10,7 @@ from fairlead.contracts.plans.kinds import ABANDONED, FAILED, SUCCEEDED
 VERIFY_FAILED, UNSUPPORTED, HOOK_FAILED = "VerifyFailed", "Unsupported workload", "WebhookFailed"
 METRIC_FAILED, TRAFFIC_FAILED, AUTOSCALER_ACTIVE = "MetricCheckFailed", "TrafficFailed", "AutoscalerActive"
 PAUSED, RESTARTED, REVERTED, DELETED = "Rollout paused", "Rollout Restarted", "Rollout Reverted", "Rollout Deleted"
-NOT_TEMPLATED = "Rollout Paused"
+NOT_TEMPLATED, AVAILABLE = "Rollout Paused", "Batch Available"
 
 
 class Note(Struct, frozen=True):
@@ -32,7 +32,7 @@ def of_event(event: Event, *, state: str, batch: int, is_scale: bool) -> Note | 
         case Event.BATCH_ROLLED:
             return Note("Batch Rollout", f"everything of batch {batch} is written")
         case Event.BATCH_AVAILABLE:
-            return Note("Batch Available", f"the pods of batch {batch} are ready")
+            return Note(AVAILABLE, f"the pods of batch {batch} are ready")
         case Event.BATCH_FINISHED:
             return Note("Batch Finalized", f"batch {batch} is done")
         case Event.ALL_FINISHED:

@@ -224,7 +224,7 @@ def _entered(status: RolloutStatus, edge: Edge, now: datetime, message: str = ""
         hook_failures=0,
     )
     if is_new_batch or edge.state in _TIMED:
-        entered = replace(entered, batch_start_time=now)
+        entered = replace(entered, batch_start_time=now, deadline_near_time=None)
     if is_new_batch:
         entered = replace(entered, batch_available_time=None, last_instance_time=None, metrics=())
     if edge.state in TERMINAL:

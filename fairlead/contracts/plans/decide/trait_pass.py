@@ -12,10 +12,11 @@ from typing import Protocol, TypeAlias
 
 from msgspec.structs import replace
 
-from fairlead.contracts.plans.decide import conditions, modification, notes, states
+from fairlead.contracts.plans.decide import conditions, deadline, modification, notes, states
 from fairlead.contracts.plans.decide.batches import resized
 from fairlead.contracts.plans.decide.located import located
 from fairlead.contracts.plans.decide.notes import Note
+from fairlead.contracts.plans.decide.notices.news import notices
 from fairlead.contracts.plans.decide.reading import rollout_status, trait_spec
 from fairlead.contracts.plans.decide.seen import TraitSeen
 from fairlead.contracts.plans.decide.states import Event
@@ -199,30 +200,16 @@ def refuse_plan(given: Pass, _wrong: tuple[str, ...]) -> Answered:
 
 
 def stop_at_deadline(given: Pass, _wrong: tuple[str, ...]) -> Answered:
-    """R-9: counted from the start of the batch, and not while somebody holds it."""
-    seconds, start = given.spec.rollout_plan.progress_deadline_seconds, given.status.batch_start_time
-    if given.status.rolling_state not in (VERIFYING, INITIALIZING, ROLLING) or not seconds or seconds < 0:
+    if not deadline.is_over(given):
         return None
-    if start is None or _is_held(given) or given.status.paused_since is not None:
-        return None
-    if given.now < start + timedelta(seconds=seconds):
-        return None
-    text = f"no progress within {seconds} s: {_wait(given.status)}"
-    return fails(given, Fail(Why.DEADLINE_PASSED, text))
+    seconds = given.spec.rollout_plan.progress_deadline_seconds
+    return fails(given, Fail(Why.DEADLINE_PASSED, f"no progress within {seconds} s: {_wait(given.status)}"))
 
 
 def _wait(status: RolloutStatus) -> str:
     kind = conditions.condition_type(status)
     said = next((each for each in status.conditions if each.type == kind and each.status == conditions.FALSE), None)
     return states.place(status) if said is None else said.message
-
-
-def _is_held(given: Pass) -> bool:
-    plan, status = given.spec.rollout_plan, given.status
-    if status.rolling_state != ROLLING:
-        return False
-    is_gated = plan.partition is not None and plan.partition <= status.current_batch
-    return plan.paused or (status.batch_rolling_state == BATCH_READY and is_gated)
 
 
 def pause(given: Pass, _wrong: tuple[str, ...]) -> Answered:
@@ -292,6 +279,8 @@ def _decided(rule: str, given: Pass, turn: Turn, closing: tuple[AnyWrite, ...] =
         gone = event(Note(notes.DELETED, "the rollout is gone, and its workloads stay"), rollout, turn.status)
         left = finalizer_write(rollout, is_added=False)
         return Decision(rule, Move(Reason.SETTLING, (*closing, left)), tell=(*told, gone))
+    turn = deadline.noted(given, turn)
+    told = (*told, *notices(given, turn))
     status = replace(turn.status, observed_generation=rollout.metadata.generation)
     stored = status_write(rollout, status)
     writes = (*turn.routed, *(workload_write(each, rollout) for each in turn.changes), *closing)

@@ -128,6 +128,7 @@ DESCRIPTIONS: dict[type[Struct], dict[str, str]] = {
         "batchStartTime": "When the present step began; the progress deadline counts from it.",
         "batchAvailableTime": "Since when the batch is available without interruption.",
         "pausedSince": "Since when the rollout is paused or waits for its partition.",
+        "deadlineNearTime": "Since when most of the time for the batch is over; told once.",
         "hookFailures": "How often in a row the webhooks of this step failed.",
         "lastInstanceTime": "When the last single pod of the batch was started.",
         "startTargetSize": "How many pods the target had when batches began.",

@@ -1,0 +1,41 @@
+"""The deadline of a plan (R-9): counted from the start of the batch, and not while somebody holds it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from msgspec.structs import replace
+
+from fairlead.contracts.plans.decide.turns import Pass, Turn
+from fairlead.contracts.plans.kinds import BATCH_READY, INITIALIZING, ROLLING, VERIFYING, RolloutStatus
+
+NEAR = 0.8
+"""Of the time: from then on the deadline is near (R-33)."""
+
+
+def is_over(given: Pass) -> bool:
+    return _has_passed(given, given.status, 1)
+
+
+def noted(given: Pass, turn: Turn) -> Turn:
+    """With the moment from which on the deadline of the batch is near, in the pass that finds it so."""
+    if turn.status.deadline_near_time is not None or not _has_passed(given, turn.status, NEAR):
+        return turn
+    return replace(turn, status=replace(turn.status, deadline_near_time=given.now))
+
+
+def _has_passed(given: Pass, status: RolloutStatus, share: float) -> bool:
+    seconds, start = given.spec.rollout_plan.progress_deadline_seconds, status.batch_start_time
+    if status.rolling_state not in (VERIFYING, INITIALIZING, ROLLING) or not seconds or seconds < 0:
+        return False
+    if start is None or _is_held(given, status) or status.paused_since is not None:
+        return False
+    return given.now >= start + timedelta(seconds=share * seconds)
+
+
+def _is_held(given: Pass, status: RolloutStatus) -> bool:
+    plan = given.spec.rollout_plan
+    if status.rolling_state != ROLLING:
+        return False
+    is_gated = plan.partition is not None and plan.partition <= status.current_batch
+    return plan.paused or (status.batch_rolling_state == BATCH_READY and is_gated)

@@ -1,0 +1,1 @@
+"""What is told in chats and to webhooks besides Events (section 3.12)."""
