@@ -26,7 +26,7 @@ def part(context: PartContext, given: PlanSettings) -> Part:
         name=PART,
         controllers=(
             controller(context.caches, workloads, given, measures.of(ROLLOUT_TRAITS.kind), sink),
-            *of_applications(context.caches, workloads, given, measures.of(APPLICATION_DEPLOYMENTS.kind)),
+            *of_applications(context.caches, workloads, given, measures.of(APPLICATION_DEPLOYMENTS.kind), sink),
             *keeping,
         ),
         endpoints=endpoints(given),

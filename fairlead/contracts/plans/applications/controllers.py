@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar, cast
 
+from msgspec.structs import replace
+
 from fairlead.contracts.plans import gather as gathering
 from fairlead.contracts.plans.applications.kinds import StoredObject
 from fairlead.contracts.plans.applications.watched import WatchedApplications, named_workloads
@@ -34,7 +36,7 @@ from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.contracts.plans.watched import WatchedWorkloads
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decide
-from fairlead.engine.controller import Controller, RolloutKey, Telling, Wake
+from fairlead.engine.controller import Controller, RolloutKey, Sink, Telling, Wake
 from fairlead.engine.log_records import done, said
 from kubeloop.caches import Caches
 from kubeloop.informer import Informer
@@ -96,7 +98,7 @@ class _Kind:
 
 
 def controllers(
-    caches: Caches, workloads: Mapping[str, WatchedWorkloads], settings: PlanSettings, series: PlanSeries
+    caches: Caches, workloads: Mapping[str, WatchedWorkloads], settings: PlanSettings, series: PlanSeries, sink: Sink
 ) -> tuple[Controller[Any], ...]:
     """For the namespaces of these workloads; the empty one means all."""
     watched = {namespace: WatchedApplications(caches, namespace, each) for namespace, each in workloads.items()}
@@ -107,7 +109,7 @@ def controllers(
     }
     return (
         *(_family(_Kind(watched, resource), wake, settings) for resource, wake in wakes.items()),
-        _deployments(_Kind(watched, APPLICATION_DEPLOYMENTS), settings, series),
+        _deployments(_Kind(watched, APPLICATION_DEPLOYMENTS), settings, series, sink),
     )
 
 
@@ -144,7 +146,7 @@ def _version(item: StoredObject) -> str:
     return f"{item.metadata.uid}@{item.metadata.resource_version}"
 
 
-def _deployments(kind: _Kind, settings: PlanSettings, series: PlanSeries) -> Controller[DeploymentSeen]:
+def _deployments(kind: _Kind, settings: PlanSettings, series: PlanSeries, sink: Sink) -> Controller[DeploymentSeen]:
     def gather(key: RolloutKey, answers: Answers) -> DeploymentSeen | None:
         found = kind.get(key)
         if found is None:
@@ -172,7 +174,7 @@ def _deployments(kind: _Kind, settings: PlanSettings, series: PlanSeries) -> Con
         say=lambda _seen, decision, _now: said(decision, REASONS),
         writes=frozenset(DEPLOYMENT_WRITES),
         done=done(frozenset(DEPLOYMENT_WRITES), DEPLOYMENT_WRITES),
-        telling=TELLING,
+        telling=replace(TELLING, sink=sink),
         observe=lambda key, seen, decision, now: series.decided(key, seen.trait, decision, now),
         wrote=series.wrote,
         watcher=series,
