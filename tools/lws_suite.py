@@ -129,6 +129,7 @@ async def _cluster(suite: Suite, sources: Sources, folder: Path) -> AsyncIterato
         finally:
             if kubelet is not None:
                 kubelet.cancel()
+                await asyncio.gather(kubelet, return_exceptions=True)  # its watches end before their connections do
             await client.close()
 
 
