@@ -1,4 +1,4 @@
-"""Acceptance scenarios 21 to 23: Applications that are handed over to a rollout, with traits that conflict, and upgraded in place."""
+"""Acceptance scenarios 21 to 23: Applications handed to a rollout, with conflicting traits, and upgraded in place."""
 
 from __future__ import annotations
 
