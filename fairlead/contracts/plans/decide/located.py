@@ -43,7 +43,7 @@ def located(seen: TraitSeen, spec: TraitSpec, status: RolloutStatus) -> Located:
         found = unsupported(target_ref)
     kind, problem = (found, "") if isinstance(found, Kind) else (_ANY, found)
     target = _live(seen, target_ref, kind)
-    is_verified = status.target_generation != ""
+    is_verified = status.target_generation != "" and status.effective_batches != ()
     names = _recorded_sources(status) if is_verified else _named_sources(seen, spec, status, target_ref, kind)
     sources = tuple(Source(each, _live(seen, each, kind)) for each in names)
     attempt = Attempt(

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from fairlead.contracts.plans.decide import conditions, deadline, modification, notes, states
 from fairlead.contracts.plans.decide.batches import resized
 from fairlead.contracts.plans.decide.located import located
+from fairlead.contracts.plans.decide.lost_status import verify_again
 from fairlead.contracts.plans.decide.notes import Note
 from fairlead.contracts.plans.decide.notices.news import notices
 from fairlead.contracts.plans.decide.reading import rollout_status, trait_spec
@@ -264,6 +265,7 @@ RULES: tuple[Rule, ...] = (
     refuse_spec,
     restart,
     rest,
+    verify_again,
     refuse_plan,
     stop_at_deadline,
     pause,

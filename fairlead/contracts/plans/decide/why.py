@@ -13,6 +13,7 @@ class Why(Enum):
     PODS_NOT_READY = "PodsNotReady", Reason.PODS_NOT_READY
     SOURCE_NOT_SHRUNK = "SourceNotShrunk", Reason.SOURCE_NOT_SHRUNK
     STATUS_STALE = "StatusStale", Reason.WORKLOAD_STALE
+    STATUS_LOST = "StatusLost", Reason.WORKLOAD_STALE
     WORKLOAD_MISSING = "WorkloadMissing", Reason.WORKLOAD_MISSING
     WORKLOAD_SCALING = "WorkloadScaling", Reason.WORKLOAD_SCALING
     INSTANCE_SPACING = "InstanceSpacing", Reason.INSTANCE_SPACING

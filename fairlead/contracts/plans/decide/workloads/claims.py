@@ -38,13 +38,17 @@ def controlled(workload: Workload, owner: Owner, gone: frozenset[str]) -> Fail |
 def claim(
     workload: Workload, owner: Owner, gone: frozenset[str], values: dict[str, Any], original: Json
 ) -> Change | None:
-    """The claim with the values that the attempt starts from, as one patch; None where it is claimed already."""
-    if is_claimed(workload, owner):
+    """The claim with the values that the attempt starts from, as one patch; None where it is claimed already.
+
+    A claim of another release has no guard, and gets one.
+    """
+    if is_claimed(workload, owner) and any(_is_guard(each, owner) for each in workload.owners):
         return None
     kept = [
         {**each, "controller": False} if _is_yielding(each, owner) else each
         for each in workload.owners
-        if not _is_guard(each, owner) and not (each.get("controller") is True and each.get("uid") in gone)
+        if not (_is_claim(each, owner) or _is_guard(each, owner))
+        and not (each.get("controller") is True and each.get("uid") in gone)
     ]
     note = None
     if original_of(workload) is None:

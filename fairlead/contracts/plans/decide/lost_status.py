@@ -1,0 +1,34 @@
+"""An attempt whose status lacks what verification records is verified again, from the workloads as they are.
+
+An operator of another release records less, and the API server forgets fields that the definition did not have yet
+when they were written. Going on without them would take a pair for a workload that is scaled.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from fairlead.contracts.plans.decide import conditions, modification, notes, states
+from fairlead.contracts.plans.decide.notes import Note
+from fairlead.contracts.plans.decide.turns import Pass, Turn, waits
+from fairlead.contracts.plans.decide.why import Why
+from fairlead.contracts.plans.decide.workloads.answers import Retry
+from fairlead.contracts.plans.kinds import INITIALIZING, ROLLING
+
+TEXT = "the status lacks what verification records: the workloads are verified again as they are"
+SPACING = timedelta(seconds=1)
+"""A definition that was just written comes into force in about so long."""
+
+
+def verify_again(given: Pass, _wrong: tuple[str, ...]) -> Turn | None:
+    """Only of what every release stores; a status that lacks more is nobody's."""
+    status = given.status
+    is_verified = status.target_generation and status.rollout_target_size >= 0 and status.current_batch >= 0
+    if status.rolling_state not in (INITIALIZING, ROLLING) or status.effective_batches or not is_verified:
+        return None
+    kind = conditions.condition_type(status)
+    since = conditions.said_since(status, kind)
+    if since is None or conditions.message_of(status, kind) != TEXT or given.now < since + SPACING:
+        return waits(given, Retry(Why.STATUS_LOST, TEXT, given.now + SPACING))
+    again = modification.recorded(states.reset(status, given.now), given.spec)
+    return Turn(status=again, notes=(Note(notes.RESTARTED, TEXT),))

@@ -1,0 +1,110 @@
+"""A status that was pruned, or that another release wrote: the attempt is verified again and goes on."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from fairlead.contracts.plans.decide.lost_status import TEXT
+from fairlead.contracts.plans.kinds import Json
+from tests.contracts.plans.decide.cluster import Cluster, a_pair
+
+KEPT = (
+    "batchRollingState",
+    "conditions",
+    "currentBatch",
+    "lastAppliedPodTemplateIdentifier",
+    "rollingState",
+    "rolloutTargetSize",
+    "targetGeneration",
+    "upgradedReadyReplicas",
+    "upgradedReplicas",
+)
+"""What KubeVela's definition has of a status."""
+
+
+def prune(cluster: Cluster) -> None:
+    cluster.status = {key: value for key, value in cluster.status.items() if key in KEPT}
+
+
+def play(cluster: Cluster, *, passes: int = 80) -> None:
+    for _ in range(passes):
+        if cluster.state in ("rolloutSucceed", "rolloutFailed"):
+            return
+        cluster.run()
+        cluster.settle()
+        cluster.now += timedelta(seconds=1)
+
+
+def until(cluster: Cluster, state: str, batch: int = 0) -> None:
+    for _ in range(80):
+        rollout = cluster.rollout
+        if state in (rollout.rolling_state, rollout.batch_rolling_state) and rollout.current_batch == batch:
+            return
+        cluster.run()
+        cluster.settle()
+        cluster.now += timedelta(milliseconds=100)
+    raise AssertionError(f"never {state}")
+
+
+def test_a_status_that_the_server_pruned_claims_nothing_until_it_is_kept() -> None:
+    """As long as the definition forgets, the attempt comes back to its verification, once a second at most."""
+    cluster = a_pair()
+    until(cluster, "initializing")
+    for _ in range(3):
+        prune(cluster)
+        cluster.run()
+    assert cluster.condition("RolloutInitializing") == ("False", TEXT)
+    assert cluster.state == "initializing"
+    assert cluster.owners("d1") == cluster.owners("d2") == []
+
+    cluster.now += timedelta(seconds=2)
+    cluster.run()
+    assert cluster.state == "verifyingSpec"
+    play(cluster)
+
+    assert cluster.state == "rolloutSucceed"
+    assert (cluster.size("d1"), cluster.size("d2")) == (0, 5)
+
+
+@pytest.mark.parametrize(
+    ("state", "batch"),
+    [
+        ("batchInitializing", 0),
+        ("batchInRolling", 0),
+        ("batchVerifying", 0),
+        ("batchReady", 0),
+        ("batchInRolling", 1),
+        ("batchFinalizing", 1),
+    ],
+)
+def test_a_rollout_that_another_release_began_goes_on_from_its_sizes(state: str, batch: int) -> None:
+    """Its status says less; the size stays the same, and no workload goes back."""
+    cluster = a_pair()
+    until(cluster, state, batch)
+    prune(cluster)
+    for name in ("d1", "d2"):
+        _take_off_what_only_we_write(cluster, name)
+    before = (cluster.size("d1"), cluster.size("d2"))
+    until(cluster, "initializing")
+    until(cluster, "rollingInBatches")
+    assert cluster.owners("d1") == cluster.owners("d2") == ["RolloutTrait", "Namespace"]
+
+    play(cluster)
+
+    assert cluster.state == "rolloutSucceed"
+    assert cluster.rollout.rollout_target_size == 5
+    assert (cluster.size("d1"), cluster.size("d2")) == (0, 5)
+    assert cluster.owners("d1") == cluster.owners("d2") == []
+    sizes = [(each.sizes["d1"], each.sizes["d2"]) for each in cluster.history]
+    later = sizes[sizes.index(before) :]
+    assert later == sorted(later, key=lambda pair: (-pair[0], pair[1]))
+
+
+def _take_off_what_only_we_write(cluster: Cluster, name: str) -> None:
+    """Another release claims with a controller reference alone."""
+    resource, tree = cluster.objects[name]
+    metadata: Json = {**tree["metadata"], "annotations": {}}
+    metadata["ownerReferences"] = [each for each in metadata.get("ownerReferences", ()) if each["kind"] != "Namespace"]
+    cluster.put(resource, {**tree, "metadata": metadata})
