@@ -250,7 +250,8 @@ async def test_who_may_not_read_secrets_sees_the_rest(scene: Scene) -> None:
 
     assert is_complete(shown)
     assert refused
-    unknown = ("secrets", "balancers", "consoles", "leaderworkersets", "disaggregatedsets")
+    companions = ("secrets", "balancers", "consoles")
+    unknown = (*companions, "leaderworkersets", "disaggregatedsets", "rollouttraits", "applicationdeployments")
     others = [each for each in refused if not any(kind in each for kind in unknown)]
     assert others == ["list pods"], "operators are looked for in all namespaces"
 
@@ -326,7 +327,8 @@ async def test_the_programs_tell_what_a_rollout_waits_for_promote_it_and_see_its
     refused = await finished("fairlead", "promote", "n", *place, kubeconfig=config)
     assert (refused.code, refused.out) == (exits.NOT_FOUND, "")
     assert (
-        refused.err == f"fairlead: no environment named n in namespace {place[1]}: `fairlead get` lists what there is\n"
+        refused.err
+        == f"fairlead: no environment or RolloutTrait named n in namespace {place[1]}: `fairlead get` lists what there is\n"
     )
 
     async with running("fairlead", "watch", "m", *place, "--timeout", "60s", kubeconfig=config) as watching:

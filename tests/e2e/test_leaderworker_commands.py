@@ -320,7 +320,7 @@ async def test_the_outcomes_of_undo_have_their_codes(site: Site) -> None:
         return ended.code, f"{ended.out}{ended.err}"
 
     for words, code, text in (
-        (("b",), 3, "or LeaderWorkerSet named b"),
+        (("b",), 3, "LeaderWorkerSet or RolloutTrait named b"),
         (("a",), 1, "no rollout history found"),
     ):
         ended, told_of_it = await undo(*words)

@@ -131,10 +131,10 @@ def _verified(shown: Shown, place: int) -> Iterator[str]:
     batches, batch = shown.batches, shown.plan.batch(place)
     if batches is None:
         return
-    yield "wait until they are ready"
+    yield "wait until its new pods are ready"
     weight = weight_of(shown, batches, place)
     if isinstance(weight, int):
-        yield f"send {weight} % of the traffic to them"
+        yield f"send {weight} % of the traffic to new pods"
     if checks := metrics_of(shown, place, is_last=place == batches.last):
         yield f"check {', '.join(each.name for each in checks)}"
     if batch.soak_seconds > 0:

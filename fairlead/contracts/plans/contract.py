@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from fairlead.contracts.plans.kinds import (
+    APPLICATION_DEPLOYMENTS,
     CORE_GROUP,
+    HANDOVER_NOUN,
     INJECT_CA,
     INSTALLED_FOR,
     LEASE,
@@ -31,7 +33,10 @@ CONTRACT = Contract(
     install=Room("fairlead.contracts.plans.install.options", "INSTALL"),
     programs={"vela-core": Room("fairlead.contracts.plans.options", "PROGRAM")},
     section=Room("fairlead.contracts.plans.section", "SECTION"),
-    roots=(Root(ROLLOUT_TRAITS, NOUN, optional=True),),
+    roots=(
+        Root(ROLLOUT_TRAITS, NOUN, optional=True),
+        Root(APPLICATION_DEPLOYMENTS, HANDOVER_NOUN, optional=True),
+    ),
     nothing=ROLLOUT_TRAITS.kind,
     look=Room("fairlead.contracts.plans.looks", "LOOK"),
     hosted=Room("fairlead.contracts.plans.demo", "HOSTED"),

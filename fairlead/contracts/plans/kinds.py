@@ -14,6 +14,8 @@ from kubeloop.objects.meta import Meta, Resource
 
 PART = "plans"
 NOUN = "rollouttrait"
+HANDOVER_NOUN = "applicationdeployment"
+"""What is rolled where one Application follows another."""
 STANDARD_GROUP = "standard.oam.dev"
 CORE_GROUP = "core.oam.dev"
 ROLLOUT_TRAITS = Resource(STANDARD_GROUP, "v1alpha1", "rollouttraits", "RolloutTrait")

@@ -6,10 +6,19 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
 
+from fairlead.contracts.plans.applications.kinds import StoredObject
+from fairlead.contracts.plans.decide.applications.deployments import of_deployment
 from fairlead.contracts.plans.decide.seen import RolloutObject, TraitSeen, of_trait
 from fairlead.contracts.plans.explain import explain
 from fairlead.contracts.plans.gather import generation_of
-from fairlead.contracts.plans.kinds import NOUN, PART, ROLLOUT_TRAITS, RolloutTrait
+from fairlead.contracts.plans.kinds import (
+    APPLICATION_DEPLOYMENTS,
+    HANDOVER_NOUN,
+    NOUN,
+    PART,
+    ROLLOUT_TRAITS,
+    RolloutTrait,
+)
 from fairlead.contracts.plans.shown import Shown
 from fairlead.contracts.plans.worked_out import HARMLESS, Looked, decide, seen_by
 from fairlead.core.ask import Answer, Ask, Bad, Question
@@ -22,6 +31,7 @@ from fairlead.engine.look import Heard, Look, ResourceView, ToLook, Views, decid
 from kubeloop.client import Client
 
 TRAITS = ResourceView(ROLLOUT_TRAITS, RolloutTrait, optional=True)
+HANDOVERS = ResourceView(APPLICATION_DEPLOYMENTS, StoredObject, optional=True)
 
 
 class PlanLooks:
@@ -32,13 +42,17 @@ class PlanLooks:
 
     async def look(self, now: datetime, heard: Heard) -> list[Explain]:
         """Every rollout as it stands, in the operator's words where it was heard."""
-        return await heard.or_each(PART, NOUN, [one for views in self._views for one in self._found(views, now)])
+        traits = [of_trait(each) for views in self._views for each in views[TRAITS].items()]
+        others = [of_deployment(each) for views in self._views for each in views[HANDOVERS].items()]
+        return [
+            *await heard.or_each(PART, NOUN, self._found(traits, now)),
+            *await heard.or_each(PART, HANDOVER_NOUN, self._found(others, now)),
+        ]
 
-    def _found(self, views: Views, now: datetime) -> Iterator[ToLook]:
-        for each in views[TRAITS].items():
-            rollout = of_trait(each)
+    def _found(self, rollouts: Sequence[RolloutObject], now: datetime) -> Iterator[ToLook]:
+        for each in rollouts:
             key = RolloutKey((each.metadata.namespace, each.metadata.name))
-            yield key, generation_of(rollout), partial(self._look_at, rollout, key, now)
+            yield key, generation_of(each), partial(self._look_at, each, key, now)
 
     async def _look_at(self, rollout: RolloutObject, key: RolloutKey, now: datetime) -> Explain | None:
         found = await decided(decide, partial(Looked, rollout), now, self._ask)
@@ -48,8 +62,9 @@ class PlanLooks:
         seen = seen_by(looked)
         if not isinstance(seen, TraitSeen):
             seen = TraitSeen(rollout=rollout)
-        shown = explain(Shown(seen=seen, decision=decision, at=now, since=self._seen.of(key)))
-        self._seen.note(key, shown, now)
+        named = RolloutKey((key.namespace, str(rollout.ref)))
+        shown = explain(Shown(seen=seen, decision=decision, at=now, since=self._seen.of(named)))
+        self._seen.note(named, shown, now)
         return shown
 
 
@@ -63,4 +78,4 @@ def _looking(ask: Asker) -> Asker:
     return look
 
 
-LOOK = Look(roots=(TRAITS,), open=PlanLooks)
+LOOK = Look(roots=(TRAITS, HANDOVERS), open=PlanLooks)

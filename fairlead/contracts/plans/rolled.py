@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fairlead.contracts.plans.decide.applications.deployments import is_application
 from fairlead.contracts.plans.decide.workloads.live import Style, at
 from fairlead.contracts.plans.decide.workloads.live import Workload as Live
 from fairlead.contracts.plans.kinds import ABANDONED, DELETING, FAILED, FAILING, WorkloadReference
@@ -14,7 +15,9 @@ GIVEN_UP = frozenset({FAILING, FAILED, ABANDONED, DELETING})
 
 
 def workloads_of(shown: Shown) -> tuple[Workload, ...]:
-    """Sources in the order in which they shrink, then the target."""
+    """Sources in the order in which they shrink, then the target; none while only Applications are named."""
+    if is_application(shown.attempt.target_ref):
+        return ()
     return (*_sources(shown), _target(shown))
 
 

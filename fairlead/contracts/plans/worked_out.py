@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.plans.decide import conditions, states, trait_round
+from fairlead.contracts.plans.decide.applications.deployments import is_application
 from fairlead.contracts.plans.decide.facts import BUILT_IN, discovery, served_resource, workloads_of
 from fairlead.contracts.plans.decide.reading import rollout_status
 from fairlead.contracts.plans.decide.seen import LiveObject, RolloutObject, TraitSeen
@@ -30,6 +31,8 @@ NOBODY = "-"
 """In place of the UID of the namespace, which only a claim holds."""
 HARMLESS = (Read, Listing, Discover)
 """Questions that anybody may ask."""
+ASKED = "the operator asks others (hooks, metrics or traffic), and what they answer is not known here"
+PREPARED = "the operator prepares the Applications, and how far it is is not known here"
 COUNTED = {(each.group, each.kind) for each in (STATEFULSETS, DAEMON_SETS)}
 """Kinds whose pods are counted one by one."""
 
@@ -42,12 +45,14 @@ class Looked(Struct, frozen=True):
 
 
 def decide(looked: Looked, now: datetime) -> Outcome:
+    if is_application(workloads_of(looked.rollout).target):
+        return retold(looked.rollout, Reason.APPLICATION_PENDING, PREPARED)
     seen = seen_by(looked)
     if not isinstance(seen, TraitSeen):
         return seen
     found = trait_round.decide(seen, now)
     if isinstance(found, Need) and not all(_is_harmless(each) for stage in found.stages for each in stage):
-        return retold(seen)
+        return retold(looked.rollout, Reason.ANSWER_UNKNOWN, ASKED)
     return found
 
 
@@ -59,12 +64,13 @@ def seen_by(looked: Looked) -> TraitSeen | Need | Decision:
     """The rollout with its workloads; else what is to be read first, or what cannot be read."""
     rollout, answers = looked.rollout, looked.answers
     workloads = workloads_of(rollout)
-    custom = [each for each in workloads.all if (each.group, each.kind) not in BUILT_IN or _is_clone_set(each)]
+    every = [each for each in workloads.all if not is_application(each)]
+    custom = [each for each in every if (each.group, each.kind) not in BUILT_IN or _is_clone_set(each)]
     kinds = tuple(dict.fromkeys(discovery(each.group, each.kind) for each in custom))
     if stages := answers.lacking(kinds):
         return Need(stages)
     namespace = rollout.metadata.namespace
-    served = {each: _resource(answers, each) for each in workloads.all}
+    served = {each: _resource(answers, each) for each in every}
     reads = {each: _read(found, namespace, each) for each, found in served.items() if found is not None}
     target = workloads.target
     lists = _lists(namespace) if (target.group, target.kind) in COUNTED else ()
@@ -141,14 +147,13 @@ def _unread(answers: Answers, asked: tuple[Ask, ...]) -> Iterator[Decision]:
             yield Decision("ask_facts", Hold(Reason.READ_FAILED, details=((about, text),)))
 
 
-def retold(seen: TraitSeen) -> Decision:
-    """As the operator last said it in the condition of the present state."""
-    status = states.known(rollout_status(seen.rollout.status))
+def retold(rollout: RolloutObject, otherwise: Reason, text: str) -> Decision:
+    """As the operator last said it in the condition of the present state; else what is known without its word."""
+    status = states.known(rollout_status(rollout.status))
     kind = conditions.condition_type(status)
     told = next((each for each in status.conditions if each.type == kind and each.status == conditions.FALSE), None)
-    about = str(seen.rollout.ref)
+    about = str(rollout.ref)
     reason = None if told is None else next((each.reason for each in Why if each.word == told.reason), None)
     if told is None or reason is None:
-        text = "the operator asks others (hooks, metrics or traffic), and what they answer is not known here"
-        return Decision("retell", Hold(Reason.ANSWER_UNKNOWN, details=((about, text),)))
+        return Decision("retell", Hold(otherwise, details=((about, text),)))
     return Decision("retell", Hold(reason, details=((about, told.message),)))

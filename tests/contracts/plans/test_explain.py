@@ -41,7 +41,7 @@ def test_what_is_done_next_is_told_with_its_numbers() -> None:
 
     assert looked_at(cluster).next == (
         "change the replicas of Deployment d2 from 1 to 3",
-        "then batch 1: bring d2 to 3 pods and d1 to 2, wait until they are ready",
+        "then batch 1: bring d2 to 3 pods and d1 to 2, wait until its new pods are ready",
         "then batch 2: bring d2 to 5 pods and d1 to 0",
     )
 
@@ -144,7 +144,10 @@ def test_a_hook_that_refuses_is_told_with_what_it_has_to_answer() -> None:
     assert wait.text == "failed to invoke a webhook: approve at http://h/x: status 403"
     assert wait.advice == ("the hook approve accepts by answering with 200, 201 or 202; it is asked again every 5 s",)
     assert shown.stands.lanes[0].hooks == ("approve (pre-batch)",)
-    assert shown.next[0] == "batch 0: ask the hook approve, bring d2 to 2 pods and d1 to 3, wait until they are ready"
+    assert (
+        shown.next[0]
+        == "batch 0: ask the hook approve, bring d2 to 2 pods and d1 to 3, wait until its new pods are ready"
+    )
 
 
 def test_metrics_and_traffic_of_a_batch_with_what_was_measured_last() -> None:

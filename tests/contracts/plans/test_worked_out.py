@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-from fairlead.contracts.plans.decide.seen import TraitSeen, of_trait
+from fairlead.contracts.plans.applications.kinds import StoredObject
+from fairlead.contracts.plans.decide.applications.deployments import of_deployment
+from fairlead.contracts.plans.decide.seen import RolloutObject, TraitSeen, of_trait
 from fairlead.contracts.plans.explain import explained
 from fairlead.contracts.plans.gather import generation_of
-from fairlead.contracts.plans.kinds import Json, RolloutTrait
+from fairlead.contracts.plans.kinds import DEPLOYMENT_FINALIZER, Json, RolloutTrait
 from fairlead.contracts.plans.worked_out import HARMLESS, Looked, decide, seen_by
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Discover, Good, Listing, Need, Question, Read
 from fairlead.core.decision import Decision
@@ -25,8 +28,11 @@ HOOK = {"type": "pre-batch-rollout", "name": "approve", "url": "http://h/x"}
 class Reader:
     """Who may read the objects of a cluster, but for these kinds."""
 
-    def __init__(self, cluster: Cluster, *, refused: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, cluster: Cluster, *, refused: tuple[str, ...] = (), rollout: RolloutObject | None = None
+    ) -> None:
         self.cluster = cluster
+        self.rollout = rollout
         self.refused = refused
 
     def looks(self) -> Explain:
@@ -38,7 +44,7 @@ class Reader:
 
     def decides(self) -> tuple[Looked, Decision]:
         cluster = self.cluster
-        rollout = of_trait(RolloutTrait(cluster.meta, cluster.spec, cluster.status or None))
+        rollout = self.rollout or of_trait(RolloutTrait(cluster.meta, cluster.spec, cluster.status or None))
         known: dict[Question, Answer] = {}
         for _ in range(9):
             looked = Looked(rollout, Answers(dict(known)))
@@ -145,6 +151,45 @@ def test_hooks_are_not_called_and_what_the_operator_said_of_them_is_told_again()
     assert "not known here" in unknown.text
     assert (told.reason, told.text) == ("HookRefused", "failed to invoke a webhook: approve at http://h/x: status 403")
     assert told.since_exact
+
+
+def an_application_deployment(cluster: Cluster, **status: object) -> RolloutObject:
+    """Of the plan and the status of a RolloutTrait."""
+    spec = {"targetApplicationName": "new", "sourceApplicationName": "old", "rolloutPlan": cluster.plan}
+    metadata = replace(cluster.meta, finalizers=(DEPLOYMENT_FINALIZER,))
+    return of_deployment(StoredObject(metadata, spec, {**cluster.status, **status}))
+
+
+def test_an_application_deployment_is_told_once_its_workloads_are_known() -> None:
+    cluster = a_pair({"lastBatchToRollout": 0})
+    cluster.play(most=40)
+    recorded = {"lastTargetApplicationName": "new", "lastSourceApplicationName": "old"}
+
+    shown = Reader(cluster, rollout=an_application_deployment(cluster, **recorded)).looks()
+
+    assert (shown.noun, shown.rollout, shown.outcome) == ("applicationdeployment", "r", "gated")
+    assert [(each.phase, each.done) for each in shown.stands.lanes] == [("Done", 1), ("Gated", 0), ("Pending", 0)]
+    assert [each.object for each in shown.workloads or ()] == ["deployment/d1", "deployment/d2"]
+
+
+def test_applications_that_are_being_prepared_are_the_operators_to_tell_of() -> None:
+    cluster = a_pair()
+    cluster.status = {"rollingState": "verifyingSpec"}
+    rollout = an_application_deployment(cluster)
+    told = {
+        "type": "RolloutSpecVerifying",
+        "status": "False",
+        "reason": "ApplicationPending",
+        "message": "waiting for the Application new",
+        "lastTransitionTime": "2026-03-01T12:00:00Z",
+    }
+
+    (unknown,) = Reader(cluster, rollout=rollout).looks().blocked_by
+    cluster.status |= {"conditions": [told]}
+    shown = Reader(cluster, rollout=an_application_deployment(cluster)).looks()
+
+    assert (unknown.reason, "not known here" in unknown.text) == ("ApplicationPending", True)
+    assert (shown.blocked_by[0].text, shown.workloads) == ("waiting for the Application new", ())
 
 
 def test_a_document_from_before_somebody_asked_for_something_is_known() -> None:
