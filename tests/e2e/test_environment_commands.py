@@ -326,10 +326,8 @@ async def test_the_programs_tell_what_a_rollout_waits_for_promote_it_and_see_its
 
     refused = await finished("fairlead", "promote", "n", *place, kubeconfig=config)
     assert (refused.code, refused.out) == (exits.NOT_FOUND, "")
-    assert (
-        refused.err
-        == f"fairlead: no environment or RolloutTrait named n in namespace {place[1]}: `fairlead get` lists what there is\n"
-    )
+    named = f"no environment or RolloutTrait named n in namespace {place[1]}"
+    assert refused.err == f"fairlead: {named}: `fairlead get` lists what there is\n"
 
     async with running("fairlead", "watch", "m", *place, "--timeout", "60s", kubeconfig=config) as watching:
         await line_with(watching.stdout, "ReadyToPromote")
