@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kubeloop.client import Client
-from kubeloop.errors import TransportError
+from kubeloop.errors import Throttled, TransportError
 from kubeloop.objects.meta import Resource
 from kubeloop.request import METADATA_LIST, Request, path_of
 
@@ -128,6 +128,8 @@ class History:
                             self._record(resource, event["type"], event["object"])
             except TransportError:
                 continue  # a watch may break; it resumes where it was
+            except Throttled as error:  # as while the storage of a kind is built again for another definition
+                await asyncio.sleep(error.retry_after or 1)
 
     async def _resumed(self, resource: Resource, error: Tree) -> str:
         """The version to watch from when the old one is not known any more, as after a change of the kind's definition.

@@ -122,6 +122,6 @@ def test_unknown_annotations_are_told_with_those_there_are() -> None:
     assert complaints({"fairlead.dev/sim-redy-after": "1s", "fairlead.dev/sim-hold": "false"}) == [
         (
             "fairlead.dev/sim-redy-after is ignored: after fairlead.dev/sim- there may be crash-after, crash-times, "
-            "flap, gone-after, hang-terminating, hold, http, image-pull, pending, ready-after"
+            "error-share, flap, gone-after, hang-terminating, hold, http, image-pull, latency, pending, ready-after"
         )
     ]
