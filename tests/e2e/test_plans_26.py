@@ -1,0 +1,113 @@
+"""Acceptance scenario of a custom kind: a WorkloadDefinition says where it keeps what plans read and write."""
+
+from __future__ import annotations
+
+from fairlead.contracts.plans.install.definitions import definitions as all_definitions
+from fairlead.contracts.plans.kinds import FAILED, WORKLOAD_DEFINITIONS
+from kubeloop.objects.meta import Resource
+from tests.e2e.clusters import Site, everywhere
+from tests.e2e.history import Tree
+from tests.e2e.installing import define
+from tests.e2e.plan_play import Play, batches, begin, pods_of, reference
+from tests.e2e.plans import definitions
+
+GIZMOS = Resource("toys.example.com", "v1", "gizmos", "Gizmo")
+FREE: Tree = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+GIZMO_DEFINITION: Tree = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "gizmos.toys.example.com"},
+    "spec": {
+        "group": GIZMOS.group,
+        "scope": "Namespaced",
+        "names": {"plural": "gizmos", "kind": "Gizmo", "singular": "gizmo", "listKind": "GizmoList"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": FREE, "status": FREE}}},
+            }
+        ],
+    },
+}
+PATHS: Tree = {
+    "style": "pair",
+    "replicasPath": "spec.count",
+    "pausedPath": "spec.stopped",
+    "podTemplatePath": "spec.template",
+    "status": {
+        "replicasPath": "status.there",
+        "readyPath": "status.serving",
+        "observedGenerationPath": "status.observedGeneration",
+    },
+}
+
+
+def needed() -> tuple[Tree, ...]:
+    """The kinds of the scenario."""
+    name = f"{WORKLOAD_DEFINITIONS.plural}.{WORKLOAD_DEFINITIONS.group}"
+    (extensions,) = (each for each in all_definitions() if each["metadata"]["name"] == name)
+    return *definitions(), extensions, GIZMO_DEFINITION
+
+
+async def follow(site: Site) -> None:
+    """The controller of Gizmos: what is asked for is there and serves."""
+    done: dict[str, int] = {}
+    while True:
+        moment = site.history.moment
+        for name, tree in site.history.objects(GIZMOS).items():
+            generation = tree["metadata"]["generation"]
+            if done.get(name, 0) < generation:
+                done[name] = generation
+                count = 0 if tree["spec"].get("stopped") else tree["spec"]["count"]
+                status = {"there": count, "serving": count, "observedGeneration": generation}
+                await site.write_status(GIZMOS, name, status)
+        await site.history.past(moment)
+
+
+async def begun(site: Site, extension: Tree | None) -> Play:
+    await define(site, *needed()[1:])
+    play = await begin(site)
+    await site.history.follow(GIZMOS)
+    site.start(follow(site))
+    spec = {"definitionRef": {"name": "gizmos.toys.example.com"}}
+    extended = spec if extension is None else {**spec, "extension": {"rollout": extension}}
+    await site.create(WORKLOAD_DEFINITIONS, {"metadata": {"name": "gizmo"}, "spec": extended})
+    for name, count in (("d1", 5), ("d2", 0)):
+        gizmo = {"count": count, "stopped": name == "d2", "template": pods_of(name, name)["template"]}
+        await site.create(GIZMOS, {"metadata": {"name": name}, "spec": gizmo})
+    await play.until(lambda: play.object(GIZMOS, "d1").get("status", {}).get("serving") == 5)
+    await play.until(lambda: "status" in play.object(GIZMOS, "d2"))
+    await play.roll(batches("10%", "40%", "50%"), reference("d2", GIZMOS), reference("d1", GIZMOS))
+    return play
+
+
+def counts(play: Play, name: str) -> list[int]:
+    found = [
+        each.object["spec"]["count"] for each in play.site.history.of(GIZMOS, "ADDED", "MODIFIED") if each.name == name
+    ]
+    return [each for place, each in enumerate(found) if not place or found[place - 1] != each]
+
+
+@everywhere(definitions=needed)
+async def test_scenario_26_custom_kind(site: Site) -> None:
+    """The happy pair, on a kind of somebody else's."""
+    play = await begun(site, PATHS)
+
+    await play.ends()
+
+    assert counts(play, "d2") == [0, 1, 3, 5]
+    assert counts(play, "d1") == [5, 4, 2, 0]
+    assert play.owners("d1", GIZMOS) == play.owners("d2", GIZMOS) == []
+
+
+@everywhere(definitions=needed, on=("sim",))
+async def test_scenario_26_without_an_extension_the_kind_is_not_supported(site: Site) -> None:
+    play = await begun(site, None)
+
+    await play.ends(FAILED)
+
+    assert play.condition("RolloutSpecVerifying")["message"] == "the workload kind `Gizmo` is not supported"
+    assert counts(play, "d2") == [0]
