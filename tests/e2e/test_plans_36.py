@@ -9,15 +9,15 @@ import msgspec
 import pytest
 
 from fairlead.contracts.plans.install.definitions import definitions, rollout_traits
-from fairlead.contracts.plans.kinds import ROLLING
+from fairlead.contracts.plans.kinds import ROLLING, ROLLOUT_TRAITS
 from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.engine.kinds.registration import RegistrationFailed
 from kubeloop.objects.meta import Ref
-from kubeloop.request import MERGE_PATCH, get, patch
+from kubeloop.request import JSON, MERGE_PATCH, Request, get, patch, path_of
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.installing import define
-from tests.e2e.plan_play import FOLLOWED, Play, a_pair, batches
+from tests.e2e.plan_play import FOLLOWED, Play, a_pair, batches, reference
 from tests.e2e.plans import Operator
 
 NAME = "rollouttraits.standard.oam.dev"
@@ -77,7 +77,8 @@ async def begin(site: Site, *given: Tree) -> Play:
     """With these definitions there, and nobody at work yet."""
     await define(site, *given)
     for each in FOLLOWED:
-        await site.history.follow(each)
+        if each != ROLLOUT_TRAITS:  # those are told anew when the definition changes
+            await site.history.follow(each)
     site.start_kubelet(ready_after=0.05, gone_after=0.05)
     return Play(site, REGISTERS)
 
@@ -85,6 +86,31 @@ async def begin(site: Site, *given: Tree) -> Play:
 async def leads(play: Play) -> None:
     """The operator has registered its kinds and is at work."""
     await play.until(lambda: play.operator.manager is not None and play.operator.manager.leading.is_set(), every=0.1)
+
+
+async def in_force(site: Site) -> None:
+    """The API server keeps fields that only our definition has; from then on rollouts are recorded."""
+    spec = {"targetRef": reference("d2"), "rolloutPlan": {"revertOnDelete": True}}
+    tree = {
+        "apiVersion": ROLLOUT_TRAITS.api_version,
+        "kind": "RolloutTrait",
+        "metadata": {"name": "asked"},
+        "spec": spec,
+    }
+    asked = Request(
+        "POST",
+        path_of(ROLLOUT_TRAITS, site.namespace),
+        query=(("dryRun", "All"),),
+        body=msgspec.json.encode(tree),
+        content_type=JSON,
+    )
+
+    async def is_kept() -> bool:
+        answer = msgspec.json.decode((await site.client.call(asked)).body)
+        return "revertOnDelete" in answer["spec"]["rolloutPlan"]
+
+    await site.until(is_kept, every=0.1)
+    await site.history.follow(ROLLOUT_TRAITS)
 
 
 def properties(definition: Tree, *path: str) -> Any:
@@ -99,8 +125,10 @@ async def test_scenario_36_upstreams_definitions(site: Site) -> None:
     """A rollout on the definition of another release, whose operator dies in batch 1, keeps its sources."""
     play = await begin(site, upstream())
     target, source = await a_pair(site)
-    await play.roll(batches("10%", "40%", "50%", lastBatchToRollout=None), target, source)
     play.start()
+    await leads(play)
+    await in_force(site)
+    await play.roll(batches("10%", "40%", "50%"), target, source)
     await play.until(lambda: play.at()[0] == ROLLING and play.at()[2] == 1)
     await play.kill()
     await site.history.caught_up()
@@ -162,6 +190,8 @@ async def test_a_definition_with_versions_that_are_not_known_is_left_as_it_is(si
     target, source = await a_pair(site)
 
     play.start()
+    await leads(play)
+    await in_force(site)
     await play.roll(batches(5), target, source)
     await play.ends()
 

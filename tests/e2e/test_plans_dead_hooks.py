@@ -1,0 +1,68 @@
+"""Rollouts whose hooks never answer hold up no other rollout (R-26)."""
+
+from __future__ import annotations
+
+import asyncio
+
+from kubeloop import clock
+from kubeloop.calls import Call, Reply
+from kubeloop.objects.apps import DEPLOYMENTS
+from tests.e2e.clusters import SimGround, Site
+from tests.e2e.plan_play import NEW, OLD, Play, a_deployment, batches, begin, reference
+from tests.e2e.plans import with_traits
+
+COUNT = 12
+"""More than there are workers."""
+PODS = 1
+
+
+async def never(_: Call) -> Reply:
+    await asyncio.Event().wait()
+    raise AssertionError("nobody sets it")
+
+
+async def create(play: Play, names: list[str], host: str) -> None:
+    hook = {"type": "pre-batch-rollout", "name": "ask", "url": f"http://{host}/", "timeout": "10s"}
+    for name in names:
+        plan = batches(1)
+        for batch in plan["rolloutBatches"]:
+            batch["batchRolloutWebhooks"] = [hook]
+        await play.roll(plan, reference(f"{name}-2"), reference(f"{name}-1"), name=name)
+
+
+async def pairs(play: Play, names: list[str]) -> None:
+    for name in names:
+        await play.site.create(DEPLOYMENTS, a_deployment(f"{name}-1", PODS, OLD))
+        await play.site.create(DEPLOYMENTS, a_deployment(f"{name}-2", 0, NEW, paused=True))
+    await play.until(lambda: all(play.ready(f"{name}-1") == PODS for name in names))
+
+
+async def rolled(play: Play, names: list[str]) -> float:
+    """Seconds until all of them have succeeded."""
+    begun = clock.monotonic()
+    await create(play, names, "sound.test")
+    await play.until(lambda: all(play.state(name) == "rolloutSucceed" for name in names))
+    return clock.monotonic() - begun
+
+
+@with_traits(on=("sim",))
+async def test_sound_rollouts_are_as_fast_beside_dead_hooks_as_alone(site: Site) -> None:
+    assert isinstance(site.ground, SimGround)
+
+    async def sound(_: Call) -> Reply:
+        return Reply(200)
+
+    site.ground.cluster.network.serve("sound.test", sound)
+    site.ground.cluster.network.serve("dead.test", never)
+    play = await begin(site, ready_after=0.5)
+    first, second, dead = ([f"{word}{each}" for each in range(COUNT)] for word in ("alone", "beside", "dead"))
+    await pairs(play, [*first, *second, *dead])
+
+    alone = await rolled(play, first)
+    await create(play, dead, "dead.test")
+    await play.until(lambda: all(play.at(name)[1] == "batchInitializing" for name in dead))
+    beside = await rolled(play, second)
+
+    assert beside <= 1.1 * alone
+    assert all(play.size(f"{name}-2") == 0 for name in dead)
+    await play.until(lambda: all(play.condition("BatchInitializing", name) for name in dead), within=120)
