@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from fairlead.contracts.plans.decide.traffic.routing import component_revision
 from fairlead.contracts.plans.decide.turns import Pass
 from fairlead.contracts.plans.kinds import CanaryMetric
 from kubeloop.durations import NANOSECONDS, go_nanoseconds, prometheus_nanoseconds
@@ -38,7 +39,7 @@ def filled(query: str, values: Mapping[str, str]) -> str:
 
 def values_of(metric: CanaryMetric, given: Pass) -> dict[str, str]:
     """By placeholder; empty where this rollout has nothing of the kind."""
-    attempt, routing = given.found.attempt, given.spec.rollout_plan.traffic_routing
+    attempt, routing = given.found.attempt, given.status.traffic_routing or given.spec.rollout_plan.traffic_routing
     metadata = given.seen.rollout.metadata
     ingress = "" if routing is None or routing.ingress_ref is None else routing.ingress_ref.name
     return {
@@ -47,7 +48,7 @@ def values_of(metric: CanaryMetric, given: Pass) -> dict[str, str]:
         "target": attempt.target_ref.name,
         "source": attempt.sources[0].reference.name if attempt.sources else "",
         "interval": window(metric),
-        "service": "" if routing is None else routing.target_service or attempt.target_ref.name,
+        "service": "" if routing is None else routing.target_service or component_revision(attempt.target),
         "ingress": ingress,
         "route": ingress,
         **{f"{_VARIABLE}{key}": value for key, value in metric.template_variables.items()},

@@ -65,8 +65,8 @@ def planned(given: Pass) -> TrafficRouting | Problem | None:
         return Problem(f"trafficRouting.ingressRef.name is missing: name the {dialect.kind}")
     attempt = given.found.attempt
     old = attempt.live_sources[-1] if attempt.live_sources else None
-    source = routing.source_service or _revision(old)
-    target = routing.target_service or _revision(attempt.target)
+    source = routing.source_service or component_revision(old)
+    target = routing.target_service or component_revision(attempt.target)
     for field, found in (("sourceService", source), ("targetService", target)):
         if not found:
             return Problem(f"trafficRouting.{field} is missing, and no component revision tells it: name the Service")
@@ -88,7 +88,7 @@ def routing_of(given: Pass) -> Routing | None:
     return Routing(dialect, services, route.name, route.namespace or namespace)
 
 
-def _revision(workload: Workload | None) -> str:
+def component_revision(workload: Workload | None) -> str:
     """The component revision that it is of; its Service has the same name. Of several sources the last one counts."""
     labels = None if workload is None else at(workload.tree, "metadata.labels")
     found = labels.get(COMPONENT_REVISION) if isinstance(labels, dict) else None

@@ -62,6 +62,16 @@ def test_a_template_is_filled_with_what_the_rollout_is_about() -> None:
     )
 
 
+def test_the_service_is_that_of_the_component_revision_where_the_plan_names_none() -> None:
+    prometheus = a_prometheus(query='up{svc="{{ service }}"}')
+    cluster = measured_pair(a_metric(), prometheus=prometheus, trafficRouting={"provider": "none"})
+    cluster.tree("d2")["metadata"]["labels"] = {"app.oam.dev/revision": "web-v2"}
+
+    asked(cluster, prometheus)
+
+    assert prometheus.asked == ['up{svc="web-v2"}']
+
+
 UNFILLABLE = {
     "an unknown one": ("{{ canary }}", "the placeholder canary is unknown: use name, namespace, target"),
     "one without a name": ("{{ }}", "the placeholder without a name is unknown"),
