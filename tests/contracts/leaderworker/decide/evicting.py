@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import msgspec
 from msgspec import Raw
-from msgspec.structs import replace
 
 from fairlead.contracts.leaderworker.decide.evictions import EvictionSnapshot, judge
 from fairlead.contracts.leaderworker.kinds import (
@@ -22,22 +20,16 @@ from fairlead.contracts.leaderworker.kinds import (
 )
 from fairlead.core.ask import (
     Answer,
-    Answers,
-    Ask,
     Bad,
     Good,
     Listing,
-    Need,
-    Question,
     Read,
-    ReadRecord,
-    StartOver,
-    SwapRecord,
 )
 from fairlead.core.decision import Admit
 from kubeloop.objects.core import PODS, PodMeta, PodStatus
 from kubeloop.objects.meta import Condition, OwnerReference
 from kubeloop.objects.review import GroupVersionResource, Review
+from tests.contracts.evicting import LiveRecords
 from tests.contracts.leaderworker.decide.rounds import NOW
 from tests.contracts.leaderworker.decide.some import a_set
 
@@ -63,39 +55,21 @@ def a_member(index: int, worker: int = 0, *, ready: bool = True, phase: str = "R
     return Pod(PodMeta(**found), PodStatus(phase, (condition,)))
 
 
-class Live:
-    """What a live read shows; records are swapped as everywhere. `refuse` may answer in its place."""
+class Live(LiveRecords):
+    """A set and its pods."""
 
     def __init__(self, *pods: Pod, asked: str | None = "1", replicas: int = 3) -> None:
+        super().__init__()
         self.pods = {pod.metadata.name: pod for pod in pods or all_members(replicas)}
         annotations = {} if asked is None else {DISRUPTION_BUDGET: asked}
         self.set: LeaderWorkerSet | None = a_set(replicas=replicas, annotations=annotations)
-        self.records: dict[str, tuple[bytes, str]] = {}
-        self.asked: list[Ask] = []
-        self.refuse: Callable[[Ask], Bad | None] = lambda _: None
         self.review: dict[str, Any] = {}
-        self._version = 0
 
-    def answer(self, question: Question) -> Answer:
-        assert isinstance(question, Ask)
-        self.asked.append(question)
-        if refused := self.refuse(question):
-            return refused
-        match question.to:
-            case Read(ref):
-                found = self.pods.get(ref.name) if ref.resource == PODS else self.set
-                return Bad("absent", "not found", 404) if found is None else Good(msgspec.json.encode(found))
-            case Listing():
-                return Good(msgspec.json.encode({"items": list(self.pods.values())}))
-            case ReadRecord(record):
-                return Good(*self.records.get(record, (b"", "")))
-            case SwapRecord(record, version, value):
-                if self.records.get(record, (b"", ""))[1] != version:
-                    return Bad("conflict", "changed")
-                self._version += 1
-                self.records[record] = (value, str(self._version))
-                return Good(version=str(self._version))
-        raise AssertionError(f"nobody should ask {question.to}")
+    def shown(self, asked: Read | Listing) -> Answer:
+        if isinstance(asked, Listing):
+            return Good(msgspec.json.encode({"items": list(self.pods.values())}))
+        found = self.pods.get(asked.ref.name) if asked.ref.resource == PODS else self.set
+        return Bad("absent", "not found", 404) if found is None else Good(msgspec.json.encode(found))
 
     def evict(self, name: str, *, cached: bool = True, after: float = 0, **review: Any) -> Admit:
         seen = EvictionSnapshot(
@@ -104,18 +78,7 @@ class Live:
         return self.settle(seen, after)
 
     def settle(self, seen: EvictionSnapshot, after: float = 0) -> Admit:
-        now = NOW + timedelta(seconds=after)
-        for _ in range(3):
-            known: dict[Question, Answer] = {}
-            for _ in range(8):
-                verdict = judge(replace(seen, answers=Answers(dict(known))), now)
-                if not isinstance(verdict, Need):
-                    break
-                known |= {question: self.answer(question) for stage in verdict.stages for question in stage}
-            if isinstance(verdict, Admit):
-                return verdict
-            assert isinstance(verdict, StartOver)
-        raise AssertionError("it never settles")
+        return self.settled(judge, seen, NOW + timedelta(seconds=after))
 
     @property
     def marked(self) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 
 import msgspec
@@ -14,17 +14,10 @@ from fairlead.contracts.zones.decide.budgets.zpdb import DisruptionBudget
 from fairlead.contracts.zones.kinds import GROUP_LABEL, NAME_LABEL, READY_TIME
 from fairlead.core.ask import (
     Answer,
-    Answers,
-    Ask,
     Bad,
     Good,
     Listing,
-    Need,
-    Question,
     Read,
-    ReadRecord,
-    StartOver,
-    SwapRecord,
 )
 from fairlead.core.decision import Admit
 from kubeloop.objects.apps import StatefulSet
@@ -32,6 +25,7 @@ from kubeloop.objects.core import PODS, Pod
 from kubeloop.objects.meta import LabelSelector
 from kubeloop.objects.review import GroupVersionResource, Review
 from tests.builders import GROUP, NAMESPACE, NOW, a_pod, a_zone
+from tests.contracts.evicting import LiveRecords
 
 REGEX = "ingester-zone-[a-z]-([0-9]+)"
 
@@ -76,40 +70,21 @@ def changed(pod: Pod, **metadata: object) -> Pod:
     return structs.replace(pod, metadata=structs.replace(pod.metadata, **metadata))
 
 
-class Live:
-    """What a live read shows; records are swapped as everywhere. `refuse` may answer in its place."""
+class Live(LiveRecords):
+    """Zones and their pods."""
 
     def __init__(self, *things: StatefulSet | Pod) -> None:
+        super().__init__()
         self.zones = {thing.metadata.name: thing for thing in things if isinstance(thing, StatefulSet)}
         self.pods = {thing.metadata.name: thing for thing in things if isinstance(thing, Pod)}
-        self.records: dict[str, tuple[bytes, str]] = {}
-        self.asked: list[Question] = []
-        self.refuse: Callable[[Ask], Bad | None] = lambda _: None
-        self._version = 0
 
-    def answer(self, question: Question) -> Answer:
-        self.asked.append(question)
-        assert isinstance(question, Ask)
-        if refused := self.refuse(question):
-            return refused
-        match question.to:
-            case Read(ref):
-                found = (self.pods if ref.resource == PODS else self.zones).get(ref.name)
-                return Bad("absent", "not found", 404) if found is None else Good(msgspec.json.encode(found))
-            case Listing(resource, _, labels):
-                things = self.pods.values() if resource == PODS else self.zones.values()
-                found_all = [each for each in things if is_selected(labels, each.metadata.labels)]
-                return Good(msgspec.json.encode({"items": found_all}))
-            case ReadRecord(record):
-                return Good(*self.records.get(record, (b"", "")))
-            case SwapRecord(record, version, value):
-                if self.records.get(record, (b"", ""))[1] != version:
-                    return Bad("conflict", "changed")
-                self._version += 1
-                self.records[record] = (value, str(self._version))
-                return Good(version=str(self._version))
-            case other:
-                raise AssertionError(f"nobody should ask {other}")
+    def shown(self, asked: Read | Listing) -> Answer:
+        if isinstance(asked, Read):
+            found = (self.pods if asked.ref.resource == PODS else self.zones).get(asked.ref.name)
+            return Bad("absent", "not found", 404) if found is None else Good(msgspec.json.encode(found))
+        things = self.pods.values() if asked.resource == PODS else self.zones.values()
+        found_all = [each for each in things if is_selected(asked.labels, each.metadata.labels)]
+        return Good(msgspec.json.encode({"items": found_all}))
 
     def evict(
         self,
@@ -125,17 +100,7 @@ class Live:
         return self.settle(EvictionSnapshot(an_eviction(pod, **(review or {})), guards, shown, zones), now)
 
     def settle(self, seen: EvictionSnapshot, now: datetime = NOW) -> Admit:
-        for _ in range(3):
-            known: dict[Question, Answer] = {}
-            for _ in range(8):
-                verdict = judge(structs.replace(seen, answers=Answers(dict(known))), now)
-                if not isinstance(verdict, Need):
-                    break
-                known |= {question: self.answer(question) for stage in verdict.stages for question in stage}
-            if isinstance(verdict, Admit):
-                return verdict
-            assert isinstance(verdict, StartOver)
-        raise AssertionError("it never settles")
+        return self.settled(judge, seen, now)
 
     def marked(self, guard: DisruptionBudget) -> dict[str, object]:
         value, _ = self.records.get(guard.record, (b"", ""))
