@@ -4,6 +4,7 @@ what they should.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import time
@@ -21,6 +22,7 @@ import msgspec
 import pytest
 
 from fairlead.contracts import chart_of
+from fairlead.contracts.plans.decide.metrics.built_in import query_of
 from fairlead.contracts.plans.kinds import Json
 from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.contracts.zones.decide import Snapshot
@@ -29,12 +31,16 @@ from fairlead.contracts.zones.decide.healthchecks.healthcheck import EVERY, wind
 from fairlead.contracts.zones.decide.healthchecks.healthcheck_spec import HealthCheck
 from fairlead.contracts.zones.decide.rollout.starting import Start, start_of
 from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Http, Question
+from fairlead.core.prometheus import Number, query_call
+from fairlead.core.prometheus import measured as number_of
 from fairlead.core.reason import Reason
 from fairlead.core.times import format_rfc3339
 from fairlead.engine.charts import data_of
 from fairlead.plane.build import Unavailable
 from fairlead.plane.held import Held
 from fairlead.plane.prometheus import find
+from kubesim.standins.counted_queries import evaluated
+from kubesim.standins.gateway_counts import GatewayCounts
 from tests.builders import a_pod, a_zone, pods_of, seen
 from tests.contracts.plans.decide.cluster import Cluster
 from tests.contracts.plans.decide.metrics.measured import a_metric, measured_pair
@@ -89,12 +95,20 @@ def past() -> str:
     return "".join(TOLD % line + "\n" for line in told)
 
 
+async def more_routed(counts: GatewayCounts) -> str:
+    """What a stand-in gateway tells after some requests more, a quarter of which fail."""
+    for code, seconds in ((200, 0.004), (200, 0.03), (200, 0.2), (500, 0.004)):
+        counts.add(("ns", "shop"), "routed", code, seconds)
+    return counts.exposition()
+
+
 class Metrics(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         assert isinstance(self.server, Target)
         self.server.scrapes.release()
         self.server.served += 1
-        body = (SERIES + requests(self.server.served) + past()).encode()
+        routed = asyncio.run(more_routed(self.server.counts))
+        body = (SERIES + requests(self.server.served) + routed + past()).encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; version=0.0.4")
         self.send_header("Content-Length", str(len(body)))
@@ -112,6 +126,7 @@ class Target(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Metrics)
         self.scrapes = Semaphore(0)
         self.served = 0
+        self.counts = GatewayCounts()
 
 
 class Log:
@@ -142,8 +157,9 @@ class Log:
 
 
 class Prometheus:
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, gateway: GatewayCounts) -> None:
         self.url = url
+        self.gateway = gateway
         # Samples count for five minutes, so that at this moment all have come and none is old.
         self.now = window_of(datetime.now(UTC)) + timedelta(seconds=2 * EVERY)
 
@@ -188,7 +204,7 @@ def prometheus() -> Iterator[Prometheus]:
             arguments = [f"--config.file={held.folder}/prometheus.yml", f"--storage.tsdb.path={held.folder}/data"]
             log = Log(held._log("prometheus"))
             held.run("prometheus", [str(program), *arguments, f"--web.listen-address=127.0.0.1:{port}"])
-            yield _answering(Prometheus(f"http://127.0.0.1:{port}"), log, target)
+            yield _answering(Prometheus(f"http://127.0.0.1:{port}", target.counts), log, target)
         finally:
             held.close()
             target.shutdown()
@@ -301,6 +317,20 @@ def test_a_target_that_nobody_asks_has_no_data(prometheus: Prometheus, mesh: str
 
     assert cluster.rollout.batch_rolling_state == "batchVerifying"
     assert [each.outcome for each in cluster.rollout.metrics] == ["noData", "noData"]
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_a_stand_in_gateway_answers_as_prometheus_does_that_scrapes_it(prometheus: Prometheus, name: str) -> None:
+    query = query_of(name, "istio", "ns", "Deployment", "routed", "1m")
+
+    async def answered() -> float:
+        (value,) = evaluated(query, prometheus.gateway.increase).values()
+        return value
+
+    answer = prometheus(Ask(query_call(prometheus.url, query)))
+    number = number_of(answer)
+    assert isinstance(number, Number)
+    assert number.value == pytest.approx(asyncio.run(answered()))
 
 
 def alerts(namespace: str) -> dict[str, str]:
