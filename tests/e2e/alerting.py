@@ -16,6 +16,7 @@ import pytest
 from fairlead.plane.build import Unavailable
 from fairlead.plane.held import Held
 from fairlead.plane.prometheus import find
+from kubesim.standins.gateway_counts import GatewayCounts
 from tests.e2e.test_prometheus import PATIENCE, Log, Prometheus, _place
 
 
@@ -93,7 +94,7 @@ def alerting(rules: Any, labels: Mapping[str, str], body: bytes) -> Iterator[Ale
             log = Log(held._log("prometheus"))
             held.run("prometheus", [str(program), *arguments, f"--web.listen-address=127.0.0.1:{port}"])
             log.wait_for("Server is ready to receive web requests", time.monotonic() + PATIENCE)
-            yield AlertingPrometheus(Prometheus(f"http://127.0.0.1:{port}"), target)
+            yield AlertingPrometheus(Prometheus(f"http://127.0.0.1:{port}", GatewayCounts()), target)
         finally:
             held.close()
             target.shutdown()

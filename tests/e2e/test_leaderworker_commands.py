@@ -231,6 +231,7 @@ async def test_undo_is_decided_anew_when_somebody_else_was_faster(site: Site) ->
     await play.give_image(SECOND)
     await play.until(lambda: play.is_available() and play.is_whole(0, SECOND))
     await play.at_rest()
+    await play.kill()  # its status would be a second change, after which undo is left
 
     async def scaled() -> None:
         await play.change({"spec": {"replicas": 2}})
@@ -238,6 +239,7 @@ async def test_undo_is_decided_anew_when_somebody_else_was_faster(site: Site) ->
     async with interrupted(site, 1, scaled) as (client, _):
         await asked(site, VERBS, "undo", "a", client)
 
+    play.start()
     await play.until(lambda: play.is_available() and play.is_whole(0, FIRST) and play.is_whole(1, FIRST))
     assert play.tree()["spec"]["replicas"] == 2
 

@@ -9,8 +9,8 @@ from random import Random
 from fairlead.contracts.apiversions.decide.carry_differences import differences
 from fairlead.contracts.apiversions.decide.convert import Kind, Refused, Version, convert
 from fairlead.contracts.apiversions.decide.pointers import RESERVED
-from fairlead.contracts.apiversions.decide.samples import sample
 from fairlead.contracts.apiversions.decide.trees import Tree, copied
+from fairlead.contracts.apiversions.samples import sample
 
 TRIES = 200
 """Objects of each side of a spoke."""

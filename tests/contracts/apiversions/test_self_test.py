@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.contracts.apiversions.decide import self_test
+from fairlead.contracts.apiversions import self_test
 from fairlead.contracts.apiversions.decide.rule_sets import RulesRejected, kind_of, read_rules
-from fairlead.contracts.apiversions.decide.samples import sample
+from fairlead.contracts.apiversions.samples import sample
 from tests.contracts.apiversions.decide.widgets import KIND, NAME, RULES, definition, widgets
 
 UNCLOSED = {"pattern": "(", "template": "{t}"}
