@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
 
@@ -20,7 +23,7 @@ from fairlead.contracts.plans.kinds import (
 from kubeloop.objects.apps import DEPLOYMENTS
 from kubeloop.objects.core import SERVICES
 from kubeloop.objects.meta import Ref, Resource
-from kubeloop.request import delete
+from kubeloop.request import Request, Response, Stream, Transport, delete
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.installing import define
@@ -54,7 +57,44 @@ with_applications = partial(everywhere, definitions=definitions)
 """For scenarios that begin with `begin`."""
 
 
+class Mortal:
+    """A transport whose process dies after its first write, whatever it writes but Events and Leases."""
+
+    def __init__(self, transport: Transport, dies: asyncio.Event) -> None:
+        self._transport, self._dies = transport, dies
+
+    async def send(self, request: Request) -> Response:
+        if self._dies.is_set():
+            await asyncio.Event().wait()
+        response = await self._transport.send(request)
+        is_read = request.verb in ("get", "list", "watch")
+        if not is_read and not any(each in request.path for each in ("/events", "/leases")):
+            self._dies.set()
+            await asyncio.Event().wait()
+        return response
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        return self._transport.stream(request)
+
+    async def close(self) -> None:
+        if (close := getattr(self._transport, "close", None)) is not None:
+            await close()
+
+
 class ApplicationPlay(Play):
+    async def lives(self, is_done: Callable[[], Any], most: int = 120) -> int:
+        """How many operators it takes, each of which dies after its first write."""
+        await self.kill()
+        for life in range(1, most):
+            dies = asyncio.Event()
+            self.start(partial(Mortal, dies=dies))
+            await self.until(lambda: dies.is_set() or is_done(), every=0.02)  # noqa: B023  (awaited here)
+            await self.kill()
+            await self.site.history.caught_up()
+            if is_done():
+                return life
+        raise AssertionError(f"it does not end: {self.sent[-4:]}")
+
     async def apply(self, name: str, *components: Tree, template: bool = False) -> None:
         """A new Application, or another spec of one."""
         spec = {"components": [*components]}

@@ -135,3 +135,42 @@ async def test_turning_back_to_an_earlier_application(site: Site) -> None:
     assert INACTIVE not in play.annotations(APPLICATIONS, "shop")
     assert play.annotations(APPLICATIONS, "next")[INACTIVE] == "true"
     await play.until(lambda: play.object(AUTOSCALERS, "web")["spec"]["scaleTargetRef"]["name"] == "web")
+
+
+@with_applications(on=("sim",))
+async def test_a_handover_survives_operators_that_die_after_each_of_their_writes(site: Site) -> None:
+    play = await begin(site)
+    await old_and_new(play, EXPOSE, HPA)
+    await play.deploy("next", "shop", **batches(1, 1))
+
+    lives = await play.lives(lambda: play.phase("next") == "running" and play.object(AUTOSCALERS, "web"))
+
+    assert lives > 20
+    assert play.deployment()["rollingState"] == "rolloutSucceed"
+    assert play.sizes_of("web-v2") == [0, 1, 2]
+    assert play.sizes_of("web") == [2, 1, 0]
+    handed = [
+        bool((event.object["metadata"].get("annotations") or {}).get(ROLLOUT_TEMPLATE))
+        for event in site.history.of(APPLICATIONS, "ADDED", "MODIFIED")
+        if event.name == "next"
+    ]
+    assert handed == sorted(handed, reverse=True), "control was handed over once"
+    assert play.annotations(APPLICATIONS, "shop")[INACTIVE] == "true"
+    assert ADJUSTMENTS not in play.annotations(APPLICATIONS, "next")
+    assert play.object(AUTOSCALERS, "web")["spec"]["scaleTargetRef"]["name"] == "web-v2"
+
+
+@with_applications(on=("sim",))
+async def test_an_upgrade_survives_operators_that_die_after_each_of_their_writes(site: Site) -> None:
+    play = await begin(site)
+    await play.apply("shop", component(OLD, EXPOSE, HPA, replicas=2))
+    await play.runs("shop")
+    await play.apply("shop", component(NEW, EXPOSE))
+
+    lives = await play.lives(lambda: INACTIVE in play.annotations(CONFIGURATIONS, "shop-v1"))
+
+    assert lives > 5
+    assert set(site.history.objects(CONFIGURATIONS)) == {"shop-v1", "shop-v2"}
+    assert play.controller(DEPLOYMENTS, "web") == play.controller(SERVICES, "web") == "shop-v2"
+    assert not play.object(AUTOSCALERS, "web")
+    assert play.object(DEPLOYMENTS, "web")["spec"]["template"]["spec"]["containers"][0]["image"] == NEW

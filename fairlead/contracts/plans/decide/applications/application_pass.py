@@ -43,6 +43,7 @@ from fairlead.contracts.plans.decide.applications.configuration_writes import (
     configuration_spec,
     hash_of,
 )
+from fairlead.contracts.plans.decide.applications.foreign_kinds import foreign_kind, left_alone
 from fairlead.contracts.plans.decide.applications.health import health_of
 from fairlead.contracts.plans.decide.applications.rendering import Rendered, rendered
 from fairlead.contracts.plans.decide.applications.revisions import ComponentRevision, revisions_of
@@ -91,6 +92,8 @@ def _passed(seen: FamilySeen, now: datetime) -> Flow[Decision]:
         return Decision("leave", Hold(Reason.SET_LEAVING))
     if seen.annotations.get(INACTIVE) == "true":
         return Decision("ignore", Hold(Reason.COMPLETE))
+    if said := (yield from foreign_kind()):
+        return left_alone(seen, said, now)
     if seen.annotations.get(ROLLOUT_TEMPLATE) == "true":
         return _templated(given)
     spec, wrong = read_struct(ApplicationSpec, seen.object.spec, "spec")

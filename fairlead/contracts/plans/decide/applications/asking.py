@@ -76,6 +76,13 @@ def read_all(refs: Iterable[Ref]) -> Flow[tuple[Tree | None, ...]]:
     return tuple(_tree(ref, answer) for ref, answer in zip(wanted, answers, strict=True))
 
 
+def read_kept(refs: Iterable[Ref]) -> Flow[tuple[Tree | None, ...]]:
+    """Of what seldom changes: an answer serves for a while."""
+    wanted = tuple(refs)
+    answers = yield tuple(Ask(Read(each), max_age=KIND_AGE) for each in wanted)
+    return tuple(_tree(ref, answer) for ref, answer in zip(wanted, answers, strict=True))
+
+
 def list_all(resource: Resource, namespace: str, labels: str = "") -> Flow[tuple[Tree, ...]]:
     """None of a kind that is not served."""
     (found,) = yield from list_each(resource, namespace, (labels,))

@@ -67,7 +67,8 @@ def _retired(application: Tree, found: tuple[Configuration, ...], scope: str) ->
     for each in found:
         if (each.tree.controller or {}).get("uid") != application.uid or each.is_inactive:
             continue
-        yield rolling_status(each.tree, INACTIVE_COMPLETED, scope=scope)
+        if each.status.rolling_status != INACTIVE_COMPLETED:
+            yield rolling_status(each.tree, INACTIVE_COMPLETED, scope=scope)
         yield annotate(each.tree, {INACTIVE: "true", ROLLING_COMPONENTS: None, CREATING: None}, scope=scope)
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from fairlead.contracts.plans.applications.kinds import ComponentStatus, LatestComponentRevision
 from fairlead.contracts.plans.decide.applications.asking import Flow, list_all, outcome
+from fairlead.contracts.plans.decide.applications.foreign_kinds import foreign_kind, left_alone
 from fairlead.contracts.plans.decide.applications.revisions import (
     ComponentRevision,
     body_of,
@@ -27,13 +28,15 @@ _MOST_TAKEN = 8
 """How many names in a row may be somebody else's."""
 
 
-def decide(seen: FamilySeen, _now: datetime) -> Outcome:
-    return outcome(_passed(seen), seen.answers)
+def decide(seen: FamilySeen, now: datetime) -> Outcome:
+    return outcome(_passed(seen, now), seen.answers)
 
 
-def _passed(seen: FamilySeen) -> Flow[Decision]:
+def _passed(seen: FamilySeen, now: datetime) -> Flow[Decision]:
     if seen.is_leaving:
         return Decision("leave", Hold(Reason.SET_LEAVING))
+    if said := (yield from foreign_kind()):
+        return left_alone(seen, said, now)
     workload = mapping(mapping(seen.object.spec).get("workload"))
     if not workload.get("apiVersion") or not workload.get("kind"):
         said = f"the Component {seen.name} has no spec.workload with apiVersion and kind"

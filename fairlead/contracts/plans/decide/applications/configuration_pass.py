@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from fairlead.contracts.plans.applications.kinds import (
     COMPLETED,
+    INACTIVE_COMPLETED,
     SYNCED,
     TEMPLATED,
     TEMPLATING,
@@ -41,6 +42,7 @@ from fairlead.contracts.plans.decide.applications.configuration_parts import Par
 from fairlead.contracts.plans.decide.applications.emission import Emitter
 from fairlead.contracts.plans.decide.applications.emitted_traits import emitted_of, trait_of
 from fairlead.contracts.plans.decide.applications.emitted_workloads import Emitted, Scene, set_aside, workload_of
+from fairlead.contracts.plans.decide.applications.foreign_kinds import foreign_kind, left_alone
 from fairlead.contracts.plans.decide.applications.naming import Rollouts
 from fairlead.contracts.plans.decide.applications.seen import FamilySeen
 from fairlead.contracts.plans.decide.applications.state_conditions import with_condition
@@ -92,6 +94,8 @@ def _passed(seen: FamilySeen, now: datetime) -> Flow[Decision]:
         return Decision("leave", Hold(Reason.SET_LEAVING))
     if seen.annotations.get(INACTIVE) == "true":
         return Decision("ignore", Hold(Reason.COMPLETE))
+    if said := (yield from foreign_kind()):
+        return left_alone(seen, said, now)
     status = seen.reported.read(ConfigurationStatus)
     family = yield from _family(seen)
     if any(each.number > number_of(seen.name) for each in family):
@@ -246,10 +250,11 @@ def _settled(given: _Given, status: ConfigurationStatus, emitted: Sequence[Emitt
 
 
 def _rolling_status(given: _Given, *, is_done: bool) -> str:
+    """What is being made a snapshot says so before its annotation does."""
     before = given.status.rolling_status
     if given.is_creating:
         return TEMPLATED if is_done else TEMPLATING
-    if before in (TEMPLATING, TEMPLATED):
+    if before in (TEMPLATING, TEMPLATED, INACTIVE_COMPLETED):
         return before
     return COMPLETED if is_done else before
 

@@ -23,6 +23,7 @@ from fairlead.contracts.plans.decide.applications.configuration_family import Co
 from fairlead.contracts.plans.decide.applications.configuration_parts import rolling_components
 from fairlead.contracts.plans.decide.applications.conflicts import conflicting_with, present
 from fairlead.contracts.plans.decide.applications.deployments import DeploymentSeen
+from fairlead.contracts.plans.decide.applications.foreign_kinds import foreign_kind
 from fairlead.contracts.plans.decide.applications.loose_writes import (
     annotate,
     rolling_status,
@@ -95,6 +96,8 @@ def prepared(seen: DeploymentSeen) -> Flow[Prepared]:
         return Refused("targetApplicationName is empty: name the Application to go to")
     if spec.target_application_name == spec.source_application_name:
         return Refused(f"the Application {spec.target_application_name} is both target and source: name another")
+    if said := (yield from foreign_kind()):
+        return Pending(said)
     names = [each for each in (spec.target_application_name, spec.source_application_name) if each]
     trees = yield from read_all(Ref(APPLICATIONS, namespace, each) for each in names)
     found = [each for each in trees if each is not None and not each.is_leaving]

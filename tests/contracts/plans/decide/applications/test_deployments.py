@@ -16,7 +16,7 @@ from fairlead.contracts.plans.kinds import (
 )
 from kubeloop.objects.apps import DEPLOYMENTS
 from kubeloop.objects.core import SERVICES
-from tests.contracts.plans.decide.applications.world import Died, World, an_application, component, outside
+from tests.contracts.plans.decide.applications.world import Died, World, an_application, component, lived, outside
 
 PLAN: Json = {"rolloutBatches": [{"replicas": 1}, {}]}
 EXPOSE: Json = {"name": "expose", "properties": {"port": [80]}}
@@ -403,6 +403,38 @@ def test_a_crash_at_any_write_of_a_handover_ends_in_the_same_state(number: int) 
 
     assert state(broken) == "rolloutSucceed"
     assert _stored(broken) == _stored(whole)
+
+
+def test_processes_that_die_after_each_write_come_to_the_same_end() -> None:
+    """There, back again, and turned round in the middle."""
+    world = old_and_new(HPA, EXPOSE)
+    deploy(world)
+    assert lived(world) > 20
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web": 0, "web-v2": 3})
+
+    deploy(world, "shop", "shop-next", plan={**PLAN, "lastBatchToRollout": 0})
+    assert lived(world) > 10
+    assert sizes(world) == {"web": 1, "web-v2": 2}
+    deploy(world, "shop-next", "shop")
+    lived(world)
+
+    assert (state(world), sizes(world)) == ("rolloutSucceed", {"web": 0, "web-v2": 3})
+    assert world.annotations(APPLICATIONS, "shop")[INACTIVE] == "true"
+    assert INACTIVE not in world.annotations(APPLICATIONS, "shop-next")
+    assert world.get(AUTOSCALERS, "web")["spec"]["scaleTargetRef"]["name"] == "web-v2"
+
+
+def test_processes_that_die_after_each_write_of_a_revert_come_to_its_end() -> None:
+    world = old_and_new(HPA)
+    deploy(world, plan={**PLAN, "lastBatchToRollout": 0}, revertOnDelete=True)
+    lived(world)
+    world.delete(APPLICATION_DEPLOYMENTS, "d")
+    lived(world)
+
+    assert not world.has(APPLICATION_DEPLOYMENTS, "d")
+    assert sizes(world) == {"web": 3, "web-v2": 0}
+    assert world.annotations(APPLICATIONS, "shop-next")[INACTIVE] == "true"
+    assert world.get(AUTOSCALERS, "web")["spec"]["scaleTargetRef"]["name"] == "web"
 
 
 def _stored(world: World) -> Json:

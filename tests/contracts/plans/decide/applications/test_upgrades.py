@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.contracts.plans.kinds import APPLICATIONS, AUTOSCALERS, COMPONENTS, CONFIGURATIONS, ROLLOUT_TRAITS, Json
 from fairlead.contracts.plans.settings import PlanSettings
+from fairlead.core.decision import Hold
 from kubeloop.objects.apps import CONTROLLER_REVISIONS, DEPLOYMENTS
 from kubeloop.objects.core import SERVICES
 from tests.contracts.plans.decide.applications.world import Died, World, an_application, component, outside
@@ -269,3 +270,17 @@ def test_a_crash_at_any_write_of_an_upgrade_ends_in_the_same_state(number: int) 
         broken.play()
 
     assert outside(broken) == outside(whole)
+
+
+def test_applications_that_a_newer_release_defines_are_left_to_it() -> None:
+    """Section 2.16: nothing is written, whatever else is served."""
+    world = World()
+    world.versions["applications.core.oam.dev"] = ("v1alpha2", "v1beta1")
+    world.apply(APPLICATIONS, "shop", an_application(component()))
+    world.apply(COMPONENTS, "web", {"workload": {"apiVersion": "apps/v1", "kind": "Deployment"}})
+
+    for resource, name in ((APPLICATIONS, "shop"), (COMPONENTS, "web")):
+        verdict = world.run(resource, name).verdict
+        assert isinstance(verdict, Hold)
+        assert "has the version v1beta1, which this operator does not know" in verdict.details[0][1]
+    assert world.writes == []

@@ -23,6 +23,7 @@ from fairlead.contracts.plans.decide.applications import (
 )
 from fairlead.contracts.plans.decide.applications.conflicts import selects
 from fairlead.contracts.plans.decide.applications.deployments import DeploymentSeen, of_deployment
+from fairlead.contracts.plans.decide.applications.foreign_kinds import DEFINITIONS
 from fairlead.contracts.plans.decide.applications.seen import FamilySeen
 from fairlead.contracts.plans.decide.seen import LiveObject, RolloutObject, TraitSeen, of_trait
 from fairlead.contracts.plans.kinds import (
@@ -84,6 +85,8 @@ class World:
         self.count = 0
         self.writes: list[AnyWrite] = []
         self.told: list[EventNote] = []
+        self.versions: dict[str, tuple[str, ...]] = {}
+        """By the name of a definition, where they are others than ours."""
         self.writes_left: int | None = None
         """After so many writes the process dies; None: it lives."""
         self.watchers: list[Callable[[World], None]] = []
@@ -221,6 +224,9 @@ class World:
         match question.to:
             case Read(ref) if ref.resource == NAMESPACES:
                 return Good(msgspec.json.encode({"metadata": {"name": ref.name, "uid": "uid-ns"}}))
+            case Read(ref) if ref.resource == DEFINITIONS:
+                versions = [{"name": each} for each in self.versions.get(ref.name, ("v1alpha2",))]
+                return Good(msgspec.json.encode({"metadata": {"name": ref.name}, "spec": {"versions": versions}}))
             case Read(ref):
                 found = self.objects.get((ref.resource, ref.name)) if ref.namespace == NAMESPACE else None
                 return Bad("absent") if found is None else Good(msgspec.json.encode(found))
@@ -331,3 +337,22 @@ def outside(world: World) -> Json:
         status.pop("observedGeneration", None)
         found[f"{resource.kind} {name}"] = (metadata, owners, tree.get("spec"), status)
     return found
+
+
+def lived(world: World, most: int = 250) -> int:
+    """How many processes it takes until nothing is written any more, each of which dies after its first write."""
+    for life in range(most):
+        before = len(world.writes)
+        world.writes_left = 1
+        try:
+            for _ in range(3):
+                world.round()
+                world.settle()
+                world.now += timedelta(seconds=5)
+        except Died:
+            pass
+        if len(world.writes) == before:
+            world.writes_left = None
+            return life
+        world.settle()
+    raise AssertionError(f"it does not end: {world.writes[-4:]}")
