@@ -111,3 +111,16 @@ async def test_scenario_26_without_an_extension_the_kind_is_not_supported(site: 
 
     assert play.condition("RolloutSpecVerifying")["message"] == "the workload kind `Gizmo` is not supported"
     assert counts(play, "d2") == [0]
+
+
+@everywhere(definitions=needed, on=("sim",))
+async def test_a_custom_workload_that_is_not_there_is_named(site: Site) -> None:
+    """Its kind is listed for the first time, and no object wakes the rollout."""
+    await define(site, *needed()[1:])
+    play = await begin(site)
+    extended = {"definitionRef": {"name": "gizmos.toys.example.com"}, "extension": {"rollout": PATHS}}
+    await site.create(WORKLOAD_DEFINITIONS, {"metadata": {"name": "gizmo"}, "spec": extended})
+
+    await play.roll(batches(1), reference("d2", GIZMOS))
+
+    await play.until(lambda: play.condition("RolloutSpecVerifying").get("message") == "the Gizmo d2 is not there")

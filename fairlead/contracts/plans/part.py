@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from fairlead.contracts.plans import workload_plugins
 from fairlead.contracts.plans.applications.controllers import controllers as of_applications
 from fairlead.contracts.plans.controllers import controller
 from fairlead.contracts.plans.kinds import APPLICATION_DEPLOYMENTS, PART, ROLLOUT_TRAITS
@@ -17,6 +18,8 @@ from fairlead.engine.part import Part, PartContext
 
 
 def part(context: PartContext, given: PlanSettings) -> Part:
+    if plugged := workload_plugins.load():
+        context.log.info("kinds of workloads plugged in", kinds=", ".join(plugged))
     workloads = {each: WatchedWorkloads(context.caches, each) for each in context.namespaces or ("",)}
     measures = context.metrics.of(PlanMetrics)
     sink = notifier(given, measures)

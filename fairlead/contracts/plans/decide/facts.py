@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from fairlead.contracts.plans.decide.reading import rollout_status, trait_spec
 from fairlead.contracts.plans.decide.seen import Extension, RolloutObject, TraitSeen
 from fairlead.contracts.plans.decide.workloads.live import at
+from fairlead.contracts.plans.decide.workloads.plugged import plugged
 from fairlead.contracts.plans.kinds import (
     CLONE_SETS,
     DAEMON_SETS,
@@ -111,6 +112,8 @@ def _with_kind(seen: TraitSeen, _status: RolloutStatus) -> Completed:
         asked = discovery(target.group, target.kind)
         places = dict.fromkeys((seen.rollout.metadata.namespace, seen.settings.system_namespace))
         lists = tuple(Ask(Listing(WORKLOAD_DEFINITIONS, each), max_age=SERVES) for each in places)
+        if plugged(target) is not None:
+            lists = ()
         if stages := seen.answers.lacking((asked, *lists)):
             return Need(stages)
         if bad := next(_unread(seen.answers, (asked, *lists)), None):

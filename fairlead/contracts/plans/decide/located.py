@@ -12,9 +12,10 @@ from msgspec.structs import replace
 from fairlead.contracts.plans.decide.batches import Batches, Mismatch, batches_of
 from fairlead.contracts.plans.decide.seen import TraitSeen
 from fairlead.contracts.plans.decide.workloads.attempt import Attempt, Owner, Source
-from fairlead.contracts.plans.decide.workloads.handlers import Handler, handler_for, recorded_span, starts_as_scale
+from fairlead.contracts.plans.decide.workloads.handlers import Handler, recorded_span, starts_as_scale
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of, unsupported
 from fairlead.contracts.plans.decide.workloads.live import Kind, Paths, Style, Workload
+from fairlead.contracts.plans.decide.workloads.plugged import handler_of, plugged
 from fairlead.contracts.plans.kinds import RolloutStatus, TraitSpec, WorkloadReference
 
 _ANY = Kind(Style.PAIR, Paths(paused=""))
@@ -38,7 +39,7 @@ def owner_of(seen: TraitSeen) -> Owner:
 
 def located(seen: TraitSeen, spec: TraitSpec, status: RolloutStatus) -> Located:
     target_ref = status.last_target_ref or spec.target_ref
-    found = kind_of(_as_served(seen, target_ref), {(each.group, each.kind): each.rollout for each in seen.extensions})
+    found = _kind(seen, target_ref)
     if f"{target_ref.kind}.{target_ref.group}" in seen.unserved:
         found = unsupported(target_ref)
     kind, problem = (found, "") if isinstance(found, Kind) else (_ANY, found)
@@ -61,7 +62,14 @@ def located(seen: TraitSeen, spec: TraitSpec, status: RolloutStatus) -> Located:
     if is_verified:
         return _verified(attempt, kind, problem)
     is_scale = starts_as_scale(target, kind.style, has_source=bool(attempt.live_sources))
-    return Located(attempt, handler_for(kind.style, is_scale=is_scale), kind, is_scale, problem)
+    return Located(attempt, handler_of(target_ref, kind, is_scale=is_scale), kind, is_scale, problem)
+
+
+def _kind(seen: TraitSeen, reference: WorkloadReference) -> Kind | str:
+    plugin = plugged(reference)
+    if plugin is not None:
+        return plugin.kind
+    return kind_of(_as_served(seen, reference), {(each.group, each.kind): each.rollout for each in seen.extensions})
 
 
 def _verified(attempt: Attempt, kind: Kind, problem: str) -> Located:
@@ -71,7 +79,7 @@ def _verified(attempt: Attempt, kind: Kind, problem: str) -> Located:
     batches: Batches | Mismatch = Batches(span, status.effective_batches)
     if kind.style is not Style.NODES or not status.effective_batches:
         batches = batches_of(attempt.plan, span)
-    handler = handler_for(kind.style, is_scale=span.is_scale)
+    handler = handler_of(attempt.target_ref, kind, is_scale=span.is_scale)
     if isinstance(batches, Mismatch):
         return Located(attempt, handler, kind, span.is_scale, problem, batches.text)
     return Located(replace(attempt, batches=batches), handler, kind, span.is_scale, problem)
