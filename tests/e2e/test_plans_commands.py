@@ -23,6 +23,8 @@ from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.objects.apps import DEPLOYMENTS
 from tests.cli.notes import Notes
+from tests.e2e.application_play import begin as begin_applications
+from tests.e2e.application_play import old_and_new, with_applications
 from tests.e2e.clusters import Site
 from tests.e2e.plan_play import Play, a_pair, batches, begin
 from tests.e2e.plans import with_traits
@@ -47,11 +49,15 @@ async def look(play: Play, client: Client | None = None) -> Explain:
 
 async def told(play: Play) -> Explain:
     """As the operator tells it."""
+    (shown,) = await report(play)
+    return shown
+
+
+async def report(play: Play) -> tuple[Explain, ...]:
+    """All that the operator tells."""
     manager = play.operator.manager
     assert manager is not None
-    report = await manager.report("vela-core", [play.site.namespace])
-    (shown,) = report.items
-    return shown
+    return (await manager.report("vela-core", [play.site.namespace])).items
 
 
 def bare(shown: Explain) -> dict[str, object]:
@@ -263,3 +269,25 @@ async def test_the_first_plan_of_the_guide_comes_to_the_gate_that_it_shows(site:
     await said(site, VERBS, "promote", "web", full="true")
     await play.ends(name="web")
     assert (play.size("web-v1"), play.size("web-v2")) == (0, 6)
+
+
+@with_applications(on=("sim",))
+async def test_an_application_deployment_is_told_alike_and_promoted(site: Site) -> None:
+    play = await begin_applications(site)
+    await old_and_new(play)
+    await play.deploy("next", "shop", **batches(1, 1, batchPartition=0))
+
+    async def is_told() -> bool:
+        shown = [each for each in await report(play) if each.noun == "applicationdeployment"]
+        return bool(shown) and shown[0].outcome == "gated" and shown[0].blocked_by[0].since_exact
+
+    await site.until(is_told)
+    (shown,) = await explain_all(site.client, [site.namespace])
+
+    assert [bare(each) for each in await report(play) if each.noun == "applicationdeployment"] == [bare(shown)]
+    assert [(each.object, each.size) for each in shown.workloads or ()] == [
+        ("deployment/web", 1),
+        ("deployment/web-v2", 1),
+    ]
+    await said(site, VERBS, "promote", "d")
+    await play.deployed()
