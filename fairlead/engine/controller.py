@@ -167,6 +167,8 @@ class Controller(Struct, Generic[S], frozen=True):
     """What was applied by its rounds; it is in their Snapshots."""
     records: Records | None = None
     """Where its rounds keep records; None: where the process does."""
+    workers: int = 0
+    """How many of its rounds run at a time; 0: as many as usual."""
     at_once: int = MOST_AT_ONCE
     """How many questions of a stage, and writes in the middle of deciding, are under way at a time."""
     failure: str = ""

@@ -146,7 +146,7 @@ class Manager:
         queue.watcher = controller.queue_watcher
         # In the background one at a time: they shall not use up what the client may send while a rollout has something
         # to do.
-        workers = 1 if controller.background else WORKERS
+        workers = 1 if controller.background else controller.workers or WORKERS
         return Lane(controller, rounds, queue, self._log, workers=workers, beside=controller.background)
 
     async def run(self) -> None:

@@ -91,6 +91,7 @@ def controller(
 
     return Controller(
         name=PART,
+        workers=settings.concurrent,
         noun=NOUN,
         informers=tuple(cast("Informer[Named]", each.traits) for each in watched.values()),
         subscribe=subscribe,
