@@ -112,7 +112,7 @@ SECONDS: dict[tuple[str, bool], float] = {
     ("tests/e2e/test_alerts.py", False): 22.0,
     ("tests/e2e/test_bad_input.py", False): 7.0,
     ("tests/e2e/test_environment_commands.py", False): 10.0,
-    ("tests/e2e/test_environment_commands.py", True): 85.0,
+    ("tests/e2e/test_environment_commands.py", True): 50.0,
     ("tests/e2e/test_environment_managers.py", True): 15.0,
     ("tests/e2e/test_environment_objects.py", True): 40.0,
     ("tests/e2e/test_environments_a11_to_a20.py", False): 5.0,

@@ -231,10 +231,12 @@ def on_clusters(
     follows: bool = True,
     secret: bool = True,
     on: Sequence[str] = ("sim", "real"),
+    long: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., None]]:
     """Makes a test of a scenario on each cluster; `flags` are the operator's, beside those that create companions.
 
-    Scenarios that change definitions do not have environments followed: that may end watches with a gap.
+    Scenarios that change definitions do not have environments followed: that may end watches with a gap. `long` is as
+    of `everywhere`.
     """
 
     def decorate(scenario: Callable[..., Any]) -> Callable[..., None]:
@@ -256,7 +258,7 @@ def on_clusters(
             setattr(played, attribute, getattr(scenario, attribute))
         played.__dict__.update(scenario.__dict__)
         played.__signature__ = inspect.Signature([*own, *rest])  # type: ignore[attr-defined]
-        return everywhere(on=on)(played)
+        return everywhere(on=on, long=long)(played)
 
     return decorate
 

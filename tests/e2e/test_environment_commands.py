@@ -112,7 +112,7 @@ async def test_promote_approves_what_is_parked(scene: Scene) -> None:
     assert not scene.stubs.calls(SKIP, 1)
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_promote_cuts_the_catching_up_short(scene: Scene) -> None:
     await first_generation(scene)
     scene.stubs.tell(2, catch_up="never")
@@ -146,7 +146,7 @@ async def test_abort_takes_a_rollout_back_and_its_generation_goes(scene: Scene) 
     assert "environmentdExtraArgs" not in spec
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_abort_changes_nothing_where_it_cannot_know(scene: Scene) -> None:
     await scene.apply(manifest({**V, "serviceAccountLabels": {"a": "b"}}))
     completed = (await scene.promoted(1))["lastCompletedRolloutHash"]
@@ -162,7 +162,7 @@ async def test_abort_changes_nothing_where_it_cannot_know(scene: Scene) -> None:
     assert (await scene.read())["metadata"]["resourceVersion"] == version
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_a_dry_run_prints_the_patch_and_sends_none(scene: Scene) -> None:
     await first_generation(scene)
     await scene.apply(manifest(MANUALLY))
@@ -241,7 +241,7 @@ async def user_with(scene: Scene, rights: Rights, name: str) -> AsyncIterator[tu
         await Client(transport).close()
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_who_may_not_read_secrets_sees_the_rest(scene: Scene) -> None:
     await first_generation(scene)
 
@@ -270,7 +270,7 @@ async def test_who_may_list_pods_and_not_get_one_sees_which_is_stuck(scene: Scen
     assert "get pods" not in refused
 
 
-@on_clusters()
+@on_clusters(long=True)
 async def test_who_may_not_see_environments_sees_none_of_them(scene: Scene) -> None:
     await first_generation(scene)
     rights = {place: verbs for place, verbs in LOOKING.items() if place[0] != "materialize.cloud"}
