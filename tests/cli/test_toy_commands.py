@@ -32,7 +32,7 @@ from tests.engine.test_toy_contract import both, box, define
 from tests.engine.world import World, play
 from tests.toy.kinds import BOXES, definitions
 
-LINES = 205
+LINES = 200
 ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 
 
