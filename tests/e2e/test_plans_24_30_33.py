@@ -3,40 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from functools import partial
 
 from fairlead.contracts.plans.kinds import BATCH_READY, BATCH_VERIFYING, ROLLING, ROLLOUT_TRAITS, SUCCEEDED
-from kubeloop.request import Request, Response, Stream, Transport
 from tests.e2e.clusters import Site
-from tests.e2e.plan_play import Play, a_pair, batches, begin
+from tests.e2e.mortals import lives_until
+from tests.e2e.plan_play import a_pair, batches, begin
 from tests.e2e.plans import with_traits
-
-MOST_LIVES = 60
-
-
-class Mortal:
-    """A transport whose process dies after the first write to a rollout or a workload."""
-
-    def __init__(self, transport: Transport, dies: asyncio.Event) -> None:
-        self._transport, self._dies = transport, dies
-
-    async def send(self, request: Request) -> Response:
-        if self._dies.is_set():
-            await asyncio.Event().wait()
-        response = await self._transport.send(request)
-        if request.verb == "patch" and ("rollouttraits" in request.path or "deployments" in request.path):
-            self._dies.set()
-            await asyncio.Event().wait()
-        return response
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
-        return self._transport.stream(request)
-
-    async def close(self) -> None:
-        if (close := getattr(self._transport, "close", None)) is not None:
-            await close()
 
 
 @with_traits(long=True)
@@ -47,30 +20,13 @@ async def test_scenario_24_restart(site: Site) -> None:
     await play.kill()
     await play.roll(batches("10%", "40%", "50%"), target, source)
 
-    lives = await _until_done(play)
+    lives = await lives_until(play, SUCCEEDED)
 
     assert lives > 10
     assert play.sizes_of("d2") == [0, 1, 3, 5]
     assert play.sizes_of("d1") == [5, 4, 2, 0]
     assert play.sums() == [5, 6, 5, 7, 5, 7, 5]
     assert play.owners("d1") == play.owners("d2") == []
-
-
-async def _until_done(play: Play) -> int:
-    """How many operators it took."""
-    for life in range(1, MOST_LIVES):
-        await _one_life(play)
-        if play.state() == SUCCEEDED:
-            return life
-    raise AssertionError("it does not end")
-
-
-async def _one_life(play: Play) -> None:
-    dies = asyncio.Event()
-    play.start(partial(Mortal, dies=dies))
-    await play.until(lambda: dies.is_set() or play.state() == SUCCEEDED, every=0.02)
-    await play.kill()
-    await play.site.history.caught_up()
 
 
 @with_traits(on=("sim",))
