@@ -54,14 +54,14 @@ def secured_of(webhooks: WebhookOptions, ground: ProcessContext) -> Secured:
 def _injector(webhooks: WebhookOptions, ground: ProcessContext) -> Injector | None:
     """None where no contract has configurations that want the authority."""
     contracts = [each.contract for each in ground.options.parts]
-    labels = next(filter(None, (each.trust_labels for each in contracts)), None)
+    labels = tuple(TrustLabels(*each.trust_labels) for each in contracts if each.trust_labels is not None)
     names = tuple(name for each in contracts for name in each.trust_names)
-    if labels is None and not names:
+    if not labels and not names:
         return None
     client, log = ground.client, ground.log
     caches = Caches(client, lambda selection, _: Troubles(selection.resource, "", log))
-    asked = None if labels is None else TrustLabels(*labels)
-    served = TrustScope(asked, ground.options.namespaces, place_of(ground.options, ground.home), names)
+    home = place_of(ground.options, ground.home)
+    served = TrustScope(next(iter(labels), None), ground.options.namespaces, home, names, labels[1:])
     injector = Injector(client, served, log, caches, keeps=webhooks.renews)
     ground.metrics.show_policies(lambda: policies(injector.entries()))
     return injector

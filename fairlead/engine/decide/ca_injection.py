@@ -45,6 +45,8 @@ class TrustScope(Struct, frozen=True):
     """Where the operator itself is, which counts when all are served."""
     names: tuple[str, ...] = ()
     """Of configurations that are to trust this operator whatever they say themselves."""
+    other_labels: tuple[TrustLabels, ...] = ()
+    """By which they ask as well, where several contracts are served."""
 
     def wants(self, found: WebhookConfiguration, entry: Entry) -> bool:
         """Whether the entry is to trust this operator.
@@ -52,10 +54,14 @@ class TrustScope(Struct, frozen=True):
         The label names an operator by its namespace. One that serves all namespaces is named by none of them, and
         others may serve some of them: it takes what calls a Service of its own namespace, or names that namespace.
         """
-        if self.labels is None or found.metadata.name in self.names:
-            return found.metadata.name in self.names
-        labels, namespace = found.metadata.labels, self.labels.namespace
-        if labels.get(self.labels.wish) != "true" or namespace not in labels:
+        if found.metadata.name in self.names:
+            return True
+        asked = () if self.labels is None else (self.labels, *self.other_labels)
+        return any(self._is_asked(each, found, entry) for each in asked)
+
+    def _is_asked(self, asked: TrustLabels, found: WebhookConfiguration, entry: Entry) -> bool:
+        labels, namespace = found.metadata.labels, asked.namespace
+        if labels.get(asked.wish) != "true" or namespace not in labels:
             return False
         if self.namespaces:
             return labels[namespace] in self.namespaces
@@ -64,8 +70,9 @@ class TrustScope(Struct, frozen=True):
 
     @property
     def selector(self) -> str:
-        """Configurations that name one of the namespaces; none given means any. Names select nothing: all are seen."""
-        if self.labels is None or self.names:
+        """Configurations that name one of the namespaces; none given means any. Names, and labels of several contracts,
+        select nothing: all are seen."""
+        if self.labels is None or self.names or self.other_labels:
             return ""
         label = self.labels.namespace
         match self.namespaces:

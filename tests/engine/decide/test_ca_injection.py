@@ -150,3 +150,22 @@ def test_a_list_that_fails_or_cannot_be_read_is_no_trust() -> None:
 
         assert isinstance(outcome, Decision)
         assert (outcome.rule, outcome.verdict.reason) == ("list_again", Reason.TRUST_INCOMPLETE)
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ({"one/wish": "true", "one/namespace": "test"}, True),
+        ({"two/wish": "true", "two/namespace": "test"}, True),
+        ({"one/wish": "true", "two/namespace": "test"}, False),
+        ({"three/wish": "true", "three/namespace": "test"}, False),
+    ],
+)
+def test_labels_of_every_contract_that_is_served_count(labels: dict[str, str], expected: bool) -> None:
+    one, two = (TrustLabels(f"{each}/wish", f"{each}/namespace") for each in ("one", "two"))
+    served = TrustScope(one, ("test",), "home", (), (two,))
+
+    found = configuration("", **labels)
+
+    assert served.wants(found, found.webhooks[0]) is expected
+    assert served.selector == ""
