@@ -7,8 +7,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec import Struct
 
+from fairlead.contracts.plans.applications.kinds import (
+    ApplicationSpec,
+    ApplicationStatus,
+    ComponentSpec,
+    ComponentStatus,
+    ConfigurationSpec,
+    ConfigurationStatus,
+    DeploymentNames,
+    DeploymentSpec,
+    TraitDefinitionSpec,
+    WorkloadDefinitionSpec,
+)
 from fairlead.contracts.plans.install.definitions import definitions
 
 Tree = dict[str, Any]
@@ -124,3 +138,24 @@ def type_of(schema: Tree) -> str:
     if schema.get("x-kubernetes-int-or-string"):
         return "int-or-string"
     return "/".join(filter(None, (schema["type"], schema.get("format", ""))))
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "kind"),
+    [
+        ("applicationdeployments.core.oam.dev", ".spec", DeploymentSpec),
+        ("applicationdeployments.core.oam.dev", ".status", DeploymentNames),
+        ("applications.core.oam.dev", ".spec", ApplicationSpec),
+        ("applications.core.oam.dev", ".status", ApplicationStatus),
+        ("components.core.oam.dev", ".spec", ComponentSpec),
+        ("components.core.oam.dev", ".status", ComponentStatus),
+        ("applicationconfigurations.core.oam.dev", ".spec", ConfigurationSpec),
+        ("applicationconfigurations.core.oam.dev", ".status", ConfigurationStatus),
+        ("workloaddefinitions.core.oam.dev", ".spec", WorkloadDefinitionSpec),
+        ("traitdefinitions.core.oam.dev", ".spec", TraitDefinitionSpec),
+    ],
+)
+def test_every_field_that_is_read_is_defined(name: str, path: str, kind: type[Struct]) -> None:
+    defined = {each for each, _ in fields(schema_of(name), "")}
+
+    assert {f"{path}.{each.encode_name}" for each in msgspec.structs.fields(kind)} <= defined
