@@ -208,19 +208,14 @@ def _activated(given: _Given) -> Flow[Prepared | None]:
             continue
         configuration = yield from _configuration(tree)
         if configuration is None:
-            return Pending(
-                f"the Application {tree.name} is inactive and has no ApplicationConfiguration: apply it again"
-            )
-        writes = [
-            rolling_status(configuration.tree, TEMPLATED, scope=given.scope),
-            annotate(
-                configuration.tree,
-                {INACTIVE: None, ROLLING_COMPONENTS: given.component, CREATING: None},
-                scope=given.scope,
-            ),
-            annotate(tree, {INACTIVE: None}, scope=given.scope),
-        ]
-        return Writing(tuple(writes))
+            return Pending(f"the Application {tree.name} is inactive, and its ApplicationConfiguration is gone")
+        writes: list[AnyWrite] = []
+        if configuration.status.rolling_status != TEMPLATED:
+            writes.append(rolling_status(configuration.tree, TEMPLATED, scope=given.scope))
+        if configuration.is_inactive:
+            marks = {INACTIVE: None, ROLLING_COMPONENTS: given.component}
+            writes.append(annotate(configuration.tree, marks, scope=given.scope))
+        return Writing((*writes, annotate(tree, {INACTIVE: None}, scope=given.scope)))
     return None
 
 
