@@ -169,6 +169,9 @@ class Controller(Struct, Generic[S], frozen=True):
     """Where its rounds keep records; None: where the process does."""
     workers: int = 0
     """How many of its rounds run at a time; 0: as many as usual."""
+    asks_within: Callable[[S], float] | None = None
+    """Seconds within which all questions of a pass over what was seen first are answered; what is not by then is
+    answered `late`. None: each question has its own time alone."""
     at_once: int = MOST_AT_ONCE
     """How many questions of a stage, and writes in the middle of deciding, are under way at a time."""
     failure: str = ""

@@ -199,7 +199,9 @@ class Rounds(Generic[S]):
             return seen
 
         number = f"{next(self._numbers)}"
-        ask = asker(self._outside, heard=partial(self._said.heard, key, number))
+        within = self._controller.asks_within
+        deadline = None if within is None else clock.monotonic() + within(first)
+        ask = asker(self._outside, deadline=deadline, heard=partial(self._said.heard, key, number))
         declared = partial(self._ask, ask)
         seen, decision = await settle(
             self._controller.decide,

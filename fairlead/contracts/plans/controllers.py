@@ -110,5 +110,6 @@ def controller(
         watcher=series,
         explain=explained,
         observed=gathering.observed,
+        asks_within=gathering.asks_within,
         optional=tuple(each.autoscalers for each in workloads.values()),
     )

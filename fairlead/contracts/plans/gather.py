@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from zlib import crc32
 
 from fairlead.contracts.plans.decide.facts import workloads_of
+from fairlead.contracts.plans.decide.hooks import longest
+from fairlead.contracts.plans.decide.reading import rollout_status, trait_spec
 from fairlead.contracts.plans.decide.seen import LiveObject, RolloutObject, TraitSeen, of_trait
 from fairlead.contracts.plans.kinds import ACTION, RolloutTrait, WorkloadReference
 from fairlead.contracts.plans.settings import PlanSettings
@@ -66,3 +68,9 @@ def generation_of(rollout: RolloutObject) -> dict[str, int]:
     action = rollout.metadata.annotations.get(ACTION, "")
     asked = {f"{rollout.ref} {ACTION}": crc32(action.encode())} if action else {}
     return {str(rollout.ref): rollout.metadata.generation, **asked}
+
+
+def asks_within(seen: TraitSeen) -> float:
+    """R-26: seconds for the questions of a pass, and never less than its hooks may take."""
+    plan, status = trait_spec(seen.rollout)[0].rollout_plan, rollout_status(seen.rollout.status)
+    return max(seen.settings.reconcile_timeout, longest(plan, status.current_batch))

@@ -83,6 +83,17 @@ def _timeout(hook: RolloutWebhook) -> float:
     return seconds if seconds > 0 else DEFAULT_TIMEOUT
 
 
+def longest(plan: RolloutPlan, batch: int) -> float:
+    """Seconds that the hooks of one pass may take with all their tries."""
+    pauses = sum(TRIES.spacing_seconds * TRIES.growth**each for each in range(TRIES.tries - 1))
+    every = (*plan.rollout_webhooks, *plan.batch(batch).batch_rollout_webhooks)
+    phases = {each.type for each in every}
+    return max(
+        (sum(TRIES.tries * _timeout(each) + pauses for each in every if each.type == kind) for kind in phases),
+        default=0.0,
+    )
+
+
 def failures(status: RolloutStatus, text: str, now: datetime) -> int:
     """Failed passes with this one; those that the same answer serves count as one.
 

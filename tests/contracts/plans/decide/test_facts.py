@@ -39,7 +39,7 @@ def an_object(uid: str) -> Good:
 
 def seen(state: str = "verifyingSpec", target: Json | None = None, owners: tuple[Json, ...] = ()) -> TraitSeen:
     meta = TraitMeta("r", "uid-r", "1", namespace="ns", finalizers=("finalizers.rollouttrait.standard.oam.dev",))
-    spec = {"targetRef": target or TARGET, "sourceRef": [], "rolloutPlan": {"targetSize": 2}}
+    spec: Json = {"targetRef": target or TARGET, "sourceRef": [], "rolloutPlan": {"targetSize": 2}}
     rollout = of_trait(RolloutTrait(meta, spec, {"rollingState": state}))
     tree = {"metadata": {"name": "d2", "ownerReferences": list(owners)}}
     return TraitSeen(rollout=rollout, workloads=(LiveObject(DEPLOYMENTS, tree),))
