@@ -50,7 +50,7 @@ def alerts(chart: Path) -> dict[str, Any]:
 
 
 ALERTS = alerts(chart_of("zones"))
-ALL_ALERTS = ALERTS | alerts(chart_of("environments")) | alerts(LEADER_WORKER_CHART)
+ALL_ALERTS = ALERTS | alerts(chart_of("environments")) | alerts(LEADER_WORKER_CHART) | alerts(chart_of("plans"))
 QUERIES = {f"alert {name}": rule["expr"] for name, rule in ALERTS.items()} | {
     f"panel {panel['title']} {target['refId']}": target["expr"]
     for panel in DASHBOARD["panels"]
