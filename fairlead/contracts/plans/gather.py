@@ -28,7 +28,7 @@ def by_names(trait: RolloutTrait) -> Iterator[str]:
 def snapshot(rollout: RolloutObject, watched: WatchedWorkloads, settings: PlanSettings, answers: Answers) -> TraitSeen:
     """Everything that a pass over the rollout may read; its kinds are watched from now on."""
     namespace = rollout.metadata.namespace
-    workloads = workloads_of(rollout)
+    workloads = workloads_of(rollout, answers)
     for each in workloads.all:
         watched.want(each, answers)
     found = {each: live for each in workloads.all if (live := watched.live(namespace, each)) is not None}

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.contracts.plans.decide.component_revisions import questions, resolved
 from fairlead.contracts.plans.decide.reading import rollout_status, trait_spec
 from fairlead.contracts.plans.decide.seen import Extension, RolloutObject, TraitSeen
 from fairlead.contracts.plans.decide.workloads.live import at
@@ -55,17 +56,27 @@ class Workloads(Struct, frozen=True):
     """Every workload that its spec or its status names, each once."""
 
 
-def workloads_of(rollout: RolloutObject) -> Workloads:
-    """What the attempt in the status works on comes before what the spec says by now."""
+def workloads_of(rollout: RolloutObject, answers: Answers | None = None) -> Workloads:
+    """What the attempt in the status works on comes before what the spec says by now.
+
+    A component revision stands for its workload where that is answered.
+    """
+    named = _named(rollout)
+    known = tuple(resolved(each, rollout.metadata.namespace, answers or Answers()) for each in named)
+    found: list[WorkloadReference] = []
+    for each in known:
+        if each.name and not any(each.names_same(other) for other in found):
+            found.append(each)
+    return Workloads(known[0], tuple(found))
+
+
+def _named(rollout: RolloutObject) -> tuple[WorkloadReference, ...]:
+    """The target first."""
     spec, status = trait_spec(rollout)[0], rollout_status(rollout.status)
     target = status.last_target_ref or spec.target_ref
     left = () if status.carried is None else status.carried.refs
     recorded = (*status.last_source_ref, *(each.ref for each in status.sources), *left)
-    found: list[WorkloadReference] = []
-    for each in (target, spec.target_ref, *spec.source_ref, *recorded):
-        if each.name and not any(each.names_same(other) for other in found):
-            found.append(each)
-    return Workloads(target, tuple(found))
+    return (target, spec.target_ref, *spec.source_ref, *recorded)
 
 
 def discovery(group: str, kind: str) -> Ask:
@@ -91,7 +102,7 @@ def completed(seen: TraitSeen) -> TraitSeen | Need | Decision:
     status = rollout_status(seen.rollout.status)
     if status.rolling_state in TERMINAL:
         return seen
-    for complete in (_with_kind, _with_guard, _with_owners):
+    for complete in (_with_revisions, _with_kind, _with_guard, _with_owners):
         found = complete(seen, status)
         if not isinstance(found, TraitSeen):
             return found
@@ -102,12 +113,20 @@ def completed(seen: TraitSeen) -> TraitSeen | Need | Decision:
 Completed: TypeAlias = TraitSeen | Need | Decision
 
 
+def _with_revisions(seen: TraitSeen, _status: RolloutStatus) -> Completed:
+    """T-6: which workloads component revisions stand for; one that is gone stands for nothing."""
+    asked = questions(_named(seen.rollout), seen.rollout.metadata.namespace)
+    if stages := seen.answers.lacking(asked):
+        return Need(stages)
+    return next(_unread(seen.answers, asked), seen)
+
+
 def _with_kind(seen: TraitSeen, _status: RolloutStatus) -> Completed:
     """How a custom kind is rolled, as the first of its WorkloadDefinitions says: of the namespace, then of the system.
 
     A kind that is known, but not listed yet, is waited for.
     """
-    target = workloads_of(seen.rollout).target
+    target = workloads_of(seen.rollout, seen.answers).target
     if (target.group, target.kind) not in BUILT_IN and target.name:
         asked = discovery(target.group, target.kind)
         places = dict.fromkeys((seen.rollout.metadata.namespace, seen.settings.system_namespace))

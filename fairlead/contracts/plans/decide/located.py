@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide.batches import Batches, Mismatch, batches_of
+from fairlead.contracts.plans.decide.component_revisions import resolved
 from fairlead.contracts.plans.decide.seen import TraitSeen
 from fairlead.contracts.plans.decide.workloads.attempt import Attempt, Owner, Source
 from fairlead.contracts.plans.decide.workloads.handlers import Handler, recorded_span, starts_as_scale
@@ -38,7 +39,7 @@ def owner_of(seen: TraitSeen) -> Owner:
 
 
 def located(seen: TraitSeen, spec: TraitSpec, status: RolloutStatus) -> Located:
-    target_ref = status.last_target_ref or spec.target_ref
+    target_ref = _workload(seen, status.last_target_ref or spec.target_ref)
     found = _kind(seen, target_ref)
     if f"{target_ref.kind}.{target_ref.group}" in seen.unserved:
         found = unsupported(target_ref)
@@ -93,15 +94,21 @@ def _named_sources(
     seen: TraitSeen, spec: TraitSpec, status: RolloutStatus, target: WorkloadReference, kind: Kind
 ) -> tuple[WorkloadReference, ...]:
     """What an earlier attempt left with pods comes first; each workload once, and never the target of a pair."""
+    named = tuple(_workload(seen, each) for each in spec.source_ref)
     if kind.style is not Style.PAIR:
-        return spec.source_ref
+        return named
     left = () if status.carried is None else status.carried.refs
     carried = [each for each in left if (live := _live(seen, each, kind)) is not None and live.size > 0]
     found: list[WorkloadReference] = []
-    for each in (*carried, *spec.source_ref):
+    for each in (*carried, *named):
         if not each.names_same(target) and not any(each.names_same(other) for other in found):
             found.append(each)
     return tuple(found)
+
+
+def _workload(seen: TraitSeen, reference: WorkloadReference) -> WorkloadReference:
+    """T-6: of a component revision, the workload that it stands for."""
+    return resolved(reference, seen.rollout.metadata.namespace, seen.answers)
 
 
 def _as_served(seen: TraitSeen, reference: WorkloadReference) -> WorkloadReference:

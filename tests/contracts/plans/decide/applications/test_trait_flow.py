@@ -180,6 +180,24 @@ def test_a_changed_clone_set_is_paused_in_the_write_of_its_template() -> None:
     assert [each["name"] for each in target["sourceRef"]] == ["web-v1"]
 
 
+def test_a_clone_set_is_rolled_from_revision_to_revision() -> None:
+    """T-6: its RolloutTrait names component revisions, which both mean the one CloneSet."""
+    world = World()
+    for image, word in (("web:1", "Scale"), ("web:2", "Rollout"), ("web:3", "Rollout")):
+        clones = component(image, ROLLOUT, kind="clonesetservice")
+        world.apply(APPLICATIONS, "shop", an_application(clones))
+        world.play()
+        assert (state(world), world.names(CLONE_SETS)) == ("rolloutSucceed", ["web"])
+        assert f"{word} Finalized" in [each.reason for each in world.told][-2:]
+
+    spec = world.get(CLONE_SETS, "web")["spec"]
+    assert (spec["replicas"], spec["updateStrategy"]["partition"]) == (3, 0)
+    assert spec["template"]["spec"]["containers"][0]["image"] == "web:3"
+    assert world.controller(CLONE_SETS, "web") == "shop-v3"
+    target = world.get(ROLLOUT_TRAITS, "web")["spec"]
+    assert (target["targetRef"]["name"], target["sourceRef"][0]["name"]) == ("web-v3", "web-v2")
+
+
 def test_a_changed_stateful_set_keeps_every_pod_old_in_the_write_of_its_template() -> None:
     world = World()
     world.apply(COMPONENTS, "db", _stateful("a"))

@@ -310,11 +310,28 @@ class World:
     def _settled(self, resource: Resource, tree: Json) -> Json:
         spec, status = tree["spec"], tree.get("status", {})
         size = spec.get("replicas", 1)
+        if resource == CLONE_SETS:
+            return self._cloned(tree, size)
         pods = status.get("replicas", 0) if spec.get("paused") else size
         return {
             "replicas": pods,
             "readyReplicas": pods,
             "updatedReplicas": pods,
+            "observedGeneration": tree["metadata"]["generation"],
+        }
+
+    def _cloned(self, tree: Json, size: int) -> Json:
+        """Pods become new as far as the partition lets them."""
+        status, strategy = tree.get("status", {}), tree["spec"].get("updateStrategy", {})
+        revision = str(hash(msgspec.json.encode(tree["spec"]["template"], order="sorted")))
+        before = status.get("updatedReplicas", 0) if status.get("updateRevision") == revision else 0
+        has_old = status.get("replicas", 0) > before
+        allowed = before if strategy.get("paused") else size - strategy.get("partition", 0)
+        new = max(before, allowed) if has_old else size
+        return {
+            **dict.fromkeys(("replicas", "readyReplicas"), size),
+            **dict.fromkeys(("updatedReplicas", "updatedReadyReplicas"), min(new, size)),
+            "updateRevision": revision,
             "observedGeneration": tree["metadata"]["generation"],
         }
 
