@@ -11,7 +11,7 @@ from fairlead.contracts.plans.decide.facts import workloads_of
 from fairlead.contracts.plans.decide.seen import TraitSeen, of_trait
 from fairlead.contracts.plans.explain import explained
 from fairlead.contracts.plans.gather import NAMES, by_names
-from fairlead.contracts.plans.kinds import EVENT_SOURCE, NOUN, PART, ROLLOUT_TRAITS, RolloutTrait
+from fairlead.contracts.plans.kinds import EVENT_SOURCE, NOUN, PART, ROLLOUT_TRAITS, RolloutTrait, WorkloadReference
 from fairlead.contracts.plans.metrics import PlanSeries
 from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.contracts.plans.watched import Place, WatchedWorkloads
@@ -35,15 +35,20 @@ class WatchedTraits:
             ROLLOUT_TRAITS, RolloutTrait, namespace=namespace, indexes={NAMES: by_names}
         )
         self.workloads = workloads
+        self._named: dict[RolloutKey, tuple[RolloutTrait, tuple[WorkloadReference, ...]]] = {}
+        """The workloads that a rollout names, as it was seen last."""
 
     def wake(self, wake: Wake) -> None:
         def trait_changed(change: Change[RolloutTrait]) -> None:
             trait = change.new if change.new is not None else change.old
+            if trait is None:
+                return
+            key = RolloutKey((trait.metadata.namespace, trait.metadata.name))
+            self._named.pop(key, None)
             if change.new is not None:
-                for each in workloads_of(of_trait(change.new)).all:
+                for each in self._names_of(key, change.new):
                     self.workloads.want(each)
-            if trait is not None:
-                wake(RolloutKey((trait.metadata.namespace, trait.metadata.name)), change.initial)
+            wake(key, change.initial)
 
         def workload_changed(place: Place, initial: bool) -> None:
             for each in self.traits.store.by(NAMES, "/".join(place)):
@@ -56,8 +61,15 @@ class WatchedTraits:
         found: dict[Resource, Informer[Named]] = {ROLLOUT_TRAITS: cast("Informer[Named]", self.traits)}
         trait = self.traits.store.get(*key)
         if trait is not None:
-            found |= self.workloads.informers(workloads_of(of_trait(trait)).all)
+            found |= self.workloads.informers(self._names_of(key, trait))
         return found
+
+    def _names_of(self, key: RolloutKey, trait: RolloutTrait) -> tuple[WorkloadReference, ...]:
+        """Every round asks for them several times, and reading a status costs more than the rest of the question."""
+        known = self._named.get(key)
+        if known is None or known[0] is not trait:
+            known = self._named[key] = trait, workloads_of(of_trait(trait)).all
+        return known[1]
 
 
 def controller(
