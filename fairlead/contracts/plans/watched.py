@@ -20,6 +20,7 @@ from fairlead.contracts.plans.stored import (
 )
 from fairlead.core.ask import Answers
 from kubeloop.caches import Caches
+from kubeloop.errors import Forbidden
 from kubeloop.informer import Change, Informer
 from kubeloop.objects.apps import CONTROLLER_REVISIONS, REVISION_LABEL, STATEFULSETS
 from kubeloop.objects.core import PODS
@@ -64,9 +65,14 @@ class _Kind:
     @property
     def informer(self) -> Informer[StoredWorkload] | None:
         """None where no version is served; the next version is tried once one is known to be absent."""
-        while self._left and all(each.is_absent for each in self._informers):
+        while self._left and all(map(_is_unserved, self._informers)):
             self._informers.append(self._watch(self._left.pop(0)))
-        return next((each for each in self._informers if not each.is_absent), None)
+        return next((each for each in self._informers if not _is_unserved(each)), None)
+
+
+def _is_unserved(informer: Informer[StoredWorkload]) -> bool:
+    """A right that is missing says nothing of what there is: it is waited for."""
+    return informer.is_absent and not isinstance(informer.last_error, Forbidden)
 
 
 class WatchedWorkloads:

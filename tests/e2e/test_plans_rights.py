@@ -1,0 +1,57 @@
+"""A right that is missing holds rollouts up; it never counts as a kind that is not there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from kubeloop.errors import Forbidden
+from kubeloop.request import Request, Response, Stream, Transport
+from tests.e2e.clusters import Site
+from tests.e2e.plan_play import a_pair, batches, begin
+from tests.e2e.plans import with_traits
+
+REFUSED = b'{"kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "no right"}'
+
+
+class Forbidding:
+    """Lists and watches of Deployments are refused until somebody grants them."""
+
+    def __init__(self, transport: Transport, granted: asyncio.Event) -> None:
+        self._transport, self._granted = transport, granted
+
+    def _is_refused(self, request: Request) -> bool:
+        return request.path.endswith("/deployments") and not self._granted.is_set()
+
+    async def send(self, request: Request) -> Response:
+        return Response(403, REFUSED) if self._is_refused(request) else await self._transport.send(request)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        if self._is_refused(request):
+            raise Forbidden(403, "no right")
+        async with self._transport.stream(request) as lines:
+            yield lines
+
+    async def close(self) -> None:
+        if (close := getattr(self._transport, "close", None)) is not None:
+            await close()
+
+
+@with_traits(on=("sim",))
+async def test_a_rollout_waits_for_the_right_to_look_at_its_workloads(site: Site) -> None:
+    play = await begin(site)
+    target, source = await a_pair(site)
+    await play.kill()
+    granted = asyncio.Event()
+    play.start(partial(Forbidding, granted=granted))
+
+    await play.roll(batches(2, 3), target, source)
+    await asyncio.sleep(120)
+    assert play.state() in ("", "verifyingSpec")
+    granted.set()
+    await play.ends()
+
+    assert play.sizes_of("d2") == [0, 2, 5]
