@@ -110,7 +110,6 @@ async def test_whatever_comes_is_answered_and_the_process_lives(site: Site) -> N
         answers = {case.name: await answered(port, trust, case.sent) for case in CASES}
         plain = await plainly(port)
         slow = await dripped(port, trust)
-        crowd = await crowded(port, trust)
         async with calling(port, pair["ca"]) as caller:
             last = await caller.ask("no-downscale", DOWNSCALE)
         code = await process.stop()
@@ -122,11 +121,21 @@ async def test_whatever_comes_is_answered_and_the_process_lives(site: Site) -> N
     ]
     assert wrong == []
     assert (plain, slow) == (b"", b"")
-    assert crowd == [200] * CROWD
     assert not last["allowed"]
     assert code == 0
     assert process.found("level=error") is None
     assert process.found("Traceback") is None
+
+
+@everywhere(controllers=False, on=("served",))
+async def test_a_crowd_is_answered_one_by_one(site: Site) -> None:
+    """Whoever has not asked within the usual time is cut, so that this is not a question of the machine's speed."""
+    await store(site, pair := a_pair())
+
+    async with started(local(site)) as process:
+        crowd = await crowded(await process.port(), trusting(pair["ca"]))
+
+    assert crowd == [200] * CROWD
 
 
 async def answered(port: int, trust: ssl.SSLContext, sent: bytes) -> tuple[int, str]:
