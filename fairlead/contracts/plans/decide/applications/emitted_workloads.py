@@ -67,7 +67,9 @@ def workload_of(part: Part, live: Tree | None, scene: Scene) -> Emitted:
     if (problem := _foreign(part, live, scene)) is not None:
         return Emitted(problem=problem, is_current=False)
     if _is_others(part, live, scene):
-        return Emitted(is_current=is_current(part, live))
+        is_awaited = part.by_handover or scene.rollouts.naming(part.reference) is not None
+        text = f"the {live.shown} is that of the application {live.labels[APPLICATION]}: rename the component"
+        return Emitted(problem="" if is_awaited else text, is_current=is_current(part, live))
     if scene.rollouts.naming(part.reference) is not None:
         return Emitted(_owned(live, scene, controls=False), is_current=is_current(part, live))
     return _changed(part, live, scene)

@@ -212,6 +212,21 @@ def test_a_foreign_workload_of_the_name_is_not_taken() -> None:
     assert world.get(DEPLOYMENTS, "web")["spec"] == {"replicas": 1, "template": {"spec": {}}}
 
 
+def test_a_workload_that_another_application_left_behind_is_not_taken() -> None:
+    world = running()
+    world.delete(APPLICATIONS, "shop")
+    world.delete(CONFIGURATIONS, "shop-v1")
+    world.apply(DEPLOYMENTS, "web", ownerReferences=[])
+    world.apply(APPLICATIONS, "store", an_application(component("web:9")))
+    world.play()
+
+    assert world.condition(CONFIGURATIONS, "store-v1", "Synced") == (
+        "False",
+        "the Deployment web is that of the application shop: rename the component",
+    )
+    assert image(world) == "web:1"
+
+
 def test_what_the_api_server_refuses_is_told_and_the_rest_waits() -> None:
     world = World()
     settings = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"labels": {"refuse-me": "x"}}, "spec": {}}
