@@ -104,9 +104,9 @@ async def measure(ground: Ground, task: Task, folder: Path) -> Figures:
                 rest = Stretch(time.monotonic(), time.monotonic() + REST)
                 await asyncio.sleep(REST)
                 worker = cpu_seconds(children(operator.process.pid))
-                load, began = load_of(ground, operator, beating.process), time.monotonic()
+                load, began = load_of(ground, operator.process, beating.process), time.monotonic()
                 rounds = [await _round(client, lists) for _ in range(task.rounds)]
-                load = load_of(ground, operator, beating.process).since(load)
+                load = load_of(ground, operator.process, beating.process).since(load)
                 worker = cpu_seconds(children(operator.process.pid)) - worker
                 seconds = time.monotonic() - began
                 pulse = await beating.ended()

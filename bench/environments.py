@@ -137,7 +137,7 @@ async def _phase(
     """From the first change until all of them are promoted; the events about that are counted, too."""
     ground, observer = stage.ground, stage.observer
     requests = await ground.requests_of(USER)
-    load, begun = load_of(ground, stage.operator, stage.kubelet), time.monotonic()
+    load, begun = load_of(ground, stage.operator.process, stage.kubelet), time.monotonic()
     observer.expect(dict.fromkeys(names, generation))
     ended, finished = begun + LIMIT, False
     try:
@@ -152,7 +152,7 @@ async def _phase(
                 f"{len(observer.unfinished)} environments did not come up in {LIMIT:.0f} s, among them "
                 f"{observer.unfinished[:3]}; the operator's last words:\n{stage.operator.process.last_words()}"
             ) from None
-    load = load_of(ground, stage.operator, stage.kubelet).since(load)
+    load = load_of(ground, stage.operator.process, stage.kubelet).since(load)
     await asyncio.sleep(QUIET)
     requests = (await ground.requests_of(USER)).since(requests)
     return Phase(what, len(names), ended - begun, finished, load, requests)

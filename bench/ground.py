@@ -96,9 +96,10 @@ class Ground:
         refs = [Ref(STATEFULSETS, namespace, zone.name) for zone in zones]
         return await self._generations([patch(ref, STRATEGIC_MERGE_PATCH, body) for ref in refs])
 
-    async def empty(self, namespace: str) -> None:
-        """Removes StatefulSets and pods, so that the next measurement finds the cluster as this one did."""
-        await self._delete_all(STATEFULSETS, namespace, ("propagationPolicy", "Background"))
+    async def empty(self, namespace: str, kinds: Sequence[Resource] = (STATEFULSETS,)) -> None:
+        """Removes workloads and pods, so that the next measurement finds the cluster as this one did."""
+        for kind in kinds:
+            await self._delete_all(kind, namespace, ("propagationPolicy", "Background"))
         while True:
             await self._delete_all(PODS, namespace, ("gracePeriodSeconds", "0"))
             if not anything_in(await present(self.transport, PODS, namespace)).items:

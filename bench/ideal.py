@@ -10,20 +10,15 @@ it takes is the share of the machine and of the cluster, and what an operator ta
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import signal
 from collections import defaultdict
-from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 
+from bench.following import main
 from bench.narrow import Line, Pod, StatefulSet, pod_line, pods_in, statefulset_line, statefulsets_in
 from bench.watching import answered, changes, present
 from fairlead.contracts.zones.kinds import GROUP_LABEL, MAX_UNAVAILABLE
 from fairlead.core.ordinals import natural_key
 from kubeloop.http_transport import HttpTransport
-from kubeloop.kubeconfig import load
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref
@@ -127,28 +122,5 @@ async def follow(transport: HttpTransport, namespace: str) -> None:
             act(group)
 
 
-async def serve(kubeconfig: Path, namespace: str) -> None:
-    """Until a signal ends it."""
-    loop = asyncio.get_running_loop()
-    transport = HttpTransport(load([kubeconfig]))
-    following = asyncio.create_task(follow(transport, namespace))
-    cancel: Callable[[], object] = following.cancel
-    for ending in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(ending, cancel)
-    try:
-        await following
-    finally:
-        await transport.close()
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.ideal", description="Deletes outdated pods, zone by zone.")
-    parser.add_argument("--kubeconfig", type=Path, required=True, metavar="FILE")
-    parser.add_argument("-n", "--namespace", required=True, metavar="NAME")
-    arguments = parser.parse_args()
-    with suppress(asyncio.CancelledError):
-        asyncio.run(serve(arguments.kubeconfig, arguments.namespace))
-
-
 if __name__ == "__main__":
-    main()
+    main("bench.ideal", "Deletes outdated pods, zone by zone.", follow)

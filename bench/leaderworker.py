@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -41,7 +39,8 @@ from bench.managers import (
     installed,
     secret_of,
 )
-from bench.processes import Ended, Process, busy_seconds, children, cpu_seconds, peak_megabytes, running
+from bench.orchestrator import load_of
+from bench.processes import Ended, Process, children, cpu_seconds, peak_megabytes, running, while_running
 from bench.rollout import Load, Stuck
 from bench.watching import answered
 from fairlead.plane import lws
@@ -87,14 +86,7 @@ class Stage(Struct, frozen=True):
         return tuple(f"set-{number}" for number in range(self.case.sets))
 
     def load(self, process: Process) -> Load:
-        plane = (pid for name, pid in self.ground.plane.pids.items() if name != "guard")
-        return Load(
-            cpu_seconds([process.pid, *children(process.pid)]),
-            cpu_seconds(plane),
-            cpu_seconds([self.kubelet.pid]),
-            cpu_seconds([os.getpid()]),
-            busy_seconds(),
-        )
+        return load_of(self.ground, process, self.kubelet)
 
     async def complete(self, names: Sequence[str], groups: int, size: int, image: str) -> float:
         self.observer.expect(Goal(tuple(names), groups * size, image))
@@ -212,24 +204,12 @@ async def _phase(stage: Stage, process: Process, begin: Callable[[], Awaitable[N
         async with asyncio.timeout(LIMIT):
             await begin()
             waiting = stage.complete(stage.names, case.replicas, case.size, image)
-            ended, finished = await _while_running(process, waiting), True
+            ended, finished = await while_running(process, waiting), True
     except TimeoutError:
         stage.kubelet.check()
     load = stage.load(process).since(load)
     await asyncio.sleep(QUIET)  # Events about the last steps may follow them
     return Phase(ended - begun, finished, load, stage.log.since_last())
-
-
-async def _while_running(process: Process, waiting: Coroutine[Any, Any, float]) -> float:
-    """What is waited for; a manager that ends is told at once, and not when everybody's patience has."""
-    task = asyncio.create_task(waiting)
-    try:
-        while not task.done():
-            process.check()
-            await asyncio.wait((task,), timeout=_LOOK_EVERY)
-        return task.result()
-    finally:
-        task.cancel()
 
 
 async def _rested(stage: Stage) -> Rest:

@@ -120,7 +120,7 @@ async def installed(
     for tree in objects(rendered or await asyncio.to_thread(chart), made.webhooks):
         await _put(transport, tree)
     for definition in definitions():
-        await _served(transport, definition["spec"])
+        await served(transport, definition["spec"])
     return made
 
 
@@ -135,7 +135,7 @@ async def _put(transport: Transport, tree: Tree) -> None:
         await answered(transport, request)
 
 
-async def _served(transport: Transport, spec: Tree) -> None:
+async def served(transport: Transport, spec: Tree) -> None:
     """Returns when the kind is served: a new one is not known at first, and then its storage is not ready."""
     names, version = spec["names"], spec["versions"][0]["name"]
     resource = Resource(spec["group"], version, names["plural"], names["kind"])

@@ -68,9 +68,9 @@ async def operating(ground: Ground, namespace: str, folder: Path, flags: Sequenc
         yield operator
 
 
-def load_of(ground: Ground, operator: Operator, beside: Process) -> Load:
-    """CPU so far; that of the process beside the operator counts as the kubelet's."""
-    own = [operator.process.pid, *children(operator.process.pid)]
+def load_of(ground: Ground, process: Process, beside: Process) -> Load:
+    """CPU so far, of an operator and its children; that of the process beside it counts as the kubelet's."""
+    own = [process.pid, *children(process.pid)]
     plane = (pid for name, pid in ground.plane.pids.items() if name != "guard")
     return Load(
         cpu_seconds(own), cpu_seconds(plane), cpu_seconds([beside.pid]), cpu_seconds([os.getpid()]), busy_seconds()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -14,6 +15,7 @@ PATIENCE = 15.0
 """Seconds that a program gets to end after a signal."""
 TICKS = os.sysconf("SC_CLK_TCK")
 _LAST_LINES = 15
+_LOOK_EVERY = 0.05
 
 
 class Ended(Exception):
@@ -56,6 +58,18 @@ async def running(name: str, arguments: Sequence[str], folder: Path) -> AsyncIte
         yield Process(name, handle, log)
     finally:
         await _end(handle)
+
+
+async def while_running(process: Process, waiting: Coroutine[Any, Any, float]) -> float:
+    """What is waited for; a program that ends is told at once, and not when everybody's patience has."""
+    task = asyncio.create_task(waiting)
+    try:
+        while not task.done():
+            process.check()
+            await asyncio.wait((task,), timeout=_LOOK_EVERY)
+        return task.result()
+    finally:
+        task.cancel()
 
 
 async def _end(handle: asyncio.subprocess.Process) -> None:

@@ -69,17 +69,17 @@ def port_for(subject: Subject) -> int:
     return 0 if subject is IDEAL else free_port()
 
 
-async def until_ready(process: Process, port: int) -> None:
-    """Returns when it says that it has seen the cluster: on its `/ready`, without a port on its standard output."""
+async def until_ready(process: Process, port: int, path: str = "/ready") -> None:
+    """Returns when it says that it has seen the cluster: on that path, without a port on its standard output."""
     async with aiohttp.ClientSession() as session:
-        while not (await _answers(session, port) if port else "ready" in process.last_words().split()):
+        while not (await _answers(session, port, path) if port else "ready" in process.last_words().split()):
             process.check()
             await asyncio.sleep(_LOOK_EVERY)
 
 
-async def _answers(session: aiohttp.ClientSession, port: int) -> bool:
+async def _answers(session: aiohttp.ClientSession, port: int, path: str) -> bool:
     try:
-        async with session.get(f"http://127.0.0.1:{port}/ready") as response:
+        async with session.get(f"http://127.0.0.1:{port}{path}") as response:
             return response.status == 200
     except aiohttp.ClientError:
         return False
