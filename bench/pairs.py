@@ -217,11 +217,11 @@ class Verdict(Struct, frozen=True):
     """Moments at which an invariant did not hold."""
 
     sums: int = 0
-    """I-1: sizes that add up to fewer pods than there shall be, or to more than one batch beyond them."""
+    """plans I-1: sizes that add up to fewer pods than there shall be, or to more than one batch beyond them."""
     turns: int = 0
-    """I-2: a target that shrinks, a source that grows, a batch that is gone back from."""
+    """plans I-2: a target that shrinks, a source that grows, a batch that is gone back from."""
     outages: int = 0
-    """I-4: a source that is lowered while too few pods of the pair are ready for it."""
+    """plans I-4: a source that is lowered while too few pods of the pair are ready for it."""
 
     @property
     def violations(self) -> int:
