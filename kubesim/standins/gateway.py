@@ -27,13 +27,18 @@ from kubesim.standins.route_rules import KINDS, GatewayRequest, RouteRule, chose
 
 OK, FAILED_BY_POD, NO_ROUTE, NO_SERVICE, NO_POD = 200, 500, 404, 500, 503
 DEFAULT_SECONDS = 0.005
+KEPT_FAILURES = 1000
 _HASH_LABEL = "pod-template-hash"
+
+
+class RouteMeta(Meta, frozen=True, rename="camel"):
+    annotations: dict[str, str] = {}
 
 
 class Route(Struct, frozen=True):
     """A route of any kind, with all that it holds."""
 
-    metadata: Meta
+    metadata: RouteMeta
     spec: Any = None
 
 
@@ -82,6 +87,8 @@ class Gateway:
         self._heard: dict[str, int] = defaultdict(int)
         self.counts = GatewayCounts()
         self.failures: list[Sent] = []
+        """What nobody could answer, the first of it; `unanswered` counts all."""
+        self.unanswered = 0
         self.synced = asyncio.Event()
 
     async def run(self) -> None:
@@ -105,15 +112,18 @@ class Gateway:
         """Of one request; what nobody could answer is kept in `failures`."""
         found = self._sent(request)
         if found.failure:
-            self.failures.append(found)
+            self.unanswered += 1
+            if len(self.failures) < KEPT_FAILURES:
+                self.failures.append(found)
         return found
 
+    def routes(self) -> list[tuple[Resource, Route]]:
+        """Those that are there, of all kinds."""
+        informers = zip(self._kinds, self._routes, strict=True)
+        return [(kind, route) for kind, informer in informers for route in informer.store.items()]
+
     def _sent(self, request: GatewayRequest) -> Sent:
-        routes = [
-            (kind, {"metadata": _named(route.metadata), "spec": route.spec})
-            for kind, informer in zip(self._kinds, self._routes, strict=True)
-            for route in informer.store.items()
-        ]
+        routes = [(kind, {"metadata": _named(route.metadata), "spec": route.spec}) for kind, route in self.routes()]
         rule = chosen(routes, request)
         if rule is None:
             return Sent(NO_ROUTE, failure=f"no route for {request.host}{request.path}")
@@ -179,8 +189,11 @@ def _is_behind(pod: Pod, namespace: str, selector: Mapping[str, str]) -> bool:
     metadata = pod.metadata
     if metadata.namespace != namespace or metadata.deletion_timestamp is not None or not selector:
         return False
-    is_ready = any(each.type == "Ready" and each.status == "True" for each in pod.status.conditions)
-    return is_ready and selector.items() <= metadata.labels.items()
+    return is_ready(pod) and selector.items() <= metadata.labels.items()
+
+
+def is_ready(pod: Pod) -> bool:
+    return any(each.type == "Ready" and each.status == "True" for each in pod.status.conditions)
 
 
 def _named(metadata: Meta) -> dict[str, str]:
