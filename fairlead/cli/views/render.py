@@ -166,13 +166,17 @@ def facts_of(lane: Lane) -> str:
 
 
 def checked(check: Check) -> str:
-    """A check with its bounds, and what was measured last: `errors 0.4 (in range), to be at most 1`."""
+    """A check with its bounds, and what was measured last: `errors 0.4 (in range), to be at most 1`.
+
+    Where nothing is known of that, the bounds alone: the batch may be over, or not begun.
+    """
     bounds = " and ".join(
         f"{word} {bound}" for word, bound in (("at least", check.low), ("at most", check.high)) if bound
     )
     made = f"{check.value} ({check.outcome})" if check.value and check.outcome else check.value or check.outcome
     told = "" if check.decides else ", only told"
-    return f"{check.name} {made or 'not measured yet'}{f', to be {bounds}' if bounds else ''}{told}"
+    wanted = f"{', to be' if made else ''} {bounds}" if bounds else ""
+    return f"{check.name}{f' {made}' if made else ''}{wanted}{told}"
 
 
 def cells(shown: tuple[Cell, ...], room: int) -> Iterator[Line]:

@@ -171,8 +171,7 @@ def test_metrics_and_traffic_of_a_batch_with_what_was_measured_last() -> None:
     )
     assert (lanes[0].checks, lanes[2].checks) == ((), ())
     assert (
-        "goal 3; traffic 60 %; errors 0.4 (in range), to be at most 1;"
-        " latency not measured yet, to be at least 1 and at most 200, only told"
+        "goal 3; traffic 60 %; errors 0.4 (in range), to be at most 1; latency at least 1 and at most 200, only told"
     ) in page(cluster)
 
 
