@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairlead.contracts.plans.applications.kinds import MANUAL_SCALER, MANUAL_SCALER_API
 from fairlead.contracts.plans.kinds import (
     ADJUSTMENTS,
     APPLICATIONS,
@@ -18,16 +19,31 @@ from kubeloop.objects.apps import DEPLOYMENTS
 from kubeloop.objects.core import SERVICES
 from tests.e2e.application_play import begin, component, old_and_new, with_applications
 from tests.e2e.clusters import Site
+from tests.e2e.history import Tree
+from tests.e2e.plan_admission import admit, refused, refused_change
 from tests.e2e.plan_play import NEW, OLD, batches
 from tests.e2e.zones import change
 
 EXPOSE = {"name": "expose", "properties": {"port": [80]}}
+SCALER = {"apiVersion": MANUAL_SCALER_API, "kind": MANUAL_SCALER, "spec": {"replicaCount": 3}}
 HPA = {"name": "hpa", "properties": {"min": 2, "max": 2}}
+
+
+def rolled_and_scaled(name: str) -> Tree:
+    """An ApplicationConfiguration that wants two masters of the size of one component."""
+    rollout = {
+        "apiVersion": ROLLOUT_TRAITS.api_version,
+        "kind": ROLLOUT_TRAITS.kind,
+        "spec": {"rolloutPlan": batches(1, 1)},
+    }
+    traits = [{"trait": rollout}, {"trait": SCALER}]
+    return {"metadata": {"name": "both"}, "spec": {"components": [{"componentName": name, "traits": traits}]}}
 
 
 @with_applications()
 async def test_scenario_21_application_handover(site: Site) -> None:
     play = await begin(site)
+    await admit(site)
     await old_and_new(play, EXPOSE)
     assert set(site.history.objects(CONFIGURATIONS)) == {"shop-v1"}
     assert set(site.history.objects(DEPLOYMENTS)) == {"web"}
@@ -41,6 +57,10 @@ async def test_scenario_21_application_handover(site: Site) -> None:
     assert play.sizes_of("web-v2") == [0, 1, 2]
     assert play.sizes_of("web") == [2, 1, 0]
     assert ROLLOUT_TEMPLATE not in play.annotations(APPLICATIONS, "next")
+    again = {"metadata": {"annotations": {ROLLOUT_TEMPLATE: "true"}}}
+    error = await refused_change(site, APPLICATIONS, "next", again)
+    assert error.status == 422
+    assert "Forbidden: cannot add a rollout annotation on an existing application" in str(error)
     handed = [
         event
         for event in site.history.of(APPLICATIONS, "MODIFIED")
@@ -61,6 +81,7 @@ async def test_scenario_21_application_handover(site: Site) -> None:
 @with_applications()
 async def test_scenario_22_conflicting_traits(site: Site) -> None:
     play = await begin(site)
+    await admit(site)
     await old_and_new(play, HPA)
     await play.until(lambda: play.object(AUTOSCALERS, "web"))
 
@@ -72,6 +93,11 @@ async def test_scenario_22_conflicting_traits(site: Site) -> None:
     assert [each.type for each in events] == ["ADDED", "DELETED", "ADDED"]
     assert [each.object["spec"]["scaleTargetRef"]["name"] for each in events] == ["web", "web", "web-v2"]
     assert play.size("web-v2") == 2
+
+    error = await refused(site, CONFIGURATIONS, rolled_and_scaled("web"))
+    assert error.status == 422
+    said = "spec.components[0].traits: Forbidden: the traits rollout and scaler of the component web conflict"
+    assert said in str(error)
 
 
 @with_applications()
