@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 import yaml
 from msgspec.structs import replace
 
-from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.plane.build import module_folder
 from kubeloop.calls import Call, Reply
 from kubeloop.objects.apps import DEPLOYMENTS
@@ -145,7 +144,7 @@ async def a_shop(
         assert shop is not None
         return await shop.told_prometheus(call)
 
-    settings = PlanSettings(metrics_server=PROMETHEUS, mesh_provider="istio")
+    settings = replace(plans.SETTINGS, metrics_server=PROMETHEUS, mesh_provider="istio")
     play = await begin(site, settings, measured, **kubelet)
     shop = Shop(play, provider)
     await site.history.follow(shop.resource)

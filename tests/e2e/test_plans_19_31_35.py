@@ -8,6 +8,7 @@ from functools import partial
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
+from msgspec.structs import replace
 
 from fairlead.contracts.plans.install.definitions import definitions as all_definitions
 from fairlead.contracts.plans.kinds import (
@@ -23,7 +24,6 @@ from fairlead.contracts.plans.kinds import (
     SUCCEEDED,
     VERIFYING,
 )
-from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.core.ask import Good
 from kubeloop.calls import Call, Reply
 from kubeloop.objects.core import SECRETS
@@ -32,7 +32,7 @@ from tests.e2e.history import Tree
 from tests.e2e.installing import define
 from tests.e2e.listeners import listening
 from tests.e2e.plan_play import Play, a_pair, begin
-from tests.e2e.plans import with_traits
+from tests.e2e.plans import SETTINGS, with_traits
 from tests.e2e.zones import change
 from tests.prometheus_answers import value, vector
 
@@ -76,7 +76,7 @@ def a_plan(*metrics: Tree, **plan: object) -> Tree:
 async def measured(site: Site, prometheus: Prometheus) -> AsyncIterator[Play]:
     """An operator with this metric server."""
     async with listening(site, prometheus) as listener:
-        settings = PlanSettings(metrics_server=listener.address, mesh_provider="istio")
+        settings = replace(SETTINGS, metrics_server=listener.address, mesh_provider="istio")
         play = await begin(site, settings, listener.caller)
         try:
             yield play

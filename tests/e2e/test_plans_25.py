@@ -6,10 +6,10 @@ from functools import partial
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fairlead.contracts.plans.install.definitions import definitions as all_definitions
 from fairlead.contracts.plans.kinds import ALERT_PROVIDERS, FAILED, ROLLOUT_TRAITS, SUCCEEDED
-from fairlead.contracts.plans.settings import PlanSettings
 from kubeloop.calls import Call, Reply
 from kubeloop.objects.core import SECRETS
 from tests.e2e.clusters import Site, everywhere
@@ -17,7 +17,7 @@ from tests.e2e.history import Tree
 from tests.e2e.installing import define
 from tests.e2e.listeners import listening
 from tests.e2e.plan_play import a_pair, batches, begin
-from tests.e2e.plans import with_traits
+from tests.e2e.plans import SETTINGS, with_traits
 
 AVAILABLE = ("good", "the pods of batch {} are ready")
 
@@ -44,7 +44,7 @@ async def test_scenario_25_notification(site: Site) -> None:
     """One message for each event, in its colour; when all is told nothing is told again."""
     chat = Chat()
     async with listening(site, chat) as listener:
-        play = await begin(site, PlanSettings(slack_url=f"{listener.address}/hook"), listener.caller)
+        play = await begin(site, replace(SETTINGS, slack_url=f"{listener.address}/hook"), listener.caller)
         target, source = await a_pair(site, 3)
         await play.roll(batches(1, 2), target, source)
         await play.ends(SUCCEEDED)
@@ -73,7 +73,7 @@ async def test_scenario_25_receiver_down(site: Site, status: int | None) -> None
     """The rollout comes to its end; each message is tried three times, and no more."""
     chat = Chat(status)
     async with listening(site, chat) as listener:
-        play = await begin(site, PlanSettings(slack_url=f"{listener.address}/s3cret"), listener.caller)
+        play = await begin(site, replace(SETTINGS, slack_url=f"{listener.address}/s3cret"), listener.caller)
         target, source = await a_pair(site, 3)
         await play.roll(batches(1, 2), target, source)
         await play.ends(SUCCEEDED)
@@ -103,7 +103,7 @@ async def test_alerts_of_a_plan_go_to_their_provider_by_its_secret(site: Site) -
     chat = Chat()
     await define(site, *_providers()[1:])
     async with listening(site, chat) as listener:
-        play = await begin(site, PlanSettings(slack_url=f"{listener.address}/own"), listener.caller)
+        play = await begin(site, replace(SETTINGS, slack_url=f"{listener.address}/own"), listener.caller)
         secret = {"address": f"{listener.address}/s3cret", "token": "t0ken"}
         await site.create(SECRETS, {"metadata": {"name": "login"}, "stringData": secret})
         spec = {"type": "rocket", "channel": "ops", "secretRef": {"name": "login"}}
