@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import assert_never
 
 from msgspec import Struct
@@ -17,8 +17,13 @@ from fairlead.contracts.plans.decide.states import Event
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads import reverts
 from fairlead.contracts.plans.decide.workloads.answers import Change, Done, Fail, Removal, Retry, Stamp, Step, Writes
-from fairlead.contracts.plans.kinds import FAILING, RolloutStatus, TraitSpec
+from fairlead.contracts.plans.kinds import FAILING, ROLLING, RolloutStatus, TraitSpec
 from fairlead.core.act import AnyWrite
+
+PASSING = frozenset({Why.STATUS_STALE, Why.PODS_NOT_READY, Why.SOURCE_NOT_SHRUNK})
+"""Waits of a batch in which nothing is wrong."""
+YOUNG = timedelta(seconds=5)
+"""Batches that are over sooner never tell of such waits, as with an operator that looks every five seconds (R-3)."""
 
 
 class Turn(Struct, frozen=True, kw_only=True):
@@ -69,10 +74,24 @@ def moved(
 
 
 def waits(given: Pass, retry: Retry, status: RolloutStatus | None = None, told: Sequence[Note] = ()) -> Turn:
-    """The state stays, and its condition says why."""
+    """The state stays, and its condition says why; a wait that is about to pass by itself is not stored."""
     before = given.status if status is None else status
+    if (stored := _stored_at(given, retry)) is not None:
+        after = replace(before, upgraded_ready_replicas=given.status.upgraded_ready_replicas)
+        return Turn(status=after, notes=tuple(told), why=retry.why, text=retry.text, until=stored)
     after = states.retried(before, retry.why.word, retry.text, given.now)
     return Turn(status=after, notes=tuple(told), why=retry.why, text=retry.text, until=retry.until)
+
+
+def _stored_at(given: Pass, retry: Retry) -> datetime | None:
+    """When a wait that every batch has gets into the status; None: now. Each pod would be a write otherwise."""
+    start = given.status.batch_start_time
+    if retry.why not in PASSING or start is None or given.status.rolling_state != ROLLING:
+        return None
+    deadline = given.spec.rollout_plan.progress_deadline_seconds or 0
+    if 0 < deadline <= YOUNG.total_seconds():
+        return None  # its end would have no cause to tell
+    return start + YOUNG if start <= given.now < start + YOUNG else None
 
 
 def fails(given: Pass, fail: Fail, told: Sequence[Note] = ()) -> Turn:
