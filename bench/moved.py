@@ -17,6 +17,7 @@ ALONE_FACTOR = 1.15
 IDEAL_FACTOR = 1.2
 """Many pairs against the ideal scaler."""
 WRITES_PER_BATCH = 8.0
+"""Of one pair, with the nine that a rollout takes once: they weigh less the more batches it has."""
 DEAD_FACTOR = 1.1
 """Rollouts beside dead hooks against as many without such neighbours."""
 
@@ -116,12 +117,15 @@ def _compared(each: Compared) -> list[Check]:
     factor, writes = ours.phase.seconds / ideal.phase.seconds, each.writes_per_batch(ours)
     done = ideal.phase.finished and ours.phase.finished
     broken = ideal.verdict.violations, ours.verdict.violations
-    return [
+    found = [
         Check(f"{name} finished", "yes" if done else "no", "yes", done),
         Check(f"{name} time against the ideal", f"{factor:.2f}", f"≤ {most:.2f}", factor <= most),
-        Check(f"{name} writes per batch", f"{writes:.1f}", f"≤ {WRITES_PER_BATCH:.0f}", writes <= WRITES_PER_BATCH),
         Check(f"{name} violations by the ideal and by us", "{} and {}".format(*broken), "0 and 0", broken == (0, 0)),
     ]
+    if each.case.pairs == 1:
+        most = WRITES_PER_BATCH
+        found.append(Check(f"{name} writes per batch", f"{writes:.1f}", f"≤ {most:.0f}", writes <= most))
+    return found
 
 
 def _rested(rest: Rest) -> list[Check]:
