@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from kubeloop import clock
+from kubeloop.objects.core import EVENTS
 from kubesim.standins.gateway import KEPT_FAILURES, Gateway, Route, RouteMeta
 from kubesim.standins.gateway_visitors import LATEST, REQUESTS, Visitors, host_of, rate_of
 from kubesim.standins.route_rules import HTTP_ROUTES, TRAFFIC_SPLITS, VIRTUAL_SERVICES, GatewayRequest
@@ -24,7 +25,7 @@ def test_as_many_as_the_route_says_are_sent_by_its_weights_until_it_says_otherwi
             await world.patch(HTTP_ROUTES, "default", "shop", {"metadata": {"annotations": {REQUESTS: value}}})
             await asyncio.sleep(1)
 
-        async with world.beside(Visitors(gateway).run()):
+        async with world.beside(Visitors(world.client, gateway).run()):
             await asyncio.sleep(10)
             assert gateway.counts.total() == 0
 
@@ -45,7 +46,7 @@ def test_as_many_as_the_route_says_are_sent_by_its_weights_until_it_says_otherwi
 def test_what_was_due_while_the_process_stood_still_is_not_sent_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(world: VirtualCluster, gateway: Gateway) -> None:
         await world.patch(HTTP_ROUTES, "default", "shop", {"metadata": {"annotations": {REQUESTS: "20"}}})
-        async with world.beside(Visitors(gateway).run()):
+        async with world.beside(Visitors(world.client, gateway).run()):
             await asyncio.sleep(1)
             before, shift = gateway.counts.total(), clock.monotonic
             monkeypatch.setattr(clock, "monotonic", lambda: shift() + 3600)
@@ -55,10 +56,25 @@ def test_what_was_due_while_the_process_stood_still_is_not_sent_at_once(monkeypa
     played(scenario)
 
 
-@pytest.mark.parametrize("said", ["", "many", "-1", "0", "nan", "inf", "1001"])
-def test_what_is_no_usable_number_sends_nothing(said: str) -> None:
-    assert rate_of(a_route(requests=said)) == 0
-    assert rate_of(a_route(requests="0.5")) == 0.5
+@pytest.mark.parametrize("said", ["", "many", "-1", "nan", "inf", "1001"])
+def test_what_is_no_usable_number_is_none(said: str) -> None:
+    assert rate_of(a_route(requests=said)) is None
+    assert (rate_of(a_route(requests="0")), rate_of(a_route(requests="0.5"))) == (0, 0.5)
+
+
+def test_an_annotation_that_cannot_be_read_is_told_once_with_what_to_write() -> None:
+    async def scenario(world: VirtualCluster, gateway: Gateway) -> None:
+        await world.patch(HTTP_ROUTES, "default", "shop", {"metadata": {"annotations": {REQUESTS: "many"}}})
+        async with world.beside(Visitors(world.client, gateway).run()):
+            await asyncio.sleep(30)
+
+        (event,) = [each for each in await world.list(EVENTS, "default") if each["reason"] == "BadAnnotation"]
+        assert event["regarding"]["name"] == "shop"
+        assert "'many': no requests are sent; write how many a second, from 0 to 1000" in event["note"]
+        assert event.get("series") is None
+        assert gateway.counts.total() == 0
+
+    played(scenario)
 
 
 def test_requests_go_to_the_first_host_that_the_route_is_about() -> None:
