@@ -5,7 +5,7 @@ Also how a contract is served in that cluster, where one process is cluster, ope
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from fairlead.core.explain import Explain
 from kubeloop import request
+from kubeloop.calls import Handler
 from kubeloop.client import Client
 from kubeloop.objects.core import NAMESPACES
 
@@ -58,6 +59,15 @@ class Demo(Struct, frozen=True):
     """Commands to try afterwards, besides those that look at the rollout."""
 
 
+class Neighbour(Struct, frozen=True, kw_only=True):
+    """A program of somebody else that the cluster of `fairlead up` has as well."""
+
+    run: Callable[[], Coroutine[Any, Any, None]]
+    """Until cancelled."""
+    answers: Mapping[str, Handler] = {}
+    """By host: what is called at it."""
+
+
 class Hosted(Struct, frozen=True, kw_only=True):
     """How the operator of `fairlead up`, which belongs to a namespace and serves all of them, serves a contract."""
 
@@ -69,6 +79,9 @@ class Hosted(Struct, frozen=True, kw_only=True):
     """By which the cluster calls them."""
     stand_in: Callable[[], Any] | None = None
     """Makes what makes the programs in its pods, where those must answer."""
+    neighbours: Callable[[Client, bool], Awaitable[Sequence[Neighbour]]] | None = None
+    """What its rollouts need around them, with its kinds, which are defined before the operator starts. Second is
+    whether the cluster is a copy of another one, in which nobody may touch what is there."""
 
 
 async def create_namespace(client: Client) -> None:

@@ -117,7 +117,10 @@ def test_other_commands_reach_the_cluster_by_its_kubeconfig_until_ctrl_c(tmp_pat
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--demo", "nonsense"], 'no demo is named "nonsense": choose zones, drain, environments or leaderworker'),
+        (
+            ["--demo", "nonsense"],
+            'no demo is named "nonsense": choose zones, drain, environments, leaderworker or plans',
+        ),
         (["--until-done"], "--until-done needs --demo"),
         (["--port", "99999"], "--port is 99999"),
         (["--speed", "0"], "--speed: it must be a number above 0 and at most 100, not 0"),

@@ -103,6 +103,9 @@ async def running(place: HostFiles, state: Copy | None) -> AsyncIterator[Client]
             started = [tasks.create_task(each) for each in work]
             # Read by another thread, so that the cluster answers meanwhile.
             operator = await asyncio.to_thread(import_module, "fairlead.cli.embedded.hosted_operator")
+            is_copy = state is not None and state.marks.nodes is not None
+            beside = await operator.neighbours(client, network, is_copy=is_copy)
+            started += [tasks.create_task(each) for each in beside]
             manager = await operator.installed(client, cluster, network, place.log)
             started.append(tasks.create_task(manager.run()))
             await manager.ready.wait()

@@ -5,7 +5,8 @@ The cluster reaches its webhooks under the names of their Services, which are kn
 
 from __future__ import annotations
 
-from typing import TextIO
+from collections.abc import Coroutine
+from typing import Any, TextIO
 
 from fairlead.cli.embedded.apply_files import Found, apply_all
 from fairlead.contracts import contracts
@@ -67,6 +68,17 @@ Known = list[tuple[Contract, Hosted]]
 def hosted() -> Known:
     """How each contract that can be is served."""
     return [(contract, contract.hosted.get()) for contract in contracts() if contract.hosted is not None]
+
+
+async def neighbours(client: Client, network: Network, *, is_copy: bool) -> list[Coroutine[Any, Any, None]]:
+    """What else runs in the cluster, for the contracts; their kinds are served from now on."""
+    work = []
+    for _, each in hosted():
+        for neighbour in await each.neighbours(client, is_copy) if each.neighbours is not None else ():
+            for host, handler in neighbour.answers.items():
+                network.serve(host, handler)
+            work.append(neighbour.run())
+    return work
 
 
 async def installed(client: Client, cluster: Cluster, network: Network, log: TextIO) -> Manager:

@@ -39,6 +39,7 @@ CONTRACT = Contract(
     ),
     nothing=ROLLOUT_TRAITS.kind,
     look=Room("fairlead.contracts.plans.looks", "LOOK"),
+    demos={"plans": Room("fairlead.contracts.plans.demo", "ROLLOUT")},
     hosted=Room("fairlead.contracts.plans.demo", "HOSTED"),
     verbs=Room("fairlead.contracts.plans.verbs", "VERBS"),
     deciders=Room("fairlead.contracts.plans.deciders", "DECIDERS"),
