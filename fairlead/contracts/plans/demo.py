@@ -81,11 +81,12 @@ class _Play:
         return found
 
     async def create(self, client: Client) -> None:
-        """Both versions; a first plan brings the old one."""
+        """Both versions, and a route; a first plan brings the old one."""
         await create_namespace(client)
         for name, image in ((OLD, OLD_IMAGE), (NEW, BAD_IMAGE)):
             await _create(client, DEPLOYMENTS, name, _deployment(name, image))
             await _create(client, SERVICES, name, {"selector": {"app": name}, "ports": [{"port": 80}]})
+        await _create(client, HTTP_ROUTES, SHOP, {"rules": [{"backendRefs": [{"name": OLD, "port": 80}]}]})
         plan = {"targetSize": SIZE, "numBatches": 1}
         await _create(client, ROLLOUT_TRAITS, SHOP, {"targetRef": _reference(OLD), "rolloutPlan": plan})
 
@@ -93,8 +94,7 @@ class _Play:
         """The new image is refused and goes back; the corrected one takes its place."""
         looking = asyncio.ensure_future(self._look(client))
         try:
-            rule = {"backendRefs": [{"name": OLD, "port": 80}]}
-            await _create(client, HTTP_ROUTES, SHOP, {"rules": [rule]}, annotations={REQUESTS: str(PER_SECOND)})
+            await _patch(client, HTTP_ROUTES, SHOP, {"metadata": {"annotations": {REQUESTS: str(PER_SECOND)}}})
             tell(f"{PER_SECOND} requests a second come in through the HTTPRoute {SHOP}")
             await _patch(client, ROLLOUT_TRAITS, SHOP, {"spec": _pair()})
             await _until(client, lambda status: status.current_batch == BAD_BATCH)
@@ -184,8 +184,8 @@ async def _correct(client: Client) -> None:
     await _patch(client, ROLLOUT_TRAITS, SHOP, {"metadata": {"annotations": {ACTION: asked}}})
 
 
-async def _create(client: Client, resource: Resource, name: str, spec: Tree, **metadata: object) -> None:
-    made = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name, **metadata}}
+async def _create(client: Client, resource: Resource, name: str, spec: Tree) -> None:
+    made = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name}}
     await client.call(request.create(resource, NAMESPACE, msgspec.json.encode({**made, "spec": spec})))
 
 
