@@ -56,7 +56,7 @@ def test_in_the_demo_a_batch_is_refused_and_the_corrected_image_rolls_through(tm
     assert (done.returncode, done.stderr) == (0, "")
     assert "Applied from files: 4\n" in done.stdout
     assert "as the operator says (pod fairlead)" in done.stdout
-    assert re.search(r"the metric request-success-rate is [78]\d\.\d*, below its min 99", done.stdout)
+    assert re.search(r"the metric request-success-rate is \d+\.\d+, below its min 99", done.stdout)
     assert re.search(r"demo/shop Reverted 0/10 pods .*demo/shop Succeeded 10/10 pods", done.stdout, re.DOTALL)
     summary = done.stdout.split("\nDone in")[1]
     assert "the corrected example.test/shop:2.1 runs in all 10 pods." in summary

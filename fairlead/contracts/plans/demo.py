@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from fairlead.contracts.plans.install.access import webhooks
 from fairlead.contracts.plans.install.values import WEBHOOK_SERVICE, Values
-from fairlead.contracts.plans.kinds import ACTION, FAILED, ON_FAILURE_REVERT, ROLLOUT_TRAITS, SUCCEEDED
+from fairlead.contracts.plans.kinds import ACTION, FAILED, ON_FAILURE_REVERT, ROLLING, ROLLOUT_TRAITS, SUCCEEDED
 from fairlead.contracts.plans.settings import PlanSettings
 from fairlead.core.times import format_rfc3339
 from fairlead.engine.demo import NAMESPACE, Demo, Hosted, Neighbour, Tell, WorstSeen, create_namespace
@@ -97,7 +97,7 @@ class _Play:
             await _patch(client, HTTP_ROUTES, SHOP, {"metadata": {"annotations": {REQUESTS: str(PER_SECOND)}}})
             tell(f"{PER_SECOND} requests a second come in through the HTTPRoute {SHOP}")
             await _patch(client, ROLLOUT_TRAITS, SHOP, {"spec": _pair()})
-            await _until(client, lambda status: status.current_batch == BAD_BATCH)
+            await _until(client, lambda status: status.current_batch >= BAD_BATCH and status.rolling_state == ROLLING)
             await self._spoil(client, tell)
             refused = await _until(client, lambda status: status.rolling_state == FAILED)
             tell(next((each.message for each in refused.conditions if each.type == WHY), FAILED))
