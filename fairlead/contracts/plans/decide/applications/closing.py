@@ -88,7 +88,7 @@ def _restored(target: Tree, *, is_inactive: bool) -> Json:
     marks: dict[str, str | None] = {}
     if ROLLING_COMPONENTS in target.annotations:
         marks[ROLLING_COMPONENTS] = None
-    if is_inactive and body:
+    if is_inactive and (body or marks):
         marks[INACTIVE] = "true"
     if not body and not marks:
         return {}

@@ -208,6 +208,18 @@ def test_deletion_with_revert_makes_the_target_a_snapshot() -> None:
     assert world.get(APPLICATIONS, "shop-next")["spec"]["components"][0]["traits"] == [HPA]
 
 
+def test_a_target_without_traits_is_a_snapshot_after_a_revert_too() -> None:
+    world = old_and_new()
+    deploy(world, plan={**PLAN, "lastBatchToRollout": 0}, revertOnDelete=True)
+    world.play()
+
+    world.delete(APPLICATION_DEPLOYMENTS, "d")
+    world.play()
+
+    assert world.annotations(APPLICATIONS, "shop-next")[INACTIVE] == "true"
+    assert world.status(APPLICATIONS, "shop")["status"] == "running"
+
+
 def test_turning_back_to_an_earlier_application() -> None:
     """What was made a snapshot is active again, its workload is the one that it had."""
     world = old_and_new(EXPOSE, HPA)
