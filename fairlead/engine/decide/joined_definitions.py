@@ -39,8 +39,8 @@ def lacking(definition: Tree, live: Tree, *parts: str) -> tuple[str, ...]:
     for ours in definition["spec"]["versions"]:
         theirs = there.get(ours["name"])
         for part in parts:
-            schemas = (_part(ours, part), {} if theirs is None else _part(theirs, part))
-            found += _lacking(*schemas, part)
+            if needed := _part(ours, part):
+                found += _lacking(needed, {} if theirs is None else _part(theirs, part), part)
     return tuple(dict.fromkeys(found))
 
 

@@ -158,3 +158,12 @@ def test_fields_that_would_be_forgotten_are_named(status: Tree, missing: tuple[s
 
 def test_without_the_version_everything_would_be_forgotten() -> None:
     assert lacking(OURS, live(a_definition(a_version("v0"))), "status") == ("status",)
+
+
+def test_a_part_that_we_do_not_have_is_not_missed() -> None:
+    """As the status of kinds that are only read."""
+    version = {"name": "v1", "schema": {"openAPIV3Schema": an_object(spec=an_object(size=TEXT))}}
+    ours = a_definition(version)
+
+    assert lacking(ours, live(ours), "status") == ()
+    assert lacking(ours, live(a_definition(a_version("v0"))), "status") == ()
