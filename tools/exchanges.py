@@ -21,7 +21,7 @@ from functools import cache
 from aiohttp import ClientError
 
 from fairlead.plane.build import Unavailable
-from fairlead.plane.launch import Plane
+from fairlead.plane.launch import ADMINISTRATOR, MASTERS, Plane
 from kubeloop.auth import Credential
 from kubeloop.http_transport import tls_context
 from kubeloop.request import Request
@@ -136,7 +136,7 @@ def contexts(plane: Plane) -> Callable[[str, Sequence[str]], ssl.SSLContext]:
 
     @cache
     def context(user: str, groups: tuple[str, ...]) -> ssl.SSLContext:
-        config = plane.config_as(user, groups) if user else plane.config()
+        config = plane.config_as(user or ADMINISTRATOR, groups if user else (MASTERS,))
         return tls_context(config, Credential(certificate=config.certificate, key=config.key))
 
     return lambda user, groups: context(user, tuple(groups))

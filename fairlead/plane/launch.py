@@ -34,6 +34,7 @@ START_TIMEOUT_SECONDS = 60.0
 ATTEMPTS = 5
 """Another process may take a free port before our program does, then others are tried."""
 _LOOK_EVERY = 0.02
+ADMINISTRATOR, CONTROLLER_MANAGER, MASTERS = "admin", "kube-controller-manager", "system:masters"
 
 
 class PortTaken(Unavailable):
@@ -45,7 +46,8 @@ class Plane:
 
     Without `controllers` nothing but the API server acts: no StatefulSet gets pods, no namespace a service account.
     With `accounts` pods need one nevertheless, which is then made by hand.
-    `token_users` are known by a bearer token, all others by a client certificate.
+    The administrator, the controllers and `token_users` are known by a bearer token, all others by a client
+    certificate, whose signatures the API server checks anew with each request.
     Writes of `audited_users`, and all requests of members of `audited_groups`, are kept in `audit_log`.
     `gates` are features that are on though they are off by default.
     """
@@ -65,6 +67,7 @@ class Plane:
         self._controllers = controllers
         self._accounts = controllers or accounts
         self._tokens = {user: secrets.token_hex(16) for user in token_users}
+        self._masters = {user: secrets.token_hex(16) for user in (ADMINISTRATOR, CONTROLLER_MANAGER)}
         self._audited = tuple(audited_users), tuple(audited_groups)
         self._gates = tuple(gates)
         self._build = build
@@ -90,7 +93,7 @@ class Plane:
     @property
     def kubeconfig(self) -> Path:
         """For an administrator, a member of system:masters."""
-        return self.folder / "admin.kubeconfig"
+        return self.folder / f"{ADMINISTRATOR}.kubeconfig"
 
     @property
     def audit_log(self) -> Path:
@@ -178,14 +181,14 @@ class Plane:
             if self._controllers:
                 own = free_port()
                 arguments = programs.controller_manager(found, held.folder, own)
-                held.run("kube-controller-manager", [*arguments, *programs.gates(self._gates)])
-                _until(held, "kube-controller-manager", lambda: probe.ok(own, "/healthz"))
+                held.run(CONTROLLER_MANAGER, [*arguments, *programs.gates(self._gates)])
+                _until(held, CONTROLLER_MANAGER, lambda: probe.ok(own, "/healthz"))
             # Both are made by loops that readiness does not wait for, and the second shows that controllers act.
             default = "/api/v1/namespaces/default"
             _until(held, "kube-apiserver", lambda: probe.ok(port, default))
             if self._controllers:
                 account = f"{default}/serviceaccounts/default"
-                _until(held, "kube-controller-manager", lambda: probe.ok(port, account))
+                _until(held, CONTROLLER_MANAGER, lambda: probe.ok(port, account))
         except GuardEnded as error:
             raise Unavailable("the guard of the control plane was ended by somebody while it started.") from error
 
@@ -195,13 +198,13 @@ class Plane:
         _write(folder / "accounts.key", private)
         _write(folder / "accounts.pub", public)
         _write_pair(folder, "server", self._authority.server(("127.0.0.1", "localhost", programs.SERVICE_ADDRESS)))
-        rows = "".join(f"{token},{user},{user}\n" for user, token in self._tokens.items())
-        _write(folder / "tokens.csv", rows.encode())
+        rows = [f"{token},{user},{user}\n" for user, token in self._tokens.items()]
+        rows.extend(f"{token},{user},,{MASTERS}\n" for user, token in self._masters.items())
+        _write(folder / "tokens.csv", "".join(rows).encode())
         _write(folder / programs.AUDIT_POLICY, json.dumps(programs.audit_policy(*self._audited)).encode())
-        for user in ("admin", "kube-controller-manager"):
-            pair = self._authority.client(user, ("system:masters",))
-            _write_pair(folder, user, pair)
-            _write(folder / f"{user}.kubeconfig", self._kubeconfig(user, _certified(pair)))
+        for user, token in self._masters.items():
+            _write(folder / f"{user}.kubeconfig", self._kubeconfig(user, {"token": token}))
+        _write_pair(folder, ADMINISTRATOR, self._authority.client(ADMINISTRATOR, (MASTERS,)))
 
     def _kubeconfig(self, user: str, proof: dict[str, str]) -> bytes:
         cluster = {"server": self.url, "certificate-authority-data": b64encode(self.ca).decode()}
@@ -221,7 +224,7 @@ class _Probe:
 
     def __init__(self, folder: Path) -> None:
         self._trust = ssl.create_default_context(cafile=str(folder / "ca.crt"))
-        self._trust.load_cert_chain(folder / "admin.crt", folder / "admin.key")
+        self._trust.load_cert_chain(folder / f"{ADMINISTRATOR}.crt", folder / f"{ADMINISTRATOR}.key")
 
     def ok(self, port: int, path: str) -> bool:
         connection = HTTPSConnection("127.0.0.1", port, timeout=2, context=self._trust)

@@ -40,6 +40,17 @@ def test_administrator_may_create_a_pod_where_no_controllers_run(planes: Planes)
     assert msgspec.json.decode(made)["metadata"]["name"] == "lonely"
 
 
+@pytest.mark.real
+def test_administrator_is_known_by_a_token_and_may_be_by_a_certificate(planes: Planes) -> None:
+    plane = planes.get(controllers=False)
+    by_token, by_certificate = plane.config(), plane.config_as("admin", ("system:masters",))
+
+    assert (bool(by_token.token), bool(by_token.certificate)) == (True, False)
+    assert (bool(by_certificate.token), bool(by_certificate.certificate)) == (False, True)
+    for config in (by_token, by_certificate):
+        assert call(config, Request("GET", path_of(ROLES)))
+
+
 @pytest.mark.real(controllers=True)
 def test_controllers_make_the_pods_of_a_statefulset(planes: Planes) -> None:
     plane = planes.get(controllers=True)
