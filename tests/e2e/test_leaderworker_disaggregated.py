@@ -17,7 +17,7 @@ from tests.e2e.disaggregated_play import RolePlay, a_disaggregated_set, a_role, 
 from tests.e2e.history import Tree
 from tests.e2e.installing import define
 from tests.e2e.leaderworker_play import FOLLOWED, SECOND, THIRD, Play
-from tests.e2e.leaderworkers import admit
+from tests.e2e.leaderworkers import admit, with_sets
 from tests.e2e.test_leaderworker_crashes import every_write
 from tests.e2e.zones import change
 
@@ -59,7 +59,7 @@ def _image(child: Tree) -> str:
     return str(template["spec"]["containers"][0]["image"])
 
 
-@everywhere()
+@with_sets()
 async def test_a_third_revision_comes_and_a_role_goes_in_the_middle_of_a_rollout(site: Site) -> None:
     """Scenario 32, two revisions behind."""
     played = await begin(site)
@@ -91,7 +91,7 @@ def _of(played: RolePlay, role: str) -> dict[str, int]:
     return {each["metadata"]["labels"][REVISION]: each["spec"]["replicas"] for each in found}
 
 
-@everywhere()
+@with_sets()
 async def test_a_scaler_scales_its_role_also_in_the_middle_of_a_rollout(site: Site) -> None:
     played = await begin(site)
     await played.create(a_disaggregated_set(a_role("prefill", 1, scaling="External"), a_role("decode", 2)))
@@ -117,7 +117,7 @@ async def test_a_scaler_scales_its_role_also_in_the_middle_of_a_rollout(site: Si
     await played.until(lambda: played.is_available() and [*_of(played, "prefill").values()] == [1])
 
 
-@everywhere()
+@with_sets()
 async def test_slices_come_and_go_with_all_their_roles(site: Site) -> None:
     played = await begin(site)
     judged(played, {"prefill": 1, "decode": 1})
@@ -138,7 +138,7 @@ async def test_slices_come_and_go_with_all_their_roles(site: Site) -> None:
     await played.until(lambda: sum("for removed slice 1" in each for each in played.told("LWSDeleted")) == 2)
 
 
-@everywhere()
+@with_sets()
 async def test_a_name_of_somebody_else_is_told_and_left_alone(site: Site) -> None:
     played = await begin(site)
     await played.create(a_disaggregated_set(a_role("prefill", 1), a_role("decode", 1)))
@@ -158,7 +158,7 @@ async def test_a_name_of_somebody_else_is_told_and_left_alone(site: Site) -> Non
     await played.until(lambda: len(played.children()) == 2 and played.is_available())
 
 
-@everywhere()
+@with_sets()
 async def test_a_set_that_is_deleted_in_the_middle_of_a_rollout_takes_everything_along(site: Site) -> None:
     played = await begin(site)
     await played.create(a_disaggregated_set(a_role("prefill", 2), a_role("decode", 1, scaling="External")))
@@ -175,7 +175,7 @@ async def test_a_set_that_is_deleted_in_the_middle_of_a_rollout_takes_everything
     await played.until(lambda: not played.services())
 
 
-@everywhere()
+@with_sets()
 async def test_what_is_refused_of_a_set_says_why(site: Site) -> None:
     played = await begin(site)
     both = a_disaggregated_set(
