@@ -10,6 +10,7 @@ from kubeloop.objects.core import PODS, SERVICES
 from tests.contracts.leaderworker.decide.sets import a_set
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.leaderworker_play import Play, begin
+from tests.e2e.leaderworkers import with_sets
 
 SHAPES: tuple[dict[str, Any], ...] = (
     {"template": {"size": 1}},
@@ -62,11 +63,11 @@ async def test_31_a_process_that_starts_writes_nothing_to_a_hundred_sets_at_rest
     await rests(site, 100)
 
 
-@everywhere(on=("real",))
+@with_sets(on=("real",))
 async def test_31_nor_to_sets_on_a_real_cluster(site: Site) -> None:
     await rests(site, 16)
 
 
-@everywhere(on=("real",), timing=True)
+@with_sets(on=("real",), timing=True)
 async def test_31_nor_to_a_hundred_of_them(site: Site) -> None:
     await rests(site, 100)

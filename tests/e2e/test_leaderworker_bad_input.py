@@ -25,6 +25,7 @@ from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.leaderworker_play import FIRST, SECOND, Play, begin, image_of, key_of
 from tests.e2e.leaderworker_rules import judged
+from tests.e2e.leaderworkers import with_sets
 from tests.e2e.zones import change
 
 BROKEN = ("", "x", "-1", "1.5", "+1", "\u0661", "9" * 20, "0x1")
@@ -76,7 +77,7 @@ async def test_a_revision_that_cannot_be_read_holds_its_set_as_it_is(site: Site,
     await holds(site, data)
 
 
-@everywhere(on=("real",))
+@with_sets(on=("real",))
 async def test_so_it_is_on_a_real_cluster(site: Site) -> None:
     await holds(site, LIST)
 
@@ -215,7 +216,7 @@ def a_template(size: int) -> Tree:
     return {"spec": {"containers": [{"name": "main", "image": FIRST, "env": env}]}}
 
 
-@everywhere(on=("real",))
+@with_sets(on=("real",))
 async def test_a_template_of_a_megabyte_and_a_half_is_rolled_and_one_that_no_object_can_hold_is_refused(
     site: Site,
 ) -> None:

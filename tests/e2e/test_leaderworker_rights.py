@@ -27,6 +27,7 @@ from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.leaderworker_play import FIRST, SECOND, Play, begin
 from tests.e2e.leaderworker_rules import judged
+from tests.e2e.leaderworkers import with_sets
 from tests.e2e.roles import allow
 from tests.e2e.zones import change
 
@@ -185,7 +186,7 @@ async def test_a_right_that_is_missing_is_told_with_the_set_that_needs_it(
     await meets(site, *case)
 
 
-@everywhere(on=("real",))
+@with_sets(on=("real",))
 @pytest.mark.parametrize("case", [each for each in CASES if each[:2] in REAL], ids=named)
 async def test_a_real_server_refuses_alike(site: Site, case: tuple[str, str, Deed, bool]) -> None:
     await meets(site, *case)
