@@ -83,7 +83,7 @@ async def test_a_template_that_is_refused_leaves_the_groups_alone(site: Site) ->
     assert play.numbers_so_far() == ["0/2"]
 
 
-@with_sets()
+@with_sets(long=True)
 @pytest.mark.parametrize(
     "edit",
     [
@@ -152,7 +152,7 @@ async def test_everything_goes_with_its_set(site: Site, propagation: str) -> Non
     assert [each for each in play.writes(STATEFULSETS.plural) if each.verb == "create"][2:] == []
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_a_name_that_another_set_has_taken_is_reported_and_left_alone(site: Site) -> None:
     """Section 5.10."""
     play = await begin(site)
@@ -221,7 +221,7 @@ def restarted(site: Site, pod: str) -> bool:
     return any(each["restartCount"] > 0 for each in statuses)
 
 
-@with_sets()
+@with_sets(long=True)
 async def test_a_group_whose_revision_is_lost_waits_for_the_rollout(site: Site) -> None:
     """Section 5.6."""
     play = await begun(site)

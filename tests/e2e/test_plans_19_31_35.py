@@ -162,7 +162,7 @@ def _templates() -> tuple[Tree, ...]:
     return tuple(found[f"{each.plural}.{each.group}"] for each in (ROLLOUT_TRAITS, METRIC_TEMPLATES))
 
 
-@partial(everywhere, definitions=_templates)()
+@partial(everywhere, definitions=_templates)(long=True)
 async def test_a_template_and_its_secret_are_read_when_they_are_needed(site: Site) -> None:
     """Until both are there the plan waits, and nothing is claimed; a restart in the batch changes nothing."""
     prometheus = Prometheus()

@@ -97,7 +97,7 @@ def _providers() -> tuple[Tree, ...]:
     return tuple(found[f"{each.plural}.{each.group}"] for each in (ROLLOUT_TRAITS, ALERT_PROVIDERS))
 
 
-@partial(everywhere, definitions=_providers)()
+@partial(everywhere, definitions=_providers)(long=True)
 async def test_alerts_of_a_plan_go_to_their_provider_by_its_secret(site: Site) -> None:
     """They stand in the place of the operator's own, and the address of the Secret is stored nowhere else."""
     chat = Chat()

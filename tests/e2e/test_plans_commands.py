@@ -177,7 +177,7 @@ async def test_a_plan_is_paused_and_resumed(site: Site) -> None:
     assert isinstance(await asked(site, VERBS, "resume", "r"), Nothing)
 
 
-@with_traits()
+@with_traits(long=True)
 async def test_undo_turns_a_plan_round_in_flight(site: Site) -> None:
     play = await gated(site)
 
