@@ -13,7 +13,7 @@ class _Plane:
 
     running = 0
 
-    def __init__(self, *, controllers: bool) -> None:
+    def __init__(self, *, controllers: bool, audited_groups: tuple[str, ...]) -> None:
         self.controllers = controllers
 
     def start(self) -> None:
