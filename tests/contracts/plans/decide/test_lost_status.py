@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from fairlead.contracts.plans.decide.lost_status import TEXT
+from fairlead.contracts.plans.decide.lost_status import NEW_TEMPLATE, TEXT
 from fairlead.contracts.plans.kinds import Json
-from tests.contracts.plans.decide.cluster import Cluster, a_pair
+from tests.contracts.plans.decide.cluster import Cluster, a_clone_set, a_pair
 
 KEPT = (
     "batchRollingState",
@@ -108,3 +108,36 @@ def _take_off_what_only_we_write(cluster: Cluster, name: str) -> None:
     metadata: Json = {**tree["metadata"], "annotations": {}}
     metadata["ownerReferences"] = [each for each in metadata.get("ownerReferences", ()) if each["kind"] != "Namespace"]
     cluster.put(resource, {**tree, "metadata": metadata})
+
+
+def _counted(cluster: Cluster, updated: int, generation: int = 1) -> None:
+    """The CloneSet as a cache shows it; its controller has seen the first two templates."""
+    resource, tree = cluster.objects["c"]
+    status = {**tree["status"], "updatedReplicas": updated, "updatedReadyReplicas": updated, "observedGeneration": 2}
+    metadata = {**tree["metadata"], "generation": generation, "resourceVersion": f"{generation}-{updated}"}
+    cluster.put(resource, {**tree, "metadata": metadata, "status": status})
+
+
+def test_a_template_that_is_seen_only_after_verification_is_rolled_in_batches() -> None:
+    """As a scale to the size that it has, the claim would let all pods have the template at once."""
+    cluster = a_clone_set({"targetSize": 5, "rolloutBatches": [{}]})
+    _counted(cluster, 5)
+    for _ in range(10):
+        cluster.run()
+        if cluster.state == "initializing":
+            break
+    _counted(cluster, 5, generation=3)
+    cluster.run()
+    assert (cluster.state, cluster.owners("c")) == ("initializing", [])
+    _counted(cluster, 0, generation=2)
+    cluster.run()
+    assert (cluster.state, cluster.owners("c")) == ("verifyingSpec", [])
+    assert NEW_TEMPLATE in [each.text for each in cluster.told]
+
+    for _ in range(5):
+        cluster.run()
+        if cluster.owners("c"):
+            break
+    assert cluster.objects["c"][1]["spec"]["updateStrategy"] == {"paused": False, "partition": 5}
+    play(cluster)
+    assert cluster.state == "rolloutSucceed"

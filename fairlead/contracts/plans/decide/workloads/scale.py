@@ -19,6 +19,8 @@ def verify(attempt: Attempt) -> Verified | Retry | Fail:
     target = attempt.target
     if target is None:
         return missing(attempt.target_ref)
+    if not target.is_observed:  # whether it is to be scaled at all is known from its status
+        return stale(target)
     wanted = attempt.plan.target_size
     if target.kind.style is Style.NODES:
         return Fail(Why.SPEC_INVALID, f"the {target.shown} has one pod per node and cannot be scaled")
@@ -28,8 +30,6 @@ def verify(attempt: Attempt) -> Verified | Retry | Fail:
         return Fail(Why.SPEC_INVALID, NO_PODS_PICKED)
     if problem := controlled(target, attempt.owner, attempt.gone):
         return problem
-    if not target.is_observed:
-        return stale(target)
     if not _is_stable(target):
         text = f"the {target.shown} has {target.status_size} of {target.size} pods, {target.updated} of them updated"
         return Retry(Why.WORKLOAD_SCALING, text)
@@ -58,6 +58,8 @@ def initialize(attempt: Attempt, _now: datetime) -> Step:
         return missing(attempt.target_ref)
     if problem := controlled(target, attempt.owner, attempt.gone):
         return problem
+    if not is_claimed(target, attempt.owner) and not target.is_observed:
+        return stale(target)
     paths = target.kind.paths
     values: dict[str, object] = {paths.paused: False} if paths.paused and target.is_paused else {}
     original = {"replicas": target.size, **({"paused": target.is_paused} if paths.paused else {})}

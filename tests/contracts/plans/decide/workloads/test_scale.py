@@ -59,6 +59,16 @@ def test_a_scale_needs_a_size_to_go_to() -> None:
     assert isinstance(scale.verify(an_attempt(daemon_set(), (), replace(FOUR, target_size=12))), Fail)
 
 
+def test_whether_to_scale_at_all_is_not_known_from_a_status_of_an_older_spec() -> None:
+    """A template that was just written is no reason to fail for want of a size: pods that lack it are not counted."""
+    for target in (deployment("d", 2), daemon_set()):
+        target.tree["metadata"]["generation"] = 9
+
+        assert scale.verify(an_attempt(target, (), FOUR)) == Retry(
+            Why.STATUS_STALE, f"waiting for the controller of the {target.shown} to observe its newest spec"
+        )
+
+
 def test_a_scale_waits_until_nothing_moves_any_more() -> None:
     plan = RolloutPlan(target_size=9)
     updating = deployment("d", 2)
