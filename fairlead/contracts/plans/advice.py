@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 
 from fairlead.contracts.plans.decide.conditions import cause_reason
 from fairlead.contracts.plans.decide.hooks import hooks_of
+from fairlead.contracts.plans.decide.stuck import selector_of
 from fairlead.contracts.plans.decide.why import Why
-from fairlead.contracts.plans.decide.workloads.live import Style, at
+from fairlead.contracts.plans.decide.workloads.live import Style
 from fairlead.contracts.plans.kinds import (
     BATCH_FINALIZING,
     BATCH_INITIALIZING,
@@ -38,11 +39,24 @@ def _pause(shown: Shown) -> Iterator[str]:
 
 def _pods(shown: Shown) -> Iterator[str]:
     """The pods, by the selector of their workload."""
-    target = shown.attempt.target
-    labels = None if target is None else at(target.tree, "spec.selector.matchLabels")
-    if isinstance(labels, dict) and labels:
-        selector = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+    if selector := _selector(shown):
         yield f"look at its pods: kubectl -n {shown.namespace} get pods -l {selector}"
+    yield from _ways_out(shown)
+
+
+def _stuck(shown: Shown) -> Iterator[str]:
+    if selector := _selector(shown):
+        yield f"see why: kubectl -n {shown.namespace} describe pods -l {selector}"
+        yield f"see what it said: kubectl -n {shown.namespace} logs -l {selector} --all-containers --tail 20"
+    yield from _ways_out(shown)
+
+
+def _selector(shown: Shown) -> str:
+    target = shown.attempt.target
+    return "" if target is None else selector_of(target)
+
+
+def _ways_out(shown: Shown) -> Iterator[str]:
     yield f"stop it as it stands: fairlead abort {shown.place}"
     yield f"stop it and go back: fairlead abort {shown.place} --revert"
 
@@ -89,6 +103,7 @@ _ADVICE: dict[Reason, Callable[[Shown], Iterator[str]]] = {
     Reason.GATE_CLOSED: _gate,
     Reason.PAUSED: _pause,
     Reason.PODS_NOT_READY: _pods,
+    Reason.POD_STUCK: _stuck,
     Reason.WORKLOAD_MISSING: _missing,
     Reason.HOOK_REFUSED: _hook,
     Reason.ROLLOUT_FAILED: _failed,

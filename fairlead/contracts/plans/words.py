@@ -13,6 +13,7 @@ REASONS: dict[Reason, Words] = {
     Reason.READ_FAILED: Words("warn", f"{FAILED}: object not read", "{object} cannot be read: {detail}"),
     Reason.CACHE_BEHIND: Words("debug", "waiting for the cache", "{detail}"),
     Reason.PODS_NOT_READY: Words("info", "waiting for pods", "{detail}"),
+    Reason.POD_STUCK: Words("warn", "pod stuck", "{detail}"),
     Reason.SOURCE_NOT_SHRUNK: Words("info", "waiting for old pods to go", "{detail}"),
     Reason.WORKLOAD_STALE: Words("debug", "waiting for the status of a workload", "{detail}"),
     Reason.WORKLOAD_MISSING: Words("warn", "workload missing", "{detail}"),

@@ -65,6 +65,11 @@ def said_since(status: RolloutStatus, kind: str) -> datetime | None:
     return before.last_transition_time if before is not None and before.status == FALSE else None
 
 
+def reason_of(status: RolloutStatus, kind: str) -> str:
+    before = _found(status, kind)
+    return "" if before is None else before.reason
+
+
 def message_of(status: RolloutStatus, kind: str) -> str:
     before = _found(status, kind)
     return "" if before is None else before.message

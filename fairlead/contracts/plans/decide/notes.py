@@ -11,6 +11,7 @@ VERIFY_FAILED, UNSUPPORTED, HOOK_FAILED = "VerifyFailed", "Unsupported workload"
 METRIC_FAILED, TRAFFIC_FAILED, AUTOSCALER_ACTIVE = "MetricCheckFailed", "TrafficFailed", "AutoscalerActive"
 PAUSED, RESTARTED, REVERTED, DELETED = "Rollout paused", "Rollout Restarted", "Rollout Reverted", "Rollout Deleted"
 NOT_TEMPLATED, AVAILABLE = "Rollout Paused", "Batch Available"
+BLOCKED = "RolloutBlocked"
 
 
 class Note(Struct, frozen=True):

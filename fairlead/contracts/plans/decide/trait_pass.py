@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 
 from msgspec.structs import replace
 
-from fairlead.contracts.plans.decide import conditions, deadline, modification, notes, states
+from fairlead.contracts.plans.decide import conditions, deadline, modification, notes, states, stuck
 from fairlead.contracts.plans.decide.batches import resized
 from fairlead.contracts.plans.decide.located import located
 from fairlead.contracts.plans.decide.lost_status import verify_again
@@ -252,7 +252,8 @@ def step(given: Pass, _wrong: tuple[str, ...]) -> Answered:
     again = replace(
         given, status=status, found=replace(given.found, attempt=replace(given.found.attempt, status=status))
     )
-    return STEPS[states.place(status)](again)
+    turn = STEPS[states.place(status)](again)
+    return stuck.told(again, turn) if isinstance(turn, Turn) else turn
 
 
 Rule: TypeAlias = Callable[[Pass, tuple[str, ...]], Answered]

@@ -11,6 +11,7 @@ class Why(Enum):
     """Members are `(word of the condition, reason of the decision)`."""
 
     PODS_NOT_READY = "PodsNotReady", Reason.PODS_NOT_READY
+    POD_STUCK = "PodStuck", Reason.POD_STUCK
     SOURCE_NOT_SHRUNK = "SourceNotShrunk", Reason.SOURCE_NOT_SHRUNK
     STATUS_STALE = "StatusStale", Reason.WORKLOAD_STALE
     STATUS_LOST = "StatusLost", Reason.WORKLOAD_STALE
