@@ -10,9 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.contracts.plans.decide.batches import Batches, Mismatch, batches_of
-from fairlead.contracts.plans.decide.component_revisions import resolved
+from fairlead.contracts.plans.decide.component_revisions import before, is_revision, resolved
 from fairlead.contracts.plans.decide.seen import TraitSeen
-from fairlead.contracts.plans.decide.workloads.attempt import Attempt, Owner, Source
+from fairlead.contracts.plans.decide.workloads.attempt import Attempt, Before, Owner, Source
 from fairlead.contracts.plans.decide.workloads.handlers import Handler, recorded_span, starts_as_scale
 from fairlead.contracts.plans.decide.workloads.kind_table import kind_of, unsupported
 from fairlead.contracts.plans.decide.workloads.live import Kind, Paths, Style, Workload
@@ -54,16 +54,33 @@ def located(seen: TraitSeen, spec: TraitSpec, status: RolloutStatus) -> Located:
         status=status,
         target_ref=target_ref,
         target=target,
+        target_revision=_target_revision(spec, status, kind),
         sources=sources,
         pods=seen.pods,
         revisions=seen.revisions,
         gone=seen.gone,
+        before=_before(seen, spec, status, target),
         autoscalers=seen.autoscalers,
     )
     if is_verified:
         return _verified(attempt, kind, problem)
     is_scale = starts_as_scale(target, kind.style, has_source=bool(attempt.live_sources))
     return Located(attempt, handler_of(target_ref, kind, is_scale=is_scale), kind, is_scale, problem)
+
+
+def _before(seen: TraitSeen, spec: TraitSpec, status: RolloutStatus, target: Workload | None) -> Before | None:
+    """What a target that is updated in place goes back to."""
+    if target is None or target.kind.style is Style.PAIR:
+        return None
+    named, sources = status.last_target_ref or spec.target_ref, status.last_source_ref or spec.source_ref
+    others = [each for each in sources if not each.names_same(named)]
+    rollout = seen.rollout
+    return before(target, others, rollout.source_application, rollout.metadata.namespace, seen.answers)
+
+
+def _target_revision(spec: TraitSpec, status: RolloutStatus, kind: Kind) -> str:
+    named = status.last_target_ref or spec.target_ref
+    return named.name if is_revision(named) and kind.style is not Style.PAIR else ""
 
 
 def _kind(seen: TraitSeen, reference: WorkloadReference) -> Kind | str:

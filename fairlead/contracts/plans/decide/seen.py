@@ -31,6 +31,8 @@ class RolloutObject(Struct, frozen=True, kw_only=True):
     status: Any = None
     configurations: frozenset[str] = frozenset()
     """Names of the ApplicationConfigurations that it rolls for."""
+    source_application: str = ""
+    """The Application that it comes from, where it goes to another."""
 
     @property
     def ref(self) -> Ref:

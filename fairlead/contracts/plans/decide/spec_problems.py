@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fairlead.contracts.plans.decide.component_revisions import is_revision
 from fairlead.contracts.plans.decide.traffic.dialects import SMI
 from fairlead.contracts.plans.decide.traffic.routes import ALL
 from fairlead.contracts.plans.decide.why import Why
@@ -29,7 +30,8 @@ def _broken(spec: TraitSpec, namespace: str, style: Style) -> Iterator[str]:
             yield "targetRef and every sourceRef need apiVersion, kind and name"
         if each.namespace not in ("", namespace):
             yield f"the {each.kind} {each.name} is named in the namespace {each.namespace}: it must be in {namespace}"
-        if (each.group, each.kind) != (target.group, target.kind):
+        is_snapshot = is_revision(each) and style is not Style.PAIR
+        if (each.group, each.kind) != (target.group, target.kind) and not is_snapshot:
             yield f"the source {each.name} is a {each.kind}: it must be a {target.kind} as the target is"
     if style is Style.PAIR and any(each.names_same(target) for each in spec.source_ref):
         yield f"the {target.kind} {target.name} is both source and target"

@@ -43,7 +43,8 @@ def _is_emitted(autoscaler: Tree, configuration: str, status: RolloutStatus) -> 
         return False
     aim = mapping(at(autoscaler.tree, "spec.scaleTargetRef"))
     reference = WorkloadReference(*(str(aim.get(key, "")) for key in ("apiVersion", "kind", "name")))
-    return not autoscaler.is_leaving and any(reference.names_same(each) for each in status.last_source_ref)
+    named = (*filter(None, (status.last_target_ref,)), *status.last_source_ref)
+    return not autoscaler.is_leaving and any(map(reference.names_same, named))
 
 
 def made_again(target: Tree, *, scope: str) -> Flow[tuple[AnyWrite, ...]]:

@@ -207,9 +207,10 @@ def _recorded(
     workloads = []
     for part, one in zip(parts, emitted, strict=True):
         traits = tuple(TraitStatus(each.reference) for each in emitted_of(part, rollouts) if each.resource is not None)
-        new = WorkloadStatus(part.component, part.revision.name, part.reference, traits)
+        new = WorkloadStatus(part.component, one.revision or part.revision.name, part.reference, traits)
         old = before.get(part.component)
-        is_kept = old is not None and not one.is_current and old.workload_ref.names_same(part.reference)
+        is_left = not one.is_current and not one.revision
+        is_kept = old is not None and is_left and old.workload_ref.names_same(part.reference)
         workloads.append(replace(old, traits=traits) if old is not None and is_kept else new)
     history = tuple(each for each, tree in earlier.items() if tree is not None and _is_kept(each, workloads))
     return replace(given.status, workloads=tuple(workloads), history_workloads=history)

@@ -64,6 +64,7 @@ def of_deployment(deployment: StoredObject) -> RolloutObject:
         },
         status=deployment.status,
         configurations=frozenset(filter(None, (names.target_app_config, names.source_app_config))),
+        source_application=names.last_source_application_name,
     )
 
 

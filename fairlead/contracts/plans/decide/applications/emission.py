@@ -174,13 +174,16 @@ def change_of(
 
 
 def owners_with(live: Iterable[Json], emitter: Emitter, *, controls: bool, without: frozenset[str]) -> tuple[Json, ...]:
-    """Ours last; references to those in `without` go, and nobody's flag but ours is changed.
+    """Ours where it was, else last; references to those in `without` go, and nobody's flag but ours is changed.
 
     While another controls it, ours does not.
     """
-    kept = tuple(each for each in live if each.get("uid") not in (*without, emitter.uid))
-    is_taken = any(each.get("controller") is True for each in kept)
-    return (*kept, emitter.reference(controls=controls and not is_taken))
+    kept = tuple(each for each in live if each.get("uid") not in without)
+    is_taken = any(each.get("controller") is True and each.get("uid") != emitter.uid for each in kept)
+    ours = emitter.reference(controls=controls and not is_taken)
+    if any(each.get("uid") == emitter.uid for each in kept):
+        return tuple(ours if each.get("uid") == emitter.uid else each for each in kept)
+    return (*kept, ours)
 
 
 def _described(tree: Json) -> Json:

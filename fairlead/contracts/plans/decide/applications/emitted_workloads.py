@@ -21,7 +21,14 @@ from fairlead.contracts.plans.decide.applications.emission import (
     with_revision_selected,
     workload_labels,
 )
-from fairlead.contracts.plans.decide.applications.naming import Rollouts, claimant, has_ended, references
+from fairlead.contracts.plans.decide.applications.naming import (
+    Rollouts,
+    claimant,
+    has_ended,
+    has_given_up,
+    references,
+    target_of,
+)
 from fairlead.contracts.plans.decide.applications.revisions import is_paired
 from fairlead.contracts.plans.decide.applications.trees import Tree, at
 from fairlead.contracts.plans.decide.applications.writes import created, patched
@@ -43,6 +50,8 @@ class Emitted(Struct, frozen=True):
     writes: tuple[AnyWrite, ...] = ()
     problem: str = ""
     is_current: bool = True
+    revision: str = ""
+    """The component revision that the workload went back to."""
 
 
 class Scene(Struct, frozen=True):
@@ -70,6 +79,10 @@ def workload_of(part: Part, live: Tree | None, scene: Scene) -> Emitted:
         is_awaited = part.by_handover or scene.rollouts.naming(part.reference) is not None
         text = f"the {live.shown} is that of the application {live.labels[APPLICATION]}: rename the component"
         return Emitted(problem="" if is_awaited else text, is_current=is_current(part, live))
+    if part.by_trait and _is_taken_back(part, live, scene):
+        return Emitted(
+            _owned(live, scene, controls=True), is_current=False, revision=live.labels.get(COMPONENT_REVISION, "")
+        )
     if scene.rollouts.naming(part.reference) is not None:
         return Emitted(_owned(live, scene, controls=False), is_current=is_current(part, live))
     return _changed(part, live, scene)
@@ -132,6 +145,14 @@ def _controls(part: Part, scene: Scene) -> bool:
 def _is_about(rollout: Tree, part: Part) -> bool:
     names = (part.reference, WorkloadReference("apps/v1", "ControllerRevision", part.revision.name))
     return any(one.names_same(each) for each in references(rollout) for one in names)
+
+
+def _is_taken_back(part: Part, live: Tree, scene: Scene) -> bool:
+    """T-5: a rollout of this revision went back, or does so, and the workload is that of another one."""
+    if is_current(part, live):
+        return False
+    revision = WorkloadReference("apps/v1", "ControllerRevision", part.revision.name)
+    return any(revision.names_same(target_of(each)) and has_given_up(each) for each in scene.rollouts.found)
 
 
 def _foreign(part: Part, live: Tree, scene: Scene) -> str | None:

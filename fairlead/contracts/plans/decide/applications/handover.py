@@ -230,6 +230,7 @@ def _configuration(application: Tree) -> Flow[Configuration | None]:
 def _pinned(given: _Given) -> Flow[Prepared]:
     """D-7: both configurations have their workloads, of one kind."""
     configurations, references = [], []
+    revisions = []
     for tree in (given.target, given.source):
         if tree is None:
             continue
@@ -244,6 +245,7 @@ def _pinned(given: _Given) -> Flow[Prepared]:
             return Pending(f"waiting for {configuration.name} to have a workload of the component {given.component}")
         configurations.append(configuration)
         references.append(found[0].workload_ref)
+        revisions.append(found[0].component_revision_name)
     target, *sources = references
     for each in sources:
         if (each.group, each.kind) != (target.group, target.kind):
@@ -261,6 +263,8 @@ def _pinned(given: _Given) -> Flow[Prepared]:
         configurations[0].name,
         configurations[1].name if len(configurations) > 1 else "",
     )
+    if not is_paired(target):
+        sources = [WorkloadReference("apps/v1", "ControllerRevision", each) for each in revisions[1:]]
     return Pinned(names, target, tuple(sources))
 
 

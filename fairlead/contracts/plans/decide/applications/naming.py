@@ -10,6 +10,9 @@ from fairlead.contracts.plans.decide.applications.trees import Tree, at, mapping
 from fairlead.contracts.plans.kinds import (
     APPLICATION_DEPLOYMENTS,
     CORE_GROUP,
+    DELETING,
+    FAILED,
+    FAILING,
     STANDARD_GROUP,
     TERMINAL,
     VERIFYING,
@@ -52,17 +55,27 @@ def has_ended(rollout: Tree) -> bool:
     return at(rollout.tree, "status.rollingState") in TERMINAL and is_newest
 
 
+def has_given_up(rollout: Tree) -> bool:
+    """Whether it failed, or is about to end without success."""
+    state = at(rollout.tree, "status.rollingState")
+    return state in (FAILING, DELETING) or (state == FAILED and has_ended(rollout))
+
+
 def references(rollout: Tree) -> Iterator[WorkloadReference]:
     """Of its spec and of its status."""
     trees = [at(rollout.tree, path) for path in _ONE]
     for path in _MANY:
         trees.extend(_entries(at(rollout.tree, path)))
     trees.extend(mapping(each).get("ref") for each in _entries(at(rollout.tree, "status.sources")))
-    for each in map(mapping, trees):
-        if each:
-            yield WorkloadReference(
-                str(each.get("apiVersion", "")), str(each.get("kind", "")), str(each.get("name", ""))
-            )
+    yield from (_reference(each) for each in map(mapping, trees) if each)
+
+
+def target_of(rollout: Tree) -> WorkloadReference:
+    return _reference(mapping(at(rollout.tree, "spec.targetRef")))
+
+
+def _reference(tree: Json) -> WorkloadReference:
+    return WorkloadReference(*(str(tree.get(key, "")) for key in ("apiVersion", "kind", "name")))
 
 
 def claimant(owners: Iterable[Json]) -> Json | None:

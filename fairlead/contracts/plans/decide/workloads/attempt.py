@@ -11,7 +11,7 @@ from fairlead.contracts.plans.decide.batches import Batches, tolerance
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads.answers import Fail, Retry
 from fairlead.contracts.plans.decide.workloads.live import Workload
-from fairlead.contracts.plans.kinds import RolloutPlan, RolloutStatus, WorkloadReference
+from fairlead.contracts.plans.kinds import COMPONENT_REVISION, Json, RolloutPlan, RolloutStatus, WorkloadReference
 from kubeloop.objects.meta import Ref
 
 
@@ -31,12 +31,23 @@ class Source(Struct, frozen=True):
     live: Workload | None = None
 
 
+class Before(Struct, frozen=True):
+    """What a target that is updated in place was before the rollout, as a component revision tells."""
+
+    revision: str
+    template: Json
+    labels: dict[str, str]
+    """Those of the workload that are about the revision."""
+
+
 class Attempt(Struct, frozen=True, kw_only=True):
     owner: Owner
     plan: RolloutPlan
     status: RolloutStatus
     target_ref: WorkloadReference
     target: Workload | None = None
+    target_revision: str = ""
+    """The component revision that the rollout names as its target; empty where it names a workload."""
     sources: tuple[Source, ...] = ()
     """In the order in which they shrink."""
     batches: Batches | None = None
@@ -47,6 +58,8 @@ class Attempt(Struct, frozen=True, kw_only=True):
     """ControllerRevisions of the target, where its kind needs them."""
     gone: frozenset[str] = frozenset()
     """UIDs of owners that are known to exist no more."""
+    before: Before | None = None
+    """None where nobody knows the pod template of before."""
     autoscalers: Mapping[str, str] = {}
     """By name of a workload, the HorizontalPodAutoscaler that aims at it."""
 
@@ -107,6 +120,16 @@ def missing(reference: WorkloadReference) -> Retry:
 
 def stale(workload: Workload) -> Retry:
     return Retry(Why.STATUS_STALE, f"waiting for the controller of the {workload.shown} to observe its newest spec")
+
+
+def unapplied(attempt: Attempt, workload: Workload) -> Retry | None:
+    """Of a workload that its configuration has not brought to the revision yet, or that no cache shows so."""
+    labels = workload.metadata.get("labels")
+    found = labels.get(COMPONENT_REVISION) if isinstance(labels, dict) else None
+    if not attempt.target_revision or found in (None, attempt.target_revision):
+        return None
+    text = f"waiting for the {workload.shown} to be of the revision {attempt.target_revision}: it is of {found}"
+    return Retry(Why.APPLICATION_PENDING, text)
 
 
 def observed_target(attempt: Attempt) -> Workload | Retry:

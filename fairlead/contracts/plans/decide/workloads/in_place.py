@@ -11,7 +11,14 @@ from datetime import datetime
 from fairlead.contracts.plans.decide.batches import Mismatch, Span, batches_of
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads.answers import Change, Done, Fail, Purpose, Retry, Step, Verified, Writes
-from fairlead.contracts.plans.decide.workloads.attempt import Attempt, missing, observed_target, partition_fell, stale
+from fairlead.contracts.plans.decide.workloads.attempt import (
+    Attempt,
+    missing,
+    observed_target,
+    partition_fell,
+    stale,
+    unapplied,
+)
 from fairlead.contracts.plans.decide.workloads.claims import claim, controlled, is_claimed, release
 from fairlead.contracts.plans.decide.workloads.instances import may_go
 from fairlead.contracts.plans.decide.workloads.live import Style, Workload, at
@@ -49,6 +56,8 @@ def _unfit(attempt: Attempt, target: Workload) -> Retry | Fail | None:
         return Fail(Why.SPEC_INVALID, f"the {target.shown} cannot be rolled: {DELETED_ONLY}")
     if problem := controlled(target, attempt.owner, attempt.gone):
         return problem
+    if waits := unapplied(attempt, target):
+        return waits
     if not target.is_observed:
         return stale(target)
     if not target.is_settled:

@@ -11,7 +11,14 @@ from typing import Any
 from fairlead.contracts.plans.decide.batches import Mismatch, Span, batches_of
 from fairlead.contracts.plans.decide.why import Why
 from fairlead.contracts.plans.decide.workloads.answers import Done, Fail, Removal, Retry, Step, Verified, Writes
-from fairlead.contracts.plans.decide.workloads.attempt import Attempt, missing, observed_target, partition_fell, stale
+from fairlead.contracts.plans.decide.workloads.attempt import (
+    Attempt,
+    missing,
+    observed_target,
+    partition_fell,
+    stale,
+    unapplied,
+)
 from fairlead.contracts.plans.decide.workloads.claims import claim, controlled, is_claimed, original_of, release
 from fairlead.contracts.plans.decide.workloads.in_place import NOT_FROZEN, ON_DELETE, miscounted
 from fairlead.contracts.plans.decide.workloads.instances import may_go
@@ -34,6 +41,8 @@ def verify(attempt: Attempt) -> Verified | Retry | Fail:
         return missing(attempt.target_ref)
     if problem := controlled(target, attempt.owner, attempt.gone):
         return problem
+    if waits := unapplied(attempt, target):
+        return waits
     if not target.is_observed:
         return stale(target)
     size = size_of(target)

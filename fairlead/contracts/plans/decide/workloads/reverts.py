@@ -13,8 +13,9 @@ from msgspec import Struct
 
 from fairlead.contracts.plans.decide import conditions
 from fairlead.contracts.plans.decide.why import Why
+from fairlead.contracts.plans.decide.workloads import restoring
 from fairlead.contracts.plans.decide.workloads.answers import Change, Done, Fail, Purpose, Retry, Step, Writes
-from fairlead.contracts.plans.decide.workloads.attempt import Attempt, stale
+from fairlead.contracts.plans.decide.workloads.attempt import Attempt, Before, stale
 from fairlead.contracts.plans.decide.workloads.claims import claim, controlled, is_claimed, original_of, release
 from fairlead.contracts.plans.decide.workloads.live import Style, Workload, number_at
 from fairlead.contracts.plans.kinds import ON_FAILURE_REVERT
@@ -63,9 +64,28 @@ def revert(attempt: Attempt, style: Style, now: datetime, terms: Terms) -> Step 
     """
     if terms.is_scale or style is Style.PAIR:
         return _resized(attempt, now, terms)
+    if attempt.target is not None and attempt.before is not None:
+        return _restored(attempt, attempt.target, attempt.before, now, terms)
     if style is Style.PARTITION and attempt.target is not None:
         return _held_back(attempt, attempt.target)
     return Incomplete(NO_TEMPLATE)
+
+
+def _restored(attempt: Attempt, target: Workload, before: Before, now: datetime, terms: Terms) -> Step | Incomplete:
+    """V-3 and V-4: the template of before, and nothing that holds pods back."""
+    if not _is_held(attempt, target):
+        return Done()
+    if (barred := _barred(attempt, target)) is not None:
+        return barred
+    if not restoring.is_written(target, before):
+        values = restoring.values_of(target, before, original_of(target) or {})
+        change = claim(target, attempt.owner, attempt.gone, values, {})
+        said = ("", f"the pod template of {before.revision}")
+        return Writes((restoring.unapplied(change or target.changed(values, Purpose.ADVANCE, said)),), takes=True)
+    step = restoring.removed(attempt, target, before)
+    if isinstance(step, Retry) and now >= terms.since + PATIENCE:
+        return Incomplete(f"incomplete: {step.text}")
+    return step
 
 
 def _held_back(attempt: Attempt, target: Workload) -> Step | Incomplete:
