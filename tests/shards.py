@@ -71,6 +71,8 @@ SECONDS: dict[tuple[str, bool], float] = {
     ("tests/chaos/environments/test_mutations.py", False): 13.0,
     ("tests/chaos/leaderworker/test_machine.py", False): 8.0,
     ("tests/chaos/leaderworker/test_mutations.py", False): 41.0,
+    ("tests/chaos/rollouts/test_machine.py", False): 9.0,
+    ("tests/chaos/rollouts/test_mutations.py", False): 10.0,
     ("tests/chaos/test_crash_at_every_effect.py", False): 15.0,
     ("tests/chaos/test_crash_at_every_write.py", False): 7.0,
     ("tests/chaos/test_idle.py", False): 4.0,

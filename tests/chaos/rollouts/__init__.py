@@ -1,0 +1,1 @@
+"""Rollouts by plans under disturbances, judged from outside."""

@@ -1,0 +1,106 @@
+"""Safeties of rollouts, each taken away by a patch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from fairlead.contracts.plans.decide import hooks, lost_status, trait_pass, writes
+from fairlead.contracts.plans.decide.workloads import claims, in_place, pair
+from fairlead.contracts.plans.decide.workloads.attempt import Owner
+from fairlead.contracts.plans.decide.workloads.live import Workload
+from fairlead.contracts.plans.kinds import Json, RolloutPlan
+from fairlead.core.decision import Decision, Move
+
+Take = Callable[[pytest.MonkeyPatch], None]
+
+
+def writes_bound_to_no_version(patch: pytest.MonkeyPatch) -> None:
+    real = writes.workload_write
+
+    def write(*given: Any) -> Any:
+        return replace(real(*given), resource_version="")
+
+    patch.setattr(trait_pass, "workload_write", write)
+
+
+def statuses_bound_to_no_version(patch: pytest.MonkeyPatch) -> None:
+    real = writes.status_write
+
+    def write(*given: Any) -> Any:
+        found = real(*given)
+        return None if found is None else replace(found, resource_version="")
+
+    patch.setattr(trait_pass, "status_write", write)
+
+
+def every_status_is_trusted(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Workload, "is_observed", property(lambda _: True))
+
+
+def never_verified_again(patch: pytest.MonkeyPatch) -> None:
+    _without(patch, lost_status.verify_again)
+
+
+def claims_of_others_ignored(patch: pytest.MonkeyPatch) -> None:
+    """Whoever comes later takes what another one holds."""
+    real = claims.claim
+
+    def claim(workload: Workload, owner: Owner, _gone: frozenset[str], *more: Any) -> Any:
+        return real(workload, owner, frozenset(str(each["uid"]) for each in workload.owners), *more)
+
+    for module in (pair, in_place):
+        patch.setattr(module, "controlled", lambda *_: None)
+        patch.setattr(module, "claim", claim)
+
+
+def drift_ignored(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(pair, "_drifted", lambda *_, **__: None)
+
+
+def pods_are_always_ready(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Workload, "ready", property(lambda _: 99))
+
+
+def the_gate_is_open(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(RolloutPlan, "partition", property(lambda _: None))
+
+
+def _without(patch: pytest.MonkeyPatch, rule: trait_pass.Rule) -> None:
+    patch.setattr(trait_pass, "RULES", tuple(each for each in trait_pass.RULES if each is not rule))
+
+
+def pause_ignored(patch: pytest.MonkeyPatch) -> None:
+    _without(patch, trait_pass.pause)
+
+
+def no_finalizer(patch: pytest.MonkeyPatch) -> None:
+    _without(patch, trait_pass.add_finalizer)
+
+
+def status_before_workloads(patch: pytest.MonkeyPatch) -> None:
+    real = trait_pass._decided
+
+    def decided(*given: Any) -> Decision:
+        found = real(*given)
+        if not isinstance(found.verdict, Move):
+            return found
+        return replace(found, verdict=replace(found.verdict, writes=found.verdict.writes[::-1]))
+
+    patch.setattr(trait_pass, "_decided", decided)
+
+
+def no_guard(patch: pytest.MonkeyPatch) -> None:
+    """The rollout is the only owner, twice."""
+
+    def guard(owner: Owner) -> Json:
+        return {**claims._claim(owner), "controller": False}
+
+    patch.setattr(claims, "_guard", guard)
+
+
+def hooks_uncalled(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(hooks, "called", lambda *_: None)

@@ -1,0 +1,88 @@
+"""The referee objects when a safety of rollouts is taken away: each story is fine with it, and broken without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from msgspec import structs
+
+from tests.chaos.judge import Broken
+from tests.chaos.rollouts import safeties, stories
+from tests.chaos.rollouts.safeties import Take
+from tests.chaos.rollouts.stories import Story
+from tests.chaos.rollouts.world import RolledSetting, RolledWorld
+from tests.chaos.world import Scenario, World, play
+
+SEEDS = 5
+FIVE = RolledSetting((), leased=True, latency=0.02, lag=0.1)
+HOOKED = structs.replace(FIVE, hooked=True)
+CLONES = structs.replace(FIVE, kind="partition", batches=(None,), lag=1.0)
+
+CASES: dict[str, tuple[Take, Story, RolledSetting, str]] = {
+    "writes to workloads are bound to a version (R-4)": (
+        safeties.writes_bound_to_no_version,
+        stories.a_source_scaled_while_a_write_travels,
+        FIVE,
+        "R-4",
+    ),
+    "statuses are bound to a version (R-4)": (
+        safeties.statuses_bound_to_no_version,
+        stories.a_gate_closed_while_a_status_travels,
+        FIVE,
+        "R-4",
+    ),
+    "a status of an older spec means nothing (R-4)": (
+        safeties.every_status_is_trusted,
+        stories.a_template_just_written,
+        CLONES,
+        "I-3",
+    ),
+    "a template that is seen late is verified": (
+        safeties.never_verified_again,
+        stories.a_template_seen_late,
+        CLONES,
+        "I-3",
+    ),
+    "claims of others are respected": (safeties.claims_of_others_ignored, stories.two_rollouts, FIVE, "I-6"),
+    "drift is not fought": (safeties.drift_ignored, stories.a_target_scaled_at_the_gate, FIVE, "R-21"),
+    "new pods are ready before old ones go": (safeties.pods_are_always_ready, stories.a_rollout, FIVE, "I-4"),
+    "a gate holds": (safeties.the_gate_is_open, stories.a_gate, FIVE, "I-3"),
+    "a pause holds": (safeties.pause_ignored, stories.a_pause, FIVE, "I-5"),
+    "workloads are written before the status": (safeties.status_before_workloads, stories.writes_that_fail, FIVE, "L"),
+    "the finalizer comes first": (safeties.no_finalizer, stories.a_rollout, FIVE, "R-14"),
+    "the guard keeps workloads": (
+        safeties.no_guard,
+        stories.deleted_with_its_finalizer_taken_off,
+        FIVE,
+        "I-7",
+    ),
+    "hooks come before their batch": (safeties.hooks_uncalled, stories.hooks_that_refuse, HOOKED, "I-8"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_without_the_safety_an_invariant_breaks(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one of a few orders of what is simultaneous."""
+    take, story, setting, invariant = CASES[case]
+    play(setting, started(story), of=RolledWorld)
+
+    with pytest.raises(Broken, match=f"^{invariant} broken"):
+        play_in_many_orders(setting, started(story, lambda: take(monkeypatch)))
+
+
+def play_in_many_orders(setting: RolledSetting, scenario: Scenario) -> None:
+    for seed in range(setting.seed, setting.seed + SEEDS):
+        play(structs.replace(setting, seed=seed), scenario, of=RolledWorld)
+
+
+def started(story: Story, before: Callable[[], None] = lambda: None) -> Scenario:
+    """The story of workloads that are settled."""
+
+    async def scenario(world: World) -> None:
+        assert isinstance(world, RolledWorld)
+        await world.settle()
+        before()
+        await story(world)
+
+    return scenario
