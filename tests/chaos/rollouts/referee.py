@@ -134,7 +134,9 @@ class RolloutReferee(Judge):
         for name in fact.workloads:
             version, size = self._drifted.get((fact.plural, name), (0, -1))
             live = self.record.workload(fact.plural, name)
-            if live is not None and live.size == size and version <= begun.told.get(fact.plural, 0):
+            if live is None or live.size != size or size <= max(fact.size, fact.original):
+                continue
+            if version <= begun.told.get(fact.plural, 0):
                 self.broken("R-21", f"{fact.name} goes on, although somebody scaled {name} to {size}")
 
     # Hooks.
