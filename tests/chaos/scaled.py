@@ -46,9 +46,9 @@ from kubesim.store.versions import Tree
 from tests.chaos.door import Door, configurations
 from tests.chaos.endpoints import PORT, PREPARE, URL, Pods
 from tests.chaos.loop import running
-from tests.chaos.plans import Setting, ZonePlan
 from tests.chaos.referee import Referee
 from tests.chaos.world import HEALED_WITHIN, NAMESPACE, OTHERS, Process, World
+from tests.chaos.zone_plans import Setting, ZonePlan
 
 CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
 REFERENCES = Resource(API_GROUP, "v1", "replicatemplates", "ReplicaTemplate")

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from fairlead.contracts.zones.kinds import FORCE_REPLICAS, NO_DOWNSCALE, PAUSED, ROTATE, ZONE_SOAK
 from tests.chaos.endpoints import MANNERS, OK
-from tests.chaos.plans import ZonePlan
 from tests.chaos.scaled import ALONE, MOST_PODS, GroupPlan, Scaled, ScaledWorld
 from tests.chaos.steps import (
     DEPLOYMENTS,
@@ -27,6 +26,7 @@ from tests.chaos.steps import (
     pod_of,
 )
 from tests.chaos.world import World, play
+from tests.chaos.zone_plans import ZonePlan
 
 WAYS = ("patch", "put", "scale", "patch-scale")
 

@@ -12,8 +12,8 @@ from fairlead.contracts.zones.kinds import GROUP_LABEL, MAX_UNAVAILABLE, PAUSED
 from kubeloop.request import Request, place_of
 from kubesim.faults import Fault
 from kubesim.pods.behaviour import CRASH_AFTER, HOLD, IMAGE_PULL
-from tests.chaos.plans import Setting, ZonePlan
 from tests.chaos.world import Process, Replica, World, play
+from tests.chaos.zone_plans import Setting, ZonePlan
 
 # Each step names things by number; a number counts round those that there are.
 

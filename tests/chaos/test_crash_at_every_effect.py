@@ -14,9 +14,9 @@ import pytest
 from kubeloop.calls import NoReply
 from kubeloop.errors import TransportError
 from tests.chaos.machine import SOAKS, soaked
-from tests.chaos.plans import ZonePlan
 from tests.chaos.scaled import ALONE, GroupPlan, Scaled, ScaledWorld
 from tests.chaos.world import LEASE, Process, World, play
+from tests.chaos.zone_plans import ZonePlan
 
 ZONES = tuple(ZonePlan("g", f"zone-{letter}", 2) for letter in "ab")
 LONER = ZonePlan(ALONE, "loner", 2)

@@ -9,8 +9,8 @@ import pytest
 
 from kubeloop.errors import TransportError
 from tests.chaos.machine import SOAKS, soaked
-from tests.chaos.plans import three_zones
 from tests.chaos.world import Process, Scenario, World, play
+from tests.chaos.zone_plans import three_zones
 
 PODS = [f"ingester-zone-{letter}-{ordinal}" for letter in "abc" for ordinal in range(3)]
 ZONES = [f"ingester-zone-{letter}" for letter in "abc"]

@@ -6,9 +6,9 @@ import asyncio
 
 from kubesim.faults import Fault
 from kubesim.pods.behaviour import HOLD
-from tests.chaos.plans import Setting, ZonePlan
 from tests.chaos.steps import MEANS
 from tests.chaos.world import Process, World, play
+from tests.chaos.zone_plans import Setting, ZonePlan
 
 TWO_ZONES = (ZonePlan("g", "zone-a", 3, budget="3"), ZonePlan("g", "zone-b", 3))
 ONE_AT_A_TIME = (ZonePlan("g", "zone-a", 3), ZonePlan("g", "zone-b", 3))

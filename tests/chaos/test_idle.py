@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from tests.chaos.plans import three_zones
 from tests.chaos.world import World, play
+from tests.chaos.zone_plans import three_zones
 
 
 @pytest.mark.parametrize("interval", [None, 0.001, 5.0])

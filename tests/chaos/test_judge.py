@@ -10,8 +10,8 @@ from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import delete
 from tests.chaos.judge import Asked
-from tests.chaos.plans import Setting, ZonePlan
 from tests.chaos.world import NAMESPACE, World, play
+from tests.chaos.zone_plans import Setting, ZonePlan
 
 ME, ANOTHER = "operator-x", "operator-y"
 ZONES = Setting((ZonePlan("g", "zone-a", 3, budget="2"), ZonePlan("g", "zone-b", 3)))

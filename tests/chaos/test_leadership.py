@@ -10,8 +10,8 @@ import pytest
 from kubeloop.election import LostLease
 from kubeloop.request import Request, place_of
 from kubesim.faults import Fault
-from tests.chaos.plans import three_zones
 from tests.chaos.world import Process, Replica, World, play
+from tests.chaos.zone_plans import three_zones
 
 SEEDS = range(6)
 Event = Callable[[World, Replica], Awaitable[None]]

@@ -9,7 +9,6 @@ import pytest
 
 from fairlead.contracts.zones.decide.admission import downscale_marks
 from tests.chaos.judge import Broken
-from tests.chaos.plans import ZonePlan
 from tests.chaos.scaled import ALONE, GroupPlan, Scaled, ScaledWorld
 from tests.chaos.test_crash_at_every_effect import until_done
 from tests.chaos.test_scaled_mutations import (
@@ -30,6 +29,7 @@ from tests.chaos.test_scaled_mutations import (
     undone_after_the_answer,
 )
 from tests.chaos.world import play
+from tests.chaos.zone_plans import ZonePlan
 
 LONER = "loner"
 ZONES = (ZonePlan("g", "zone-a", 2),)

@@ -15,9 +15,9 @@ from kubeloop.objects.core import LEASES
 from kubeloop.objects.core import PODS as PODS_RESOURCE
 from kubesim.mishaps.playing import Life, Play, play
 from tests.chaos import world
-from tests.chaos.plans import Setting, three_zones
 from tests.chaos.wire import Wire
 from tests.chaos.world import LEASE, Process, World
+from tests.chaos.zone_plans import Setting, three_zones
 
 PODS = [f"ingester-zone-{letter}-{ordinal}" for letter in "abc" for ordinal in range(3)]
 ZONES = [f"ingester-zone-{letter}" for letter in "abc"]

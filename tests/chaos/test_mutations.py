@@ -18,9 +18,9 @@ from kubeloop.request import Request
 from kubesim.faults import Fault
 from kubesim.pods.behaviour import HOLD
 from tests.chaos.judge import Broken
-from tests.chaos.plans import Setting, ZonePlan, three_zones
 from tests.chaos.steps import MEANS
 from tests.chaos.world import Process, Scenario, World, play
+from tests.chaos.zone_plans import Setting, ZonePlan, three_zones
 
 Take = Callable[[pytest.MonkeyPatch], None]
 

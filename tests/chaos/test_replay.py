@@ -13,7 +13,6 @@ from msgspec import structs
 
 from kubesim.faults import Fault
 from kubesim.pods.behaviour import CRASH_AFTER
-from tests.chaos.plans import Setting, ZonePlan
 from tests.chaos.scaled import GroupPlan, Scaled
 from tests.chaos.scaled_steps import Autoscale, Behave, EvictPods, Refer, ScaleBy, ScaledProgram
 from tests.chaos.steps import (
@@ -34,6 +33,7 @@ from tests.chaos.steps import (
     Wait,
 )
 from tests.chaos.world import World, play
+from tests.chaos.zone_plans import Setting, ZonePlan
 
 ZONES = tuple(ZonePlan(f"group-{g}", f"zone-{g}-{z}", 3, "2" if z == "a" else None) for g in range(2) for z in "abc")
 STEPS: tuple[Step, ...] = (

@@ -9,10 +9,10 @@ import pytest
 from kubesim.draws import Draws
 from kubesim.faults import Fault
 from tests.chaos import door
-from tests.chaos.plans import ZonePlan
 from tests.chaos.scaled import GroupPlan, Scaled, ScaledWorld
 from tests.chaos.steps import MEANS
 from tests.chaos.world import Process, Scenario, World, play
+from tests.chaos.zone_plans import ZonePlan
 
 ZONES = tuple(ZonePlan("g", f"zone-{letter}", 3) for letter in "abc")
 RESYNC = 300.0

@@ -41,9 +41,9 @@ from kubeloop.records import MemoryRecords
 from kubeloop.request import place_of
 from kubesim.faults import Fault
 from tests.chaos.judge import Broken
-from tests.chaos.plans import ZonePlan
 from tests.chaos.scaled import GroupPlan, Scaled, ScaledWorld
 from tests.chaos.world import LEASE, Scenario, World, play
+from tests.chaos.zone_plans import ZonePlan
 
 SEEDS = 20
 ZONES = tuple(ZonePlan("g", f"zone-{letter}", 3) for letter in "abc")

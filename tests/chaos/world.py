@@ -33,8 +33,8 @@ from tests import invariants
 from tests.chaos.doing import in_passes
 from tests.chaos.judge import Broken, Judge
 from tests.chaos.loop import run, running
-from tests.chaos.plans import Setting, ZonePlan
 from tests.chaos.wire import Wire
+from tests.chaos.zone_plans import Setting, ZonePlan
 from tests.operator_parts import zones
 
 NAMESPACE = "test"

@@ -39,9 +39,9 @@ from tests.chaos.doing import doing, in_passes
 from tests.chaos.environments.facts import IMAGES, MANUALLY, Fact, generated
 from tests.chaos.environments.referee import Referee
 from tests.chaos.loop import running
-from tests.chaos.plans import Setting
 from tests.chaos.wire import Wire
 from tests.chaos.world import MISBEHAVIOUR, NAMESPACE, OTHERS, Process, World
+from tests.chaos.zone_plans import Setting
 from tests.licenses import a_license_key
 from tests.operator_parts import converting, environments
 

@@ -46,8 +46,8 @@ from tests.chaos.leaderworker.facts import (
 )
 from tests.chaos.leaderworker.referee import OTHERS, SetReferee
 from tests.chaos.loop import running
-from tests.chaos.plans import Setting
 from tests.chaos.world import MISBEHAVIOUR, NAMESPACE, Process, World
+from tests.chaos.zone_plans import Setting
 
 LEASE = "fairlead"
 HOST = f"{SERVICE}.{NAMESPACE}.svc"

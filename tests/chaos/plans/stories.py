@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from fairlead.contracts.plans.kinds import ROLLOUT_TRAITS
 from kubeloop.objects.apps import DEPLOYMENTS
 from kubesim.faults import Fault
-from tests.chaos.rollouts.facts import BATCH_READY, ENDED, INITIALIZING, ROLLING, SUCCEEDED
-from tests.chaos.rollouts.steps import MEANS, DeleteRollout
-from tests.chaos.rollouts.world import RolledWorld
+from tests.chaos.plans.facts import BATCH_READY, ENDED, INITIALIZING, ROLLING, SUCCEEDED
+from tests.chaos.plans.steps import MEANS, DeleteRollout
+from tests.chaos.plans.world import RolledWorld
 from tests.chaos.world import Process
 
 Story = Callable[[RolledWorld], Awaitable[None]]

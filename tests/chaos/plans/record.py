@@ -7,7 +7,7 @@ from collections import defaultdict
 from msgspec import Struct, field
 
 from kubesim.store.versions import Tree
-from tests.chaos.rollouts.facts import ORDINALS, PAIR, PARTITION, RolloutFact, WorkloadFact, app_of, is_ready
+from tests.chaos.plans.facts import ORDINALS, PAIR, PARTITION, RolloutFact, WorkloadFact, app_of, is_ready
 
 WORKLOADS = (PAIR, ORDINALS, PARTITION)
 Place = tuple[str, str]

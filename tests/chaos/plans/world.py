@@ -30,11 +30,11 @@ from kubesim.store.record import Entry
 from kubesim.store.versions import Tree
 from tests.chaos.doing import doing, in_passes
 from tests.chaos.loop import running
-from tests.chaos.plans import Setting
-from tests.chaos.rollouts.facts import BATCH_READY, ENDED, SUCCEEDED
-from tests.chaos.rollouts.referee import OTHERS, TRAITS, RolloutReferee, condition_of
+from tests.chaos.plans.facts import BATCH_READY, ENDED, SUCCEEDED
+from tests.chaos.plans.referee import OTHERS, TRAITS, RolloutReferee, condition_of
 from tests.chaos.wire import Wire
 from tests.chaos.world import NAMESPACE, Process, World
+from tests.chaos.zone_plans import Setting
 from tests.e2e.plan_play import a_deployment, pods_of, reference
 from tests.e2e.plans import definitions
 

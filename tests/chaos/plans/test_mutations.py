@@ -8,10 +8,10 @@ import pytest
 from msgspec import structs
 
 from tests.chaos.judge import Broken
-from tests.chaos.rollouts import safeties, stories
-from tests.chaos.rollouts.safeties import Take
-from tests.chaos.rollouts.stories import Story
-from tests.chaos.rollouts.world import RolledSetting, RolledWorld
+from tests.chaos.plans import safeties, stories
+from tests.chaos.plans.safeties import Take
+from tests.chaos.plans.stories import Story
+from tests.chaos.plans.world import RolledSetting, RolledWorld
 from tests.chaos.world import Scenario, World, play
 
 SEEDS = 5

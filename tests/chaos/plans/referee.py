@@ -19,7 +19,7 @@ from kubesim.store.record import Entry
 from kubesim.store.versions import Tree
 from tests.chaos.doing import doing
 from tests.chaos.judge import Asked, Judge
-from tests.chaos.rollouts.facts import (
+from tests.chaos.plans.facts import (
     BATCH_INITIALIZING,
     BATCH_ROLLING,
     DELETING,
@@ -38,7 +38,7 @@ from tests.chaos.rollouts.facts import (
     rollout_fact,
     workload_fact,
 )
-from tests.chaos.rollouts.record import WORKLOADS, Attempt, Place, Record, rollouts_since, since
+from tests.chaos.plans.record import WORKLOADS, Attempt, Place, Record, rollouts_since, since
 
 OTHERS = "somebody"
 TRAITS = "rollouttraits"

@@ -13,8 +13,8 @@ from kubeloop.request import Request, place_of
 from kubesim.faults import Fault
 from kubesim.pods.behaviour import CRASH_AFTER, HOLD
 from kubesim.store.versions import Tree
-from tests.chaos.rollouts.facts import ACTION
-from tests.chaos.rollouts.world import WATCHED, RolledSetting, RolledWorld
+from tests.chaos.plans.facts import ACTION
+from tests.chaos.plans.world import WATCHED, RolledSetting, RolledWorld
 from tests.chaos.steps import (
     DELAYS,
     LATER,
