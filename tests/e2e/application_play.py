@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from fairlead.contracts.plans.install.definitions import definitions as all_definitions
 from fairlead.contracts.plans.kinds import (
@@ -142,12 +142,19 @@ class ApplicationPlay(Play):
         await self.until(lambda: self.deployment().get("rollingState") == state)
 
 
+A = TypeVar("A", bound=ApplicationPlay)
+
+
 async def begin(site: Site) -> ApplicationPlay:
+    return await begin_as(ApplicationPlay, site)
+
+
+async def begin_as(kind: type[A], site: Site) -> A:
     await define(site, *definitions())
     for each in FOLLOWED:
         await site.history.follow(each)
     site.start_kubelet(ready_after=0.05, gone_after=0.05)
-    play = ApplicationPlay(site)
+    play = kind(site)
     play.start()
     return play
 
