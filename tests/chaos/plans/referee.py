@@ -315,7 +315,8 @@ class RolloutReferee(Judge):
         living = {"", fact.uid}
         if old.claimed_by not in living and old.claimed_by in self.record.rollouts:
             self.broken("I-6", f"{fact.name} wrote {place[1]}, which another rollout holds")
-        if old.spec != new.spec and fact.uid not in (old.claimed_by, new.claimed_by):
+        is_release = fact.state in (FINALISING, *GIVING_UP) and (old.size, old.partition) == (new.size, new.partition)
+        if old.spec != new.spec and fact.uid not in (old.claimed_by, new.claimed_by) and not is_release:
             self.broken("I-6", f"{fact.name} wrote {place[1]} without a claim")
         goes_back = fact.reverts and fact.state in (FAILING, DELETING)
         if fact.state in (ROLLING, FINALISING, *GIVING_UP) and not goes_back:
