@@ -137,6 +137,7 @@ async def test_scenario_11_old_pods_that_are_ready_do_not_count(site: Site) -> N
     await play.roll(batches(1, 3), target)
     await play.until(lambda: play.at() == (ROLLING, BATCH_VERIFYING, 0) and play.ready("s", STATEFULSETS) == 3)
     await play.until(lambda: len(play.pods("s")) == 4)
+    await play.until(lambda: play.condition("BatchVerifying").get("status") == "False")
     await play.stays(10)
 
     assert play.at() == (ROLLING, BATCH_VERIFYING, 0)
