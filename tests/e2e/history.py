@@ -43,6 +43,8 @@ class History:
         self._start = start
         self._events: list[Event] = []
         self._world: World = {}
+        self._gone: dict[tuple[Resource, str], int] = {}
+        """With which version an object was seen to go."""
         self._wakeups = 0
         self._woken = asyncio.Event()
 
@@ -110,7 +112,13 @@ class History:
         newest = max((_version(item) for item in goal.values()), default=0)
         if any(_version(item) <= newest and name not in goal for name, item in seen.items()):
             return False
-        return all(name in seen and _version(seen[name]) >= _version(item) for name, item in goal.items())
+        return all(self._has_passed(resource, name, _version(item)) for name, item in goal.items())
+
+    def _has_passed(self, resource: Resource, name: str, version: int) -> bool:
+        """Whether the record shows the object as it was then or later: also that it has gone meanwhile."""
+        there = self._world[resource].get(name)
+        newest = self._gone.get((resource, name), 0) if there is None else _version(there)
+        return newest >= version
 
     async def _watch(self, resource: Resource, version: str) -> None:
         while True:
@@ -147,6 +155,8 @@ class History:
     def _record(self, resource: Resource, kind: str, item: Tree) -> None:
         event = Event(resource, kind, item["metadata"]["name"], item, _version(item))
         self._events.append(event)
+        if event.type == "DELETED":
+            self._gone[resource, event.name] = event.version
         _show(self._world, event)
         self.wake()
 
