@@ -192,7 +192,8 @@ OPERATOR = (
 ON_REAL = re.compile(r"@everywhere|pytest\.mark\.real\b")
 NOT_COMPARISONS = {
     "tests/e2e/test_clusters.py",  # of the tests' own ground
-    "tests/e2e/test_events.py",  # of the runtime, as the next one
+    "tests/e2e/test_events.py",  # of the runtime, as the next but one
+    "tests/e2e/test_history.py",  # of the tests' own record
     "tests/e2e/test_records.py",
     "tests/image/test_contents.py",
     "tests/kubesim/controllers/test_deployment_traces.py",  # marked `timing`, as the next two: in soak alone
