@@ -22,11 +22,12 @@ from fairlead.contracts.plans.kinds import (
     ROLLING,
     STATE_CONDITIONS,
     SUCCEEDED,
+    TERMINAL,
     RolloutPlan,
     RolloutStatus,
     TraitSpec,
 )
-from fairlead.core.decision import Decision
+from fairlead.core.decision import Decision, Move
 
 
 class Shown(Struct, frozen=True, dict=True, kw_only=True):
@@ -63,7 +64,12 @@ class Shown(Struct, frozen=True, dict=True, kw_only=True):
 
     @cached_property
     def status(self) -> RolloutStatus:
-        return states.known(rollout_status(self.seen.rollout.status))
+        """As it is stored; an attempt that has ended and is begun again with this decision is no longer told of."""
+        stored = states.known(rollout_status(self.seen.rollout.status))
+        is_leaving = self.seen.rollout.metadata.deletion_timestamp is not None
+        if stored.rolling_state in TERMINAL and isinstance(self.decision.verdict, Move) and not is_leaving:
+            return states.reset(stored, self.at)
+        return stored
 
     @cached_property
     def found(self) -> Located:

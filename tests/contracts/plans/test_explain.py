@@ -249,6 +249,18 @@ def test_what_succeeded_is_done() -> None:
     assert (shown.stands.done, set(phases(cluster))) == (5, {"Done"})
 
 
+def test_an_attempt_that_begins_again_is_not_told_as_done() -> None:
+    """Between an edit and the pass that stores it, the status is that of the attempt before."""
+    cluster = a_pair()
+    cluster.play("rolloutSucceed")
+    cluster.change(targetRef=cluster.reference("d1"), sourceRef=[cluster.reference("d2")])
+
+    shown = looked_at(cluster)
+
+    assert (shown.outcome, shown.stands.phase, shown.stands.done) == ("moving", "Verifying", 0)
+    assert "Done" not in phases(cluster)
+
+
 def test_before_it_is_verified_the_batches_are_those_that_it_would_have() -> None:
     cluster = a_pair({"lastBatchToRollout": 0})
 
