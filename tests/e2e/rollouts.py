@@ -39,7 +39,13 @@ async def roll(site: Site, image: str = SECOND, *, hold: bool = False) -> None:
 
 
 async def release(site: Site, pod: str) -> None:
-    """The pod becomes ready."""
+    """The pod becomes ready, once its controller has made it."""
+
+    def is_there() -> bool:
+        found = site.history.objects(PODS).get(pod)
+        return found is not None and "deletionTimestamp" not in found["metadata"]
+
+    await site.until(is_there)
     await change(site, PODS, pod, {"metadata": {"annotations": {HOLD: None}}})
 
 
