@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn, Protocol, cast
+from typing import NoReturn, Protocol, cast, runtime_checkable
 
 from fairlead.cli import exits
 from fairlead.cli.views.characters import fit
@@ -32,6 +32,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("abort", "take back a rollout of an environment that was not promoted"),
     ("manifests", "print the objects that install the operator"),
     ("crds", "print the CRDs of a part"),
+    ("api", "change the versions of any CRD: convert, migrate, check, back up"),
     ("hash", "print the rollout hash of environments in files"),
     ("replay", "decide recorded rounds again and show what differs"),
     ("uninstall", "remove the operator from a namespace, webhooks first"),
@@ -45,6 +46,15 @@ class Command(Protocol):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
 
     def run(self, arguments: argparse.Namespace) -> int: ...
+
+
+@runtime_checkable
+class Group(Protocol):
+    """A command whose first arguments name one of its own."""
+
+    def dispatch(self, words: list[str]) -> int: ...
+
+    def help(self, words: list[str]) -> int: ...
 
 
 class UsageError(Exception):
@@ -111,7 +121,10 @@ def _dispatch(words: list[str]) -> int:
             raise UsageError(f"unknown option {name} before the command: write it after, as in `fairlead get {name}`")
         case _ if name not in dict(COMMANDS):
             raise UsageError(f'unknown command "{name}"{_meant(name)}; `fairlead --help` lists the commands')
-    return _command(name).run(_parsed(parser_of(name), rest))
+    command = _command(name)
+    if isinstance(command, Group):
+        return command.dispatch(rest)
+    return command.run(parsed(parser_of(name), rest))
 
 
 def _command(name: str) -> Command:
@@ -131,7 +144,7 @@ def program() -> str:
     return "kubectl fairlead" if name.removesuffix(".exe") == "kubectl-fairlead" else "fairlead"
 
 
-def _parsed(parser: Parser, words: list[str]) -> argparse.Namespace:
+def parsed(parser: Parser, words: list[str]) -> argparse.Namespace:
     arguments, unknown = parser.parse_known_args(words)
     if unknown:
         kind = "option" if unknown[0].startswith("-") else "argument"
@@ -164,6 +177,8 @@ def _help(words: list[str]) -> int:
             print(f"Exit codes of fairlead:\n{exits.table()}")
         case ["version" | "help" as name]:
             print(f"usage: {program()} {name}\n\n{_sentence(dict(COMMANDS)[name])}")
+        case [name, *rest] if name in dict(COMMANDS) and isinstance(_command(name), Group):
+            return cast("Group", _command(name)).help(rest)
         case [name] if name in dict(COMMANDS):
             print(parser_of(name).format_help(), end="")
         case [name, *_]:

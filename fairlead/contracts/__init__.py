@@ -17,6 +17,7 @@ CONTRACTS: dict[str, str] = {
     "environments": "fairlead.contracts.environments.contract",
     "leaderworker": "fairlead.contracts.leaderworker.contract",
     "plans": "fairlead.contracts.plans.contract",
+    "apiversions": "fairlead.contracts.apiversions.contract",
 }
 """The module with the value `CONTRACT` of each."""
 

@@ -114,6 +114,8 @@ class Contract(Struct, frozen=True, kw_only=True):
     """Whether phases are words of a condition, which stay as the API has them."""
     verbs: Room[Verbs] | None = None
     """What a person may ask of its rollouts."""
+    commands: Mapping[str, Room[Any]] = {}
+    """By the word after `fairlead`: the CommandGroup of its own that is found there."""
 
 
 def deciders_of(contracts: Iterable[Contract]) -> Mapping[str, Decider]:

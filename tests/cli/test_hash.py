@@ -12,9 +12,9 @@ import yaml
 
 from fairlead.cli import exits
 from fairlead.cli.main import main
-from fairlead.cli.object_files import objects_in
 from fairlead.contracts.environments.decide.hash import rollout_hash
 from fairlead.contracts.environments.kinds import FORCE_ROLLOUT
+from fairlead.engine.object_files import objects_in
 from tests.contracts.environments.decide.trees import (
     HV,
     HW,

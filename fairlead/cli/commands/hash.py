@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def hashes_in(names: Iterable[str]) -> tuple[list[Hashed], list[str]]:
     """What the files hold, and a sentence for each thing that is wrong with them."""
-    from fairlead.cli.object_files import Unreadable, objects_in, shown
+    from fairlead.engine.object_files import Unreadable, objects_in, shown
 
     known = hashes()
     found: list[Hashed] = []

@@ -148,7 +148,7 @@ def _attempt(arguments: argparse.Namespace, demo: Demo | None) -> int:
     from fairlead.cli.connect import fail
     from fairlead.cli.embedded.apply_files import Refused, found_in
     from fairlead.cli.embedded.host import held
-    from fairlead.cli.object_files import Unreadable
+    from fairlead.engine.object_files import Unreadable
     from kubesim.copies import Unusable
     from kubesim.hosting import Unhostable
     from kubesim.loading import state_in

@@ -10,7 +10,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from fairlead.cli.object_files import STDIN, Unreadable, objects_in, shown
+from fairlead.engine.object_files import STDIN, Unreadable, objects_in, shown
 from kubeloop import request
 from kubeloop.client import Client
 from kubeloop.discovery import discover

@@ -1,0 +1,20 @@
+"""`fairlead api …`: the commands there are, a module each with its `COMMAND` (section 2.3)."""
+
+from __future__ import annotations
+
+from fairlead.contracts.apiversions.commands import codes
+from fairlead.engine.command import CommandGroup, Listed
+from fairlead.engine.contract import Room
+
+
+def _listed(module: str, summary: str) -> Listed:
+    return Listed(summary, Room(f"{__name__}.{module}", "COMMAND"))
+
+
+API = CommandGroup(
+    commands={
+        "rules check": _listed("rules_check", "try a rule set with made-up objects and tell what is wrong"),
+    },
+    codes=codes.MEANINGS,
+    precondition=codes.PRECONDITION,
+)

@@ -1,0 +1,13 @@
+"""API versions: any CRD converted without loss, what is stored moved, operators upgraded without surprise."""
+
+from __future__ import annotations
+
+from fairlead.contracts.apiversions.kinds import PART
+from fairlead.engine.contract import Contract, Room
+
+CONTRACT = Contract(
+    name=PART,
+    about="versions of CRDs",
+    part=Room("fairlead.contracts.apiversions.part", "part"),
+    commands={"api": Room("fairlead.contracts.apiversions.commands", "API")},
+)
