@@ -41,11 +41,17 @@ class Page(Struct, Generic[T], frozen=True):
     items: list[T]
     resource_version: str
     token: str
+    remaining: int | None = None
+    """Items behind this page, about; None where the server does not say."""
 
 
-class _PageMeta(Struct, frozen=True, rename={"resource_version": "resourceVersion", "token": "continue"}):
+_OF_PAGE = {"resource_version": "resourceVersion", "token": "continue", "remaining": "remainingItemCount"}
+
+
+class _PageMeta(Struct, frozen=True, rename=_OF_PAGE):
     resource_version: str = ""
     token: str = ""
+    remaining: int | None = None
 
 
 class _Page(Struct, Generic[T]):
@@ -147,7 +153,8 @@ class Client:
         part = decoded((await self.call(request)).body, _Page[into], request.doing)  # type: ignore[valid-type]
         if not part.metadata.resource_version:
             raise Garbled(f"{request.doing}: the answer has no resource version: it is none of the API server's")
-        return Page(part.items or [], part.metadata.resource_version, part.metadata.token)
+        found = part.metadata
+        return Page(part.items or [], found.resource_version, found.token, found.remaining)
 
     def within(self, seconds: float) -> Client:
         """The same client, its limit and its gate, for calls that must be over in so many seconds."""

@@ -183,6 +183,7 @@ class Apply(Write, frozen=True, kw_only=True, tag=True):
     force: bool = False
     resource_version: str = ""
     """As of a Patch; then it makes no object where there is none."""
+    subresource: str = ""
 
 
 class Create(Write, frozen=True, kw_only=True, tag=True):

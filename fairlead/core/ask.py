@@ -41,7 +41,8 @@ class ReadSecret(Struct, frozen=True):
 class Listing(Struct, frozen=True):
     """A live list, past the cache; answered with `{"metadata": {...}, "items": [...]}` as the API has it.
 
-    `metadata` holds the `resourceVersion` of the list and, when there are more pages, `continue`.
+    `metadata` holds the `resourceVersion` of the list and, when there are more pages, `continue` and, where the server
+    says it, `remainingItemCount`.
     """
 
     resource: Resource
@@ -238,6 +239,8 @@ class Bad(Struct, frozen=True):
     """HTTP status, 0 when there was no answer."""
     cursor: str = ""
     """Of a page that has `expired`: where to go on; empty: from the start."""
+    retry_after: float = 0.0
+    """Seconds after which the server wants to be asked again; 0: it says nothing of it."""
 
 
 Answer: TypeAlias = Good | Bad

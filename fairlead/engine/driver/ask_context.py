@@ -92,7 +92,9 @@ def pass_gate(outside: AskContext) -> None:
 
 def bad_of(error: KubeError) -> Bad:
     """A failure as an answer."""
-    code, cursor = (error.status, error.token) if isinstance(error, ApiError) else (0, "")
+    code, cursor, after = 0, "", 0.0
+    if isinstance(error, ApiError):
+        code, cursor, after = error.status, error.token, error.retry_after or 0.0
     match error:
         case NotFound():
             kind = "absent"
@@ -110,4 +112,4 @@ def bad_of(error: KubeError) -> Bad:
             kind = "unreachable"
         case _:
             kind = "failed"
-    return Bad(kind, str(error), code, cursor)
+    return Bad(kind, str(error), code, cursor, after)

@@ -11,10 +11,13 @@ from fairlead.core.ask import Listing
 from kubeloop.client import Client
 from kubeloop.request import list_page
 
+_OF_LIST = {"resource_version": "resourceVersion", "token": "continue", "remaining": "remainingItemCount"}
 
-class _ListMeta(Struct, rename={"resource_version": "resourceVersion", "token": "continue"}, omit_defaults=True):
+
+class _ListMeta(Struct, rename=_OF_LIST, omit_defaults=True):
     resource_version: str
     token: str = ""
+    remaining: int | None = None
 
 
 class _Partial(Struct):
@@ -43,4 +46,4 @@ async def _found(listing: Listing, client: Client, into: type[Raw] | type[_Parti
         resource, namespace, labels, limit=listing.limit, token=listing.cursor, metadata_only=metadata_only
     )
     page = await client.page(asked, into)
-    return _List(_ListMeta(page.resource_version, page.token), page.items)
+    return _List(_ListMeta(page.resource_version, page.token, page.remaining), page.items)

@@ -233,7 +233,12 @@ def _stored_by(write: AnyWrite) -> Request:
             )
         case Apply():
             return request.apply(
-                write.ref, write.body, write.manager, force=write.force, resource_version=write.resource_version
+                write.ref,
+                write.body,
+                write.manager,
+                force=write.force,
+                subresource=write.subresource,
+                resource_version=write.resource_version,
             )
         case Create():
             return request.create(write.resource, write.namespace, with_entries(write.body, write.sealed))
