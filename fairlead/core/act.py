@@ -174,6 +174,8 @@ class Patch(Write, frozen=True, kw_only=True, tag=True):
     subresource: str = ""
     resource_version: str = ""
     """The only version that it may be carried out on, and with the UID of `ref` the only object; empty: any."""
+    sealed: tuple[tuple[str, Sealed], ...] = ()
+    """As of a Create; for a merge patch of a Secret."""
 
 
 class Apply(Write, frozen=True, kw_only=True, tag=True):

@@ -152,18 +152,24 @@ class Http(Struct, frozen=True):
 
 
 class Mint(Struct, frozen=True):
-    """A new key with a certificate for a server, signed by an authority whose key is forgotten at once.
+    """A new key with a certificate for a server, signed by a new authority or by one that is there.
 
-    Random and slow, so never made inside of deciding. Answered with `{"certificate": PEM, "authority": PEM}`, and with
-    the key sealed under `key`; `act.Create` and `Replace` put it into a Secret without opening it.
+    Random, so never made inside of deciding. Answered with `{"certificate": PEM, "authority": PEM}`, and with the key
+    sealed under `key` and that of a new authority under `authority-key`; writes of Secrets put them in without opening
+    them.
     """
 
-    dns_name: str
-    common_name: str
-    organisation: str
+    names: tuple[str, ...]
+    """DNS names of the server."""
     lifetime: timedelta
-    subject: str = ""
-    """What it is made for, so that two of the same name are two questions."""
+    common_name: str = ""
+    """Of a new authority."""
+    authority_lifetime: timedelta = timedelta()
+    """Of a new authority."""
+    authority: str = ""
+    """PEM of the one that signs; empty: a new one is made."""
+    authority_key: Sealed | None = None
+    """Its key."""
 
 
 class Shake(Struct, frozen=True):
@@ -221,9 +227,9 @@ REFUSAL_HOLDS = timedelta(seconds=10)
 class Good(Struct, frozen=True):
     value: bytes = b""
     version: str = ""
-    """Of a record."""
+    """Of a record, or of a Secret."""
     sealed: tuple[tuple[str, Sealed], ...] = ()
-    """What a Secret holds, each with its key; of a Mint, the private key; of a Read, the field that it seals."""
+    """What a Secret holds, each with its key; of a Mint, the private keys; of a Read, the field that it seals."""
     code: int = 0
     """HTTP status, where a call names those that it accepts."""
 

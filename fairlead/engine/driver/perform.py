@@ -228,8 +228,9 @@ def _stored_by(write: AnyWrite) -> Request:
         case Delete():
             return request.delete(write.ref, resource_version=write.resource_version, propagation=write.propagation)
         case Patch():
+            body = with_entries(write.body, write.sealed)
             return request.patch(
-                write.ref, write.kind.value, write.body, write.subresource, resource_version=write.resource_version
+                write.ref, write.kind.value, body, write.subresource, resource_version=write.resource_version
             )
         case Apply():
             return request.apply(

@@ -124,7 +124,8 @@ async def _put(question: Ask, outside: AskContext, client: Client) -> Answer:
             body = _object((await client.call(asked)).body, asked.doing)
             return without(body, sealed) if sealed else Good(body)
         case ReadSecret(ref):
-            return Good(sealed=tuple((await entries_of(ref, client)).sealed.items()))
+            entries = await entries_of(ref, client)
+            return Good(version=entries.version, sealed=tuple(entries.sealed.items()))
         case Listing() as listing:
             _refuse_secrets(listing.resource)
             return Good(await listed(listing, client))
@@ -162,16 +163,30 @@ async def _recorded(asked: ReadRecord | SwapRecord, outside: AskContext) -> Answ
 
 
 async def _minted(wanted: Mint) -> Answer:
-    """Made in a thread: a key takes seconds of a processor."""
-    from fairlead.engine.certificates.pairs import (  # noqa: PLC0415  (no round pays for it that makes no key)
-        CertificateRequest,
-        make,
+    """Made in a thread, so that nothing else waits for it."""
+    from fairlead.engine.certificates.issuing import (  # noqa: PLC0415  (no round pays for it that makes no key)
+        Signer,
+        issue,
+        new_signer,
     )
 
-    asked = CertificateRequest(wanted.dns_name, wanted.organisation, wanted.lifetime, wanted.common_name)
-    pair = await asyncio.to_thread(make, asked, clock.now())
-    shown = {"certificate": pair.certificate.decode(), "authority": pair.authority.decode()}
-    return Good(msgspec.json.encode(shown), sealed=(("key", seal(pair.key)),))
+    now = clock.now()
+
+    def made() -> Answer:
+        given = wanted.authority_key
+        if given is None:
+            signer = new_signer(wanted.common_name, wanted.authority_lifetime, now)
+        else:
+            signer = Signer(wanted.authority.encode(), given.open())
+        try:
+            pair = issue(signer, wanted.names, wanted.lifetime, now)
+        except ValueError as error:
+            return Bad("failed", f"the authority cannot sign: {error}")
+        shown = {"certificate": pair.certificate.decode(), "authority": signer.certificate.decode()}
+        own = () if given is not None else (("authority-key", seal(signer.key)),)
+        return Good(msgspec.json.encode(shown), sealed=(("key", seal(pair.key)), *own))
+
+    return await asyncio.to_thread(made)
 
 
 class _Object(Struct):

@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+import time
 from base64 import b64decode
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from fairlead.core.act import Create, Does, Replace
+from fairlead.core.act import Create, Does, Patch, PatchKind, Replace
 from fairlead.core.ask import Answer, Ask, Bad, Good, Mint, Need, Shake
 from fairlead.core.written import written
-from fairlead.engine.certificates import pairs
+from fairlead.engine.certificates import issuing
+from fairlead.engine.certificates.issuing import issue
 from fairlead.engine.driver.perform import request_for
 from fairlead.engine.driver.questions import AskContext, asker
 from kubeloop.objects.core import SECRETS
@@ -24,7 +28,7 @@ from kubeloop.sealed import Sealed
 from tests.engine.driver.test_outside import nobody
 from tests.kubeloop.called import echo, server_context, serving
 
-MINT = Mint("a.ns.svc", "a server", "an organisation", timedelta(days=30))
+MINT = Mint(("a.ns.svc", "a"), timedelta(days=30), "an authority", timedelta(days=300))
 
 
 def ask_one(question: Ask) -> Answer:
@@ -36,17 +40,13 @@ def ask_one(question: Ask) -> Answer:
 
 @pytest.fixture(scope="module")
 def minted() -> Good:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairs.make, "__defaults__", (2048,))
-        answer = ask_one(Ask(MINT))
+    answer = ask_one(Ask(MINT))
     assert isinstance(answer, Good), answer
     return answer
 
 
 def key_of(minted: Good) -> Sealed:
-    ((name, key),) = minted.sealed
-    assert name == "key"
-    return key
+    return dict(minted.sealed)["key"]
 
 
 def test_a_new_pair_belongs_together_and_is_what_was_asked_for(minted: Good) -> None:
@@ -58,8 +58,33 @@ def test_a_new_pair_belongs_together_and_is_what_was_asked_for(minted: Good) -> 
     assert key.public_key() == served.public_key()
     served.verify_directly_issued_by(authority)
     names = served.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    assert names.get_values_for_type(x509.DNSName) == ["a.ns.svc"]
+    assert names.get_values_for_type(x509.DNSName) == ["a.ns.svc", "a"]
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
     assert timedelta(days=30) <= served.not_valid_after_utc - served.not_valid_before_utc <= timedelta(days=31)
+
+
+def test_an_authority_that_is_there_signs_again(minted: Good) -> None:
+    shown, keys = json.loads(minted.value), dict(minted.sealed)
+    question = Mint(("b",), timedelta(days=1), authority=shown["authority"], authority_key=keys["authority-key"])
+
+    answer = ask_one(Ask(question))
+
+    assert isinstance(answer, Good), answer
+    again = json.loads(answer.value)
+    assert (again["authority"], [name for name, _ in answer.sealed]) == (shown["authority"], ["key"])
+    served = x509.load_pem_x509_certificate(again["certificate"].encode())
+    served.verify_directly_issued_by(x509.load_pem_x509_certificate(shown["authority"].encode()))
+
+
+def test_an_authority_with_the_key_of_another_is_a_failure_and_no_certificate(minted: Good) -> None:
+    question = Mint(
+        ("b",), timedelta(days=1), authority=json.loads(minted.value)["authority"], authority_key=key_of(minted)
+    )
+
+    answer = ask_one(Ask(question))
+
+    assert isinstance(answer, Bad)
+    assert "do not belong together" in answer.text
 
 
 def test_the_key_is_shown_and_kept_nowhere(minted: Good) -> None:
@@ -78,7 +103,11 @@ def test_a_sealed_entry_goes_into_a_secret_when_it_is_sent_and_not_before(minted
         does=Does.APPLY_OBJECT, ref=Ref(SECRETS, "ns", "pair"), body=body, resource_version="1", sealed=sealed
     )
 
-    for write in (creation, replacement):
+    merge = Patch(
+        does=Does.APPLY_OBJECT, ref=Ref(SECRETS, "ns", "pair"), kind=PatchKind.MERGE, body=body, sealed=sealed
+    )
+
+    for write in (creation, replacement, merge):
         sent = json.loads(request_for(write).body)
         assert b64decode(sent["data"]["tls.key"]) == key_of(minted).open()
         assert (sent["data"]["tls.crt"], sent["metadata"]) == ("eA==", {"name": "pair"})
@@ -98,8 +127,12 @@ def test_making_a_pair_steps_aside_and_does_not_hold_up_the_loop() -> None:
             await asyncio.sleep(0.005)
         return task.result()
 
+    def slow(*given: Any) -> Any:
+        time.sleep(0.05)  # in a thread, where it holds up nothing
+        return issue(*given)
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairs.make, "__defaults__", (2048,))
+        patch.setattr(issuing, "issue", slow)
         assert isinstance(asyncio.run(script()), Good)
     assert turns > 1
     assert Need(((Ask(MINT),),)).goes_outside
