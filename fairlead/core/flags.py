@@ -39,6 +39,8 @@ class Kind(Struct, Generic[T], frozen=True):
     split: Callable[[str], tuple[str, ...]] = lambda text: (text,)
     """The values in a variable."""
     repeats: bool = False
+    alone: str = ""
+    """What the name of the flag says without a value; empty: it needs one, or takes none."""
     zero: T | None = None
     """In dialects whose types have one: a default that need not be shown."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from fairlead.core.flag_kinds import BOOL
 from fairlead.core.flags import Kind
 from kubeloop.durations import parse_go
@@ -45,5 +47,24 @@ def seconds_of(place: str, text: str, *, positive: bool = False) -> float:
     return seconds
 
 
+def _real(texts: tuple[str, ...]) -> float:
+    try:
+        number = float(texts[-1])
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < inf:
+        raise ValueError(f'is "{texts[-1]}": set it to a number of 0 or more')
+    return number
+
+
+def _written_number(value: object) -> tuple[str, ...]:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError("is no number: set it to one of 0 or more")  # noqa: TRY004
+    return (str(value),)
+
+
+NUMBER: Kind[float] = Kind("NUMBER", _real, "{:g}".format, _written_number)
 DURATION: Kind[str] = Kind("DURATION", _option, str, _written_duration)
+CHOICE: Kind[bool] = Kind("true|false", BOOL.read, lambda value: str(value).lower(), _written_switch, alone="true")
+"""A switch that may be on already."""
 SWITCH: Kind[bool] = Kind("", BOOL.read, BOOL.show, _written_switch)

@@ -106,7 +106,10 @@ def put_together(
     recorder = Recorder(client.uncounted(), options.process, options.identity, refused=partial(_refused, log))
     metrics.show_dropped_events(lambda: recorder.dropped)
     caches = _caches(client, log)
-    parts = _parts(options, PartContext(caches, client, options.namespaces, options.interval, metrics, log))
+    context = PartContext(
+        caches, client, options.namespaces, options.interval, metrics, log, place_of(options, home), unlimited
+    )
+    parts = _parts(options, context)
     counts = tuple(part.counts for part in parts if part.counts is not None)
     outside = AskContext(
         client,

@@ -35,6 +35,10 @@ class PartContext(Struct, frozen=True):
     """Least seconds between two rounds of a rollout; None: as facts allow."""
     metrics: Metrics
     log: FilteringBoundLogger
+    home: str = ""
+    """The namespace of what belongs to the operator itself."""
+    replica_client: Client | None = None
+    """Writes whether or not this replica leads; None: as `client`."""
 
 
 class Part(Struct, frozen=True, kw_only=True):

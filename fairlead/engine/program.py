@@ -43,12 +43,28 @@ INTERVAL = Flag("interval", DURATION, "", "least time between two passes of a ro
 class CommonOptions(Struct, frozen=True, kw_only=True):
     """What `fairlead operator` is told for all contracts that it serves, as far as contracts need to know."""
 
+    parts: tuple[str, ...] = ()
+    """The contracts that are served."""
     webhooks: bool = False
     request_timeout: float = 10.0
     """Seconds for a webhook request."""
     authority_file: str = ""
     certificate_file: str = ""
     key_file: str = ""
+    webhooks_port: int | None = None
+    """None: nobody has said."""
+    certificate_secret: str = ""
+    """Empty: nobody has said."""
+    certificate_name: str = ""
+    """In DNS, of the webhooks; empty: nobody has said."""
+    elects: bool = True
+    """Whether to act only while holding a Lease."""
+    identity: str = ""
+    """Who holds the Lease; empty: nobody has said."""
+    serving_paths: tuple[str, ...] = ()
+    """Where the plain server says whether this replica answers what API servers ask, whoever leads."""
+    alive_paths: tuple[str, ...] = ()
+    """Where it says that the process is alive, besides the usual path."""
 
 
 class Section(Struct, frozen=True, kw_only=True):
@@ -63,6 +79,12 @@ class Section(Struct, frozen=True, kw_only=True):
     """Instead of the flags' own."""
     settings: Callable[[Given, CommonOptions], Any]
     """What they come down to, as the contract's part takes it; raises FlagError."""
+    variables: str = ""
+    """Before the names of flags that are given as variables, too; empty: they are not."""
+    shared: tuple[Flag[Any], ...] | None = None
+    """Those that count although the contract is not served; the others are then refused. None: all of them do."""
+    common: Callable[[Given, CommonOptions], CommonOptions] = lambda _, common: common
+    """What is said for all contracts, with what these flags say about that; raises FlagError."""
 
 
 def identity() -> str:

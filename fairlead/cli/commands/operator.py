@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from fairlead.engine.options import OperatorOptions, WebhookOptions
     from fairlead.engine.program import CommonOptions, Section
     from fairlead.engine.serving.cluster_label import ClusterLabel
+    from fairlead.engine.serving.plain_paths import PlainPaths
 
 LEASE = "fairlead-operator"
 PORT = 8081
@@ -64,7 +66,7 @@ def sections() -> dict[str, Section]:
 def _add_webhooks(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--webhooks", action="store_true", help="serve the webhooks of the parts over HTTPS")
     parser.add_argument(
-        "--webhooks-port", type=int, default=WEBHOOKS_PORT, metavar="PORT", help="port of them (default %(default)s)"
+        "--webhooks-port", type=int, metavar="PORT", help=f"port of them, as --webhook-port (default {WEBHOOKS_PORT})"
     )
     parser.add_argument(
         "--webhooks-timeout",
@@ -75,8 +77,8 @@ def _add_webhooks(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--certificate-secret",
         metavar="NAME",
-        default=CERTIFICATE_SECRET,
-        help="Secret of the certificate that is made and renewed (default %(default)s)",
+        default="",
+        help=f"Secret of the certificate that is made and renewed (default {CERTIFICATE_SECRET})",
     )
     parser.add_argument(
         "--certificate-dns-name", metavar="NAME", default="", help="DNS name in it (default fairlead.<namespace>.svc)"
@@ -122,24 +124,33 @@ def options_of(arguments: argparse.Namespace) -> OperatorOptions:
         raise ValueError(f'--parts names "{unknown[0]}": this release has {", ".join(known)}')
     found = read(arguments.config, parts)
     for name, port in (("--port", arguments.port), ("--webhooks-port", arguments.webhooks_port)):
-        if not 0 <= port <= 65535:
+        if port is not None and not 0 <= port <= 65535:
             raise ValueError(f"{name} is {port}: set it to a port from 0 to 65535")
     if bool(arguments.certificate_file) != bool(arguments.certificate_key_file):
         raise ValueError("--certificate-file and --certificate-key-file belong together: give both, or none of them")
     if arguments.qps > 0 and arguments.burst < 1:
         raise ValueError(f"--burst is {arguments.burst}: set it to 1 or more, or leave out --qps")
     common = CommonOptions(
+        parts=parts,
         webhooks=arguments.webhooks,
         request_timeout=seconds_of("--webhooks-timeout", arguments.webhooks_timeout, positive=True),
         authority_file=arguments.certificate_authority_file,
         certificate_file=arguments.certificate_file,
         key_file=arguments.certificate_key_file,
+        webhooks_port=arguments.webhooks_port,
+        certificate_secret=arguments.certificate_secret,
+        certificate_name=arguments.certificate_dns_name,
+        elects=not arguments.no_lease,
     )
     given = {
         name: _given(name, section, arguments, found.get(name), common)
         for name, section in known.items()
         if name in parts or section.are_options
     }
+    for name, each in given.items():
+        if name not in parts:
+            _check_unserved(name, known[name], each)
+        common = known[name].common(each, common)
     settings = {name: known[name].settings(each, common) for name, each in given.items()}
     return OperatorOptions(
         process="fairlead",
@@ -154,9 +165,10 @@ def options_of(arguments: argparse.Namespace) -> OperatorOptions:
         interval=_interval(arguments, given.values()),
         qps=arguments.qps,
         burst=arguments.burst,
-        lease=None if arguments.no_lease else arguments.lease,
-        identity=identity(),
-        webhooks=_webhooks(arguments) if arguments.webhooks else None,
+        lease=arguments.lease if common.elects else None,
+        identity=common.identity or identity(),
+        plain_paths=_paths(common),
+        webhooks=_webhooks(arguments, common) if common.webhooks else None,
         cluster=_cluster(arguments),
         record=arguments.record,
     )
@@ -171,14 +183,32 @@ def _given(
 ) -> Given:
     """What a contract is told; its options of the command line are checked even if it is not served."""
     from fairlead.cli.flags.clap import parse_section
-    from fairlead.cli.flags.options import given, given_in_section, over
+    from fairlead.cli.flags.options import given, given_in_section, given_in_variables, over
 
     if section.are_options:
         filed = given_in_section(section.flags, found or {}, name, arguments.config)
+        if section.variables:
+            filed = over(given_in_variables(section.flags, os.environ, section.variables), filed)
         return over(given(arguments, section.flags), filed)
     if found is None and section.missing:
         raise ValueError(section.missing)
     return parse_section(section.flags, found or {}, lambda key: f"{name}.{key}", section.defaults(common))
+
+
+def _check_unserved(name: str, section: Section, given: Given) -> None:
+    """Raises ValueError for what has no effect without its part."""
+    if section.shared is None:
+        return
+    for flag in section.flags:
+        if given.has(flag) and flag not in section.shared and given.place(flag).startswith("--"):
+            raise ValueError(f"{given.place(flag)} is for part {name}: add it to --parts, or leave out the option")
+
+
+def _paths(common: CommonOptions) -> PlainPaths:
+    from fairlead.engine.serving.plain_paths import PlainPaths
+
+    usual = PlainPaths()
+    return PlainPaths(alive=(*usual.alive, *common.alive_paths), serving=common.serving_paths)
 
 
 def _interval(arguments: argparse.Namespace, given: Iterable[Given]) -> float | None:
@@ -190,21 +220,22 @@ def _interval(arguments: argparse.Namespace, given: Iterable[Given]) -> float | 
     return seconds_of("--interval", text) if text else None
 
 
-def _webhooks(arguments: argparse.Namespace) -> WebhookOptions:
+def _webhooks(arguments: argparse.Namespace, common: CommonOptions) -> WebhookOptions:
     from fairlead.core.flag_kinds import DNS_ADVICE, NAME_ADVICE
     from fairlead.core.names import is_name
     from fairlead.engine.options import WebhookOptions
 
     if arguments.certificate_dns_name and not is_name(arguments.certificate_dns_name):
         raise ValueError(f'--certificate-dns-name is "{arguments.certificate_dns_name}": {DNS_ADVICE}')
-    if not is_name(arguments.certificate_secret):
-        raise ValueError(f'--certificate-secret is "{arguments.certificate_secret}": {NAME_ADVICE}')
+    secret = common.certificate_secret or CERTIFICATE_SECRET
+    if not is_name(secret):
+        raise ValueError(f'--certificate-secret is "{secret}": {NAME_ADVICE}')
     return WebhookOptions(
-        port=arguments.webhooks_port,
-        certificate_file=arguments.certificate_file,
-        key_file=arguments.certificate_key_file,
-        secret=arguments.certificate_secret,
-        dns_name=arguments.certificate_dns_name,
+        port=WEBHOOKS_PORT if common.webhooks_port is None else common.webhooks_port,
+        certificate_file=common.certificate_file,
+        key_file=common.key_file,
+        secret=secret,
+        dns_name=common.certificate_name,
         organisation="fairlead",
         renews=True,
         injects=not arguments.no_ca_injection,

@@ -9,8 +9,11 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairlead.cli.flags.clap import parse_section
+from fairlead.cli.flags.clap import parse, parse_section
 from fairlead.core.flags import Flag, FlagError, Given
+
+OF_SERVICES = ("tcp://", "udp://", "sctp://")
+"""How variables begin that kubelets set for Services: that of `fairlead-webhook` is FAIRLEAD_WEBHOOK_PORT."""
 
 
 def add(parser: argparse._ActionsContainer, flags: Sequence[Flag[Any]]) -> None:
@@ -21,6 +24,9 @@ def add(parser: argparse._ActionsContainer, flags: Sequence[Flag[Any]]) -> None:
             continue
         if not flag.kind.word:
             parser.add_argument(name, action="store_true", default=None, help=flag.usage)
+        elif flag.kind.alone:
+            word, alone = flag.kind.word, flag.kind.alone
+            parser.add_argument(name, metavar=word, nargs="?", const=alone, default=None, help=flag.usage)
         else:
             action = "append" if flag.kind.repeats else "store"
             parser.add_argument(name, metavar=flag.kind.word, action=action, default=None, help=flag.usage)
@@ -41,6 +47,12 @@ def given(arguments: argparse.Namespace, flags: Sequence[Flag[Any]]) -> Given:
     return Given(values)
 
 
+def given_in_variables(flags: Sequence[Flag[Any]], variables: Mapping[str, str], prefix: str) -> Given:
+    """What variables say whose names begin with the prefix; empty ones say nothing. Raises FlagError."""
+    ours = {name: value for name, value in variables.items() if not value.startswith(OF_SERVICES)}
+    return parse("", flags, (), ours, prefix)
+
+
 def given_in_section(flags: Sequence[Flag[Any]], section: Mapping[str, object], part: str, file: str) -> Given:
     """What the section of a part says, in a file; raises FlagError."""
     found = parse_section(flags, section, lambda key: f"{part}.{key} of {file}", {}, nulls=False)
@@ -49,7 +61,8 @@ def given_in_section(flags: Sequence[Flag[Any]], section: Mapping[str, object], 
 
 def over(first: Given, second: Given) -> Given:
     """What both say; the first wins."""
-    return Given({**second.values, **first.values})
+    places = {name: place for name, place in second.places.items() if name not in first.values}
+    return Given({**second.values, **first.values}, {**places, **first.places})
 
 
 def _value(arguments: argparse.Namespace, flag: Flag[Any]) -> Any:

@@ -9,5 +9,7 @@ CONTRACT = Contract(
     name=PART,
     about="versions of CRDs",
     part=Room("fairlead.contracts.apiversions.part", "part"),
+    rejoins=True,
+    section=Room("fairlead.contracts.apiversions.section", "SECTION"),
     commands={"api": Room("fairlead.contracts.apiversions.commands", "API")},
 )

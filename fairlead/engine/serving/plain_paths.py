@@ -15,3 +15,5 @@ class PlainPaths(Struct, frozen=True, kw_only=True):
     alive: tuple[str, ...] = ("/livez",)
     """Answered as long as the process does anything at all."""
     metrics: tuple[str, ...] = ("/metrics",)
+    serving: tuple[str, ...] = ()
+    """Answered 200 while this replica answers what API servers ask, whoever leads and whatever the caches show."""
