@@ -168,9 +168,9 @@ def _problems(given: Given, made: ApiVersionsSettings) -> Iterator[str]:
     if made.reviews.timeout >= API_SERVER_PATIENCE:
         shown = format_go(API_SERVER_PATIENCE)
         yield f"{given.place(flags.TIMEOUT)} is {given[flags.TIMEOUT]}: API servers wait {shown}, so set it to less"
-    for flag in (flags.CONCURRENT, flags.LARGEST, flags.MIGRATION_BURST):
-        if not given[flag]:
-            yield f"{given.place(flag)} is 0: set it to 1 or more"
+    for number in (flags.CONCURRENT, flags.LARGEST, flags.MIGRATION_BURST):
+        if not given[number]:
+            yield f"{given.place(number)} is 0: set it to 1 or more"
     if made.upgrades.offline == "auto" and not made.upgrades.backup_folder:
         yield f"{given.place(flags.OFFLINE)}=auto needs {given.place(flags.BACKUPS)}: name a folder that can be written"
 
