@@ -20,6 +20,7 @@ from fairlead.contracts.apiversions.decide.convert import Kind, Version
 from fairlead.contracts.apiversions.decide.field_evidence import Field, fields, known_part, payload_of
 from fairlead.contracts.apiversions.decide.field_owners import last_version
 from fairlead.contracts.apiversions.decide.mixed_payload import Part, joined
+from fairlead.contracts.apiversions.decide.pointers import RESERVED
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree, same
 from fairlead.contracts.apiversions.kinds import PAYLOAD_HASH, PAYLOAD_VERSION
 from fairlead.core.api_versions import age
@@ -131,7 +132,7 @@ def _part(tree: Tree, kind: Kind, version: str) -> Part | None:
     schema = kind.hub.schema if version == kind.hub.name else kind.spokes[version].version.schema
     own = known_part(payload_of(tree), schema)
     source = {} if own is Absent else own
-    head = {name: tree[name] for name in ("apiVersion", "kind", "metadata") if name in tree}
+    head: Tree = {name: value for name, value in tree.items() if name in RESERVED}
     made = as_hub({**head, **source}, kind, version)
     return None if made is None else Part(version, source, made)
 

@@ -73,7 +73,7 @@ def note(payload: Payload, about: Ref, hub: str, generation: int) -> EventNote |
     return EventNote(about, True, EVENT, text_of(payload, hub), occurrence=f"{generation}")
 
 
-def annotations(tree: Tree, payload: Payload) -> dict[str, str]:
+def noted_payload(tree: Tree, payload: Payload) -> dict[str, str]:
     """What differs from what the object says of its payload already; nothing where that is not one version.
 
     It is written after a round that went well, so that the next one knows the payload without guessing.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
 from fairlead.contracts.apiversions.decide.convert import Kind
 from fairlead.contracts.apiversions.decide.payload import Payload, Verdict, judged, payload_hash
-from fairlead.contracts.apiversions.decide.payload_actions import annotations, condition, normalized, note
+from fairlead.contracts.apiversions.decide.payload_actions import condition, normalized, note, noted_payload
 from fairlead.contracts.apiversions.decide.rule_sets import kind_of, read_rules
 from fairlead.contracts.apiversions.kinds import CARRY_PREFIX, PAYLOAD_HASH, PAYLOAD_VERSION
 from kubeloop.objects.meta import Ref, Resource
@@ -30,6 +30,7 @@ V2 = made_of(
     )
 )
 OLD, NEW, NEWER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"
+Manager: TypeAlias = tuple[str, str, dict[str, Any]]
 
 
 def widgets(*more: dict[str, Any], schemas: dict[str, Any] | None = None) -> Kind:
@@ -47,7 +48,7 @@ def widgets(*more: dict[str, Any], schemas: dict[str, Any] | None = None) -> Kin
     )
 
 
-def a_widget(spec: dict[str, Any], *managers: tuple[str, str, dict[str, Any]], **noted: str) -> dict[str, Any]:
+def a_widget(spec: dict[str, Any], *managers: Manager, **noted: str) -> dict[str, Any]:
     """Each manager has a version, a time, and what it owns of the spec."""
     managed = [
         {"apiVersion": f"{GROUP}/{version}", "time": time, "fieldsV1": {"f:spec": owned}, "manager": time}
@@ -138,6 +139,8 @@ def test_parts_that_agree_need_no_owner() -> None:
 
 @pytest.mark.parametrize(("first", "second", "colour"), [(OLD, NEW, "blue"), (NEW, OLD, "red")])
 def test_newest_writer_of_a_contested_field_wins(first: str, second: str, colour: str) -> None:
+    old: Manager
+    new: Manager
     old, new = ("v1", first, {"f:colour": {}}), ("v2", second, {"f:paint": {".": {}, "f:colour": {}}})
 
     found = judged(a_widget({"colour": "red", "paint": {"colour": "blue"}}, old, new), KIND)
@@ -161,6 +164,8 @@ def test_contested_field_whose_writers_are_unknown_or_equally_old_is_ambiguous(m
 
 
 def test_newest_manager_of_the_spec_tells_where_no_field_does() -> None:
+    old: Manager
+    new: Manager
     old, new = ("v1", NEW, {"f:ratio": {}}), ("v2", OLD, {"f:size": {}})
 
     found = judged(a_widget({"size": 1, "ratio": 2}, old, new), SCALED)
@@ -244,13 +249,13 @@ def test_event_is_told_once_for_each_generation_and_holds_no_value() -> None:
 
 def test_annotations_are_written_when_they_change_and_never_of_a_mixture() -> None:
     one = a_widget({"colour": "red"})
-    noted = annotations(one, judged(one, KIND))
+    noted = noted_payload(one, judged(one, KIND))
     one["metadata"]["annotations"] = noted
 
     assert noted[PAYLOAD_VERSION] == "v1"
-    assert annotations(one, judged(one, KIND)) == {}
+    assert noted_payload(one, judged(one, KIND)) == {}
     mixed = a_widget({"colour": "red", "paint": {"finish": "matt"}})
-    assert annotations(mixed, judged(mixed, KIND)) == {}
+    assert noted_payload(mixed, judged(mixed, KIND)) == {}
 
 
 def test_spec_is_rewritten_only_where_the_registered_schema_keeps_all_of_it() -> None:
