@@ -32,13 +32,17 @@ def objects_in(name: str) -> list[object]:
         raise Unreadable(f"{shown(name)} cannot be read: {why}; {_instead(error)}") from error
     except UnicodeDecodeError as error:
         raise Unreadable(f"{shown(name)} is not text in UTF-8: give YAML or JSON") from error
+    return [each for tree in documents_in(text, name) for each in _items(tree)]
+
+
+def documents_in(text: str, name: str) -> list[object]:
+    """The documents of a text, lists as they are; `name` is that of its file. Raises Unreadable."""
     try:
-        documents = [_plain(tree) for tree in yaml.load_all(text, Loader=_Loader)]
+        return [_plain(tree) for tree in yaml.load_all(text, Loader=_Loader)]
     except yaml.YAMLError as error:
         raise Unreadable(f"{shown(name)} is neither YAML nor JSON{_place(error)}") from error
     except RecursionError as error:
         raise Unreadable(f"{shown(name)} is nested too deeply: no object is") from error
-    return [each for tree in documents for each in _items(tree)]
 
 
 def shown(name: str) -> str:
@@ -63,7 +67,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
     def resolve(self, kind: type[yaml.Node], value: str, implicit: Any) -> str:
         if kind is yaml.ScalarNode and implicit[0]:
-            return f"tag:yaml.org,2002:{_kind_of(value)}"
+            return f"tag:yaml.org,2002:{kind_of_scalar(value)}"
         tag: str = super().resolve(kind, value, implicit)
         return tag
 
@@ -74,7 +78,8 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
         }
 
 
-def _kind_of(scalar: str) -> str:
+def kind_of_scalar(scalar: str) -> str:
+    """What a plain scalar is taken for: null, bool, int, float, str, or the key of a merge."""
     if scalar in ("", "~", "null", "Null", "NULL"):
         return "null"
     if scalar.lower() in _TRUE + _FALSE and scalar in (scalar.lower(), scalar.upper(), scalar.capitalize()):

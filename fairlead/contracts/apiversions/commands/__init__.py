@@ -13,6 +13,7 @@ def _listed(module: str, summary: str) -> Listed:
 
 API = CommandGroup(
     commands={
+        "convert": _listed("convert", "convert manifests in files to another version"),
         "rules check": _listed("rules_check", "try a rule set with made-up objects and tell what is wrong"),
     },
     codes=codes.MEANINGS,

@@ -44,6 +44,14 @@ class Entry(Struct, frozen=True):
     is_order: bool = False
 
     @property
+    def place(self) -> str:
+        """For people: `/spec/parts[name=web]/weight`."""
+        return "".join(
+            f"/{each}" if isinstance(each, str) else f"[{','.join(f'{name}={value}' for name, value in each)}]"
+            for each in self.path
+        )
+
+    @property
     def name(self) -> str:
         """Of its annotation."""
         digest = hashlib.sha256(self.version.encode() + b"\0" + _path_json(self.path))

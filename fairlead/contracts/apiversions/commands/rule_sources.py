@@ -1,0 +1,59 @@
+"""Definitions and rule sets that a command works with: from files, or from the cluster."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from fairlead.contracts.apiversions.decide.convert import Kind
+from fairlead.contracts.apiversions.decide.plain_rules import plain_rules
+from fairlead.contracts.apiversions.decide.rule_sets import RuleSet, RulesRejected, kind_of
+from fairlead.contracts.apiversions.decide.trees import Tree
+from fairlead.contracts.apiversions.rule_files import code_of, definitions_in, rules_in
+from fairlead.engine.command import Invocation, Usage
+from fairlead.engine.decide.registration import DEFINITIONS
+from fairlead.engine.object_files import Unreadable
+
+
+def add_sources(parser: argparse.ArgumentParser) -> None:
+    """`--crd` and `--rules`."""
+    about = "the definition, from a file; no cluster is needed then"
+    parser.add_argument("--crd", metavar="FILE", default="", help=about)
+    about = "the rule set; default none, so that what versions share stays and the rest is carried"
+    parser.add_argument("--rules", metavar="FILE", default="", help=about)
+
+
+async def definitions(called: Invocation) -> dict[str, Tree]:
+    """By name: those of the file, or all of the cluster; raises Usage and errors of the cluster."""
+    if called.arguments.crd:
+        try:
+            found: list[Any] = definitions_in(called.arguments.crd)
+        except Unreadable as error:
+            raise Usage(str(error)) from None
+    else:
+        found = (await called.client.list(DEFINITIONS, dict[str, Any])).items
+    return {each["metadata"]["name"]: each for each in found}
+
+
+def rule_sets(name: str) -> dict[str, RuleSet]:
+    """Those of a file by their definitions; none without a file. Raises Usage."""
+    if not name:
+        return {}
+    try:
+        found = rules_in(name)
+    except Unreadable as error:
+        raise Usage(str(error)) from None
+    except RulesRejected as error:
+        raise Usage(f"{name}: {error}") from None
+    if repeated := next((each.crd for each in found if [one.crd for one in found].count(each.crd) > 1), ""):
+        raise Usage(f"{name} has two rule sets for {repeated}: keep one")
+    return {each.crd: each for each in found}
+
+
+def kind_with(definition: Tree, rules: RuleSet | None, name: str) -> Kind:
+    """How the objects are converted by the rules, or by none; raises Usage. `name` is the rules' file."""
+    chosen = plain_rules(definition) if rules is None else rules
+    try:
+        return kind_of(chosen, definition, code_of(chosen))
+    except RulesRejected as error:
+        raise Usage(f"{name}: {error}") from None
