@@ -102,6 +102,8 @@ class Does(Enum):
     RESTORE_WORKLOAD = "restore-workload"
     """It is made again what it was before the rollout."""
     ROUTE_TRAFFIC = "route-traffic"
+    KEEP_RULES = "keep-rules"
+    """The text of the rules that convert a kind, as they were found to be good last."""
 
 
 class PatchKind(Enum):
