@@ -179,6 +179,11 @@ class Reason(Enum):
     STORAGE_SETTLING = "StorageSettling", ReasonKind.WAITING, "every API server has heard of the storage version"
     MIGRATION_INCOMPLETE = "MigrationIncomplete", ReasonKind.WAITING, "every object can be written"
     DEFINITION_PENDING = "DefinitionPending", ReasonKind.WAITING, "the API server has the definition in force"
+    REPLICAS_BEHIND = (
+        "ReplicasBehind",
+        ReasonKind.WAITING,
+        "every replica behind the Service can convert the versions of the definition",
+    )
     REPAIR_SPACING = "RepairSpacing", ReasonKind.WAITING, "some time has passed since the last repair"
     TRUST_INCOMPLETE = "TrustIncomplete", ReasonKind.WAITING, "every webhook configuration can be listed and patched"
     TRUSTING = "Trusting", ReasonKind.MOVING, ""

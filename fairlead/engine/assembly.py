@@ -15,8 +15,10 @@ from msgspec import structs
 from structlog.types import FilteringBoundLogger
 
 from fairlead import __version__
+from fairlead.core.act import EventNote
 from fairlead.engine.blocked_metric import telling_blocked
 from fairlead.engine.contract import deciders_of
+from fairlead.engine.controller import USUAL_TELLING
 from fairlead.engine.driver.answer_cache import AnswerCache
 from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.driver.sessions import Sessions
@@ -106,8 +108,20 @@ def put_together(
     recorder = Recorder(client.uncounted(), options.process, options.identity, refused=partial(_refused, log))
     metrics.show_dropped_events(lambda: recorder.dropped)
     caches = _caches(client, log)
+
+    def tell(note: EventNote) -> None:
+        notes.tell(USUAL_TELLING, note)
+
     context = PartContext(
-        caches, client, options.namespaces, options.interval, metrics, log, place_of(options, home), unlimited
+        caches,
+        client,
+        options.namespaces,
+        options.interval,
+        metrics,
+        log,
+        home=place_of(options, home),
+        replica_client=unlimited,
+        tell=tell,
     )
     parts = _parts(options, context)
     counts = tuple(part.counts for part in parts if part.counts is not None)

@@ -20,7 +20,7 @@ from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.event_notes import Notes
 from fairlead.engine.explain_endpoint import Told, reported, silent
 from fairlead.engine.lane import Lane
-from fairlead.engine.part import Part, Task
+from fairlead.engine.part import GivesBack, Part, Task
 from fairlead.engine.recording import RoundRecorder
 from fairlead.engine.rounds import Rounds, Terms
 from fairlead.engine.traces import Trace, untraced
@@ -107,8 +107,6 @@ class Manager:
         """Answered whether or not this runs."""
         self.servers = tuple(server for part in parts for server in part.servers)
         """The same holds for these."""
-        self.shared_routes = tuple(each for part in parts for each in part.shared_routes)
-        """And for these, where webhooks are served."""
         self.ready = asyncio.Event()
         """Set once the caches are filled."""
         self.leading = asyncio.Event()
@@ -124,13 +122,19 @@ class Manager:
         self._election = election
         self._rejoins = rejoins
         self._leads = leads
-        self._leader_tasks = (*(task for part in parts for task in part.leader_tasks), *leader_tasks)
+        self._leader_tasks = tuple(leader_tasks)
+        self._late = tuple(part for part in parts if part.before_rounds)
+        """Parts that begin by themselves, when what comes before their rounds is done."""
+        self._beginning: dict[str, asyncio.Task[None]] = {}
+        """Tasks of parts that have not begun."""
+        late = {id(each) for part in self._late for each in part.controllers}
         timeout = min(outside.client.timeout, LONGEST_WRITE) if election is None else election.write_timeout
         ledger = Ledger(pace.catch_up_seconds, caches.covering)
         self._lanes = [
             self._lane(each, outside, pace, Terms(ledger, min(timeout, each.write_timeout)))
             for each in self._controllers
         ]
+        self._prompt = tuple(lane for lane in self._lanes if id(lane.controller) not in late)
 
     def _lane(self, controller: Controller[Any], outside: AskContext, pace: Pace, terms: Terms) -> Lane:
         record = self._recording.record if self._recording is not None else None
@@ -164,10 +168,7 @@ class Manager:
                 if not any(part.before_leading for part in self._parts):
                     # Who cannot read what it decides about does not take the lease from one that can.
                     await self.ready.wait()
-                if self._election is None:
-                    await self._lead()
-                else:
-                    await self._stand(self._election)
+                await self._stand()
             finally:
                 for task in background:
                     task.cancel()
@@ -175,20 +176,20 @@ class Manager:
                     await self._recording.closed()
 
     async def _fill(self) -> None:
-        for controller in self._controllers:
-            for informer in controller.informers:
-                await informer.synced.wait()
-            for optional in controller.optional:
-                await optional.settled.wait()
+        for lane in self._prompt:
+            await _filled(lane.controller)
         self.ready.set()
         self._log.info("ready", part=",".join(each.name for each in self._controllers if not each.background))
 
-    async def _stand(self, election: Leadership) -> None:
+    async def _stand(self) -> None:
         while True:
             try:
-                return await election.run(self._lead_afresh)
+                return await (self._lead() if self._election is None else self._election.run(self._lead_afresh))
+            except GivesBack as error:
+                self._log.warning("lease given back", error=str(error), again_in=error.seconds)
+                await asyncio.sleep(error.seconds)
             except (LostLease, NotLeader) as error:
-                if not self._rejoins:
+                if self._election is None or not self._rejoins:
                     raise
                 self._log.warning("lease lost", error=str(error), help="it is stood for again; webhooks go on")
 
@@ -215,15 +216,12 @@ class Manager:
         """Why this replica can neither lead nor stand by, for a while already; empty when it can."""
         return "" if self._election is None else self._election.problem
 
-    @property
-    def obstacle(self) -> str:
-        """Why this replica does not answer what API servers ask, whoever leads; empty when it does."""
-        return next(filter(None, (part.obstacle() for part in self._parts)), "")
-
     def stop(self) -> None:
         """Ends `run` once the rounds under way are over."""
         for lane in self._lanes:
             lane.queue.close()
+        for waiting in self._beginning.values():
+            waiting.cancel()
 
     async def _lead(self) -> None:
         self._leads(True)
@@ -232,6 +230,11 @@ class Manager:
             self.leading.set()
             await self._work()
             await self._notes.flush()  # while the Lease is still held
+        except BaseExceptionGroup as errors:
+            if (given := errors.subgroup(GivesBack)) is not None:
+                await self._notes.flush()
+                raise _first(given) from None
+            raise
         finally:
             self.leading.clear()
             self._leads(False)
@@ -239,12 +242,38 @@ class Manager:
     async def _work(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             beside = [tasks.create_task(self._resync())]
-            beside += [tasks.create_task(_run(task)) for task in self._leader_tasks]
+            prompt = (task for part in self._parts if not part.before_rounds for task in part.leader_tasks)
+            beside += [tasks.create_task(_run(task)) for task in (*prompt, *self._leader_tasks)]
             async with asyncio.TaskGroup() as working:
-                for lane in self._lanes:
+                for lane in self._prompt:
                     working.create_task(lane.work(self.trace))
+                for part in self._late:
+                    task = working.create_task(self._begin(part))
+                    self._beginning[part.name] = task
             for task in beside:
                 task.cancel()
+
+    async def _begin(self, part: Part) -> None:
+        """The rounds and tasks of a part that nobody else waits for."""
+        try:
+            for task in part.before_rounds:
+                await task()
+            for informer in self._caches:
+                informer.hurry()
+            for controller in part.controllers:
+                await _filled(controller)
+        finally:
+            self._beginning.pop(part.name, None)
+        own = {id(each) for each in part.controllers}
+        async with asyncio.TaskGroup() as tasks:
+            beside = [tasks.create_task(_run(task)) for task in part.leader_tasks]
+            async with asyncio.TaskGroup() as working:
+                for lane in self._lanes:
+                    if id(lane.controller) in own:
+                        lane.wake_all()
+                        working.create_task(lane.work(self.trace))
+            for each in beside:
+                each.cancel()
 
     async def _prepare(self) -> None:
         """What must be there before the caches can be filled, by every leader anew, and then the caches."""
@@ -273,3 +302,17 @@ class Manager:
 
 async def _run(task: Task) -> None:
     await task()
+
+
+async def _filled(controller: Controller[Any]) -> None:
+    """Returns when the caches that its rounds read are filled."""
+    for informer in controller.informers:
+        await informer.synced.wait()
+    for optional in controller.optional:
+        await optional.settled.wait()
+
+
+def _first(errors: BaseException) -> BaseException:
+    while isinstance(errors, BaseExceptionGroup):
+        errors = errors.exceptions[0]
+    return errors

@@ -6,25 +6,29 @@ Its controllers decide; the rest is what a process needs beside rounds: webhooks
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 from structlog.types import FilteringBoundLogger
 
+from fairlead.core.act import EventNote
 from fairlead.engine.controller import Controller
 from fairlead.engine.measured_calls import Counts
 from fairlead.engine.metrics import Metrics
-from fairlead.engine.serving.https_server import USUAL_LIMITS, HttpsServer, Limits
-from fairlead.engine.serving.routes import Routes
+from fairlead.engine.serving.https_server import HttpsServer
 from fairlead.engine.webhooks.admission import Endpoint
 from kubeloop.caches import Caches
 from kubeloop.client import Client
 
-if TYPE_CHECKING:
-    from fairlead.engine.certificates.served import Credentials  # a process without servers need not load certificates
-
 Task: TypeAlias = Callable[[], Awaitable[None]]
+
+
+class GivesBack(Exception):
+    """This replica cannot lead for now: its Lease is given back, and stood for again after so many seconds."""
+
+    def __init__(self, seconds: float, reason: str) -> None:
+        super().__init__(reason)
+        self.seconds = seconds
 
 
 class PartContext(Struct, frozen=True):
@@ -44,18 +48,8 @@ class PartContext(Struct, frozen=True):
     """The namespace of what belongs to the operator itself."""
     replica_client: Client | None = None
     """Writes whether or not this replica leads; None: as `client`."""
-
-
-class SharedRoutes(Struct, frozen=True, kw_only=True):
-    """What a part answers on the one HTTPS server that admission has too, whether or not the manager runs."""
-
-    opened: Callable[[Credentials], AbstractAsyncContextManager[Routes]]
-    """What is answered, for as long as it is."""
-    handlers: Routes
-    """The same for a cluster in the same process."""
-    timeout: float
-    """Seconds that a request may take."""
-    limits: Limits = USUAL_LIMITS
+    tell: Callable[[EventNote], None] = lambda _: None
+    """Makes Events of what no round tells."""
 
 
 class Part(Struct, frozen=True, kw_only=True):
@@ -65,13 +59,12 @@ class Part(Struct, frozen=True, kw_only=True):
     endpoints: tuple[Endpoint[Any], ...] = ()
     """Its admission webhooks."""
     servers: tuple[HttpsServer, ...] = ()
-    """What it serves beside admission, on ports of its own."""
-    shared_routes: tuple[SharedRoutes, ...] = ()
-    """What it serves beside admission, on the port of that."""
-    obstacle: Callable[[], str] = lambda: ""
-    """Why this replica does not answer what API servers ask of it, whoever leads; empty: it does."""
+    """What it serves beside admission."""
     before_leading: tuple[Task, ...] = ()
     """What the leader does before the caches can be filled: a definition must be there to be listed."""
+    before_rounds: tuple[Task, ...] = ()
+    """The same, where only the rounds and tasks of this part wait for it, and not those of others; may raise GivesBack.
+    """
     replica_tasks: tuple[Task, ...] = ()
     """What every replica does, whether it leads or not."""
     leader_tasks: tuple[Task, ...] = ()

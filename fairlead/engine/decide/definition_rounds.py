@@ -17,6 +17,7 @@ from fairlead.core.ask import Answers, Ask, Bad, Discover, Good, Need, Read
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
 from fairlead.engine.decide.joined_definitions import joined, unknown_versions
+from fairlead.engine.decide.owned_definitions import Owner
 from fairlead.engine.decide.registration import (
     DEFINITIONS,
     Established,
@@ -30,6 +31,7 @@ from fairlead.engine.decide.registration import (
     standing,
     wanted,
 )
+from fairlead.engine.decide.replicas import ReplicaQuestion
 from kubeloop.objects.meta import Ref, ServedVersion
 
 FIRST_REPAIR_SECONDS, LONGEST_REPAIR_SECONDS = 1.0, 300.0
@@ -80,6 +82,10 @@ class DefinitionSnapshot(Struct, frozen=True, kw_only=True):
     repairs: Repairs = Repairs()
     joins: bool = False
     """Whether others bring the definition as well, so that nothing of theirs is taken away."""
+    owner: Owner | None = None
+    """As whom it is written beside others (`owned_rounds`); None: it is ours alone, and applied with force."""
+    replicas: ReplicaQuestion | None = None
+    """Who must be able to convert a version before the definition names it; None: nobody is asked."""
     cached: Tree | None = None
     """As a watch shows it."""
     live: Tree | None = None
@@ -112,11 +118,7 @@ def register(seen: DefinitionSnapshot, now: datetime) -> Decision | Need:
         return applied
     if (live := seen.live) is None:
         raise TypeError("a definition that is in order exists")
-    match standing(live):
-        case Pending(text):
-            return _pending(text)
-        case Established(versions):
-            return _discovered(seen, live, versions)
+    return in_force(seen, live)
 
 
 def repair(seen: DefinitionSnapshot, now: datetime) -> Decision | Need:
@@ -125,34 +127,27 @@ def repair(seen: DefinitionSnapshot, now: datetime) -> Decision | Need:
     if cached is None or cached["metadata"].get("deletionTimestamp"):
         return Decision("leave_deleted", Hold(Reason.COMPLETE))
     if seen.is_in_order(cached):
-        return _in_order(seen)
+        return in_order(seen)
     is_own = (authority_of(seen.to_apply(cached)) or b"") != seen.repairs.authority
     earliest = None if is_own else seen.repairs.earliest(now)
     if earliest is not None and now < earliest:
         return Decision("space_repairs", Hold(Reason.REPAIR_SPACING, earliest))
     if is_own:
-        return _applied(seen, Does.APPLY_DEFINITION) or _in_order(seen)
+        return _applied(seen, Does.APPLY_DEFINITION) or in_order(seen)
     note = EventNote(Ref(DEFINITIONS, "", seen.name), warning=True, reason="DefinitionRepaired", text=REPAIRED)
-    return _applied(seen, Does.REPAIR_DEFINITION, note) or _in_order(seen)
+    return _applied(seen, Does.REPAIR_DEFINITION, note) or in_order(seen)
 
 
 def _applied(seen: DefinitionSnapshot, does: Does, tell: EventNote | None = None) -> Decision | Need | None:
     """Reads the definition and writes what differs; None when it is in order."""
-    if todo := seen.answers.lacking((seen.read,)):
-        return Need(todo)
-    found = seen.answers[seen.read]
-    if isinstance(found, Bad) and found.kind != "absent":
-        return _unread(advised(found.text or found.kind, is_refused=found.kind == "refused"))
-    if isinstance(found, Good) and seen.live is None:
-        return _unread("what the API server answers is no definition; does a proxy answer in its place?")
+    if (unread := read_first(seen)) is not None:
+        return unread
     live = seen.live
-    if live is not None and live["metadata"].get("deletionTimestamp"):
-        return _pending("it is being deleted; it can be registered when its last object is gone")
     if live is not None and seen.is_in_order(live):
         return None
     refusals = sum(isinstance(each, Apply) for each in seen.answers.known)
     if refusals >= MOST_CONFLICTS:
-        return _pending("somebody writes it faster than it can be read and merged")
+        return pending("somebody writes it faster than it can be read and merged")
     write = Apply(
         ref=Ref(DEFINITIONS, "", seen.name),
         body=msgspec.json.encode(seen.to_apply(live)),
@@ -166,6 +161,29 @@ def _applied(seen: DefinitionSnapshot, does: Does, tell: EventNote | None = None
     return Decision("apply", Move(Reason.REGISTERING, (write,)))
 
 
+def read_first(seen: DefinitionSnapshot) -> Decision | Need | None:
+    """Has the definition read; None when it was, or when there is none."""
+    if todo := seen.answers.lacking((seen.read,)):
+        return Need(todo)
+    found = seen.answers[seen.read]
+    if isinstance(found, Bad) and found.kind != "absent":
+        return unread(advised(found.text or found.kind, is_refused=found.kind == "refused"))
+    if isinstance(found, Good) and seen.live is None:
+        return unread("what the API server answers is no definition; does a proxy answer in its place?")
+    if seen.live is not None and seen.live["metadata"].get("deletionTimestamp"):
+        return pending("it is being deleted; it can be registered when its last object is gone")
+    return None
+
+
+def in_force(seen: DefinitionSnapshot, live: Tree) -> Decision | Need:
+    """Whether a definition that is as it should be is established, and shown by discovery in every served version."""
+    match standing(live):
+        case Pending(text):
+            return pending(text)
+        case Established(versions):
+            return _discovered(seen, live, versions)
+
+
 def _discovered(seen: DefinitionSnapshot, live: Tree, versions: tuple[str, ...]) -> Decision | Need:
     names = live["spec"]["names"]
     ask = Ask(Discover(live["spec"]["group"], names["kind"]))
@@ -173,24 +191,24 @@ def _discovered(seen: DefinitionSnapshot, live: Tree, versions: tuple[str, ...])
         return Need(todo)
     match seen.answers[ask]:
         case Bad(kind, text):
-            return _pending(text or kind)
+            return pending(text or kind)
         case Good(value):
             served = {(each.resource.plural, each.resource.version) for each in _SERVED.decode(value)}
     missing = [version for version in versions if (names["plural"], version) not in served]
     if missing:
-        return _pending(f"discovery does not show its version {missing[0]} yet")
-    return _in_order(seen)
+        return pending(f"discovery does not show its version {missing[0]} yet")
+    return in_order(seen)
 
 
-def _in_order(seen: DefinitionSnapshot) -> Decision:
+def in_order(seen: DefinitionSnapshot) -> Decision:
     return Decision("in_order", Hold(Reason.COMPLETE, seen.bundle_changes))
 
 
-def _pending(text: str) -> Decision:
+def pending(text: str) -> Decision:
     return Decision("wait_for_definition", Hold(Reason.DEFINITION_PENDING, details=(("definition", text),)))
 
 
-def _unread(text: str) -> Decision:
+def unread(text: str) -> Decision:
     return Decision("read_again", Hold(Reason.READ_FAILED, details=(("definition", text),)))
 
 

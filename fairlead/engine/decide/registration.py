@@ -68,11 +68,11 @@ def is_converted(definition: Tree) -> bool:
 
 def authority_of(definition: Tree | None) -> bytes | None:
     """The `caBundle` that a live definition holds; None without a conversion webhook."""
-    conversion = _at(definition or {}, "spec", "conversion")
+    conversion = at(definition or {}, "spec", "conversion")
     if conversion.get("strategy") != "Webhook":
         return None
     try:
-        return b64decode(_at(conversion, "webhook", "clientConfig").get("caBundle") or "")
+        return b64decode(at(conversion, "webhook", "clientConfig").get("caBundle") or "")
     except ValueError:
         return b""
 
@@ -82,7 +82,7 @@ INJECTED = ("inject-ca-from", "inject-ca-from-secret", "inject-apiserver-ca")
 
 def is_injected(live: Tree | None) -> bool:
     """Whether somebody else is asked, by annotation, to keep the `caBundle`; then it is not ours to write."""
-    annotations = _at(live or {}, "metadata", "annotations")
+    annotations = at(live or {}, "metadata", "annotations")
     return any(f"cert-manager.io/{each}" in annotations for each in INJECTED)
 
 
@@ -109,11 +109,11 @@ def differs(to_apply: Tree, live: Tree, trusts: Callable[[bytes, bytes], bool]) 
     """
     spec, there = to_apply["spec"], live["spec"]
     return (
-        any(spec[key] != there.get(key) for key in ("group", "scope"))
+        any(key in spec and spec[key] != there.get(key) for key in ("group", "scope"))
         or not _within(spec["names"], there.get("names") or {})
         or bool(spec.get("preserveUnknownFields", False) != there.get("preserveUnknownFields", False))
         or _by_name(spec["versions"]) != _by_name(there.get("versions") or [])
-        or not _same_conversion(spec.get("conversion"), there.get("conversion") or NOT_CONVERTED, trusts)
+        or not same_conversion(spec.get("conversion"), there.get("conversion") or NOT_CONVERTED, trusts)
         or any(
             not _within(to_apply["metadata"].get(key) or {}, live["metadata"].get(key) or {})
             for key in ("labels", "annotations")
@@ -137,7 +137,7 @@ def standing(live: Tree) -> Pending | Established:
     """What has become of a definition that was written."""
     if live["metadata"].get("deletionTimestamp"):
         return Pending("it is being deleted; it can be registered when its last object is gone")
-    conditions = {each["type"]: each for each in _at(live, "status").get("conditions") or ()}
+    conditions = {each["type"]: each for each in at(live, "status").get("conditions") or ()}
     for kind in ("NamesAccepted", "Established"):
         found = conditions.get(kind, {})
         if found.get("status") != "True":
@@ -151,15 +151,15 @@ def standing(live: Tree) -> Pending | Established:
 
 def _foreign(definition: Tree, live: Tree | None) -> list[Tree]:
     ours = [each["name"] for each in definition["spec"]["versions"]]
-    stored = _at(live or {}, "status").get("storedVersions") or ()
+    stored = at(live or {}, "status").get("storedVersions") or ()
     return [
         {**each, "storage": False}
-        for each in _at(live or {}, "spec").get("versions") or ()
+        for each in at(live or {}, "spec").get("versions") or ()
         if each["name"] not in ours and (each.get("served") or each["name"] in stored)
     ]
 
 
-def _same_conversion(ours: Tree | None, live: Tree, trusts: Callable[[bytes, bytes], bool]) -> bool:
+def same_conversion(ours: Tree | None, live: Tree, trusts: Callable[[bytes, bytes], bool]) -> bool:
     """What is not said is left to others."""
     if ours is None:
         return True
@@ -168,13 +168,15 @@ def _same_conversion(ours: Tree | None, live: Tree, trusts: Callable[[bytes, byt
     if ours["strategy"] != "Webhook":
         return True
     mine, theirs = authority_of({"spec": {"conversion": ours}}), authority_of({"spec": {"conversion": live}})
-    return _without_authority(ours) == _without_authority(live) and trusts(mine or b"", theirs or b"")
+    same = _plain(without_authority(ours)) == _plain(without_authority(live))
+    return same and trusts(mine or b"", theirs or b"")
 
 
-def _without_authority(conversion: Tree) -> object:
-    webhook = _at(conversion, "webhook")
-    config = {key: value for key, value in _at(webhook, "clientConfig").items() if key != "caBundle"}
-    return _plain({**webhook, "clientConfig": config})
+def without_authority(conversion: Tree) -> Tree:
+    """A conversion by a webhook, but for its `caBundle`."""
+    webhook = at(conversion, "webhook")
+    config = {key: value for key, value in at(webhook, "clientConfig").items() if key != "caBundle"}
+    return {**conversion, "webhook": {**webhook, "clientConfig": config}}
 
 
 def _by_name(versions: list[Tree]) -> dict[str, object]:
@@ -206,7 +208,7 @@ def _is_dropped(key: str, value: object) -> bool:
     return value is None or value is False or value in ("", [])
 
 
-def _at(tree: Tree, *keys: str) -> Tree:
+def at(tree: Tree, *keys: str) -> Tree:
     """What is under these keys, or nothing."""
     for key in keys:
         tree = tree.get(key) or {}

@@ -242,13 +242,9 @@ def _stored_by(write: AnyWrite) -> Request:
                 resource_version=write.resource_version,
             )
         case Create():
-            return request.create(
-                write.resource, write.namespace, with_entries(write.body, write.sealed), manager=write.manager
-            )
+            return request.create(write.resource, write.namespace, with_entries(write.body, write.sealed))
         case Replace():
-            return request.replace(
-                write.ref, with_entries(write.body, write.sealed), write.subresource, manager=write.manager
-            )
+            return request.replace(write.ref, with_entries(write.body, write.sealed), write.subresource)
         case _:
             assert_never(write)
 

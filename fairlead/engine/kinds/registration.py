@@ -16,9 +16,9 @@ import msgspec
 from msgspec import Struct, structs
 from structlog.types import FilteringBoundLogger
 
-from fairlead.core.act import AnyWrite, Apply, Does
+from fairlead.core.act import AnyWrite, Apply, Does, EventNote, Patch
 from fairlead.core.ask import Answers, Good
-from fairlead.core.decision import Decide, Decision
+from fairlead.core.decision import Decide, Decision, Hold
 from fairlead.core.reason import Reason
 from fairlead.engine.certificates.authority import Publication
 from fairlead.engine.controller import BackOff, Controller, LogRecord, RolloutKey, Wake
@@ -31,8 +31,12 @@ from fairlead.engine.decide.definition_rounds import (
     repair,
 )
 from fairlead.engine.decide.definitions import definition_in
+from fairlead.engine.decide.owned_definitions import Owner, is_foreign
+from fairlead.engine.decide.owned_rounds import register_owned, repair_owned
 from fairlead.engine.decide.registration import DEFINITIONS, Tree, Webhook, authority_of, is_converted, name_of
+from fairlead.engine.decide.replicas import ReplicaQuestion
 from fairlead.engine.driver.questions import AskContext
+from fairlead.engine.part import GivesBack
 from fairlead.engine.rounds import PassFailed, Rounds, Terms
 from kubeloop import clock
 from kubeloop.caches import Caches
@@ -40,12 +44,16 @@ from kubeloop.client import Client
 from kubeloop.errors import Forbidden, Garbled, KubeError, NotLeader
 from kubeloop.informer import Change, Informer
 from kubeloop.ledger import Ledger
-from kubeloop.objects.meta import Meta, Resource
+from kubeloop.objects.meta import Meta, Ref, Resource
 
 FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0
 DEFINITION_TIMEOUT_SECONDS = 30.0
 """Seconds for one definition; all are registered at once."""
 ALL_TIMEOUT_SECONDS = 120.0
+REPLICAS_TIMEOUT_SECONDS = 600.0
+"""Seconds for other replicas to become able to convert what is about to be registered."""
+STANDS_AGAIN_SECONDS = 60.0
+"""Seconds for which a replica that waited in vain leaves the Lease to others."""
 CALL_TIMEOUT = 10.0
 NAME = "definitions"
 DONE = {
@@ -61,6 +69,19 @@ class RegistrationFailed(Exception):
 class _Meta(Meta, frozen=True, rename="camel"):
     generation: int = 0
     annotations: dict[str, str] = {}
+    managed_fields: list[dict[str, Any]] = []
+
+
+class Owned(Struct, frozen=True, kw_only=True):
+    """How definitions are written that others write as well."""
+
+    owner: Owner
+    replicas: ReplicaQuestion | None = None
+    """Who must be able to convert what is registered; None: nobody is asked."""
+    tell: Callable[[EventNote], None] = lambda _: None
+    """Told what happens before rounds run."""
+    lease: Ref | None = None
+    """What replicas that wait in vain are told about."""
 
 
 class Live(Struct, frozen=True):
@@ -78,6 +99,8 @@ class Live(Struct, frozen=True):
             "generation": self.metadata.generation,
             "labels": self.metadata.labels,
             "annotations": self.metadata.annotations,
+            "managedFields": self.metadata.managed_fields,
+            "uid": self.metadata.uid,
             "deletionTimestamp": self.metadata.deletion_timestamp,
         }
         return {"metadata": metadata, "spec": self.spec, "status": self.status}
@@ -99,10 +122,11 @@ class Registration:
         heed: Callable[[str, Tree], None] = lambda *_: None,
         joins: bool = False,
         name: str = NAME,
+        owned: Owned | None = None,
     ) -> None:
         """`manager` is who the API server is told owns what is written; `heed` is shown every state of a definition, by
-        its name. With `joins` others bring these definitions as well, and nothing of theirs is taken away. `name` is
-        that of the controller."""
+        its name. With `joins` others bring these definitions as well, and nothing of theirs is taken away; with `owned`
+        others write them as well, and what is ours is written as it says. `name` is that of the controller."""
         self._client = client.within(CALL_TIMEOUT)
         self._definitions = {name_of(each): each for each in definitions}
         self._webhook = webhook
@@ -112,12 +136,15 @@ class Registration:
         self._heed = heed
         self._joins = joins
         self._name = name
+        self._owned = owned
         self._repairs = {name: Repairs() for name in self._definitions}
         self._problems: dict[str, str] = {}
         """What each definition lacked in the last round of its registration."""
+        self._behind: dict[str, tuple[str, ...]] = {}
+        """Replicas that the last round of its registration waited for."""
         self._informers = {name: self._informer(name, caches) for name in self._definitions}
         self.controller = structs.replace(
-            self._controller(repair, self._gather_cached),
+            self._controller(repair if owned is None else repair_owned, self._gather_cached),
             subscribe=self._subscribe,
             watched=self._watched,
             optional=tuple(self._informers.values()),
@@ -127,11 +154,15 @@ class Registration:
         """Repairs them; its informers are watched on every replica."""
 
     async def register(self) -> None:
-        """Returns when every definition is in force; raises RegistrationFailed, or NotLeader."""
-        controller = structs.replace(self._controller(register, self._gather), observe=self._observe)
+        """Returns when every definition is in force; raises RegistrationFailed, GivesBack, or NotLeader."""
+        decide = register if self._owned is None else register_owned
+        controller = structs.replace(self._controller(decide, self._gather), observe=self._observe)
         outside, terms = AskContext(self._client), Terms(Ledger(CALL_TIMEOUT, lambda _: ()), CALL_TIMEOUT)
-        rounds = Rounds(controller, outside, terms, self._log, lambda _: None)
+        tell = self._owned.tell if self._owned is not None else lambda _: None
+        rounds = Rounds(controller, outside, terms, self._log, tell)
         self._problems.clear()
+        if self._owned is not None and self._owned.replicas is not None:
+            await self._await_replicas(rounds, self._owned)
         try:
             async with asyncio.timeout(ALL_TIMEOUT_SECONDS), asyncio.TaskGroup() as tasks:
                 for name in self._definitions:
@@ -149,6 +180,7 @@ class Registration:
         deadline, delay = clock.monotonic() + DEFINITION_TIMEOUT_SECONDS, FIRST_DELAY
         while problem := await self._lacking(name, rounds):
             if clock.monotonic() + delay > deadline:
+                self._tell_pending(name, problem)
                 raise RegistrationFailed(
                     f"the definition {name} is not in force after {DEFINITION_TIMEOUT_SECONDS:g} seconds: {problem};"
                     " correct that"
@@ -158,6 +190,30 @@ class Registration:
             await asyncio.sleep(delay)
             delay = min(2 * delay, LONGEST_DELAY)
         self._log.info("definition registered", name=name)
+
+    async def _await_replicas(self, rounds: Rounds[DefinitionSnapshot], owned: Owned) -> None:
+        """Returns when no definition waits for another replica; raises GivesBack."""
+        deadline, delay = clock.monotonic() + REPLICAS_TIMEOUT_SECONDS, FIRST_DELAY
+        while behind := await self._replicas_behind(rounds):
+            if clock.monotonic() + delay > deadline:
+                told = f"{', '.join(behind)} cannot convert what is to be registered: have them updated, or end them"
+                if owned.lease is not None:
+                    owned.tell(EventNote(owned.lease, warning=True, reason="ReplicasBehind", text=told))
+                raise GivesBack(STANDS_AGAIN_SECONDS, told)
+            self._log.info("definitions wait for replicas", replicas=", ".join(behind))
+            await asyncio.sleep(delay)
+            delay = min(2 * delay, LONGEST_DELAY)
+
+    async def _replicas_behind(self, rounds: Rounds[DefinitionSnapshot]) -> tuple[str, ...]:
+        self._behind.clear()
+        for name in self._definitions:
+            await self._lacking(name, rounds)
+        return tuple(sorted({each for names in self._behind.values() for each in names}))
+
+    def _tell_pending(self, name: str, problem: str) -> None:
+        if self._owned is not None:
+            about = Ref(DEFINITIONS, "", name)
+            self._owned.tell(EventNote(about, warning=True, reason="NotEstablished", text=problem))
 
     async def _lacking(self, name: str, rounds: Rounds[DefinitionSnapshot]) -> str:
         """One round; what is missing before the definition is in force, or nothing."""
@@ -219,6 +275,8 @@ class Registration:
             enough=frozenset(),
             repairs=self._repairs[name],
             joins=self._joins,
+            owner=None if self._owned is None else self._owned.owner,
+            replicas=None if self._owned is None else self._owned.replicas,
             cached=cached,
             answers=answers,
         )
@@ -230,15 +288,22 @@ class Registration:
     def _observe(self, key: RolloutKey, seen: DefinitionSnapshot, decision: Decision, _: datetime) -> None:
         self._problems[key.name] = problem_of(decision)
         self._note(key.name, seen.live)
-        if decision.verdict.reason is Reason.COMPLETE:
-            self._remember(key.name, authority_of(seen.to_apply(seen.live)))
+        verdict = decision.verdict
+        if isinstance(verdict, Hold) and verdict.reason is Reason.REPLICAS_BEHIND:
+            self._behind[key.name] = tuple(about.removeprefix("pod/") for about, _ in verdict.details)
+        if verdict.reason is Reason.COMPLETE:
+            owned = self._owned is not None
+            self._remember(key.name, seen.bundle if owned else authority_of(seen.to_apply(seen.live)))
 
     def _wrote(self, key: RolloutKey, writes: tuple[AnyWrite, ...]) -> None:
         for write in writes:
-            if isinstance(write, Apply):
+            if isinstance(write, Apply | Patch):
                 if write.does is Does.REPAIR_DEFINITION:
                     self._repairs[key.name] = self._repairs[key.name].after(clock.now())
-                self._remember(key.name, authority_of(msgspec.json.decode(write.body)))
+                owned = self._owned is not None
+                self._remember(
+                    key.name, self._publication.wanted() if owned else authority_of(msgspec.json.decode(write.body))
+                )
 
     def _remember(self, name: str, authority: bytes | None) -> None:
         self._repairs[name] = structs.replace(self._repairs[name], authority=authority or b"")
@@ -273,7 +338,12 @@ class Registration:
         if live is not None:
             self._heed(name, live)
         if is_converted(self._definitions[name]):
-            self._publication.saw(name, authority_of(live))
+            self._publication.saw(name, None if self._is_foreign(live) else authority_of(live))
+
+    def _is_foreign(self, live: Tree | None) -> bool:
+        """Whether somebody else converts its objects, and so has authorities of his own trusted."""
+        owned = self._owned
+        return owned is not None and live is not None and is_foreign(live, self._webhook, owned.owner)
 
 
 def _key(name: str) -> RolloutKey:
