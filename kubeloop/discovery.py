@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from kubeloop.client import Client
 from kubeloop.decoding import decoded
-from kubeloop.errors import NotFound
+from kubeloop.errors import NotFound, ServerError
 from kubeloop.objects.meta import Resource, ServedVersion
 from kubeloop.request import Request
 
@@ -28,6 +28,16 @@ class _Entry(Struct, frozen=True):
     name: str
     kind: str = ""
     namespaced: bool = False
+    verbs: tuple[str, ...] = ()
+
+
+class _Groups(Struct, frozen=True):
+    groups: tuple[_NamedGroup, ...]
+
+
+class _NamedGroup(Struct, frozen=True, rename="camel"):
+    name: str
+    preferred_version: _Version = _Version()
 
 
 class _Entries(Struct, frozen=True):
@@ -47,6 +57,23 @@ async def served_names(client: Client, group: str, version: str) -> tuple[str, .
         return tuple(each.name for each in (await _asked(client, f"/apis/{group}/{version}", _Entries)).resources or ())
     except NotFound:
         return ()
+
+
+async def listable(client: Client) -> tuple[Resource, ...]:
+    """Every kind that can be listed, in the preferred version of its group; a group that cannot be asked has none."""
+    groups = (await _asked(client, "/apis", _Groups)).groups
+    found: list[Resource] = []
+    for group, version in [("", "v1"), *((each.name, each.preferred_version.version) for each in groups)]:
+        try:
+            entries = await _asked(client, f"/apis/{group}/{version}" if group else f"/api/{version}", _Entries)
+        except (NotFound, ServerError):
+            continue
+        found += [
+            Resource(group, version, each.name, each.kind, each.namespaced)
+            for each in entries.resources or ()
+            if "list" in each.verbs and "/" not in each.name
+        ]
+    return tuple(found)
 
 
 async def _versions(client: Client, group: str) -> list[str]:

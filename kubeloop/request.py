@@ -184,12 +184,16 @@ def get(ref: Ref, subresource: str = "") -> Request:
     return Request("GET", path_to(ref, subresource))
 
 
-def create(resource: Resource, namespace: str, body: bytes) -> Request:
-    return Request("POST", path_of(resource, namespace), body=body, content_type=JSON)
+def create(resource: Resource, namespace: str, body: bytes, *, manager: str = "") -> Request:
+    return Request("POST", path_of(resource, namespace), query=_managed(manager), body=body, content_type=JSON)
 
 
-def replace(ref: Ref, body: bytes, subresource: str = "") -> Request:
-    return Request("PUT", path_to(ref, subresource), body=body, content_type=JSON)
+def replace(ref: Ref, body: bytes, subresource: str = "", *, manager: str = "") -> Request:
+    return Request("PUT", path_to(ref, subresource), query=_managed(manager), body=body, content_type=JSON)
+
+
+def _managed(manager: str) -> tuple[tuple[str, str], ...]:
+    return (("fieldManager", manager),) if manager else ()
 
 
 def patch(ref: Ref, content_type: str, body: bytes, subresource: str = "", *, resource_version: str = "") -> Request:

@@ -37,6 +37,17 @@ class Does(Enum):
     """Unchanged, so that it is stored in the storage version."""
     FORGET_VERSIONS = "forget-versions"
     """The definition says no longer that objects may be stored in any but the storage version."""
+    RESTORE_OBJECT = "restore-object"
+    """As it is in a backup."""
+    REWRITE_OWNERS = "rewrite-owners"
+    """Who manages which field of an object is told in the words of another version, or as it was before."""
+    POINT_DEPENDENT = "point-dependent"
+    """A dependent is told the UID of an owner that was made again."""
+    CONVERT_OBJECT = "convert-object"
+    """Written in another version, its payload with it."""
+    FREEZE = "freeze"
+    """Nobody else may write objects of a kind."""
+    UNFREEZE = "unfreeze"
     ADD_FINALIZER = "add-finalizer"
     REMOVE_FINALIZER = "remove-finalizer"
     REPORT_STATUS = "report-status"
@@ -91,6 +102,8 @@ class Does(Enum):
     RESTORE_WORKLOAD = "restore-workload"
     """It is made again what it was before the rollout."""
     ROUTE_TRAFFIC = "route-traffic"
+    KEEP_RULES = "keep-rules"
+    """The text of the rules that convert a kind, as they were found to be good last."""
 
 
 class PatchKind(Enum):
@@ -195,6 +208,8 @@ class Create(Write, frozen=True, kw_only=True, tag=True):
     body: bytes
     sealed: tuple[tuple[str, Sealed], ...] = ()
     """Entries of a Secret's `data` that are put in when it is sent, so that no decision holds them open."""
+    manager: str = ""
+    """Whose the fields become; empty: the server takes it from the name of the program."""
 
 
 class Replace(Write, frozen=True, kw_only=True, tag=True):
@@ -204,6 +219,8 @@ class Replace(Write, frozen=True, kw_only=True, tag=True):
     resource_version: str
     subresource: str = ""
     sealed: tuple[tuple[str, Sealed], ...] = ()
+    """As of a Create."""
+    manager: str = ""
     """As of a Create."""
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,28 +11,40 @@ from fairlead.engine.certificates.ca_injection import Injector, policies
 from fairlead.engine.certificates.kept_authority import AuthoritySecret, FromKeptAuthority
 from fairlead.engine.certificates.pairs import CertificateRequest
 from fairlead.engine.certificates.secured import Secured
-from fairlead.engine.certificates.served import CertificateFiles, FromFiles, SelfSigned
+from fairlead.engine.certificates.served import CertificateFiles, Credentials, FromFiles, SelfSigned
 from fairlead.engine.certificates.stored_secret import StoredCertificate
 from fairlead.engine.decide.ca_injection import TrustLabels, TrustScope
 from fairlead.engine.leases import labels_of, place_of
+from fairlead.engine.manager import Manager
 from fairlead.engine.options import KeptAuthority, WebhookOptions
 from fairlead.engine.process_context import ProcessContext
-from fairlead.engine.serving.https_server import HttpsServer
-from fairlead.engine.traces import Trace, traced_handler
+from fairlead.engine.serving.https_server import HttpsServer, joined
+from fairlead.engine.serving.routes import Routes
+from fairlead.engine.traces import traced_handler
 from fairlead.engine.watch_troubles import Troubles
-from fairlead.engine.webhooks.handlers import Webhooks
 from kubeloop.caches import Caches
 from kubeloop.objects.core import SECRETS
 from kubeloop.objects.meta import Ref
 
 
-def admission_server(given: WebhookOptions, webhooks: Webhooks, trace: Trace, ground: ProcessContext) -> HttpsServer:
-    routes = {path: traced_handler(handler, f"webhook {path}", trace) for path, handler in webhooks.routes.items()}
+def admission_server(given: WebhookOptions, manager: Manager, ground: ProcessContext) -> HttpsServer:
+    """With the routes that parts share with admission."""
+    webhooks, trace, shared = manager.webhooks, manager.trace, manager.shared_routes
+
+    @asynccontextmanager
+    async def opened(credentials: Credentials) -> AsyncIterator[Routes]:
+        async with AsyncExitStack() as stack:
+            found = dict(webhooks.routes)
+            for each in shared:
+                found |= await stack.enter_async_context(each.opened(credentials))
+            yield {path: traced_handler(handler, f"webhook {path}", trace) for path, handler in found.items()}
+
     return HttpsServer(
         "webhooks",
         secured_of(given, ground),
-        lambda _: nullcontext(routes),
-        webhooks.timeout,
+        opened,
+        max((webhooks.timeout, *(each.timeout for each in shared))),
+        limits=joined([each.limits for each in shared]),
         checks_cluster=True,
         afterwards=webhooks.afterwards,
         tls=given.tls,

@@ -64,6 +64,8 @@ class RunTerms(Struct, frozen=True, kw_only=True):
     client: Client
     records: Records
     """Where its journal is; with `dry_run` none of it is written."""
+    tried_records: Records | None = None
+    """With `dry_run` in their place, where more than an empty journal is to be read."""
     pace: RequestPace
     at_once: int = 8
     """Objects in work at a time."""
@@ -96,7 +98,7 @@ async def run_job(job: CommandJob[J, W], terms: RunTerms) -> J:
 
 
 async def _walked(job: CommandJob[J, W], terms: RunTerms, watch: _Watch[J, W]) -> J:
-    records: Records = MemoryRecords() if terms.dry_run else terms.records
+    records = (terms.tried_records or MemoryRecords()) if terms.dry_run else terms.records
     for number in count(1):
         ended = await _stepped(job, terms, records, watch, number)
         if ended is not None:

@@ -107,6 +107,8 @@ class Manager:
         """Answered whether or not this runs."""
         self.servers = tuple(server for part in parts for server in part.servers)
         """The same holds for these."""
+        self.shared_routes = tuple(each for part in parts for each in part.shared_routes)
+        """And for these, where webhooks are served."""
         self.ready = asyncio.Event()
         """Set once the caches are filled."""
         self.leading = asyncio.Event()
@@ -215,6 +217,11 @@ class Manager:
     def problem(self) -> str:
         """Why this replica can neither lead nor stand by, for a while already; empty when it can."""
         return "" if self._election is None else self._election.problem
+
+    @property
+    def obstacle(self) -> str:
+        """Why this replica does not answer what API servers ask, whoever leads; empty when it does."""
+        return next(filter(None, (part.obstacle() for part in self._parts)), "")
 
     def stop(self) -> None:
         """Ends `run` once the rounds under way are over."""

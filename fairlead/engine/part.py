@@ -6,7 +6,8 @@ Its controllers decide; the rest is what a process needs beside rounds: webhooks
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 from structlog.types import FilteringBoundLogger
@@ -15,10 +16,14 @@ from fairlead.core.act import EventNote
 from fairlead.engine.controller import Controller
 from fairlead.engine.measured_calls import Counts
 from fairlead.engine.metrics import Metrics
-from fairlead.engine.serving.https_server import HttpsServer
+from fairlead.engine.serving.https_server import USUAL_LIMITS, HttpsServer, Limits
+from fairlead.engine.serving.routes import Routes
 from fairlead.engine.webhooks.admission import Endpoint
 from kubeloop.caches import Caches
 from kubeloop.client import Client
+
+if TYPE_CHECKING:
+    from fairlead.engine.certificates.served import Credentials  # a process without servers need not load certificates
 
 Task: TypeAlias = Callable[[], Awaitable[None]]
 
@@ -52,6 +57,18 @@ class PartContext(Struct, frozen=True):
     """Makes Events of what no round tells."""
 
 
+class SharedRoutes(Struct, frozen=True, kw_only=True):
+    """What a part answers on the one HTTPS server that admission has too, whether or not the manager runs."""
+
+    opened: Callable[[Credentials], AbstractAsyncContextManager[Routes]]
+    """What is answered, for as long as it is."""
+    handlers: Routes
+    """The same for a cluster in the same process."""
+    timeout: float
+    """Seconds that a request may take."""
+    limits: Limits = USUAL_LIMITS
+
+
 class Part(Struct, frozen=True, kw_only=True):
     name: str
     """That of the contract."""
@@ -59,7 +76,11 @@ class Part(Struct, frozen=True, kw_only=True):
     endpoints: tuple[Endpoint[Any], ...] = ()
     """Its admission webhooks."""
     servers: tuple[HttpsServer, ...] = ()
-    """What it serves beside admission."""
+    """What it serves beside admission, on ports of its own."""
+    shared_routes: tuple[SharedRoutes, ...] = ()
+    """What it serves beside admission, on the port of that."""
+    obstacle: Callable[[], str] = lambda: ""
+    """Why this replica does not answer what API servers ask of it, whoever leads; empty: it does."""
     before_leading: tuple[Task, ...] = ()
     """What the leader does before the caches can be filled: a definition must be there to be listed."""
     before_rounds: tuple[Task, ...] = ()

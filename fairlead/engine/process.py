@@ -43,7 +43,7 @@ from fairlead.engine.serving.https_server import (
     unless,
 )
 from fairlead.engine.serving.plain_paths import PlainPaths
-from fairlead.engine.serving.probes import probes
+from fairlead.engine.serving.probes import answering, probes
 from fairlead.engine.traces import Trace, TracedTransport, traced_caller, tracing, untraced
 from kubeloop import kubeconfig
 from kubeloop.calls import Caller, Handler
@@ -100,12 +100,20 @@ async def _process(options: OperatorOptions, log: FilteringBoundLogger) -> None:
             return None if served.is_set() else ""
         return "" if manager is None or not manager.ready.is_set() else manager.problem or None
 
+    def serving_obstacle() -> str | None:
+        if manager is None or not served.is_set():
+            return "webhooks are not served yet"
+        return manager.obstacle or None
+
     async def report(namespaces: Sequence[str]) -> OperatorReport:
         known = manager
         return silent(options.process) if known is None else await known.report(options.process, namespaces)
 
     told = {EXPLAIN: handling(report)}
-    async with _plain(options, metrics, obstacle, log, told) as port, _plain_metrics(options, metrics, log) as apart:
+    async with (
+        _plain(options, metrics, (obstacle, serving_obstacle), log, told) as port,
+        _plain_metrics(options, metrics, log) as apart,
+    ):
         ports = {"port": port} | ({} if apart is None else {"metrics_port": apart})
         log.info("starting", process=options.process, version=__version__, **ports)
         config = config_of(options)
@@ -121,11 +129,13 @@ async def _process(options: OperatorOptions, log: FilteringBoundLogger) -> None:
 def _plain(
     options: OperatorOptions,
     metrics: Metrics,
-    obstacle: Callable[[], str | None],
+    obstacles: tuple[Callable[[], str | None], Callable[[], str | None]],
     log: FilteringBoundLogger,
     told: Mapping[str, Handler],
 ) -> AbstractAsyncContextManager[int | None]:
     """The plain server, if there is to be one."""
+    obstacle, serving_obstacle = obstacles
+    told = {**told, **dict.fromkeys(options.plain_paths.serving, answering(serving_obstacle))}
     port, host = options.server_port, options.server_host
     if port is None:
         return nullcontext(None)
@@ -167,7 +177,7 @@ def _servers(manager: Manager, ground: ProcessContext) -> tuple[HttpsServer, ...
         return manager.servers
     from fairlead.engine.admission_server import admission_server  # noqa: PLC0415  (certificates take 8 MB)
 
-    return (admission_server(ground.options.webhooks, manager.webhooks, manager.trace, ground), *manager.servers)
+    return (admission_server(ground.options.webhooks, manager, ground), *manager.servers)
 
 
 def _metrics_servers(ground: ProcessContext) -> tuple[HttpsServer, ...]:

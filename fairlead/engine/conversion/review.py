@@ -6,13 +6,15 @@ Nothing is defaulted, validated or remembered, so every replica gives the same a
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, structs
 
+from fairlead.engine.conversion.tallies import Tally
 from kubeloop.unreadable import UNREADABLE
 
 VERSIONS = ("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1")
@@ -29,19 +31,42 @@ OUR_MISTAKE = "this is a mistake of the operator; its log says more"
 Tree: TypeAlias = dict[str, Any]
 
 
+class Made(Struct, frozen=True):
+    """An object in its new version, with what there is to tell of it."""
+
+    tree: Tree
+    discarded: int = 0
+    """Leaves that were carried with the object and count for nothing any more."""
+    carried_bytes: int = 0
+
+
 class ConversionRule(Struct, frozen=True):
     """How the versions of one kind become one another."""
 
     kind: str
     versions: tuple[str, ...]
     """With their group, as `apiVersion` says them."""
-    convert: Callable[[Tree, str], Tree]
+    convert: Callable[[Tree, str], Tree | Made]
     """The tree of an object and the apiVersion wanted; it must not change what it is given."""
     refusal: type[Exception]
     """Raised for what cannot be converted, with a sentence that holds no field value."""
+    name: str = ""
+    """For metrics: of the definition."""
 
 
 Rules: TypeAlias = tuple[ConversionRule, ...]
+
+
+class Manner(Struct, frozen=True):
+    """How reviews are answered, which differs from contract to contract."""
+
+    in_words: bool = False
+    """Whether what is no review is answered with 400 and a sentence; else with 422 and a review that failed."""
+    tallies: bool = False
+    """Whether objects are counted, and how long each took."""
+
+
+USUAL_MANNER = Manner()
 
 
 class Converted(Struct, frozen=True):
@@ -55,6 +80,13 @@ class Converted(Struct, frozen=True):
     """Why the review failed; empty for success."""
     mistakes: tuple[str, ...] = ()
     """Where rules went wrong by a mistake of ours."""
+    is_review: bool = True
+    """Whether the body is a review; else it is a sentence."""
+    desired: str = ""
+    """The version that was asked for."""
+    unknown: str = ""
+    """The group of a version that no rule is about; empty: all are known."""
+    tallies: tuple[Tally, ...] = ()
 
 
 class _Request(Struct, frozen=True, rename={"desired": "desiredAPIVersion"}):
@@ -73,58 +105,111 @@ class _Review(Struct, frozen=True, rename="camel"):
 class _Failure(Struct, frozen=True):
     text: str
     mistake: str = ""
+    is_unknown: bool = False
 
 
 class _Refused(Exception):
     """The object is none that a rule could take; the text says why."""
 
 
-def answer(body: bytes, rules: Rules) -> Converted:
+class _Unknown(_Refused):
+    """It is of a version that the rules do not have."""
+
+
+def answer(body: bytes, rules: Rules, manner: Manner = USUAL_MANNER) -> Converted:
     """The answer to a review, whatever it is."""
     review = _decoded(body)
     if review is None:
-        return _invalid(NO_REVIEW)
+        return _invalid(NO_REVIEW, manner)
     if review.kind != KIND or review.api_version not in VERSIONS:
-        return _invalid(f"the body must be a {KIND} of {' or '.join(VERSIONS)}")
+        return _invalid(f"the body must be a {KIND} of {' or '.join(VERSIONS)}", manner)
     request = review.request
     if request is None or not request.uid or not request.desired:
         uid = request.uid if request is not None else ""
-        return _invalid(f"the {KIND} needs a request with a uid and a desiredAPIVersion", review.api_version, uid)
-    return _answered(request, review.api_version, rules)
+        text = f"the {KIND} needs a request with a uid and a desiredAPIVersion"
+        return _invalid(text, manner, review.api_version, uid)
+    return _answered(request, review.api_version, rules, manner)
 
 
-def _answered(request: _Request, version: str, rules: Rules) -> Converted:
+def _answered(request: _Request, version: str, rules: Rules, manner: Manner) -> Converted:
     objects = request.objects or []
     if not any(request.desired in rule.versions for rule in rules):
         text = f"{_shown(request.desired)} is no version that objects are converted to; {_known(rules)}"
-        return Converted(200, _failure(version, request.uid, "BadRequest", text), len(objects), text)
+        unknown = request.desired.rpartition("/")[0]
+        answered = _failure(version, request.uid, "BadRequest", text)
+        return Converted(200, answered, len(objects), text, desired=request.desired, unknown=unknown)
     made: list[Raw] = []
     failures: list[_Failure] = []
+    tallies = _Tallies(manner.tallies)
     for index, raw in enumerate(objects):
-        match _from_raw(raw, request.desired, rules):
-            case _Failure(text, mistake):
-                failures.append(_Failure(f"object {index} {text}", mistake))
+        match _from_raw(raw, request.desired, rules, tallies):
+            case _Failure(text, mistake, is_unknown):
+                failures.append(_Failure(f"object {index} {text}", mistake, is_unknown))
                 if len(failures) == MOST_NAMED:
                     break
             case converted:
                 made.append(converted)
     if failures:
-        mistakes = tuple(each.mistake for each in failures if each.mistake)
-        text = _bounded("; ".join(each.text for each in failures))
-        answered = _failure(version, request.uid, "InternalError" if mistakes else "BadRequest", text)
-        return Converted(200, answered, len(objects), text, mistakes)
+        return _failed(request, version, failures, tallies)
     response = {"uid": request.uid, "result": {"status": "Success"}, "convertedObjects": made}
-    return Converted(200, _encoded(version, response), len(objects))
+    answered = _encoded(version, response)
+    return Converted(200, answered, len(objects), desired=request.desired, tallies=tallies.found)
 
 
-def failure(body: bytes, text: str) -> Converted:
+def _failed(request: _Request, version: str, failures: Sequence[_Failure], tallies: _Tallies) -> Converted:
+    mistakes = tuple(each.mistake for each in failures if each.mistake)
+    text = _bounded("; ".join(each.text for each in failures))
+    return Converted(
+        200,
+        _failure(version, request.uid, "InternalError" if mistakes else "BadRequest", text),
+        len(request.objects or ()),
+        text,
+        mistakes,
+        desired=request.desired,
+        unknown=request.desired.rpartition("/")[0] if any(each.is_unknown for each in failures) else "",
+        tallies=tallies.found,
+    )
+
+
+class _Tallies:
+    """By kind and version, if they are wanted."""
+
+    def __init__(self, wanted: bool) -> None:
+        self._wanted = wanted
+        self._found: dict[tuple[str, str], Tally] = {}
+
+    @property
+    def found(self) -> tuple[Tally, ...]:
+        return tuple(self._found.values())
+
+    def begin(self) -> float:
+        return time.perf_counter() if self._wanted else 0.0
+
+    def end(self, begun: float, rule: ConversionRule, source: str, made: Made | None) -> None:
+        """`made` is None for what could not be converted."""
+        if not self._wanted:
+            return
+        key = rule.name, source
+        tally = self._found.get(key)
+        if tally is None:
+            tally = self._found[key] = Tally(rule.name, source.rpartition("/")[2])
+        if made is None:
+            tally.bad += 1
+            return
+        tally.good += 1
+        tally.seconds.add(time.perf_counter() - begun)
+        tally.carried.add(made.carried_bytes)
+        tally.discarded += made.discarded
+
+
+def failure(body: bytes, text: str, manner: Manner = USUAL_MANNER) -> Converted:
     """The answer to a review of which nothing was converted, for a reason that lies with us."""
     review = _decoded(body)
     if review is None:
-        return _invalid(NO_REVIEW)
+        return _invalid(NO_REVIEW, manner)
     request = review.request or _Request()
     answered = _failure(review.api_version, request.uid, "InternalError", text)
-    return Converted(200, answered, len(request.objects or ()), text)
+    return Converted(200, answered, len(request.objects or ()), text, desired=request.desired)
 
 
 def _decoded(body: bytes) -> _Review | None:
@@ -139,7 +224,7 @@ def works(rules: Rules) -> str:
     for rule, source, desired in _pairs(rules):
         tree: Tree = {"apiVersion": source, "kind": rule.kind, "metadata": {"name": "self-test"}}
         match _converted(tree, desired, rules):
-            case _Failure(text, mistake):
+            case _Failure(text, mistake, _):
                 return f"the conversion of a test object {text} {mistake}".rstrip()
     return ""
 
@@ -152,7 +237,8 @@ def _pairs(rules: Rules) -> Iterator[tuple[ConversionRule, str, str]]:
                     yield rule, source, desired
 
 
-def _from_raw(raw: Raw, desired: str, rules: Rules) -> Raw | _Failure:
+def _from_raw(raw: Raw, desired: str, rules: Rules, tallies: _Tallies) -> Raw | _Failure:
+    begun = tallies.begin()
     try:
         tree = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -160,36 +246,57 @@ def _from_raw(raw: Raw, desired: str, rules: Rules) -> Raw | _Failure:
     except RecursionError:
         return _Failure(f"to {_shown(desired)}: it is nested too deeply")
     made = _converted(tree, desired, rules)
-    if isinstance(made, _Failure):
-        return made
+    match made:
+        case _Failure():
+            if (rule := _named(tree, desired, rules)) is not None:
+                tallies.end(begun, rule, str(tree["apiVersion"]), None)
+            return made
+        case (rule, converted):
+            pass
     try:
-        return raw if made is tree else Raw(msgspec.json.encode(made))
+        written = raw if converted.tree is tree else Raw(msgspec.json.encode(converted.tree))
     except RecursionError:
         return _Failure(f"to {_shown(desired)}: it is nested too deeply")
+    if rule is not None:
+        tallies.end(begun, rule, tree["apiVersion"], converted)
+    return written
 
 
-def _converted(tree: object, desired: str, rules: Rules) -> Tree | _Failure:
+def _named(tree: object, desired: str, rules: Rules) -> ConversionRule | None:
+    """The rule that was about it, for metrics."""
+    if not isinstance(tree, dict):
+        return None
+    source, kind = tree.get("apiVersion"), tree.get("kind")
+    found = (rule for rule in rules if rule.kind == kind and desired in rule.versions and source in rule.versions)
+    return next(found, None)
+
+
+def _converted(tree: object, desired: str, rules: Rules) -> tuple[ConversionRule | None, Made] | _Failure:
+    """With the rule that it is by; None where there was nothing to do."""
     source = ""
     try:
         if not isinstance(tree, dict):
             raise _Refused("it is not an object")
         source = _text(tree, "apiVersion")
         if source == desired:
-            return tree
+            return None, Made(tree)
         rule = _rule_for(tree, source, desired, rules)
         _check(tree)
     except _Refused as error:
-        return _Failure(f"{_described(tree, source, desired)}: {error}")
+        return _Failure(f"{_described(tree, source, desired)}: {error}", is_unknown=isinstance(error, _Unknown))
     try:
-        made = rule.convert(tree, desired)
-        if made.get("apiVersion") != desired or made.get("kind") != tree["kind"]:
+        answered = rule.convert(tree, desired)
+        made = answered if isinstance(answered, Made) else Made(answered)
+        if made.tree.get("apiVersion") != desired or made.tree.get("kind") != tree["kind"]:
             raise TypeError("a rule answered with another version or kind")
     except rule.refusal as error:
         return _Failure(f"{_described(tree, source, desired)}: {_shown(str(error))}")
     except Exception as error:  # noqa: BLE001  (a mistake of ours must not fail the reviews of others)
         return _Failure(f"{_described(tree, source, desired)}: {OUR_MISTAKE}", _place(error))
     # The API server takes an answer without metadata for a broken one, and sends partial objects without it.
-    return made if made.get("metadata") is not None else {**made, "metadata": {}}
+    if made.tree.get("metadata") is None:
+        made = structs.replace(made, tree={**made.tree, "metadata": {}})
+    return rule, made
 
 
 def _rule_for(tree: Tree, source: str, desired: str, rules: Rules) -> ConversionRule:
@@ -197,7 +304,7 @@ def _rule_for(tree: Tree, source: str, desired: str, rules: Rules) -> Conversion
     for rule in rules:
         if rule.kind == kind and desired in rule.versions:
             if source not in rule.versions:
-                raise _Refused(f"its version is none of {', '.join(rule.versions)}")
+                raise _Unknown(f"its version is none of {', '.join(rule.versions)}")
             return rule
     raise _Refused(f"objects of kind {_shown(kind)} are not converted to {desired}")
 
@@ -223,7 +330,7 @@ def _described(tree: object, source: str, desired: str) -> str:
 
 
 def _known(rules: Sequence[ConversionRule]) -> str:
-    return "known are " + ", ".join(version for rule in rules for version in rule.versions)
+    return "known are " + (", ".join(version for rule in rules for version in rule.versions) or "none")
 
 
 def _shown(word: str) -> str:
@@ -245,7 +352,9 @@ def _place(error: Exception) -> str:
     return f"{type(error).__name__} at {frame.filename}:{frame.lineno} in {frame.name}"
 
 
-def _invalid(text: str, version: str = VERSIONS[0], uid: str = "") -> Converted:
+def _invalid(text: str, manner: Manner, version: str = VERSIONS[0], uid: str = "") -> Converted:
+    if manner.in_words:
+        return Converted(400, f"{text}\n".encode(), problem=text, is_review=False)
     return Converted(422, _failure(version, uid, "Invalid", text), problem=text)
 
 

@@ -242,9 +242,13 @@ def _stored_by(write: AnyWrite) -> Request:
                 resource_version=write.resource_version,
             )
         case Create():
-            return request.create(write.resource, write.namespace, with_entries(write.body, write.sealed))
+            return request.create(
+                write.resource, write.namespace, with_entries(write.body, write.sealed), manager=write.manager
+            )
         case Replace():
-            return request.replace(write.ref, with_entries(write.body, write.sealed), write.subresource)
+            return request.replace(
+                write.ref, with_entries(write.body, write.sealed), write.subresource, manager=write.manager
+            )
         case _:
             assert_never(write)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -38,9 +38,21 @@ class Limits(Struct, frozen=True):
     """Bytes of the largest body by path, where it is not the usual one."""
     most_held: int | None = None
     """Bytes of all bodies together."""
+    unlabelled: frozenset[str] = frozenset()
+    """Paths whose callers cannot say which cluster they mean: API servers that want objects converted."""
 
 
 USUAL_LIMITS = Limits()
+
+
+def joined(limits: Sequence[Limits]) -> Limits:
+    """Of a server that answers for all of them."""
+    if not limits:
+        return USUAL_LIMITS
+    bounds = [each.most_held for each in limits if each.most_held is not None]
+    largest = {path: size for each in limits for path, size in each.largest.items()}
+    unlabelled = (path for each in limits for path in each.unlabelled)
+    return Limits(max(each.ending for each in limits), largest, max(bounds, default=None), frozenset(unlabelled))
 
 
 class HttpsServer(Struct, frozen=True):
@@ -149,6 +161,7 @@ async def _served(
         tls=credentials.context,
         largest=server.limits.largest,
         most_held=server.limits.most_held,
+        unlabelled=server.limits.unlabelled,
     )
     try:
         async with (

@@ -35,6 +35,16 @@ def showing(metrics: Metrics) -> Handler:
     return exposition
 
 
+def answering(obstacle: Callable[[], str | None]) -> Handler:
+    """Answers 200 and nothing where nothing is in the way, else 503 and what is."""
+
+    async def answer(_: Call) -> Reply:
+        found = obstacle()
+        return Reply(200) if found is None else text(503, found)
+
+    return answer
+
+
 def probes(
     port: int,
     metrics: Metrics,

@@ -92,6 +92,8 @@ class Terms(Struct, frozen=True):
     """Bytes of the largest body by path, where it is not the usual one."""
     most_held: int | None = None
     """Bytes of the bodies of all requests in work together; None for no bound."""
+    unlabelled: frozenset[str] = frozenset()
+    """Paths of callers that cannot say which cluster they mean."""
 
     def largest_body(self, path: str) -> int:
         return self.largest.get(path, LARGEST_BODY)
@@ -322,7 +324,7 @@ class _Requests:
 
     def _refusal(self, call: Call, route: str) -> Reply | None:
         cluster = self._terms.cluster
-        if cluster is None or (label := cluster.wrong(call)) is None:
+        if cluster is None or path_of(call) in self._terms.unlabelled or (label := cluster.wrong(call)) is None:
             return None
         self._measures.wrong_cluster(route, cluster.label, label)
         self._log.warning(

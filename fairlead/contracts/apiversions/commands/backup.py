@@ -1,0 +1,77 @@
+"""`fairlead api backup`: the objects of a CRD and the CRD itself as files, whole or not at all (section 3.7.6)."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from fairlead.contracts.apiversions.backing_up import Backer
+from fairlead.contracts.apiversions.commands import codes, options
+from fairlead.contracts.apiversions.commands.live_definition import NoDefinition, definition_of, refuse_namespaces
+from fairlead.contracts.apiversions.commands.said import complain, show
+from fairlead.contracts.apiversions.decide.offline.backup_format import BadBackup, Manifest
+from fairlead.contracts.apiversions.dependents import search
+from fairlead.engine.command import Invocation, Precondition, Subcommand
+from fairlead.engine.progress import Reporter, Tally
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("crd", metavar="CRD", help="name of the CRD, such as widgets.example.com")
+    about = "directory to make; it must not be there yet"
+    parser.add_argument("--out", metavar="DIR", required=True, type=Path, help=about)
+    options.add_dependents(parser)
+    options.add_output(parser)
+    options.add_walk(parser)
+
+
+async def _run(called: Invocation) -> int:
+    given = called.arguments
+    refuse_namespaces(called, "a backup")
+    reporter = Reporter(given.progress, sys.stderr)
+    try:
+        definition = await definition_of(called.client, given.crd)
+        through = await search(called.client, given.dependents, given.page_size)
+        backer = Backer(
+            called.client,
+            definition,
+            given.out,
+            page=given.page_size,
+            told=lambda phase, done: reporter.show(Tally(subject=given.crd, phase=phase, done=done)),
+        )
+        manifest = await backer.take(through)
+    except NoDefinition as error:
+        return complain(str(error))
+    except BadBackup as error:
+        raise Precondition(str(error)) from None
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        return complain(f"{given.out} cannot be written ({why}); nothing is left of it")
+    finally:
+        reporter.close()
+    show(_result(manifest, given.out), given.output, _text(manifest, given.out))
+    return codes.DONE
+
+
+def _result(manifest: Manifest, place: Path) -> dict[str, object]:
+    return {
+        "crd": manifest.crd,
+        "directory": str(place),
+        "version": manifest.version,
+        "objects": manifest.objects,
+        "dependents": len(manifest.dependents),
+        "unlisted": list(manifest.unlisted),
+        "resourceVersion": manifest.resource_version,
+    }
+
+
+def _text(manifest: Manifest, place: Path) -> str:
+    lines = [f"{manifest.crd}: {manifest.objects} objects in {manifest.version} are in {place}"]
+    if manifest.dependents:
+        lines.append(f"{len(manifest.dependents)} objects that they own are named in its manifest")
+    if manifest.unlisted:
+        lines.append(f"not looked through for objects that they own: {', '.join(manifest.unlisted)}")
+    return "\n".join(lines)
+
+
+COMMAND = Subcommand(add_arguments=_add_arguments, run=_run)

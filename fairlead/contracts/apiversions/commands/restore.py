@@ -1,0 +1,144 @@
+"""`fairlead api restore`: the objects of a backup as they were; nothing is deleted (section 3.7.6)."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+
+from fairlead.contracts.apiversions.backup_directory import Backup, DirectoryRecords, TriedRecords, opened
+from fairlead.contracts.apiversions.commands import codes, options
+from fairlead.contracts.apiversions.commands.live_definition import NoDefinition, definition_of, refuse_namespaces
+from fairlead.contracts.apiversions.commands.said import complain, show
+from fairlead.contracts.apiversions.decide.offline import restoring
+from fairlead.contracts.apiversions.decide.offline.backup_format import BadBackup
+from fairlead.contracts.apiversions.decide.offline.object_parts import parts_of
+from fairlead.contracts.apiversions.decide.offline.restoring import RestoreJournal, RestoreWorld, Told
+from fairlead.contracts.apiversions.decide.trees import Tree
+from fairlead.contracts.apiversions.routed_records import RoutedRecords
+from fairlead.engine.command import Invocation, Precondition, Subcommand
+from fairlead.engine.driver.request_pace import RequestPace
+from fairlead.engine.job_run import CommandJob, RunTerms, run_job
+from fairlead.engine.progress import Reporter, Tally
+from kubeloop.client import Client
+from kubeloop.records import MemoryRecords
+
+JOURNAL = "restore"
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directory", metavar="DIR", type=Path, help="a backup")
+    about = "write over objects of the same name that are others than those of the backup"
+    parser.add_argument("--replace-different-uid", action="store_true", help=about)
+    options.add_dry_run(parser)
+    options.add_output(parser)
+    options.add_walk(parser)
+
+
+async def _run(called: Invocation) -> int:
+    given = called.arguments
+    refuse_namespaces(called, "a restore")
+    try:
+        backup = await asyncio.to_thread(opened, given.directory)
+        world = await world_of(
+            called.client,
+            backup,
+            replaces_others=given.replace_different_uid,
+            dry_run=given.dry_run,
+            page=given.page_size,
+        )
+        terms = terms_of(called.client, backup, given)
+    except BadBackup as error:
+        return complain(str(error))
+    journal = await restore(world, backup, terms)
+    show(journal, given.output, _text(journal, backup, dry_run=given.dry_run))
+    if journal.problem:
+        return complain(f"{journal.problem}; run the command again", codes.RESUMABLE)
+    return codes.OBJECTS_FAILED if journal.failed_count else codes.DONE
+
+
+async def world_of(
+    client: Client, backup: Backup, *, replaces_others: bool = False, dry_run: bool = False, page: int = restoring.PAGE
+) -> RestoreWorld:
+    """What is to be restored; raises Precondition where the cluster cannot take it."""
+    manifest = backup.manifest
+    try:
+        live = await definition_of(client, manifest.crd)
+    except NoDefinition:
+        raise Precondition(
+            f"there is no CRD {manifest.crd}: create it first, with `kubectl create -f {backup.place}/crd.yaml`"
+        ) from None
+    _check_served(live, backup)
+    parts = parts_of(live, manifest.version)
+    return RestoreWorld(manifest.paths, parts, manifest.dependents, replaces_others, dry_run, page)
+
+
+def terms_of(client: Client, backup: Backup, given: argparse.Namespace) -> RunTerms:
+    records = DirectoryRecords(backup)
+    records.load()
+    memory = MemoryRecords()
+    return RunTerms(
+        client=client,
+        records=RoutedRecords({JOURNAL: memory}, records),
+        tried_records=RoutedRecords({JOURNAL: memory}, TriedRecords(records)),
+        pace=RequestPace(given.qps, given.burst),
+        at_once=given.concurrency,
+        dry_run=given.dry_run,
+        reporter=Reporter(given.progress, sys.stderr),
+    )
+
+
+async def restore(world: RestoreWorld, backup: Backup, terms: RunTerms) -> RestoreJournal:
+    """What has become of the objects."""
+
+    def tally(journal: RestoreJournal) -> Tally:
+        skipped, failed = journal.skipped_count, journal.failed_count
+        done = journal.same + journal.changed + journal.created
+        total = len(world.paths)
+        return Tally(
+            subject=backup.manifest.crd, phase="Restore", done=done, skipped=skipped, failed=failed, total=total
+        )
+
+    job = CommandJob(
+        name="restore",
+        record=JOURNAL,
+        journal=RestoreJournal,
+        decide=restoring.decide,
+        world=world,
+        tally=tally,
+        counts=lambda question, answer: False,
+    )
+    return await run_job(job, terms)
+
+
+def _check_served(live: Tree, backup: Backup) -> None:
+    manifest = backup.manifest
+    served = [each["name"] for each in live["spec"]["versions"] if each.get("served")]
+    if manifest.version not in served:
+        raise Precondition(
+            f"the backup holds objects in {manifest.version}, and {manifest.crd} serves {', '.join(served) or 'none'}:"
+            f" serve {manifest.version} again, with its schema as in {backup.place}/crd.yaml"
+        )
+    if live["spec"]["scope"] != backup.definition["spec"]["scope"]:
+        raise Precondition(f"{manifest.crd} is not {backup.definition['spec']['scope']} any more, as the backup is")
+
+
+def _text(journal: RestoreJournal, backup: Backup, *, dry_run: bool) -> str:
+    would = "would be " if dry_run else ""
+    same, changed, made = journal.same, journal.changed, journal.created
+    crd = backup.manifest.crd
+    lines = [f"{crd}: {same} objects are as in the backup, {changed} {would}brought back, {made} {would}made again"]
+    if journal.pointed:
+        lines.append(f"{journal.pointed} objects that they own {would}pointed to them")
+    lines += _named("skipped", journal.skipped, journal.skipped_count)
+    lines += _named("failed", journal.failed, journal.failed_count)
+    return "\n".join(lines)
+
+
+def _named(word: str, some: tuple[Told, ...], count: int) -> list[str]:
+    lines = [f"{word}: {each.name}: {each.text}" for each in some]
+    return [*lines, f"{word}: {count - len(some)} more"] if count > len(some) else lines
+
+
+COMMAND = Subcommand(add_arguments=_add_arguments, run=_run)

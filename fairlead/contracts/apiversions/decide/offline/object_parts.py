@@ -1,0 +1,80 @@
+"""An object in two parts, as the API takes it: its status by itself where the version has it so, and all the rest.
+
+What the server keeps for itself (versions, times, who manages which field) is no part of what is compared.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.contracts.apiversions.decide.trees import Tree, same
+from kubeloop.objects.meta import Ref, Resource
+
+_KEPT = ("labels", "annotations", "finalizers", "ownerReferences")
+"""Of metadata: what somebody wrote."""
+_OF_SERVER = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink")
+_DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
+
+
+class Parts(Struct, frozen=True):
+    """How a version of a kind is written."""
+
+    resource: Resource
+    has_status: bool
+    """Whether the status is written by itself."""
+
+    def same_main(self, one: Tree, other: Tree) -> bool:
+        return same(self._main(one), self._main(other))
+
+    def same_status(self, one: Tree, other: Tree) -> bool:
+        """True where the status is not written by itself."""
+        return not self.has_status or same(one.get("status") or {}, other.get("status") or {})
+
+    def ref(self, tree: Tree) -> Ref:
+        metadata = tree["metadata"]
+        return Ref(self.resource, metadata.get("namespace") or "", metadata["name"])
+
+    def _main(self, tree: Tree) -> Tree:
+        body = {key: value for key, value in tree.items() if key not in ("apiVersion", "kind", "metadata")}
+        if self.has_status:
+            body.pop("status", None)
+        metadata = tree["metadata"]
+        return {**body, "metadata": {key: metadata[key] for key in _KEPT if metadata.get(key)}}
+
+
+def parts_of(definition: Tree, version: str) -> Parts:
+    """Of a version that the definition has."""
+    spec = definition["spec"]
+    names = spec["names"]
+    found = next(each for each in spec["versions"] if each["name"] == version)
+    resource = Resource(spec["group"], version, names["plural"], names["kind"], spec["scope"] == "Namespaced")
+    return Parts(resource, "status" in (found.get("subresources") or {}))
+
+
+def over(wanted: Tree, live: Tree) -> bytes:
+    """The body that makes the live object what is wanted, and nothing if it is another one by then."""
+    held = live["metadata"]
+    metadata = {key: value for key, value in wanted["metadata"].items() if key not in (*_OF_SERVER, *_DELETION)}
+    identity = {key: held[key] for key in ("uid", "resourceVersion") if key in held}
+    return msgspec.json.encode({**wanted, "metadata": {**metadata, **identity}})
+
+
+def with_status(wanted: Tree, live: Tree) -> bytes:
+    """The live object with the status that is wanted."""
+    body = {key: value for key, value in live.items() if key != "status"}
+    status: Any = wanted.get("status")
+    return msgspec.json.encode({**body, **({} if status is None else {"status": status})})
+
+
+def is_managed_by(manager: str, tree: Tree) -> bool:
+    """Whether some field is this manager's."""
+    return any(each.get("manager") == manager for each in tree["metadata"].get("managedFields") or ())
+
+
+def anew(wanted: Tree) -> bytes:
+    """The body that makes an object again which is not there any more."""
+    metadata = {key: value for key, value in wanted["metadata"].items() if key not in (*_OF_SERVER, *_DELETION)}
+    return msgspec.json.encode({**wanted, "metadata": metadata})

@@ -1,0 +1,312 @@
+"""Bringing the objects of a backup back: only what differs is written, and nothing is deleted (section 3.7.6).
+
+An object that was made again has another UID than its backup. That it was this job which made it is written down before
+and after, so that a run that was killed in between knows it again; and whatever it owned is pointed to the new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import Struct, structs
+
+from fairlead.contracts.apiversions.decide.offline import object_parts
+from fairlead.contracts.apiversions.decide.offline.backup_format import Dependent
+from fairlead.contracts.apiversions.decide.offline.object_parts import Parts
+from fairlead.contracts.apiversions.decide.offline.walks import Interrupted, Unfit, good, told, walked
+from fairlead.contracts.apiversions.decide.trees import Tree
+from fairlead.core.act import Create, Does, Patch, PatchKind, Replace
+from fairlead.core.ask import Answers, Ask, Bad, Good, Need, Read, ReadRecord, SwapRecord
+from fairlead.core.decision import Decision, Hold
+from fairlead.core.reason import Reason
+from fairlead.engine.decide.job import JobSnapshot, Turn, journaled
+from kubeloop.objects.meta import Ref, Resource
+
+MOST_NAMED = 100
+MANAGER = "fairlead-restore"
+PAGE = 200
+
+
+class Restored(Struct, frozen=True):
+    """What is written down of an object that was not there any more."""
+
+    uid: str = ""
+    """Empty: it is about to be made."""
+    former: tuple[str, ...] = ()
+    """UIDs that it had before."""
+
+
+class RestoreWorld(Struct, frozen=True):
+    paths: tuple[str, ...]
+    """Of the objects of the backup."""
+    parts: Parts
+    dependents: tuple[Dependent, ...]
+    replaces_others: bool = False
+    """Whether an object of the same name but another UID is written over."""
+    dry_run: bool = False
+    page: int = PAGE
+
+
+class Told(Struct, frozen=True):
+    """What has become of an object, for people."""
+
+    name: str
+    text: str
+
+
+class RestoreJournal(Struct, frozen=True):
+    next: int = 0
+    """Place of the next object, and behind the last that of the next dependent."""
+    same: int = 0
+    changed: int = 0
+    created: int = 0
+    pointed: int = 0
+    recreated: dict[str, tuple[str, str]] = {}
+    """Version and UID of objects that have another UID than before, by each that they had."""
+    skipped: tuple[Told, ...] = ()
+    failed: tuple[Told, ...] = ()
+    skipped_count: int = 0
+    failed_count: int = 0
+    problem: str = ""
+    """Why it could not go on."""
+
+
+Snapshot: TypeAlias = JobSnapshot[RestoreJournal, RestoreWorld]
+
+
+class Fate(Struct, frozen=True):
+    what: str
+    """`same`, `changed`, `created` or `skipped`."""
+    name: str
+    text: str = ""
+    uids: tuple[str, ...] = ()
+    """With another UID than before: the new one, and those of before."""
+
+
+def step(seen: Snapshot, now: datetime) -> Turn[RestoreJournal] | Need:
+    """A page of objects, and behind them a page of dependents."""
+    journal, world = seen.journal or RestoreJournal(), seen.world
+    begins, count = journal.next, len(world.paths)
+    try:
+        if begins < count:
+            return _objects(journal, seen, world.paths[begins : begins + world.page], now)
+        dependents = world.dependents[begins - count : begins - count + world.page]
+        if dependents:
+            return _dependents(journal, seen, dependents, now)
+    except Interrupted as error:
+        stopped = structs.replace(journal, problem=str(error))
+        return Turn(stopped, Decision("stop", Hold(Reason.MIGRATION_INCOMPLETE)))
+    return Turn(journal, Decision("finish", Hold(Reason.COMPLETE)))
+
+
+def _objects(
+    journal: RestoreJournal, seen: Snapshot, paths: tuple[str, ...], now: datetime
+) -> Turn[RestoreJournal] | Need:
+    ends = walked([_Walk(seen, path).walk for path in paths])
+    if isinstance(ends, Need):
+        return ends
+    fates = [each for each in ends if isinstance(each, Fate)]
+    skipped = tuple(Told(each.name, each.text) for each in fates if each.what == "skipped")
+    failed = tuple(Told(_name(path), str(end)) for path, end in zip(paths, ends, strict=True) if isinstance(end, Unfit))
+    kinds = [each.what for each in fates]
+    after = structs.replace(
+        journal,
+        next=journal.next + len(paths),
+        same=journal.same + kinds.count("same"),
+        changed=journal.changed + kinds.count("changed"),
+        created=journal.created + kinds.count("created"),
+        recreated={**journal.recreated, **dict(_recreated(fates))},
+        skipped=(*journal.skipped, *skipped)[:MOST_NAMED],
+        failed=(*journal.failed, *failed)[:MOST_NAMED],
+        skipped_count=journal.skipped_count + len(skipped),
+        failed_count=journal.failed_count + len(failed),
+    )
+    return Turn(after, Decision("restore_page", Hold(Reason.MIGRATING, now)))
+
+
+def _recreated(fates: list[Fate]) -> list[tuple[str, tuple[str, str]]]:
+    return [(old, (each.name, each.uids[0])) for each in fates if each.uids for old in each.uids[1:]]
+
+
+class _Walk(Struct):
+    """One object of the backup."""
+
+    seen: Snapshot
+    path: str
+
+    def walk(self) -> Fate:
+        answers, parts = self.seen.answers, self.seen.world.parts
+        saved: Tree = msgspec.json.decode(good(answers, Ask(ReadRecord(f"file/{self.path}"))).value)
+        noted, version = self._noted()
+        match told(answers, Ask(Read(parts.ref(saved)))):
+            case Bad("absent"):
+                return self._made(saved, noted, version)
+            case Bad() as bad:
+                raise Unfit(bad.text or bad.kind)
+            case Good(body):
+                return self._over(saved, msgspec.json.decode(body), noted, version)
+
+    def _over(self, saved: Tree, live: Tree, noted: Restored | None, version: str) -> Fate:
+        """The object is there: it is written where it differs."""
+        name, uid, world = _name(self.path), live["metadata"]["uid"], self.seen.world
+        former = tuple(dict.fromkeys((saved["metadata"]["uid"], *(noted.former if noted else ()))))
+        if uid == saved["metadata"]["uid"]:
+            return Fate("changed" if self._brought(saved, live) else "same", name)
+        if noted is not None and not noted.uid and world.parts.same_main(saved, live):
+            self._note(Restored(uid, former), version)  # made by a run that was killed before it could say so
+        elif (noted is None or noted.uid != uid) and not world.replaces_others:
+            text = "there is another object of this name (its UID differs); --replace-different-uid writes over it"
+            return Fate("skipped", name, text)
+        differs = self._brought(saved, live)
+        return Fate("changed" if differs else "same", name, uids=(uid, *(each for each in former if each != uid)))
+
+    def _made(self, saved: Tree, noted: Restored | None, version: str) -> Fate:
+        """The object is gone: it is made again, and that this is about to be done is written down before."""
+        answers, parts = self.seen.answers, self.seen.world.parts
+        former = (saved["metadata"]["uid"], *(noted.former if noted else ()), *([noted.uid] if noted else []))
+        former = tuple(dict.fromkeys(filter(None, former)))
+        version = self._note(Restored("", former), version)
+        metadata = saved["metadata"]
+        made = told(
+            answers,
+            Create(
+                resource=parts.resource,
+                namespace=metadata.get("namespace") or "",
+                name=metadata["name"],
+                body=object_parts.anew(saved),
+                does=Does.RESTORE_OBJECT,
+                manager=MANAGER,
+            ),
+        )
+        if isinstance(made, Bad):
+            raise Unfit(_refusal(made, metadata))
+        live: Tree = msgspec.json.decode(made.value)
+        uid = live["metadata"]["uid"]
+        self._note(Restored(uid, former), version)
+        if not self.seen.world.dry_run:
+            self._brought(saved, live)
+        return Fate("created", _name(self.path), uids=(uid, *former))
+
+    def _brought(self, saved: Tree, live: Tree) -> bool:
+        """Whether anything differed; afterwards nothing does."""
+        parts = self.seen.world.parts
+        begun = live
+        if not parts.same_main(saved, live):
+            live = self._written(parts.ref(saved), object_parts.over(saved, live), live, "")
+        if not parts.same_status(saved, live):
+            live = self._written(parts.ref(saved), object_parts.with_status(saved, live), live, "status")
+        if object_parts.is_managed_by(MANAGER, live) and (managed := saved["metadata"].get("managedFields")):
+            good(self.seen.answers, owners(parts.ref(saved), managed, live))
+            return True
+        return live is not begun
+
+    def _written(self, ref: Ref, body: bytes, live: Tree, subresource: str) -> Tree:
+        write = Replace(
+            ref=ref,
+            body=body,
+            resource_version=live["metadata"]["resourceVersion"],
+            subresource=subresource,
+            does=Does.RESTORE_OBJECT,
+            change_to=self.path,
+            manager=MANAGER,
+        )
+        written: Tree = msgspec.json.decode(good(self.seen.answers, write).value)
+        return written
+
+    def _noted(self) -> tuple[Restored | None, str]:
+        found = good(self.seen.answers, Ask(ReadRecord(f"restored/{self.path}")))
+        return (msgspec.json.decode(found.value, type=Restored) if found.value else None), found.version
+
+    def _note(self, restored: Restored, version: str) -> str:
+        """The version of the record, which is on the disk."""
+        swap = SwapRecord(f"restored/{self.path}", version, msgspec.json.encode(restored))
+        return good(self.seen.answers, Ask(swap, effect=True)).version
+
+
+def owners(ref: Ref, managed: list[Any], live: Tree) -> Patch:
+    """Whose the fields are, as it was: otherwise whoever applies them next would be told that they are ours."""
+    return Patch(
+        ref=structs.replace(ref, uid=live["metadata"]["uid"]),
+        kind=PatchKind.JSON,
+        body=msgspec.json.encode([{"op": "add", "path": "/metadata/managedFields", "value": managed}]),
+        resource_version=live["metadata"]["resourceVersion"],
+        does=Does.REWRITE_OWNERS,
+    )
+
+
+def _dependents(
+    journal: RestoreJournal, seen: Snapshot, dependents: tuple[Dependent, ...], now: datetime
+) -> Turn[RestoreJournal] | Need:
+    concerned = [each for each in dependents if each.owner in journal.recreated]
+    ends = walked([_Pointing(seen.answers, each, journal.recreated).walk for each in concerned])
+    if isinstance(ends, Need):
+        return ends
+    named = [f"{each.kind}/{each.name}" for each in concerned]
+    failed = tuple(Told(name, str(end)) for name, end in zip(named, ends, strict=True) if isinstance(end, Unfit))
+    after = structs.replace(
+        journal,
+        next=journal.next + len(dependents),
+        pointed=journal.pointed + sum(each is True for each in ends),
+        failed=(*journal.failed, *failed)[:MOST_NAMED],
+        failed_count=journal.failed_count + len(failed),
+    )
+    return Turn(after, Decision("point_page", Hold(Reason.MIGRATING, now)))
+
+
+class _Pointing(Struct):
+    """A dependent whose owner has another UID now."""
+
+    answers: Answers
+    dependent: Dependent
+    recreated: Mapping[str, tuple[str, str]]
+
+    def walk(self) -> bool:
+        """Whether it was pointed to the new owner; False where it is gone, or points there."""
+        group, _, version = self.dependent.api_version.rpartition("/")
+        resource = Resource(
+            group, version, self.dependent.plural, self.dependent.kind, namespaced=bool(self.dependent.namespace)
+        )
+        ref = Ref(resource, self.dependent.namespace, self.dependent.name)
+        match told(self.answers, Ask(Read(ref))):
+            case Bad("absent"):
+                return False
+            case Bad() as bad:
+                raise Unfit(bad.text or bad.kind)
+            case Good(body):
+                live: Tree = msgspec.json.decode(body)
+        found = live["metadata"].get("ownerReferences") or []
+        steps: list[Tree] = []
+        for place, each in enumerate(found):
+            if each["uid"] in self.recreated:
+                steps.append({"op": "test", "path": f"/metadata/ownerReferences/{place}/uid", "value": each["uid"]})
+                uid = self.recreated[each["uid"]][1]
+                steps.append({"op": "replace", "path": f"/metadata/ownerReferences/{place}/uid", "value": uid})
+        if not steps:
+            return False
+        good(
+            self.answers,
+            Patch(
+                ref=structs.replace(ref, uid=live["metadata"]["uid"]),
+                kind=PatchKind.JSON,
+                body=msgspec.json.encode(steps),
+                resource_version=live["metadata"]["resourceVersion"],
+                does=Does.POINT_DEPENDENT,
+            ),
+        )
+        return True
+
+
+def _refusal(made: Bad, metadata: Tree) -> str:
+    if made.kind == "absent":
+        return f"namespace {metadata.get('namespace')} is not there: create it and run the command again"
+    return made.text or made.kind
+
+
+def _name(path: str) -> str:
+    return path.removeprefix("objects/").removesuffix(".json").removeprefix("_cluster/")
+
+
+decide = journaled(step, RestoreJournal)

@@ -1,0 +1,214 @@
+"""Backups of the objects of a CRD, and bringing them back, on both clusters."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fairlead.contracts.apiversions.commands import codes
+from fairlead.engine.command import Precondition
+from kubeloop.client import Client
+from kubeloop.request import Request, Response
+from tests.e2e.clusters import Site, everywhere
+from tests.e2e.history import Tree
+from tests.e2e.policies import CONFIG_MAPS
+from tests.e2e.widgets import Widgets, body_of, called, tree_of, widgets
+
+QUIET = ("--progress", "none", "--qps", "0")
+
+
+async def a_shop(site: Site, count: int = 5) -> Widgets:
+    """Widgets with a status each."""
+    shop = widgets(site)
+    await shop.define("v1")
+    for number in range(count):
+        await shop.make(f"w-{number}", size=number, colour="red", status={"phase": "Ready", "seen": number})
+    return shop
+
+
+async def backed_up(shop: Widgets, place: Path, *words: str) -> Path:
+    assert await called("backup", shop.site.client, shop.name, "--out", str(place), *QUIET, *words) == codes.DONE
+    return place
+
+
+async def restored(shop: Widgets, place: Path, *words: str) -> int:
+    return await called("restore", shop.site.client, str(place), *QUIET, *words)
+
+
+def names_in(place: Path) -> list[str]:
+    return sorted(each.name for each in place.iterdir())
+
+
+def versions(objects: dict[str, Tree]) -> dict[str, str]:
+    return {name: tree["metadata"]["resourceVersion"] for name, tree in objects.items()}
+
+
+@everywhere(controllers=False)
+async def test_a34_a_restore_makes_what_is_gone_brings_back_what_changed_and_touches_nothing_else(
+    site: Site, tmp_path: Path
+) -> None:
+    shop = await a_shop(site)
+    saved = await shop.all()
+    place = await backed_up(shop, tmp_path / "backup", "--dependents", "ConfigMap")
+    await shop.delete("w-1")
+    await shop.change("w-2", {"spec": {"colour": None, "size": 9}, "metadata": {"labels": {"by": "somebody"}}})
+    await shop.change("w-3", {"status": {"phase": "Broken"}}, subresource="status")
+    before = versions(await shop.all())
+
+    assert await restored(shop, place, "--dry-run") == codes.DONE
+    assert versions(await shop.all()) == before
+
+    assert await restored(shop, place) == codes.DONE
+
+    after = await shop.all()
+    assert {name: body_of(each) for name, each in after.items()} == {
+        name: body_of(each) for name, each in saved.items()
+    }
+    for name in ("w-0", "w-4"):
+        assert after[name]["metadata"]["resourceVersion"] == before[name]
+    for name in ("w-1", "w-2", "w-3"):
+        assert after[name]["metadata"]["managedFields"] == saved[name]["metadata"]["managedFields"]
+
+    assert await restored(shop, place) == codes.DONE
+    assert versions(await shop.all()) == versions(after)
+
+
+@everywhere(controllers=False)
+async def test_what_an_object_owned_is_pointed_to_the_one_that_was_made_again(site: Site, tmp_path: Path) -> None:
+    shop = await a_shop(site, 2)
+    owner = (await shop.live("w-1"))["metadata"]
+    reference = {"apiVersion": shop.resource().api_version, "kind": "Widget", "name": "w-1", "uid": owner["uid"]}
+    other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "0", "controller": True}
+    body = {"metadata": {"name": "owned", "ownerReferences": [other, {**reference, "blockOwnerDeletion": True}]}}
+    await site.create(CONFIG_MAPS, body)
+    place = await backed_up(shop, tmp_path / "backup", "--dependents", "ConfigMap")
+    await shop.delete("w-1")
+
+    assert await restored(shop, place) == codes.DONE
+
+    uid = (await shop.live("w-1"))["metadata"]["uid"]
+    assert uid != owner["uid"]
+    owned = await site.get(CONFIG_MAPS, "owned")
+    assert owned is not None
+    assert owned["metadata"]["ownerReferences"] == [other, {**reference, "uid": uid, "blockOwnerDeletion": True}]
+
+
+@everywhere(controllers=False)
+async def test_an_object_that_somebody_made_anew_is_left_alone_unless_it_may_be_replaced(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop = await a_shop(site, 2)
+    place = await backed_up(shop, tmp_path / "backup", "--dependents", "ConfigMap")
+    await shop.delete("w-1")
+    made = await shop.make("w-1", size=77)
+
+    assert await restored(shop, place) == codes.DONE
+    assert (await shop.live("w-1"))["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+    assert "--replace-different-uid" in capsys.readouterr().out
+
+    assert await restored(shop, place, "--replace-different-uid") == codes.DONE
+    brought = await shop.live("w-1")
+    assert brought["spec"] == {"size": 1, "colour": "red"}
+    assert brought["status"] == {"phase": "Ready", "seen": 1}
+    assert brought["metadata"]["uid"] == made["metadata"]["uid"]
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_backup_that_was_cut_short_or_edited_writes_nothing(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop = await a_shop(site, 2)
+    whole = await backed_up(shop, tmp_path / "whole")
+    await shop.delete("w-1")
+    capsys.readouterr()
+
+    def spoilt(name: str) -> Path:
+        return Path(shutil.copytree(whole, tmp_path / name))
+
+    def manifest(place: Path, **fields: object) -> Path:
+        path = place / "manifest.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+        return place
+
+    one = f"objects/{site.namespace}/w-1.json"
+    edited = spoilt("edited")
+    (edited / one).write_text((edited / one).read_text().replace("red", "blue"))
+    short = spoilt("short")
+    (short / one).unlink()
+    cut = spoilt("cut")
+    (cut / "manifest.json").write_bytes((cut / "manifest.json").read_bytes()[:100])
+    files = json.loads((whole / "manifest.json").read_text())["files"]
+    cases = {
+        tmp_path / "none": "is no directory",
+        edited: "is not as it was",
+        short: "is missing",
+        cut: "cut short or edited",
+        manifest(spoilt("newer"), format=2): "says format 2",
+        manifest(spoilt("other"), crd="gadgets.example.test"): "is about gadgets.example.test",
+        manifest(spoilt("outside"), files=files | {"objects/../../x.json": "0"}): "which no backup has",
+        manifest(spoilt("rooted"), files=files | {"/etc/passwd": "0"}): "which no backup has",
+        manifest(spoilt("fewer"), objects=7): "it was edited",
+    }
+    linked = spoilt("linked")
+    (tmp_path / "elsewhere.json").write_bytes((whole / one).read_bytes())
+    (linked / one).unlink()
+    (linked / one).symlink_to(tmp_path / "elsewhere.json")
+    cases[linked] = "leads out of"
+
+    for place, sentence in cases.items():
+        assert await restored(shop, place) == codes.ERROR, place
+        said = capsys.readouterr()
+        assert sentence in said.err, place
+        assert said.err.count("\n") == 1
+        assert not said.out
+    assert [*await shop.all()] == ["w-0"]
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_backup_never_overwrites_and_a_crd_that_is_not_there_is_named(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop = await a_shop(site, 1)
+    place = await backed_up(shop, tmp_path / "backup")
+    held = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+
+    with pytest.raises(Precondition, match="is there already"):
+        await called("backup", site.client, shop.name, "--out", str(place), *QUIET)
+    assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == held
+
+    wrong = await called("backup", site.client, f"wigdets.{shop.group}", "--out", str(tmp_path / "b"), *QUIET)
+    assert wrong == codes.ERROR
+    assert shop.name in capsys.readouterr().err
+    assert names_in(tmp_path) == ["backup"]
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_objects_that_are_written_while_they_are_listed_are_fetched_again(site: Site, tmp_path: Path) -> None:
+    shop = await a_shop(site, 6)
+    transport = site.ground.transport("admin")
+    send = transport.send
+    lists: list[str] = []
+
+    async def meddling(request: Request) -> Response:
+        answer = await send(request)
+        if request.method == "GET" and request.path.endswith("/widgets"):
+            lists.append(request.target)
+            if len(lists) == 1:
+                await shop.change("w-0", {"spec": {"size": 100}})
+                await shop.delete("w-1")
+                await shop.make("w-9", size=9)
+        return answer
+
+    transport.send = meddling  # type: ignore[method-assign]
+    place = tmp_path / "backup"
+
+    words = (shop.name, "--out", str(place), "--page-size", "2", *QUIET)
+    assert await called("backup", Client(transport), *words) == codes.DONE
+
+    folder = place / "objects" / site.namespace
+    found = {name.removesuffix(".json"): tree_of((folder / name).read_bytes()) for name in names_in(folder)}
+    assert found == await shop.all()
+    assert json.loads((place / "manifest.json").read_text())["objects"] == len(found) == 6
