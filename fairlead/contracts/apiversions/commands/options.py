@@ -23,17 +23,21 @@ def add_walk(parser: argparse.ArgumentParser) -> None:
     about = f"requests a second at most; 0: no limit; default {QPS:g}"
     group.add_argument("--qps", metavar="N", type=_number("--qps", 0.0), default=QPS, help=about)
     about = f"requests at once before the limit counts; default {BURST}"
-    group.add_argument("--burst", metavar="N", type=_whole("--burst", 1, 100_000), default=BURST, help=about)
+    group.add_argument("--burst", metavar="N", type=whole("--burst", 1, 100_000), default=BURST, help=about)
     about = f"objects in work at once, 1 to {MOST_CONCURRENT}; default {CONCURRENCY}"
-    concurrency = _whole("--concurrency", 1, MOST_CONCURRENT)
+    concurrency = whole("--concurrency", 1, MOST_CONCURRENT)
     group.add_argument("--concurrency", metavar="N", type=concurrency, default=CONCURRENCY, help=about)
-    about = f"objects of one list, 1 to {LARGEST_PAGE}; default {PAGE_SIZE}"
-    page = _whole("--page-size", 1, LARGEST_PAGE)
-    group.add_argument("--page-size", metavar="N", type=page, default=PAGE_SIZE, help=about)
+    add_page_size(group)
     about = "end after so long, such as 30m; default no limit"
     group.add_argument("--timeout", metavar="DURATION", type=seconds("--timeout"), default=None, help=about)
     about = "what is told on standard error meanwhile: auto is for people on a terminal and plain elsewhere"
     group.add_argument("--progress", choices=PROGRESS, default="auto", help=about)
+
+
+def add_page_size(parser: argparse._ActionsContainer) -> None:
+    about = f"objects of one list, 1 to {LARGEST_PAGE}; default {PAGE_SIZE}"
+    page = whole("--page-size", 1, LARGEST_PAGE)
+    parser.add_argument("--page-size", metavar="N", type=page, default=PAGE_SIZE, help=about)
 
 
 def add_dry_run(parser: argparse.ArgumentParser) -> None:
@@ -99,7 +103,9 @@ def seconds(option: str) -> Callable[[str], float]:
     return read
 
 
-def _whole(option: str, least: int, most: int) -> Callable[[str], int]:
+def whole(option: str, least: int, most: int) -> Callable[[str], int]:
+    """The type of an option that is a whole number."""
+
     def read(text: str) -> int:
         try:
             found = int(text)
