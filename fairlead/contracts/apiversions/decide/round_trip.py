@@ -85,8 +85,8 @@ def _version(kind: Kind, name: str) -> Version:
 
 
 def _between(tree: Tree, back: Tree, version: Version) -> Iterator[Difference]:
-    bodies = [{key: value for key, value in each.items() if key not in RESERVED} for each in (tree, back)]
-    for entry in differences(version.name, *bodies, version.shape):
+    one, other = ({key: value for key, value in each.items() if key not in RESERVED} for each in (tree, back))
+    for entry in differences(version.name, one, other, version.shape):
         yield Difference(entry.place, _shown(entry.wanted), _shown(entry.guard))
     before, after = (_metadata(each) for each in (tree, back))
     if not same(before, after):
