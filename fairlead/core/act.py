@@ -30,6 +30,8 @@ class Does(Enum):
     RELEASE_DEPLOYMENT = "release-deployment"
     BLOCK_DEPLOYMENT = "block-deployment"
     INJECT_CA = "inject-ca"
+    STORE_CERTIFICATE = "store-certificate"
+    """What webhooks are served with, or how far its exchange is."""
     APPLY_DEFINITION = "apply-definition"
     REPAIR_DEFINITION = "repair-definition"
     """Somebody had changed it."""

@@ -186,6 +186,21 @@ class Reason(Enum):
     )
     REPAIR_SPACING = "RepairSpacing", ReasonKind.WAITING, "some time has passed since the last repair"
     TRUST_INCOMPLETE = "TrustIncomplete", ReasonKind.WAITING, "every webhook configuration can be listed and patched"
+    CERTIFICATE_UNUSABLE = (
+        "CertificateUnusable",
+        ReasonKind.INVALID,
+        "the Secret holds a certificate that can be served",
+    )
+    AUTHORITY_UNPUBLISHED = (
+        "AuthorityUnpublished",
+        ReasonKind.BLOCKED,
+        "whoever keeps the bundle of authorities adds the new one",
+    )
+    AUTHORITY_POSTPONED = "AuthorityPostponed", ReasonKind.WAITING, "the objects of the definition have been migrated"
+    AUTHORITY_SETTLING = "AuthoritySettling", ReasonKind.WAITING, "all API servers have seen the new authority"
+    CERTIFICATE_UNSHOWN = "CertificateUnshown", ReasonKind.WAITING, "every ready replica shows the new certificate"
+    AUTHORITY_RETIRING = "AuthorityRetiring", ReasonKind.WAITING, "the authority before has been left for long enough"
+    ROTATING = "Rotating", ReasonKind.MOVING, ""
     TRUSTING = "Trusting", ReasonKind.MOVING, ""
     REGISTERING = "Registering", ReasonKind.MOVING, ""
     MIGRATING = "Migrating", ReasonKind.MOVING, ""

@@ -45,13 +45,17 @@ FILES_LOOKED_AT = 30.0
 
 
 class Credentials:
-    """The TLS context of a server. New connections get the certificate of the last `swap`; open ones keep theirs."""
+    """The TLS context of a server. New connections get the certificate of the last `swap`; open ones keep theirs.
 
-    def __init__(self, pair: Pair) -> None:
+    Without a pair there is none yet, and every handshake fails.
+    """
+
+    def __init__(self, pair: Pair | None) -> None:
         self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        self.pair = pair
-        self.facts = Facts()
-        self.swap(pair)
+        self.pair = pair or Pair(b"", b"")
+        self.facts = Facts(problem="is not there yet")
+        if pair is not None:
+            self.swap(pair)
 
     @property
     def ends_at(self) -> float:

@@ -1,0 +1,339 @@
+"""The authority and the certificate of webhooks that the operator makes itself, and how both are exchanged.
+
+What stands in the Secret is all that a leader knows, so that the next one goes on where the last one stopped. A new
+authority is stored (`prepared`), published beside the one before (`trusted`), served under (`switched`), and stays
+beside the one before until that has been left for the overlap (`retiring`). A certificate alone is renewed in one write
+that nobody else need know about. Private keys pass through here sealed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import msgspec
+from msgspec import structs
+
+from fairlead.core.act import EventNote
+from fairlead.core.ask import Answers, Ask, Bad, Good, Mint, Need, Shake
+from fairlead.core.decision import Decision, Hold, Move
+from fairlead.core.reason import Reason
+from fairlead.engine.decide.bundles import (
+    IMMINENT,
+    MIGRATIONS,
+    Certificate,
+    Target,
+    authorities,
+    being_migrated,
+    has_surplus,
+    lacks,
+    others_in,
+    writing,
+)
+from fairlead.engine.decide.registration import DEFINITIONS
+from fairlead.engine.decide.rotation_snapshot import (
+    AUTHORITY,
+    AUTHORITY_KEY,
+    KEY,
+    LEAF,
+    NEXT,
+    OLD,
+    PHASE,
+    SINCE,
+    CertificateTimes,
+    Phase,
+    RotationSnapshot,
+    Stored,
+    trusted_in,
+)
+from fairlead.engine.decide.rotation_writes import (
+    as_current,
+    creating,
+    next_names,
+    old_entry,
+    phase_entries,
+    rotated,
+    storing,
+)
+from kubeloop.objects.meta import Ref
+
+SETTLING = timedelta(seconds=10)
+"""From the moment a new authority is in all bundles to its first use: API servers learn of it by a watch."""
+LOOK_AGAIN = timedelta(seconds=1)
+"""Until replicas are asked again what they show."""
+BLOCKED_AGAIN = timedelta(seconds=30)
+MINT_SECONDS = 30.0
+REMINDED = timedelta(hours=1)
+
+
+def rotate(seen: RotationSnapshot, now: datetime) -> Decision | Need:
+    """The next step; what has ended or is about to is told beside it."""
+    if todo := seen.answers.lacking((seen.read,)):
+        return Need(todo)
+    answer = seen.answers[seen.read]
+    if isinstance(answer, Bad) and answer.kind != "absent":
+        return Decision("read_again", Hold(Reason.READ_FAILED, details=((str(seen.secret), answer.text),)))
+    stored = seen.stored
+    if stored is None:
+        return _begin(seen, now)
+    for rule in RULES:
+        if (verdict := rule(seen, stored, now)) is not None:
+            return verdict if isinstance(verdict, Need) else _with_notes(verdict, seen, stored, now)
+    raise TypeError("a certificate is in no phase")
+
+
+def _begin(seen: RotationSnapshot, now: datetime) -> Decision | Need:
+    """There is no Secret: what is served goes on being trusted, and what comes is trusted before it is served."""
+    if seen.remembered:
+        return creating(seen, {}, seen.remembered, "restore")
+    minted = _minted(seen, _both(seen), *seen.former_read)
+    if not isinstance(minted, Good):
+        return minted
+    old = authorities(others_in(seen.targets, (), now), seen.former_authorities, now=now)
+    entries, keys = as_current(minted, old, now)
+    return creating(seen, entries, keys, "begin")
+
+
+def mend(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | Need | None:
+    """What cannot be served is made anew: the certificate alone where its authority can sign, else both."""
+    keys = stored.now
+    if keys.is_usable(now):
+        return None
+    if keys.can_sign and keys.authority is not None and keys.authority.is_valid(now):
+        return renew(seen, stored, now)
+    minted = _minted(seen, _both(seen))
+    if not isinstance(minted, Good):
+        return minted
+    old = authorities(others_in(seen.targets, (), now), stored.old, now=now)
+    entries, sealed = as_current(minted, old, now)
+    return storing("mend", seen, stored, {**dict.fromkeys(next_names()), **entries}, sealed)
+
+
+def renew(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | Need:
+    """Another certificate of the same authority: one write, and no bundle changes."""
+    authority = stored.now.authority
+    if authority is None:
+        raise TypeError("an authority that is not there signs nothing")
+    key = stored.entries[AUTHORITY_KEY]
+    wanted = Mint(seen.names, seen.times.validity, authority=authority.pem, authority_key=key)
+    minted = _minted(seen, Ask(wanted, timeout=MINT_SECONDS))
+    if not isinstance(minted, Good):
+        return minted
+    shown = msgspec.json.decode(minted.value, type=dict[str, str])
+    tell = rotated(seen, "the certificate of webhooks was renewed under the same authority")
+    sealed = ((KEY, dict(minted.sealed)["key"]),)
+    return storing("renew", seen, stored, {LEAF: shown["certificate"]}, sealed, tell)
+
+
+def publish(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | Need | None:
+    """Every bundle that is ours to write holds what is to be trusted in this phase, and nothing that was left."""
+    wanted = trusted_in(stored, now)
+    lacking = [each for each in seen.targets if lacks(each, wanted) or has_surplus(each, wanted, now)]
+    ours = [each for each in lacking if not each.keeper]
+    if not ours:
+        return None
+    if any(each.ref.resource == DEFINITIONS for each in ours) and (todo := seen.answers.lacking(MIGRATIONS)):
+        return Need(todo)
+    writes = tuple(writing(each, wanted, seen.manager) for each in ours if not _is_postponed(each, seen, stored, now))
+    if not writes:
+        why = (("definitions", "the API server migrates their objects; bundles are written after that"),)
+        return Decision("postpone", Hold(Reason.AUTHORITY_POSTPONED, now + BLOCKED_AGAIN, why))
+    return Decision("publish", Move(Reason.TRUSTING, writes))
+
+
+def start(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | Need | None:
+    """Steady: a certificate or an authority that comes close to its end is followed by another."""
+    if stored.phase not in (Phase.STEADY, Phase.REQUESTED):
+        return None
+    if not _is_authority_due(seen, stored, now):
+        if _left(stored.now.leaf, now) <= seen.times.rotate_before:
+            return renew(seen, stored, now)
+        return None
+    minted = _minted(seen, _both(seen))
+    if not isinstance(minted, Good):
+        return minted
+    shown, keys = msgspec.json.decode(minted.value, type=dict[str, str]), dict(minted.sealed)
+    entries = {
+        NEXT + LEAF: shown["certificate"],
+        NEXT + AUTHORITY: shown["authority"],
+        **phase_entries(Phase.PREPARED, now),
+    }
+    sealed = ((NEXT + KEY, keys["key"]), (NEXT + AUTHORITY_KEY, keys["authority-key"]))
+    return storing("prepare", seen, stored, entries, sealed)
+
+
+def redo(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | None:
+    """What was prepared and cannot be used is prepared again."""
+    if stored.phase not in (Phase.PREPARED, Phase.TRUSTED) or stored.next.is_usable(now):
+        return None
+    return storing("redo", seen, stored, {**dict.fromkeys(next_names()), **phase_entries(Phase.REQUESTED, now)})
+
+
+def trust(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | None:
+    if stored.phase is not Phase.PREPARED:
+        return None
+    return storing("trust", seen, stored, phase_entries(Phase.TRUSTED, now))
+
+
+def switch(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | None:
+    """Every bundle holds both authorities, and API servers have had the time to see it."""
+    following = stored.next.authority
+    if stored.phase is not Phase.TRUSTED or following is None:
+        return None
+    if unpublished := [each for each in seen.targets if lacks(each, (following,))]:
+        return kept_by_others(unpublished, seen.about, now)
+    since = seen.trusted_since
+    if seen.targets and (since is None or now < since + SETTLING):
+        again = now + SETTLING if since is None else since + SETTLING
+        return Decision("settle", Hold(Reason.AUTHORITY_SETTLING, again))
+    current = stored.now.authority
+    old = authorities(() if current is None else (current,), stored.old, now=now)
+    names = {LEAF, KEY, AUTHORITY, AUTHORITY_KEY}
+    sealed = tuple((name, stored.entries[NEXT + name]) for name in sorted(names))
+    return storing("switch", seen, stored, {**old_entry(old), **phase_entries(Phase.SWITCHED, now)}, sealed)
+
+
+def retire(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | Need | None:
+    """The authority before is left once every ready replica shows the certificate of the one that follows."""
+    leaf = stored.now.leaf
+    if stored.phase is not Phase.SWITCHED or leaf is None:
+        return None
+    behind = shown_elsewhere(seen.shakes, seen.own, leaf, seen.answers)
+    if isinstance(behind, Need):
+        return behind
+    if behind:
+        return Decision("await_replicas", Hold(Reason.CERTIFICATE_UNSHOWN, now + LOOK_AGAIN, behind))
+    return storing("retire", seen, stored, phase_entries(Phase.RETIRING, now))
+
+
+def finish(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | None:
+    if stored.phase is not Phase.RETIRING:
+        return None
+    since = stored.since
+    if since is None or since > now:  # a clock that was ahead
+        return storing("retire", seen, stored, phase_entries(Phase.RETIRING, now))
+    until = since + seen.times.overlap
+    if now < until:
+        return Decision("overlap", Hold(Reason.AUTHORITY_RETIRING, until))
+    gone = dict.fromkeys((*next_names(), OLD, SINCE))
+    tell = rotated(seen, "webhooks are served under a new authority, and the one before is no longer trusted")
+    return storing("finish", seen, stored, {**gone, PHASE: Phase.STEADY.value}, tell=tell)
+
+
+def rest(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision:
+    """Nothing to do until something is due, unless somebody else keeps a bundle that lacks what is served under."""
+    current = stored.now.authority
+    if current is not None and (unpublished := [each for each in seen.targets if lacks(each, (current,))]):
+        return kept_by_others(unpublished, seen.about, now)
+    due = [
+        each.not_after - before
+        for each, before in (
+            (stored.now.leaf, seen.times.rotate_before),
+            (stored.now.authority, _authority_rotate_before(seen.times)),
+        )
+        if each is not None
+    ]
+    return Decision("steady", Hold(Reason.COMPLETE, min(due, default=None)))
+
+
+RULES: tuple[Callable[[RotationSnapshot, Stored, datetime], Decision | Need | None], ...] = (
+    mend,
+    redo,
+    publish,
+    start,
+    trust,
+    switch,
+    retire,
+    finish,
+    rest,
+)
+
+
+def shown_elsewhere(
+    shakes: tuple[Ask, ...], own: str, leaf: Certificate, answers: Answers
+) -> Need | tuple[tuple[str, str], ...]:
+    """Where another certificate is shown, or none can be seen; with no address there is this replica alone."""
+    if todo := answers.lacking(shakes):
+        return Need(todo)
+    behind = [] if not own or _same(own, leaf.pem) else [("this replica", "it shows the certificate before")]
+    for ask in shakes:
+        where = f"{ask.to.host}:{ask.to.port}" if isinstance(ask.to, Shake) else ""
+        match answers[ask]:
+            case Good(value):
+                if not _same(value.decode(), leaf.pem):
+                    behind.append((where, "it shows the certificate before"))
+            case Bad(_, text):
+                behind.append((where, text))
+    return tuple(behind)
+
+
+def _same(shown: str, pem: str) -> bool:
+    return "".join(shown.split()) == "".join(pem.split())
+
+
+def _is_authority_due(seen: RotationSnapshot, stored: Stored, now: datetime) -> bool:
+    keys, before = stored.now, _authority_rotate_before(seen.times)
+    if stored.phase is Phase.REQUESTED or _left(keys.authority, now) <= before:
+        return True
+    return not keys.can_sign and _left(keys.leaf, now) <= seen.times.rotate_before
+
+
+def _authority_rotate_before(times: CertificateTimes) -> timedelta:
+    """No later than its certificates: what it signs ends with it."""
+    return max(times.authority_rotate_before, times.rotate_before)
+
+
+def _left(certificate: Certificate | None, now: datetime) -> timedelta:
+    return timedelta() if certificate is None else certificate.not_after - now
+
+
+def _is_postponed(target: Target, seen: RotationSnapshot, stored: Stored, now: datetime) -> bool:
+    served = (stored.now.leaf, stored.now.authority)
+    if any(_left(each, now) <= IMMINENT for each in served):
+        return False
+    return target.ref.resource == DEFINITIONS and target.ref.name in being_migrated(seen.answers)
+
+
+def _both(seen: RotationSnapshot) -> Ask:
+    times, name = seen.times, f"{seen.names[-1]}-ca"
+    return Ask(Mint(seen.names, times.validity, name, times.authority_validity), timeout=MINT_SECONDS)
+
+
+def _minted(seen: RotationSnapshot, *asks: Ask) -> Good | Need | Decision:
+    """The answer to the first question once all are answered."""
+    if todo := seen.answers.lacking(asks):
+        return Need(todo)
+    answer = seen.answers[asks[0]]
+    if isinstance(answer, Bad):
+        return Decision("mint_again", Hold(Reason.READ_FAILED, details=(("certificate", answer.text or answer.kind),)))
+    return answer
+
+
+def kept_by_others(targets: list[Target], about: Ref, now: datetime) -> Decision:
+    """Others keep these bundles, and nothing is served that they do not trust."""
+    details = tuple(
+        (
+            str(each.ref),
+            f"lacks the authority of the certificate, and {each.keeper or 'somebody else'} keeps its bundle",
+        )
+        for each in targets
+    )
+    text = "; ".join(f"{name} {said}" for name, said in details)
+    note = EventNote(about, warning=True, reason="CertificateIssuerNotPublished", text=text)
+    return Decision("await_keeper", Hold(Reason.AUTHORITY_UNPUBLISHED, now + BLOCKED_AGAIN, details), (note,))
+
+
+def _with_notes(decision: Decision, seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision:
+    notes = expiring(seen.about, stored.now.leaf, seen.times.rotate_before, now)
+    return structs.replace(decision, tell=(*decision.tell, *notes)) if notes else decision
+
+
+def expiring(about: Ref, leaf: Certificate | None, rotate_before: timedelta, now: datetime) -> tuple[EventNote, ...]:
+    """Told every hour once half of the time is over in which its successor should have come."""
+    if leaf is None or leaf.not_after - now > rotate_before / 2:
+        return ()
+    text = (
+        f"the certificate of webhooks ends on {leaf.not_after:%Y-%m-%d %H:%M} UTC and has no successor that is served"
+    )
+    hour = int(now.timestamp() // REMINDED.total_seconds())
+    return (EventNote(about, warning=True, reason="CertificateExpiring", text=text, occurrence=str(hour)),)
