@@ -13,7 +13,7 @@ from msgspec import structs
 from fairlead.cli.documents_of import explain_all
 from fairlead.cli.embedded.operator_pod import show_operator
 from fairlead.cli.selection import is_complete
-from fairlead.contracts import CONTRACTS, chart_of
+from fairlead.contracts import chart_of
 from fairlead.core.explain import Explain, OperatorReport, Source, Stands
 from fairlead.engine.explain_endpoint import PATH, handling, silent
 from fairlead.engine.manager import Manager
@@ -87,7 +87,7 @@ def told_by(part: str) -> tuple[str, dict[str, Any]]:
 @pytest.mark.parametrize(
     ("part", "port"),
     [("zones", 8001), ("environments", 3100), ("leaderworker", 8081), ("plans", 9440)],
-    ids=list(CONTRACTS),
+    ids=["zones", "environments", "leaderworker", "plans"],
 )
 def test_the_operator_of_each_chart_is_asked_where_it_tells(part: str, port: int) -> None:
     """Where metrics are served over TLS alone, beside its probes."""
