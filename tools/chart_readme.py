@@ -31,8 +31,18 @@ INSTALLS = {
         "helm install kubevela fairlead/contracts/plans/install/charts/vela-core --namespace vela-system "
         "--create-namespace"
     ),
+    "apiversions": (
+        "helm install fairlead fairlead/contracts/apiversions/install/charts/fairlead --namespace fairlead-system "
+        "--create-namespace"
+    ),
 }
-IMAGES = {"zones": "image", "environments": "operator.image", "leaderworker": "image.manager", "plans": "image"}
+IMAGES = {
+    "zones": "image",
+    "environments": "operator.image",
+    "leaderworker": "image.manager",
+    "plans": "image",
+    "apiversions": "image",
+}
 """The value that names the image."""
 TEXT = """\
 # {name}

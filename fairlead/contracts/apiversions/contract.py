@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.contracts.apiversions.kinds import PART
+from fairlead.contracts.apiversions.kinds import INSTALLED_FOR, PART
 from fairlead.engine.contract import Contract, Room
 
 CONTRACT = Contract(
@@ -11,5 +11,8 @@ CONTRACT = Contract(
     part=Room("fairlead.contracts.apiversions.part", "part"),
     rejoins=True,
     section=Room("fairlead.contracts.apiversions.section", "SECTION"),
+    chart="fairlead",
+    installed_for=INSTALLED_FOR,
+    install=Room("fairlead.contracts.apiversions.install.options", "INSTALL"),
     commands={"api": Room("fairlead.contracts.apiversions.commands", "API")},
 )

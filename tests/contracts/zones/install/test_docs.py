@@ -21,9 +21,9 @@ from tests.operator_parts import environments_options
 
 ROOT = Path(__file__).parents[4]
 WHOLE = (ROOT / "docs" / "install.md").read_text()
-TEXT, ENVIRONMENTS = WHOLE.split("# Installing environments")
+TEXT, ENVIRONMENTS = WHOLE.partition("# Installing API versions")[0].split("# Installing environments")
 COMMANDS = re.findall(
-    r"^(?:fairlead|helm) .*$", "\n".join(re.findall(r"```\n(.*?)```", WHOLE, re.DOTALL)), re.MULTILINE
+    r"^(?:fairlead|helm) .*$", "\n".join(re.findall(r"```\w*\n(.*?)```", WHOLE, re.DOTALL)), re.MULTILINE
 )
 
 
@@ -44,7 +44,7 @@ def test_command_is_taken(line: str, capsys: pytest.CaptureFixture[str]) -> None
 def test_charts_are_where_the_commands_say() -> None:
     charts = [ROOT / shlex.split(line)[3] for line in COMMANDS if line.startswith("helm")]
 
-    assert charts == [CHART, chart_of("environments"), chart_of("leaderworker"), PLANS]
+    assert charts == [CHART, chart_of("environments"), chart_of("leaderworker"), PLANS, chart_of("apiversions")]
 
 
 def test_values_of_environments_that_are_explained_exist() -> None:

@@ -11,7 +11,6 @@ import pytest
 from prometheus_client.metrics import MetricWrapperBase
 
 from fairlead.contracts import chart_of
-from fairlead.contracts.leaderworker.install.values import CHART as LEADER_WORKER_CHART
 from fairlead.contracts.zones.metrics import ZoneMetrics
 from fairlead.engine.charts import data_of, text_of
 from fairlead.engine.metrics import Metrics
@@ -50,7 +49,11 @@ def alerts(chart: Path) -> dict[str, Any]:
 
 
 ALERTS = alerts(chart_of("zones"))
-ALL_ALERTS = ALERTS | alerts(chart_of("environments")) | alerts(LEADER_WORKER_CHART) | alerts(chart_of("plans"))
+ALL_ALERTS = {
+    name: alert
+    for part in ("zones", "environments", "leaderworker", "plans", "apiversions")
+    for name, alert in alerts(chart_of(part)).items()
+}
 QUERIES = {f"alert {name}": rule["expr"] for name, rule in ALERTS.items()} | {
     f"panel {panel['title']} {target['refId']}": target["expr"]
     for panel in DASHBOARD["panels"]

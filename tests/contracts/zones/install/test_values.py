@@ -61,6 +61,16 @@ FREE = {
         "serviceAccount.annotations",
         *(f"fairlead.{each}.labels" for each in ("alerts", "dashboard", "monitoring")),
     },
+    "apiversions": {
+        "global",
+        "affinity",
+        "nodeSelector",
+        "podSecurityContext",
+        "resources",
+        "securityContext",
+        "serviceAccount.annotations",
+        *(f"{each}.labels" for each in ("alerts", "dashboard", "monitoring")),
+    },
 }
 """Maps whose keys belong to Kubernetes, to its users or to other charts."""
 

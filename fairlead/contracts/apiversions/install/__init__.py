@@ -1,0 +1,1 @@
+"""How an operator of API versions is installed."""
