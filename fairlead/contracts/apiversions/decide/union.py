@@ -1,4 +1,4 @@
-"""Union schemas: every version takes the shape of every other one, so that nothing is pruned without conversion (3.4).
+"""Union schemas: every version takes the shape of every other one, so that nothing is pruned without conversion.
 
 Where versions agree a schema stays as it is. Where they differ, properties of the others are added without rules of
 their own, a place with several types is opened, and rules are weakened to what holds in all of them. What a rule cannot
