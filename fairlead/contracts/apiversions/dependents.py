@@ -19,6 +19,8 @@ from kubeloop.objects.meta import OwnerReference, Resource
 from kubeloop.request import list_page
 
 PAGE = 500
+UNOWNED = ("Event", "ComponentStatus")
+"""Events belong to nobody, and the other is no object: it has neither UID nor version."""
 
 
 class DependentMeta(Struct, frozen=True, rename="camel"):
@@ -78,9 +80,9 @@ class Search(Struct):
 
 
 async def search(client: Client, named: Sequence[tuple[str, str]], page: int = PAGE) -> Search:
-    """A search through the named kinds, else through all but Events; raises Precondition for an unknown one."""
+    """A search through the named kinds, else through all that can be owned; raises Precondition for an unknown one."""
     if not named:
-        every = [each for each in await listable(client) if each.kind != "Event"]
+        every = [each for each in await listable(client) if each.kind not in UNOWNED]
         return Search(client, tuple(every), page)
     kinds = []
     for group, kind in named:

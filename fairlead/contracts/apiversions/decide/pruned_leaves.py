@@ -7,14 +7,18 @@ same pruning, of schemas instead of objects: what one schema can hold at a place
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 from msgspec import Struct
 
-from fairlead.contracts.apiversions.decide.pointers import STAR, Pointer
+from fairlead.contracts.apiversions.decide.pointers import STAR, Pointer, places
 from fairlead.contracts.apiversions.decide.trees import Tree, copied
 from kubeloop.schemas.structural import META_FIELDS, Node, compile_schema, prune
 
 NOTHING = Node()
+NONE: frozenset[str] = frozenset()
+_Lost: TypeAlias = tuple[Pointer, Node | None, frozenset[str]]
+"""A topmost place that is pruned, what is known there (None: whatever it is), and keys that stay."""
 
 
 class Pruned(Struct, frozen=True):
@@ -25,6 +29,12 @@ class Pruned(Struct, frozen=True):
     place: Pointer
     leaves: tuple[Pointer, ...]
     """What can be lost there, the place itself where nothing is below it."""
+    spared: frozenset[str] = frozenset()
+    """Keys that stay, where the place is any key of an object."""
+
+    def is_in(self, tree: Tree) -> bool:
+        """Whether this object has something there."""
+        return any(place[-1] not in self.spared for place in places(tree, self.place))
 
 
 def text_of(place: Pointer) -> str:
@@ -61,9 +71,9 @@ def pruned_among(schemas: Mapping[str, Node]) -> list[Pruned]:
     for known_to, source in schemas.items():
         for pruned_by, target in schemas.items():
             if known_to != pruned_by:
-                for place, node in _lost(source, target, (), is_object=True):
+                for place, node, spared in _lost(source, target, (), is_object=True):
                     leaves = tuple(_leaves(node, place)) if node is not None else (place,)
-                    found.append(Pruned(known_to, pruned_by, place, leaves))
+                    found.append(Pruned(known_to, pruned_by, place, leaves, spared))
     return found
 
 
@@ -79,8 +89,7 @@ def _schema(version: Tree, preserves: bool) -> Node:
     return compile_schema({**schema, "x-kubernetes-preserve-unknown-fields": True} if preserves else schema)
 
 
-def _lost(source: Node, target: Node, path: Pointer, *, is_object: bool) -> Iterator[tuple[Pointer, Node | None]]:
-    """Topmost places that the target prunes, with what the source knows there (None: whatever it is)."""
+def _lost(source: Node, target: Node, path: Pointer, *, is_object: bool) -> Iterator[_Lost]:
     spared = META_FIELDS if is_object or (source.embedded and target.embedded) else ()
     for name, each in source.properties.items():
         if name not in spared:
@@ -88,7 +97,7 @@ def _lost(source: Node, target: Node, path: Pointer, *, is_object: bool) -> Iter
     if source.rest is not None or source.additional is True:
         yield from _lost_values(source.rest or NOTHING, target, path)
     elif source.preserves and not target.preserves and target.additional is None:
-        yield (*path, STAR), None
+        yield (*path, STAR), None, frozenset(target.properties) | frozenset(spared)
     if source.items is not None and not (target.preserves and target.items is None):
         inside = target.items or NOTHING
         if target.preserves and not inside.preserves:
@@ -96,7 +105,7 @@ def _lost(source: Node, target: Node, path: Pointer, *, is_object: bool) -> Iter
         yield from _lost(source.items, inside, (*path, STAR), is_object=False)
 
 
-def _lost_field(node: Node, target: Node, name: str, path: Pointer) -> Iterator[tuple[Pointer, Node | None]]:
+def _lost_field(node: Node, target: Node, name: str, path: Pointer) -> Iterator[_Lost]:
     below = (*path, name)
     known = target.properties.get(name)
     if known is None and target.preserves:
@@ -105,20 +114,20 @@ def _lost_field(node: Node, target: Node, name: str, path: Pointer) -> Iterator[
             return
     elif known is None:
         if target.additional is None:
-            yield below, node
+            yield below, node, NONE
             return
         known = target.rest or NOTHING
     yield from _lost(node, known, below, is_object=False)
 
 
-def _lost_values(node: Node, target: Node, path: Pointer) -> Iterator[tuple[Pointer, Node | None]]:
+def _lost_values(node: Node, target: Node, path: Pointer) -> Iterator[_Lost]:
     """Of a map, whose keys may be anything."""
     for name, known in target.properties.items():
         yield from _lost(node, known, (*path, name), is_object=False)
     if target.additional is not None:
         yield from _lost(node, target.rest or NOTHING, (*path, STAR), is_object=False)
     elif not target.preserves:
-        yield (*path, STAR), node
+        yield (*path, STAR), node, frozenset(target.properties)
 
 
 def _sparing(node: Node) -> Node:

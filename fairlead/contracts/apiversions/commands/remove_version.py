@@ -1,0 +1,86 @@
+"""`fairlead api remove-version`: a version goes from a CRD, and with it what objects carry for it (section 3.6)."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+
+import msgspec
+
+from fairlead.contracts.apiversions.commands import options, version_step
+from fairlead.contracts.apiversions.decide.crd_versions import resource_of, storage_version, version_of
+from fairlead.contracts.apiversions.decide.lifecycle import Refused, Step, removed
+from fairlead.contracts.apiversions.decide.trees import Tree
+from fairlead.contracts.apiversions.decide.version_uses import carried
+from fairlead.contracts.apiversions.live_objects import objects
+from fairlead.contracts.apiversions.uses import uses_of
+from fairlead.engine.command import Invocation, Subcommand
+from kubeloop.client import Client
+from kubeloop.errors import Conflict, NotFound
+from kubeloop.objects.meta import Ref, Resource
+from kubeloop.request import MERGE_PATCH, dry, get, patch
+
+MOST_TRIES = 10
+AT_ONCE = options.CONCURRENCY
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    version_step.add_arguments(parser)
+    options.add_dependents(parser)
+
+
+async def _run(called: Invocation) -> int:
+    given = called.arguments
+
+    async def decide(live: Tree) -> Step | Refused:
+        version_of(live, given.version)
+        uses = await uses_of(called.client, live, named=given.dependents)
+        step = removed(live, given.version, uses)
+        if isinstance(step, Step) and given.version in uses.carried:
+            count = await _forget(called.client, live, given.version, dry_run=given.dry_run)
+            said = "would be" if given.dry_run else "are"
+            print(f"what {count} objects carried for {given.version} {said} taken off them", file=sys.stderr)
+        return step
+
+    return await version_step.run(called, decide)
+
+
+async def _forget(client: Client, live: Tree, version: str, *, dry_run: bool) -> int:
+    """How many objects no longer carry leaves of the version; does no harm when it is done twice."""
+    resource = resource_of(live, storage_version(live))
+    gate = asyncio.Semaphore(AT_ONCE)
+    count = 0
+    async with asyncio.TaskGroup() as tasks:
+        async for tree in objects(client, resource, metadata_only=True):
+            if version in carried(tree["metadata"]):
+                count += 1
+                await gate.acquire()
+                task = tasks.create_task(_forget_one(client, resource, tree["metadata"], version, dry_run=dry_run))
+                task.add_done_callback(lambda _: gate.release())
+    return count
+
+
+async def _forget_one(client: Client, resource: Resource, metadata: Tree, version: str, *, dry_run: bool) -> None:
+    """Raises KubeError; an object that is gone carries nothing."""
+    ref = Ref(resource, metadata.get("namespace") or "", metadata["name"], metadata["uid"])
+    for _ in range(MOST_TRIES):
+        gone = dict.fromkeys(carried(metadata).get(version, ()))
+        if not gone:
+            return
+        body = msgspec.json.encode({"metadata": {"annotations": gone}})
+        request = patch(ref, MERGE_PATCH, body, resource_version=metadata["resourceVersion"])
+        try:
+            await client.call(dry(request) if dry_run else request)
+        except NotFound:
+            return
+        except Conflict:
+            metadata = msgspec.json.decode((await client.call(get(ref))).body)["metadata"]
+            if metadata["uid"] != ref.uid:
+                return
+        else:
+            return
+    raise Conflict(409, "Conflict", f"{ref} is written all the time: run it again", doing="")
+
+
+COMMAND = Subcommand(add_arguments=_add_arguments, run=_run)

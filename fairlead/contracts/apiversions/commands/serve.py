@@ -1,0 +1,74 @@
+"""`fairlead api serve`: a version is answered for, once its round trips are known to lose nothing (section 3.6)."""
+
+from __future__ import annotations
+
+import argparse
+from random import Random
+
+from fairlead.contracts.apiversions.commands import version_step
+from fairlead.contracts.apiversions.converters import kind_by, rules_for
+from fairlead.contracts.apiversions.decide.convert import Kind
+from fairlead.contracts.apiversions.decide.crd_versions import (
+    name_of,
+    resource_of,
+    storage_version,
+    strategy_of,
+    target_of,
+    version_of,
+)
+from fairlead.contracts.apiversions.decide.lifecycle import Refused, Step, served
+from fairlead.contracts.apiversions.decide.preflight.findings import Finding
+from fairlead.contracts.apiversions.decide.preflight.objects import ConversionTally
+from fairlead.contracts.apiversions.decide.trees import Tree
+from fairlead.contracts.apiversions.live_objects import objects
+from fairlead.engine.command import Invocation, Subcommand
+from kubeloop.client import Client
+
+MOST_TRIED = 1000
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    version_step.add_arguments(parser)
+    version_step.add_rules(parser)
+
+
+async def _run(called: Invocation) -> int:
+    given = called.arguments
+
+    async def decide(live: Tree) -> Step | Refused:
+        if version_of(live, given.version).get("served") or strategy_of(live) == "None":
+            return served(live, given.version, ())
+        rules = await rules_for(called.client, live, given.rules)
+        if rules is None:
+            unchecked = f"{name_of(live)} is converted by {target_of(live)}, whose rules are not known here"
+            return served(live, given.version, (), unchecked=unchecked, yes=given.yes)
+        losses = await _losses(called.client, live, kind_by(rules, live), given.version)
+        return served(live, given.version, [_sentence(each) for each in losses])
+
+    return await version_step.run(called, decide)
+
+
+async def _losses(client: Client, live: Tree, kind: Kind, version: str) -> list[Finding]:
+    """What live objects lose on the way to the version and back; of more than MOST_TRIED a sample is tried."""
+    storage = storage_version(live)
+    tally = ConversionTally(name_of(live), kind, storage)
+    chance = Random(name_of(live))  # noqa: S311  (the same sample when it is run again)
+    sample: list[Tree] = []
+    count = 0
+    async for tree in objects(client, resource_of(live, storage)):
+        count += 1
+        if len(sample) < MOST_TRIED:
+            sample.append(tree)
+        elif (place := chance.randrange(count)) < MOST_TRIED:
+            sample[place] = tree
+    for tree in sample:
+        tally.see(tree)
+    return [each for each in tally.findings() if each.version == version and each.severity == "block"]
+
+
+def _sentence(finding: Finding) -> str:
+    some = f", {', '.join(finding.objects)} among them" if finding.objects else ""
+    return f"{finding.message}{some}: correct the rules (`{finding.fix}` shows what differs)"
+
+
+COMMAND = Subcommand(add_arguments=_add_arguments, run=_run)

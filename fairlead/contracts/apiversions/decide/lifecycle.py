@@ -1,0 +1,284 @@
+"""Versions on their way: introduced, served, stored, deprecated, unserved, removed (section 3.6).
+
+Each step is a pure function from what is known to one write of the definition, or to the sentences that say why it is
+not taken and which command clears that. Nothing is written where there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from fairlead.contracts.apiversions.decide.crd_versions import (
+    name_of,
+    served_versions,
+    storage_version,
+    stored_versions,
+    strategy_of,
+    target_of,
+    version_of,
+    versions_of,
+)
+from fairlead.contracts.apiversions.decide.pruned_leaves import is_union_safe
+from fairlead.contracts.apiversions.decide.trees import Tree, copied
+from fairlead.contracts.apiversions.decide.version_uses import Uses
+
+LONGEST_WARNING = 256
+SHOWN = 3
+"""Objects that a sentence names."""
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """What becomes of a definition."""
+
+    patch: tuple[Tree, ...] = ()
+    """Of JSON; none where it is so already."""
+    said: str
+    warnings: tuple[str, ...] = ()
+
+
+class Refused(Struct, frozen=True):
+    """The step is not taken: each sentence says what is in the way, and what clears it."""
+
+    reasons: tuple[str, ...]
+
+
+class Converters(Struct, frozen=True, kw_only=True):
+    """Who converts, as far as it is known."""
+
+    rules: frozenset[str] | None = None
+    """Versions that a rule set covers; None where no set is known."""
+    hub: str = ""
+    replicas: Mapping[str, frozenset[str]] = {}
+    """Versions that each ready replica says it converts."""
+
+
+class Requests(Struct, frozen=True):
+    """Whether anybody asks for a version, as far as the API servers tell."""
+
+    seen: bool = False
+    """Somebody has."""
+    doubt: str = ""
+    """Why nobody can say that nobody has; empty where that is known."""
+
+
+def introduced(live: Tree, new: Tree, converters: Converters, blocking: Sequence[str], *, yes: bool) -> Step | Refused:
+    """Versions of the new text that the live one lacks, neither served nor stored; the rest of it stays out."""
+    known = versions_of(live)
+    added = [each for each in new["spec"]["versions"] if each["name"] not in known]
+    if not added:
+        return Step(said=f"{name_of(live)} has {_names([*versions_of(new)])} already: nothing to introduce")
+    names = [each["name"] for each in added]
+    reasons = [*blocking, *_uncovered(live, names, converters, yes=yes)]
+    if reasons:
+        return Refused(tuple(reasons))
+    patch = [
+        {"op": "add", "path": "/spec/versions/-", "value": {**each, "served": False, "storage": False}}
+        for each in added
+    ]
+    changed = [each["name"] for each in new["spec"]["versions"] if each["name"] in known and _differs(each, known)]
+    warnings = [f"{_names(changed)} also differs in the file, which stays as it is"] if changed else []
+    crd, following = name_of(live), f"`fairlead api serve {name_of(live)} {names[0]}`"
+    return Step(
+        patch=tuple(patch),
+        said=f"{crd}: introduced {_names(names)}, not served yet; next: {following}",
+        warnings=tuple(warnings),
+    )
+
+
+def served(
+    live: Tree, version: str, losses: Sequence[str], *, unchecked: str = "", yes: bool = False
+) -> Step | Refused:
+    """`losses` are objects that do not survive; `unchecked` is why nobody could look."""
+    crd = name_of(live)
+    if version_of(live, version).get("served"):
+        return Step(said=f"{crd}: {version} is served already")
+    reasons = [*losses]
+    if strategy_of(live) == "None" and not is_union_safe(_with(live, version, served=True)):
+        reasons.append(
+            f"without conversion {version} and the other versions prune one another's fields"
+            f" (`fairlead api preflight` lists them): attach rules with `fairlead api attach {crd} --rules FILE`,"
+            f" or widen the schemas with `fairlead api detach {crd} --union`"
+        )
+    if unchecked and not yes:
+        reasons.append(f"{unchecked}: give --rules FILE, or --yes where you know that it converts without loss")
+    if reasons:
+        return Refused(tuple(reasons))
+    return Step(patch=_set(live, version, served=True), said=f"{crd}: {version} is served")
+
+
+def stored(
+    live: Tree, version: str, converters: Converters, unknown_to: str = "", *, yes: bool = False
+) -> Step | Refused:
+    """`unknown_to` is a release of the operator that could not read what is stored then."""
+    crd, before = name_of(live), storage_version(live)
+    found = version_of(live, version)
+    if found.get("storage"):
+        return Step(said=f"{crd}: {version} is the storage version already")
+    reasons = []
+    if not found.get("served"):
+        reasons.append(f"{version} is not served: run `fairlead api serve {crd} {version}` first")
+    reasons += _uncovered(live, [version], converters, yes=yes)
+    if strategy_of(live) == "None" and not is_union_safe(live):
+        reasons.append(
+            f"without conversion {version} prunes fields that only other versions know:"
+            f" attach rules with `fairlead api attach {crd} --rules FILE`,"
+            f" or widen the schemas with `fairlead api detach {crd} --union`"
+        )
+    if reasons:
+        return Refused(tuple(reasons))
+    warnings = [f"release {unknown_to} does not know {version}: after a rollback to it nobody reads what is stored"]
+    return Step(
+        patch=(*_set(live, before, storage=False), *_set(live, version, storage=True)),
+        said=f"{crd}: {version} is the storage version in place of {before}; next: `fairlead api migrate {crd}`",
+        warnings=tuple(warnings) if unknown_to else (),
+    )
+
+
+def deprecated(live: Tree, version: str, warning: str | None) -> Step | Refused:
+    """None leaves the words to the server, which names the newest version to use instead."""
+    crd = name_of(live)
+    found = version_of(live, version)
+    if found.get("storage"):
+        clear = f"run `fairlead api set-storage {crd} VERSION` with another one first"
+        return Refused((f"{version} is the storage version, which is never deprecated: {clear}",))
+    if not found.get("served"):
+        return Refused((f"{version} is not served, so nobody would be warned",))
+    if found.get("deprecated") and found.get("deprecationWarning") == warning:
+        return Step(said=f"{crd}: {version} is deprecated already")
+    patch = [*_set(live, version, deprecated=True)]
+    at = f"/spec/versions/{[*versions_of(live)].index(version)}/deprecationWarning"
+    if warning is not None:
+        patch.append({"op": "add", "path": at, "value": warning})
+    elif "deprecationWarning" in found:
+        patch.append({"op": "remove", "path": at})
+    instead = next((each for each in served_versions(live) if each != version and not _is_deprecated(live, each)), "")
+    advice = f"; who asks for it is told to use {instead}" if instead and warning is None else ""
+    return Step(patch=tuple(patch), said=f"{crd}: {version} is deprecated{advice}")
+
+
+def wrong_warning(text: str) -> str:
+    """What is wrong with the words of a deprecation; empty where nothing is."""
+    if not 1 <= len(text) <= LONGEST_WARNING:
+        return f"a warning has 1 to {LONGEST_WARNING} characters, and this has {len(text)}"
+    return "" if text.isprintable() else "a warning is one line of printable characters"
+
+
+def unserved(live: Tree, version: str, uses: Uses, requests: Requests, hub: str = "", *, yes: bool) -> Step | Refused:
+    crd = name_of(live)
+    found = version_of(live, version)
+    if not found.get("served"):
+        return Step(said=f"{crd}: {version} is not served already")
+    reasons = []
+    if found.get("storage"):
+        reasons.append(
+            f"{version} is the storage version: run `fairlead api set-storage {crd} VERSION` with another one"
+        )
+    if hub == version:
+        reasons.append(f"{version} is the hub, the version that controllers work in")
+    reasons += _named(crd, version, uses)
+    if requests.seen:
+        reasons.append(
+            f"{version} was asked for since the API server started (apiserver_requested_deprecated_apis):"
+            " find who does in its audit log; it forgets when it restarts"
+        )
+    elif requests.doubt and not yes:
+        reasons.append(
+            f"nobody can tell whether {version} is still asked for ({requests.doubt}): say --yes if it is not"
+        )
+    if reasons:
+        return Refused(tuple(reasons))
+    following = f"next: `fairlead api remove-version {crd} {version}`, in a later release"
+    return Step(patch=_set(live, version, served=False), said=f"{crd}: {version} is no longer served; {following}")
+
+
+def removed(live: Tree, version: str, uses: Uses) -> Step | Refused:
+    """Carried leaves of the version go with it, before this is written."""
+    crd = name_of(live)
+    found = version_of(live, version)
+    reasons = []
+    if found.get("storage"):
+        reasons.append(
+            f"{version} is the storage version: run `fairlead api set-storage {crd} VERSION` with another one"
+        )
+    if found.get("served"):
+        reasons.append(f"{version} is served: run `fairlead api unserve {crd} {version}` first")
+    if version in stored_versions(live) and not found.get("storage"):
+        reasons.append(f"objects may be stored in {version}: run `fairlead api migrate {crd}` first")
+    reasons += _named(crd, version, uses)
+    if reasons:
+        return Refused(tuple(reasons))
+    index = [*versions_of(live)].index(version)
+    patch: tuple[Tree, ...] = (
+        {"op": "test", "path": f"/spec/versions/{index}/name", "value": version},
+        {"op": "remove", "path": f"/spec/versions/{index}"},
+    )
+    return Step(patch=patch, said=f"{crd}: {version} is removed")
+
+
+def _named(crd: str, version: str, uses: Uses) -> list[str]:
+    """What still names the version; both are cleared by one command."""
+    clear = f"run `fairlead api fix-refs {crd}` first"
+    reasons = []
+    if owned := uses.owned.get(version):
+        some = f"{_some(owned.names, owned.objects)} {'names' if owned.objects == 1 else 'name'}"
+        reasons.append(f"{some} an owner in {version}: {clear}")
+    if managed := uses.managed.get(version):
+        reasons.append(f"managedFields of {_some(managed.names, managed.objects)} name {version}: {clear}")
+    return reasons
+
+
+def _uncovered(live: Tree, versions: Sequence[str], converters: Converters, *, yes: bool) -> list[str]:
+    """Why conversion of these versions is not known to work; with None there is none."""
+    if strategy_of(live) != "Webhook":
+        return []
+    crd = name_of(live)
+    reasons = []
+    if converters.rules is not None and (missing := [each for each in versions if each not in converters.rules]):
+        reasons.append(f"the rules do not cover {_names(missing)}: add a spoke for it to the rule set of {crd}")
+    behind = {
+        name: lacking
+        for name, known in converters.replicas.items()
+        if (lacking := [each for each in versions if each not in known])
+    }
+    reasons += [f"replica {name} cannot convert {_names(lacking)} yet: wait for it" for name, lacking in behind.items()]
+    if converters.rules is None and not converters.replicas and not yes:
+        reasons.append(
+            f"{crd} is converted by {target_of(live)}, which does not say what it converts:"
+            f" give --rules FILE, or --yes where you know that it converts {_names(versions)}"
+        )
+    return reasons
+
+
+def _set(live: Tree, version: str, **fields: Any) -> tuple[Tree, ...]:
+    index = [*versions_of(live)].index(version)
+    at = f"/spec/versions/{index}"
+    changes = ({"op": "add", "path": f"{at}/{key}", "value": value} for key, value in fields.items())
+    return ({"op": "test", "path": f"{at}/name", "value": version}, *changes)
+
+
+def _with(live: Tree, version: str, **fields: Any) -> Tree:
+    made: Tree = copied(live)
+    versions_of(made)[version].update(fields)
+    return made
+
+
+def _differs(version: Tree, known: Mapping[str, Tree]) -> bool:
+    return bool(version.get("schema") != known[version["name"]].get("schema"))
+
+
+def _is_deprecated(live: Tree, version: str) -> bool:
+    return bool(version_of(live, version).get("deprecated"))
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(names)
+
+
+def _some(names: Sequence[str], count: int) -> str:
+    """`a, b, c and 4 more`."""
+    shown = [*names[:SHOWN]]
+    more = f" and {count - len(shown)} more" if count > len(shown) else ""
+    return f"{', '.join(shown)}{more}"

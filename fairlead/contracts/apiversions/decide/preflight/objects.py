@@ -1,0 +1,131 @@
+"""Live objects held against what is to come, one at a time: only counts and a few names are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from msgspec import Struct, structs
+
+from fairlead.contracts.apiversions.decide.broken_rules import broken
+from fairlead.contracts.apiversions.decide.carry_differences import differences
+from fairlead.contracts.apiversions.decide.convert import Kind, Refused, Version, convert
+from fairlead.contracts.apiversions.decide.pointers import RESERVED, STAR, Place
+from fairlead.contracts.apiversions.decide.preflight.definitions import Check
+from fairlead.contracts.apiversions.decide.preflight.findings import SHOWN_OBJECTS, Finding, Severity
+from fairlead.contracts.apiversions.decide.pruned_leaves import text_of
+from fairlead.contracts.apiversions.decide.trees import Tree
+from fairlead.contracts.apiversions.decide.version_uses import Count, object_name
+
+LARGEST = 1 << 20
+"""Bytes of an object, above which servers begin to refuse."""
+
+
+class Hit(Struct, frozen=True):
+    """What an object shows, in words that are the same for all objects that show it."""
+
+    code: str
+    severity: Severity
+    version: str
+    path: str
+    message: str
+
+
+class CheckTally:
+    """Counts whom the checks of one version hit."""
+
+    def __init__(self, checks: Sequence[Check]) -> None:
+        self._counts = [(each, Count()) for each in checks]
+        self.looked = False
+
+    def see(self, tree: Tree) -> None:
+        self.looked = True
+        for check, count in self._counts:
+            if check.affects(tree):
+                count.add(object_name(tree["metadata"]))
+
+    def findings(self, *, unlisted: str = "") -> Iterator[Finding]:
+        """`unlisted` is why nobody could look."""
+        for check, count in self._counts:
+            yield _counted(check.finding, count, unlisted)
+
+
+def _counted(finding: Finding, count: Count, unlisted: str) -> Finding:
+    if unlisted:
+        return structs.replace(finding, message=f"{finding.message} (objects were not looked at: {unlisted})")
+    if not count.objects:
+        return structs.replace(finding, count=0)
+    have = "object has" if count.objects == 1 else "objects have"
+    hit = "it" if finding.code == "NoneWouldPrune" else "what is refused or lost then"
+    return structs.replace(
+        finding,
+        severity="block",
+        message=f"{finding.message}; {count.objects} {have} {hit}",
+        count=count.objects,
+        objects=tuple(count.names[:SHOWN_OBJECTS]),
+    )
+
+
+class ConversionTally:
+    """Counts what becomes of objects when they are converted by the new rules to each other version and back."""
+
+    def __init__(self, crd: str, kind: Kind, source: str) -> None:
+        self._crd, self._kind, self._source = crd, kind, source
+        self._counts: dict[Hit, Count] = {}
+
+    def see(self, tree: Tree) -> None:
+        for hit in dict.fromkeys(conversion_hits(tree, self._kind, self._source)):
+            self._counts.setdefault(hit, Count()).add(object_name(tree["metadata"]))
+
+    def findings(self) -> Iterator[Finding]:
+        for hit, count in self._counts.items():
+            yield Finding(
+                code=hit.code,
+                severity=hit.severity,
+                crd=self._crd,
+                version=hit.version,
+                path=hit.path,
+                message=f"{hit.message} ({count.objects} {'object' if count.objects == 1 else 'objects'})",
+                fix="" if hit.severity != "block" else f"fairlead api roundtrip {self._crd} --live",
+                count=count.objects,
+                objects=tuple(count.names[:SHOWN_OBJECTS]),
+            )
+
+
+def conversion_hits(tree: Tree, kind: Kind, source: str) -> Iterator[Hit]:
+    """What goes wrong with one object on its way to every other version and back."""
+    for version in kind.versions:
+        if version != source:
+            yield from _converted_hits(tree, kind, _version(kind, source), _version(kind, version))
+
+
+def _converted_hits(tree: Tree, kind: Kind, own: Version, other: Version) -> Iterator[Hit]:
+    try:
+        there = convert(tree, other.name, kind).tree
+        back = convert(there, own.name, kind).tree
+    except Refused:
+        text = f"what {other.name} cannot hold is more than annotations take"
+        yield Hit("CarryTooLarge", "block", other.name, "", text)
+        return
+    except Exception as error:  # noqa: BLE001  (rules in Python may raise anything)
+        text = f"the rules fail on the way to {other.name} and back ({type(error).__name__})"
+        yield Hit("RoundTripLoss", "block", other.name, "", text)
+        return
+    before, after = ({key: value for key, value in each.items() if key not in RESERVED} for each in (tree, back))
+    for entry in differences(own.name, before, after, own.shape):
+        path = text_of(tuple(each if isinstance(each, str) else STAR for each in entry.path))
+        text = f"{path} does not come back from {other.name} as it was"
+        yield Hit("RoundTripLoss", "block", other.name, path, text)
+    for place, trouble in broken(there, other.schema):
+        path = _pattern(place)
+        yield Hit("ConvertedInvalid", "block", other.name, path, f"in {other.name}, {path} {trouble}")
+    if len(msgspec.json.encode(there)) > LARGEST:
+        yield Hit("ConvertedTooLarge", "warn", other.name, "", f"in {other.name} it is larger than 1 MiB")
+
+
+def _version(kind: Kind, name: str) -> Version:
+    return kind.hub if name == kind.hub.name else kind.spokes[name].version
+
+
+def _pattern(place: Place) -> str:
+    return text_of(tuple(STAR if isinstance(each, int) else each for each in place))

@@ -1,0 +1,227 @@
+"""Versions introduced, served, stored, deprecated, unserved and removed, each by its command, on both clusters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from fairlead.contracts.apiversions.commands import codes
+from fairlead.contracts.apiversions.decide.union import with_unions
+from fairlead.engine.command import Usage
+from kubeloop.objects.core import SECRETS
+from kubeloop.objects.meta import Ref
+from kubeloop.request import MERGE_PATCH, get, patch
+from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
+from tests.e2e.history import Tree
+from tests.e2e.widgets import Widgets, called, widgets
+
+DEPENDENTS = ("--dependents", "Secret")
+
+
+class Life:
+    """The versions of one kind, and the commands that change them."""
+
+    def __init__(self, site: Site, folder: Path) -> None:
+        self.shop: Widgets = widgets(site)
+        self.site = site
+        self.whole = with_unions(self.shop.definition("v1", "v2")).definition
+        """Of two versions that take each other's shape, so that no conversion is needed."""
+        self.file = folder / "crd.yaml"
+        self.file.write_text(yaml.safe_dump(self.whole))
+
+    async def define(self, *versions: str) -> None:
+        kept = [each for each in self.whole["spec"]["versions"] if each["name"] in versions]
+        await self.define_as({**self.whole, "spec": {**self.whole["spec"], "versions": kept}})
+
+    async def define_as(self, tree: Tree) -> None:
+        await self.site.create(CUSTOM_RESOURCES, tree)
+
+        async def is_listed() -> bool:
+            try:
+                await self.shop.all(tree["spec"]["versions"][0]["name"])
+            except Exception:  # noqa: BLE001  (not served yet)
+                return False
+            return True
+
+        await self.site.until(is_listed, every=0.05)
+
+    async def does(self, module: str, *words: str) -> int:
+        return await called(module, self.site.client, self.shop.name, *words)
+
+    async def stand(self) -> dict[str, tuple[bool, bool]]:
+        """Whether each version is served and stored."""
+        live = await self.shop.live_definition()
+        return {each["name"]: (each["served"], each["storage"]) for each in live["spec"]["versions"]}
+
+    async def revision(self) -> str:
+        return str((await self.shop.live_definition())["metadata"]["resourceVersion"])
+
+    async def settle_storage(self, version: str) -> None:
+        """As a migration leaves it: every object written, and one version stored."""
+        for name in await self.shop.all(version):
+            await self.shop.change(name, {"metadata": {"labels": {"touched": "yes"}}}, version)
+        body = msgspec.json.encode({"status": {"storedVersions": [version]}})
+        await self.site.client.call(patch(Ref(CUSTOM_RESOURCES, "", self.shop.name), MERGE_PATCH, body, "status"))
+
+    async def forget_managers(self, version: str) -> None:
+        for name in await self.shop.all(version):
+            await self.shop.change(name, {"metadata": {"managedFields": [{}]}}, version)
+
+
+@everywhere(controllers=False)
+async def test_a_version_goes_from_introduced_to_removed_one_command_after_the_other(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    life = Life(site, tmp_path)
+    await life.define("v1")
+    made = await life.shop.make("w-1", size=1, colour="red", legacyMode=True)
+
+    assert await life.does("introduce", "-f", str(life.file)) == codes.DONE
+    assert await life.stand() == {"v1": (True, True), "v2": (False, False)}
+    assert await life.does("set_storage", "v2") == codes.PRECONDITION
+    assert "`fairlead api serve" in capsys.readouterr().err
+
+    assert await life.does("serve", "v2") == codes.DONE
+    assert (await life.shop.live("w-1", "v2"))["spec"] == made["spec"]
+    assert await life.does("set_storage", "v2") == codes.DONE
+    assert await life.stand() == {"v1": (True, False), "v2": (True, True)}
+    assert (await life.shop.live_definition())["status"]["storedVersions"] == ["v1", "v2"]
+
+    assert await life.does("unserve", "v2", "--yes") == codes.PRECONDITION
+    assert await life.does("remove_version", "v1") == codes.PRECONDITION
+    told = capsys.readouterr().err
+    assert "v2 is the storage version" in told
+    assert "`fairlead api unserve" in told
+    assert "`fairlead api migrate" in told
+
+    await life.settle_storage("v2")
+    await life.forget_managers("v2")
+    assert await life.does("unserve", "v1", "--yes", *DEPENDENTS) == codes.DONE
+    assert await life.does("remove_version", "v1", *DEPENDENTS) == codes.DONE
+    assert await life.stand() == {"v2": (True, True)}
+    assert (await life.shop.live("w-1", "v2"))["spec"] == made["spec"]
+
+
+@everywhere(controllers=False)
+async def test_a22_a_version_that_an_owner_reference_names_is_not_unserved(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    life = Life(site, tmp_path)
+    await life.define("v1", "v2")
+    owner = (await life.shop.make("w-1", "v2", size=1))["metadata"]
+    assert await life.does("set_storage", "v2") == codes.DONE
+    await life.settle_storage("v2")
+    reference = {"apiVersion": f"{life.shop.group}/v1", "kind": "Widget", "name": "w-1", "uid": owner["uid"]}
+    await site.create(
+        SECRETS, {"metadata": {"name": "owned", "ownerReferences": [reference]}, "stringData": {"a": "b"}}
+    )
+    before = await life.revision()
+
+    assert await life.does("unserve", "v1", "--yes") == codes.PRECONDITION
+
+    told = capsys.readouterr().err
+    assert f"Secret {site.namespace}/owned names an owner in v1: run `fairlead api fix-refs {life.shop.name}`" in told
+    assert await life.revision() == before
+    owned = Ref(SECRETS, site.namespace, "owned")
+    fixed = {"metadata": {"ownerReferences": [{**reference, "apiVersion": f"{life.shop.group}/v2"}]}}
+    await site.client.call(patch(owned, MERGE_PATCH, msgspec.json.encode(fixed)))
+    assert await life.does("unserve", "v1", "--yes") == codes.DONE
+    assert (await life.stand())["v1"] == (False, False)
+
+
+@everywhere(controllers=False)
+async def test_a29_who_asks_for_a_deprecated_version_is_told_what_to_use(site: Site, tmp_path: Path) -> None:
+    life = Life(site, tmp_path)
+    await life.define("v1", "v2")
+    await life.shop.make("w-1", size=1)
+    assert await life.does("set_storage", "v2") == codes.DONE
+
+    assert await life.does("deprecate", "v1") == codes.DONE
+
+    async def warning() -> str:
+        answer = await site.client.call(get(Ref(life.shop.resource("v1"), site.namespace, "w-1")))
+        return str(answer.headers.get("warning", ""))
+
+    told = await site.until(warning, every=0.1)
+    assert told == f'299 - "{life.shop.group}/v1 Widget is deprecated; use {life.shop.group}/v2 Widget"'
+    assert await life.does("deprecate", "v1", "--warning", "it goes in May") == codes.DONE
+
+    async def is_own() -> bool:
+        return "it goes in May" in await warning()
+
+    await site.until(is_own, every=0.1)
+
+
+@everywhere(controllers=False)
+async def test_a_dry_run_of_any_step_leaves_the_definition_as_it_is(site: Site, tmp_path: Path) -> None:
+    life = Life(site, tmp_path)
+    await life.define("v1")
+    before = await life.revision()
+
+    assert await life.does("introduce", "-f", str(life.file), "--dry-run") == codes.DONE
+    assert await life.revision() == before
+    assert await life.does("introduce", "-f", str(life.file)) == codes.DONE
+    before = await life.revision()
+    assert await life.does("serve", "v2", "--dry-run") == codes.DONE
+    assert await life.does("remove_version", "v2", "--dry-run", *DEPENDENTS) == codes.DONE
+
+    assert await life.revision() == before
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_versions_that_prune_one_another_are_not_served_without_conversion(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    life = Life(site, tmp_path)
+    await life.shop.define("v1")
+    life.file.write_text(yaml.safe_dump(life.shop.definition("v1", "v2")))
+    assert await life.does("introduce", "-f", str(life.file)) == codes.DONE
+
+    assert await life.does("serve", "v2") == codes.PRECONDITION
+
+    told = capsys.readouterr().err
+    assert "`fairlead api attach" in told
+    assert "--union" in told
+    assert (await life.stand())["v2"] == (False, False)
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_what_does_not_exist_is_answered_with_what_does(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    life = Life(site, tmp_path)
+    await life.define("v1", "v2")
+
+    assert await life.does("unserve", "v3") == codes.ERROR
+    assert "it has v1, v2" in capsys.readouterr().err
+    assert await called("serve", site.client, "gadgets.example.test", "v1") == codes.ERROR
+    assert f"there are {life.shop.name}" in capsys.readouterr().err
+    with pytest.raises(Usage, match="1 to 256 characters"):
+        await life.does("deprecate", "v1", "--warning", "x" * 257)
+    assert await life.does("serve", "v1") == codes.DONE
+    assert "served already" in capsys.readouterr().out
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_somebody_who_was_faster_is_not_overwritten(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    life = Life(site, tmp_path)
+    await life.define("v1", "v2")
+    read = await life.shop.live_definition()
+    labels = {"metadata": {"labels": {"somebody": "else"}}}
+    ref = Ref(CUSTOM_RESOURCES, "", life.shop.name)
+    await site.client.call(patch(ref, MERGE_PATCH, msgspec.json.encode(labels)))
+
+    async def stale(*_: Any) -> Tree:
+        return read
+
+    monkeypatch.setattr("fairlead.contracts.apiversions.commands.version_step.definition_of", stale)
+    assert await life.does("set_storage", "v2") == codes.CHANGED
+
+    assert "run it again" in capsys.readouterr().err
+    assert (await life.stand())["v2"] == (True, False)
