@@ -11,9 +11,8 @@ from fairlead.engine.certificates.ca_injection import Injector, policies
 from fairlead.engine.certificates.kept_authority import AuthoritySecret, FromKeptAuthority
 from fairlead.engine.certificates.pairs import CertificateRequest
 from fairlead.engine.certificates.secured import Secured
-from fairlead.engine.certificates.served import CertificateFiles, Credentials, FromFiles, SelfSigned
+from fairlead.engine.certificates.served import CertificateFiles, Certificates, Credentials, FromFiles, SelfSigned
 from fairlead.engine.certificates.stored_secret import StoredCertificate
-from fairlead.engine.decide.ca_injection import TrustLabels, TrustScope
 from fairlead.engine.leases import labels_of, place_of
 from fairlead.engine.manager import Manager
 from fairlead.engine.options import KeptAuthority, WebhookOptions
@@ -21,6 +20,7 @@ from fairlead.engine.process_context import ProcessContext
 from fairlead.engine.serving.https_server import HttpsServer, joined
 from fairlead.engine.serving.routes import Routes
 from fairlead.engine.traces import traced_handler
+from fairlead.engine.trust_scopes import trust_scope
 from fairlead.engine.watch_troubles import Troubles
 from kubeloop.caches import Caches
 from kubeloop.objects.core import SECRETS
@@ -41,7 +41,7 @@ def admission_server(given: WebhookOptions, manager: Manager, ground: ProcessCon
 
     return HttpsServer(
         "webhooks",
-        secured_of(given, ground),
+        secured_of(given, ground, manager.certificates),
         opened,
         max((webhooks.timeout, *(each.timeout for each in shared))),
         limits=joined([each.limits for each in shared]),
@@ -51,8 +51,11 @@ def admission_server(given: WebhookOptions, manager: Manager, ground: ProcessCon
     )
 
 
-def secured_of(webhooks: WebhookOptions, ground: ProcessContext) -> Secured:
+def secured_of(webhooks: WebhookOptions, ground: ProcessContext, kept: Certificates | None = None) -> Secured:
+    """`kept` is what a part keeps for all webhooks of the process; None: the options say what is served."""
     injector = _injector(webhooks, ground)
+    if kept is not None:
+        return Secured(webhooks.port, kept, injector, webhooks.host)
     if webhooks.certificate_file:
         files = CertificateFiles(Path(webhooks.certificate_file), Path(webhooks.key_file))
         followed = FromFiles(files, ground.log, follows=webhooks.renews)
@@ -66,15 +69,11 @@ def secured_of(webhooks: WebhookOptions, ground: ProcessContext) -> Secured:
 
 def _injector(webhooks: WebhookOptions, ground: ProcessContext) -> Injector | None:
     """None where no contract has configurations that want the authority."""
-    contracts = [each.contract for each in ground.options.parts]
-    labels = tuple(TrustLabels(*each.trust_labels) for each in contracts if each.trust_labels is not None)
-    names = tuple(name for each in contracts for name in each.trust_names)
-    if not labels and not names:
+    served = trust_scope(ground.options, ground.home)
+    if served is None:
         return None
     client, log = ground.client, ground.log
     caches = Caches(client, lambda selection, _: Troubles(selection.resource, "", log))
-    home = place_of(ground.options, ground.home)
-    served = TrustScope(next(iter(labels), None), ground.options.namespaces, home, names, labels[1:])
     injector = Injector(client, served, log, caches, keeps=webhooks.renews)
     ground.metrics.show_policies(lambda: policies(injector.entries()))
     return injector

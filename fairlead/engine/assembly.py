@@ -32,6 +32,7 @@ from fairlead.engine.options import OperatorOptions
 from fairlead.engine.part import Part, PartContext
 from fairlead.engine.recording import RoundRecorder
 from fairlead.engine.serving.cluster_label import HEADER
+from fairlead.engine.trust_scopes import trust_scope
 from fairlead.engine.watch_troubles import Troubles
 from fairlead.engine.webhooks.admission import AdmissionContext
 from fairlead.engine.webhooks.afterwards import Afterwards
@@ -122,6 +123,7 @@ def put_together(
         home=place_of(options, home),
         replica_client=unlimited,
         tell=tell,
+        trust=trust_scope(options, home),
     )
     parts = _parts(options, context)
     counts = tuple(part.counts for part in parts if part.counts is not None)

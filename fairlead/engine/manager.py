@@ -109,6 +109,8 @@ class Manager:
         """The same holds for these."""
         self.shared_routes = tuple(each for part in parts for each in part.shared_routes)
         """And for these, where webhooks are served."""
+        self.certificates = next((part.certificates for part in parts if part.certificates is not None), None)
+        """What webhooks are served with, where a part keeps that."""
         self.ready = asyncio.Event()
         """Set once the caches are filled."""
         self.leading = asyncio.Event()

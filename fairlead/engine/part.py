@@ -14,6 +14,7 @@ from structlog.types import FilteringBoundLogger
 
 from fairlead.core.act import EventNote
 from fairlead.engine.controller import Controller
+from fairlead.engine.decide.ca_injection import TrustScope
 from fairlead.engine.measured_calls import Counts
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.serving.https_server import USUAL_LIMITS, HttpsServer, Limits
@@ -23,7 +24,8 @@ from kubeloop.caches import Caches
 from kubeloop.client import Client
 
 if TYPE_CHECKING:
-    from fairlead.engine.certificates.served import Credentials  # a process without servers need not load certificates
+    # A process without servers need not load certificates.
+    from fairlead.engine.certificates.served import Certificates, Credentials
 
 Task: TypeAlias = Callable[[], Awaitable[None]]
 
@@ -55,6 +57,8 @@ class PartContext(Struct, frozen=True):
     """Writes whether or not this replica leads; None: as `client`."""
     tell: Callable[[EventNote], None] = lambda _: None
     """Makes Events of what no round tells."""
+    trust: TrustScope | None = None
+    """Which webhook configurations are to trust this process; None: none do."""
 
 
 class SharedRoutes(Struct, frozen=True, kw_only=True):
@@ -79,6 +83,8 @@ class Part(Struct, frozen=True, kw_only=True):
     """What it serves beside admission, on ports of its own."""
     shared_routes: tuple[SharedRoutes, ...] = ()
     """What it serves beside admission, on the port of that."""
+    certificates: Certificates | None = None
+    """What all webhooks of the process are served with; None: the part keeps nothing of that."""
     obstacle: Callable[[], str] = lambda: ""
     """Why this replica does not answer what API servers ask of it, whoever leads; empty: it does."""
     before_leading: tuple[Task, ...] = ()

@@ -26,3 +26,7 @@ PAYLOAD_HASH = f"{DOMAIN}/payload-hash"
 """Of the spec at that time: tells whether somebody has written it since."""
 INSTALLED_FOR = f"{DOMAIN}/apiversions-namespace"
 """Label of what an installation has outside of its namespace: tells whose it is."""
+CERTIFICATE_SECRET, FORMER_SECRET = "fairlead-webhook-cert", "fairlead-webhooks"
+"""Secrets with the certificate of webhooks: that of this contract, and that of operators without it."""
+CERTIFICATE_LABELS = {"app.kubernetes.io/managed-by": "fairlead"}
+"""Of the Secret that the operator makes."""

@@ -88,6 +88,7 @@ def settings(given: Given, so_far: CommonOptions) -> ApiVersionsSettings:
         service_name=given[flags.SERVICE],
         service_namespace=given[flags.SERVICE_NAMESPACE],
         service_port=given[flags.SERVICE_PORT],
+        port=flags.PORT_FLAG.default if so_far.webhooks_port is None else so_far.webhooks_port,
         manages_definitions=given[flags.MANAGES],
         takes_over=given[flags.TAKES_OVER],
         rules=given[flags.RULES],

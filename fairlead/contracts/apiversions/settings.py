@@ -72,6 +72,8 @@ class ApiVersionsSettings(Struct, frozen=True, kw_only=True):
     service_name: str = ""
     service_namespace: str = ""
     service_port: int = 443
+    port: int = 9443
+    """On which this replica serves them."""
     manages_definitions: bool = True
     """Whether own definitions are registered at the start."""
     takes_over: bool = False

@@ -1,0 +1,104 @@
+"""The certificate of all webhooks of an operator (section 3.8): who makes it, who trusts it, and what is shown.
+
+Every replica reads it where it is kept and watches who trusts it; the leader makes, publishes and exchanges it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from fairlead.contracts.apiversions.certificate_metrics import CertificateMetrics
+from fairlead.contracts.apiversions.kinds import CA_MANAGER, CERTIFICATE_LABELS, FORMER_SECRET
+from fairlead.contracts.apiversions.settings import ApiVersionsSettings, CertificateSettings
+from fairlead.engine.certificates.bundle_targets import BundleTargets
+from fairlead.engine.certificates.followed import FollowedCertificate
+from fairlead.engine.certificates.given_entries import Entries, FileEntries, SecretEntries
+from fairlead.engine.certificates.issuing import service_names
+from fairlead.engine.certificates.rotation import Rotation, RotationOptions
+from fairlead.engine.controller import Controller
+from fairlead.engine.decide.rotation_snapshot import CertificateTimes
+from fairlead.engine.part import PartContext
+from kubeloop.objects.core import PODS, SECRETS
+from kubeloop.objects.meta import Ref
+
+SERVICE = "fairlead"
+"""Of the webhooks, where nobody names another."""
+
+
+class WebhookCertificates:
+    """Of one process."""
+
+    def __init__(
+        self, context: PartContext, given: ApiVersionsSettings, environment: Mapping[str, str] = os.environ
+    ) -> None:
+        kept = given.certificates
+        service, namespace = given.service_name or SERVICE, given.service_namespace or context.home
+        names, secret = service_names(service, namespace), Ref(SECRETS, context.home, kept.secret)
+        client, caches = context.replica_client or context.client, context.caches
+        self._metrics = context.metrics.of(CertificateMetrics)
+        self.targets = BundleTargets(caches, service, namespace, context.trust)
+        """Who is to trust what is shown."""
+        entries: Entries = SecretEntries(client, caches, secret)
+        if kept.folder:
+            entries = FileEntries(Path(kept.folder))
+        self.shown = FollowedCertificate(
+            entries, names[0], self.targets, kept.reload_interval, context.log, self._metrics.count_reload
+        )
+        """What this replica serves webhooks with."""
+        self.rotation = Rotation(
+            RotationOptions(
+                secret=secret,
+                is_made_here=kept.source == "self-signed" and not kept.folder,
+                names=names,
+                service=service,
+                namespace=namespace,
+                port=given.port,
+                times=times_of(kept),
+                manager=CA_MANAGER,
+                about=_about(environment, context.home, secret),
+                labels=CERTIFICATE_LABELS,
+                former=Ref(SECRETS, context.home, FORMER_SECRET),
+            ),
+            context.client,
+            caches,
+            self.targets,
+            self.shown,
+            context.log,
+        )
+        self._metrics.show(self.shown, self.targets)
+
+    @property
+    def controllers(self) -> tuple[Controller[Any], ...]:
+        return (self.rotation.controller,)
+
+    async def prepare(self) -> None:
+        """Before leading: definitions are to say whom to trust."""
+        await self.rotation.prepare()
+
+    def bundle(self) -> bytes:
+        """PEM of the authorities for a definition that begins to name this operator."""
+        return self.rotation.bundle()
+
+    def obstacle(self) -> str:
+        """Why API servers must not call this replica; empty when they may."""
+        return self.shown.unready
+
+
+def times_of(kept: CertificateSettings) -> CertificateTimes:
+    return CertificateTimes(
+        validity=timedelta(seconds=kept.validity),
+        rotate_before=timedelta(seconds=kept.rotate_before),
+        authority_validity=timedelta(seconds=kept.authority_validity),
+        authority_rotate_before=timedelta(seconds=kept.authority_rotate_before),
+        overlap=timedelta(seconds=kept.overlap),
+    )
+
+
+def _about(environment: Mapping[str, str], namespace: str, secret: Ref) -> Ref:
+    """What Events are about: the pod, or the Secret where the process is none."""
+    name = environment.get("POD_NAME", "")
+    return Ref(PODS, environment.get("POD_NAMESPACE", "") or namespace, name) if name else secret
