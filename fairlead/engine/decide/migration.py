@@ -44,8 +44,8 @@ class Changed(Struct, frozen=True):
     text: str
 
 
-def plan_of(definition: Tree) -> Plan | Clean | Changed:
-    """What there is to migrate."""
+def plan_of(definition: Tree, *, even_clean: bool = False) -> Plan | Clean | Changed:
+    """What there is to migrate; `even_clean` also where nothing needs to be."""
     spec, stored = definition["spec"], tuple((definition.get("status") or {}).get("storedVersions") or ())
     shape = tuple((each["name"], bool(each.get("served")), bool(each.get("storage"))) for each in spec["versions"])
     storage = next((each for each in shape if each[2]), None)
@@ -53,7 +53,7 @@ def plan_of(definition: Tree) -> Plan | Clean | Changed:
         return Changed("its storage version is not served, so its objects cannot be written in it")
     if definition["metadata"].get("deletionTimestamp"):
         return Changed("it is being deleted")
-    if stored == (storage[0],):
+    if stored == (storage[0],) and not even_clean:
         return Clean()
     names = spec["names"]
     resource = Resource(spec["group"], storage[0], names["plural"], names["kind"], spec["scope"] == "Namespaced")

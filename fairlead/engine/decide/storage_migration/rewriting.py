@@ -1,0 +1,159 @@
+"""The walks of a migration: managedFields that name versions which are gone, the rewrite, and the proof."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import structs
+
+from fairlead.core.act import AnyWrite, Does, Patch, PatchKind
+from fairlead.core.ask import Bad, Good, Need
+from fairlead.engine.decide import managed_fields
+from fairlead.engine.decide.job import Turn, not_leading
+from fairlead.engine.decide.migration import Plan
+from fairlead.engine.decide.storage_migration.journal import (
+    MOST_ROUNDS,
+    Counts,
+    Failure,
+    Outcome,
+    Phase,
+    Snapshot,
+    StorageJournal,
+    ended,
+    entering,
+    moving,
+)
+from fairlead.engine.decide.storage_migration.objects import Stored, failure_of, is_newer, is_skipped, version_of
+from fairlead.engine.decide.storage_migration.walking import Page, PageResult, page_at, page_done
+
+NOT_LEADING = frozenset({"not-sent"})
+
+
+def refs(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Outcome:
+    """One page: managedFields of versions that the definition has no longer name the storage version then."""
+    page = page_at(journal, plan, seen, now)
+    if not isinstance(page, Page):
+        return page
+    writes = [(each, _repair(each, plan, now)) for each in page.objects if _is_stale(each, plan)]
+    answered = _answered(writes, journal, seen, now)
+    if not isinstance(answered, PageResult):
+        return answered
+    untracked = sum(not each.managed for each in page.objects)
+    repaired = structs.replace(answered, untracked=untracked, repaired=answered.counts.done)
+    done = len(page.objects) - answered.counts.failed
+    counted = structs.replace(repaired, counts=Counts(done=done, failed=answered.counts.failed))
+    after, is_last = page_done(journal, page, counted, seen, now)
+    if not is_last:
+        return moving(after, "refs_page", now)
+    if after.counts.failed:
+        return ended(
+            after, Phase.INCOMPLETE, now, f"{after.counts.failed} objects have managedFields of versions that are gone"
+        )
+    return entering(after, Phase.CHOOSE, now)
+
+
+def rewrite(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Outcome:
+    """One page: every object written without a change, which stores it in the storage version."""
+    page = page_at(journal, plan, seen, now)
+    if not isinstance(page, Page):
+        return page
+    view = seen.world
+    # What was only rehearsed is not repaired, and an apply to it would fail.
+    written = [each for each in page.objects if not (view.dry_run and _is_stale(each, plan))]
+    writes = [(each, each.touched(via_status=view.via_status)) for each in written]
+    answered = _answered(writes, journal, seen, now)
+    if not isinstance(answered, PageResult):
+        return answered
+    counted = structs.replace(answered, counts=answered.counts.plus(Counts(done=len(page.objects) - len(written))))
+    after, is_last = page_done(journal, page, counted, seen, now)
+    if not is_last:
+        return moving(after, "rewrite_page", now)
+    after = structs.replace(after, rewritten=after.counts)
+    if after.counts.failed:
+        return ended(after, Phase.INCOMPLETE, now, f"{after.counts.failed} objects could not be written")
+    if view.dry_run:
+        return ended(after, Phase.REHEARSED, now)
+    return entering(after, Phase.VERIFY, now)
+
+
+def verify(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Outcome:
+    """One page: each was written since the checkpoint, or a write now shows that there is nothing to write."""
+    page = page_at(journal, plan, seen, now)
+    if not isinstance(page, Page):
+        return page
+    since, via = journal.list_version, seen.world.via_status
+    doubtful = [(each, each.touched(via_status=via)) for each in page.objects if not is_newer(each.version, since)]
+    answered = _answered(doubtful, journal, seen, now)
+    if not isinstance(answered, PageResult):
+        return answered
+    unproven = sum(not _is_proven(each, seen, write, since) for each, write in doubtful) - answered.counts.failed
+    failed = answered.counts.failed
+    counts = Counts(done=len(page.objects) - unproven - failed, failed=failed, unproven=unproven)
+    after, is_last = page_done(journal, page, structs.replace(answered, counts=counts), seen, now)
+    if not is_last:
+        return moving(after, "verify_page", now)
+    if after.counts.failed:
+        return ended(after, Phase.INCOMPLETE, now, f"{after.counts.failed} objects could not be written")
+    if not after.counts.unproven:
+        return entering(after, Phase.PRUNE, now)
+    if after.rounds + 1 >= MOST_ROUNDS:
+        many = after.counts.unproven
+        return ended(
+            after, Phase.INCOMPLETE, now, f"{many} objects are written by others faster than they can be proven"
+        )
+    return entering(structs.replace(after, rounds=after.rounds + 1), Phase.REWRITE, now)
+
+
+def _answered(
+    writes: Sequence[tuple[Stored, AnyWrite]], journal: StorageJournal, seen: Snapshot, now: datetime
+) -> PageResult | Outcome:
+    """What became of the writes, once all are answered."""
+    if todo := seen.answers.lacking(tuple(write for _, write in writes)):
+        return Need(todo, stop_at=NOT_LEADING)
+    done, skipped, failures = 0, 0, list[Failure]()
+    for stored, write in writes:
+        answer = seen.answers[write]
+        if isinstance(answer, Good):
+            done += 1
+        elif answer.kind in NOT_LEADING:
+            return Turn(journal, not_leading(now))
+        elif is_skipped(answer):
+            skipped += 1
+        else:
+            failures.append(failure_of(stored, answer))
+    return PageResult(counts=Counts(done=done, skipped=skipped, failed=len(failures)), failures=tuple(failures))
+
+
+def _is_proven(stored: Stored, seen: Snapshot, write: AnyWrite, since: str) -> bool:
+    answer = seen.answers[write]
+    if isinstance(answer, Bad):
+        return answer.kind == "absent" or answer.code == 404
+    version = version_of(answer)
+    return version == stored.version or is_newer(version, since)
+
+
+def _is_stale(stored: Stored, plan: Plan) -> bool:
+    return managed_fields.names_version(stored.managed, lambda name: _is_gone(name, plan))
+
+
+def _is_gone(api_version: str, plan: Plan) -> bool:
+    """Whether it is one of the kind's group that the definition has no longer."""
+    group, _, version = api_version.rpartition("/")
+    return group == plan.resource.group and version not in {name for name, _, _ in plan.shape}
+
+
+def _repair(stored: Stored, plan: Plan, now: datetime) -> Patch:
+    """Nobody has rules for a version that is gone: its fields are kept under their names."""
+    target = plan.resource.api_version
+    entries = managed_fields.moved(
+        stored.managed, lambda name: _is_gone(name, plan), target, lambda entry: entry.get("fieldsV1") or {}, now
+    )
+    return Patch(
+        ref=stored.ref,
+        kind=PatchKind.JSON,
+        body=managed_fields.patch_of(entries),
+        resource_version=stored.version,
+        does=Does.MOVE_REFERENCES,
+        change_to=target,
+    )

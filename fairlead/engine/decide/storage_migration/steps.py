@@ -1,0 +1,261 @@
+"""The state machine of a storage migration: one pure step over its journal.
+
+Check → Settle → Checkpoint → Refs → Choose → BuiltIn or Rewrite → Verify → Prune → Clean; Incomplete where objects
+failed, Conflict where the definition became another one. A run that is killed goes on behind its cursor, as long as the
+definition says what it said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from fairlead.core.act import Does, Patch, PatchKind
+from fairlead.core.ask import Ask, Bad, Good, Listing, Need, Read
+from fairlead.core.decision import Decision, Hold
+from fairlead.core.reason import Reason
+from fairlead.engine.decide.definitions import definition_in
+from fairlead.engine.decide.job import Step, Turn, journaled, not_leading
+from fairlead.engine.decide.migration import MOST_TRIES, Changed, Clean, Plan, Tree, plan_of
+from fairlead.engine.decide.registration import DEFINITIONS
+from fairlead.engine.decide.storage_migration.built_in import await_built_in, choose
+from fairlead.engine.decide.storage_migration.journal import (
+    FINAL,
+    MOST_ROUNDS,
+    Outcome,
+    Phase,
+    Snapshot,
+    StorageJournal,
+    StorageView,
+    ended,
+    entering,
+    moving,
+    stopped,
+)
+from fairlead.engine.decide.storage_migration.objects import page_of
+from fairlead.engine.decide.storage_migration.rewriting import refs, rewrite, verify
+from fairlead.engine.decide.storage_migration.walking import PAGE_TIMEOUT_SECONDS
+from kubeloop.errors import Garbled
+from kubeloop.objects.meta import Ref
+from kubeloop.unreadable import UNREADABLE
+
+Unsafe = Callable[[Tree], str]
+"""Why a write in the storage version would drop what another version holds; empty where it would not."""
+
+
+def step_of(unsafe: Unsafe = lambda _: "") -> Step[StorageJournal, StorageView]:
+    def step(seen: Snapshot, now: datetime) -> Outcome:
+        journal = seen.journal
+        if journal is None or journal.run != seen.world.run:
+            return _entered(journal, seen, now, unsafe)
+        if journal.phase in FINAL or journal.problem:
+            return Turn(journal, Decision("rest", Hold(Reason.COMPLETE)))
+        if journal.plan is None:
+            return _entered(None, seen, now, unsafe)
+        return _at(journal, journal.plan, seen, now, unsafe)
+
+    return step
+
+
+def _at(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime, unsafe: Unsafe) -> Outcome:
+    match journal.phase:
+        case Phase.SETTLE:
+            return _settled(journal, now, seen.world)
+        case Phase.CHECKPOINT:
+            return _checkpoint(journal, plan, seen, now)
+        case Phase.REFS:
+            return refs(journal, plan, seen, now)
+        case Phase.CHOOSE:
+            return choose(journal, plan, seen, now)
+        case Phase.BUILT_IN:
+            return await_built_in(journal, plan, seen, now)
+        case Phase.REWRITE:
+            return rewrite(journal, plan, seen, now)
+        case Phase.VERIFY:
+            return verify(journal, plan, seen, now)
+        case Phase.PRUNE:
+            return _pruned(journal, plan, seen, now, unsafe)
+        case _:
+            return _entered(None, seen, now, unsafe)
+
+
+def decide_of(unsafe: Unsafe = lambda _: "") -> Callable[[Snapshot, datetime], Any]:
+    return journaled(step_of(unsafe), StorageJournal)
+
+
+def _entered(before: StorageJournal | None, seen: Snapshot, now: datetime, unsafe: Unsafe) -> Outcome:
+    """A run begins: behind the cursor of one that was cut off, or with a look at the definition."""
+    definition = _definition(seen)
+    if isinstance(definition, Need):
+        return definition
+    view = seen.world
+    begun = StorageJournal(crd=view.crd, run=view.run, scope=view.namespaces)
+    if isinstance(definition, str):
+        return stopped(begun, definition)
+    if before is not None and _goes_on(before, view, definition):
+        return moving(structs.replace(before, run=view.run, problem=""), "resume", now)
+    match plan_of(definition, even_clean=view.force):
+        case Clean():
+            return ended(begun, Phase.CLEAN, now)
+        case Changed(text):
+            return stopped(begun, text)
+        case Plan() as plan:
+            if (why := unsafe(definition)) and not view.loses:
+                return stopped(structs.replace(begun, plan=plan), why)
+            settled = _settles(definition, view, now)
+            return moving(structs.replace(begun, phase=Phase.SETTLE, plan=plan, settled=settled), "check", now)
+
+
+def _goes_on(before: StorageJournal, view: StorageView, definition: Tree) -> bool:
+    if before.phase in FINAL or before.plan is None or (before.crd, before.scope) != (view.crd, view.namespaces):
+        return False
+    return not _differs(before.plan, definition)
+
+
+def _differs(plan: Plan, definition: Tree) -> str:
+    """Why it is not the definition of the beginning any more; its generation is another matter."""
+    found = plan_of(definition, even_clean=True)
+    if not isinstance(found, Plan):
+        return found.text if isinstance(found, Changed) else "its versions have changed meanwhile"
+    if found.uid != plan.uid:
+        return "it was deleted and made again meanwhile"
+    if found.resource.version != plan.resource.version:
+        return f"its storage version is {found.resource.version} now and was {plan.resource.version}"
+    if found.shape != plan.shape:
+        return "its versions have changed meanwhile"
+    if not set(found.stored) <= {*plan.stored, plan.resource.version}:
+        return "objects may have been stored in other versions meanwhile"
+    return ""
+
+
+def _settles(definition: Tree, view: StorageView, now: datetime) -> datetime:
+    """When every API server has heard of the storage version; what nobody knows is counted from now."""
+    wait = timedelta(seconds=view.settle_seconds)
+    changed = _changed_at(definition)
+    return now + wait if changed is None or changed > now else changed + wait
+
+
+def _changed_at(definition: Tree) -> datetime | None:
+    """When the versions were last written, as its managedFields say."""
+    times = []
+    for entry in definition["metadata"].get("managedFields") or ():
+        fields = entry.get("fieldsV1") or {}
+        if "f:versions" in (fields.get("f:spec") or {}):
+            try:
+                times.append(datetime.strptime(entry.get("time", ""), "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC))
+            except ValueError:
+                return None
+    return max(times, default=None)
+
+
+def _settled(journal: StorageJournal, now: datetime, view: StorageView) -> Outcome:
+    """A clock that was set back does not delay it."""
+    until = min(journal.settled or now, now + timedelta(seconds=view.settle_seconds))
+    if view.dry_run or now >= until:
+        return entering(journal, Phase.CHECKPOINT, now)
+    held = structs.replace(journal, settled=until)
+    return Turn(held, Decision("settle", Hold(Reason.STORAGE_SETTLING, until)))
+
+
+def _checkpoint(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Outcome:
+    """The definition's generation first, then the version of a list: in this order neither can be too new."""
+    definition = _definition(seen)
+    if isinstance(definition, Need):
+        return definition
+    if isinstance(definition, str):
+        return stopped(journal, definition)
+    if why := _differs(plan, definition):
+        return ended(journal, Phase.CONFLICT, now, why)
+    listing = Ask(Listing(plan.resource, "", limit=1, metadata_only=True), timeout=PAGE_TIMEOUT_SECONDS)
+    if todo := seen.answers.lacking((listing,)):
+        return Need(todo)
+    answer = seen.answers[listing]
+    if isinstance(answer, Bad):
+        return stopped(journal, f"the objects cannot be listed: {answer.text or answer.kind}")
+    try:
+        version = page_of(plan.resource, answer.value)[3]
+    except UNREADABLE:
+        return stopped(journal, f"a list of {plan.resource.plural} cannot be read")
+    generation = definition["metadata"].get("generation", 0)
+    after = structs.replace(journal, plan=structs.replace(plan, generation=generation), list_version=version)
+    return entering(after, Phase.VERIFY if journal.changes else Phase.REFS, now)
+
+
+def _pruned(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime, unsafe: Unsafe) -> Outcome:
+    for tries in range(MOST_TRIES):
+        definition = _definition(seen, f"try {tries}" if tries else "")
+        if isinstance(definition, Need):
+            return definition
+        if isinstance(definition, str):
+            return stopped(journal, definition)
+        write = _pruning(journal, plan, definition, seen, now, unsafe)
+        if not isinstance(write, Patch):
+            return write
+        if todo := seen.answers.lacking((write,)):
+            return Need(todo)
+        match seen.answers[write]:
+            case Good():
+                return ended(journal, Phase.CLEAN, now)
+            case Bad("not-sent"):
+                return Turn(journal, not_leading(now))
+            case Bad(kind, text, code) if kind != "conflict" and code != 409:
+                return stopped(journal, f"storedVersions cannot be written: {text or kind}")
+    return ended(journal, Phase.INCOMPLETE, now, "the definition is written faster than it can be read")
+
+
+def _pruning(
+    journal: StorageJournal, plan: Plan, definition: Tree, seen: Snapshot, now: datetime, unsafe: Unsafe
+) -> Patch | Outcome:
+    """The write that forgets the other versions, or what is to be done instead."""
+    if why := _differs(plan, definition):
+        return ended(journal, Phase.CONFLICT, now, why)
+    stored = tuple(definition["status"].get("storedVersions") or ())
+    if stored == (plan.resource.version,):
+        return ended(journal, Phase.CLEAN, now)
+    if seen.world.namespaces:
+        return ended(journal, Phase.REHEARSED, now, "only some namespaces were migrated, so storedVersions stays")
+    if why := unsafe(definition):
+        return ended(journal, Phase.REHEARSED, now, f"storedVersions stays: {why}")
+    metadata = definition["metadata"]
+    if metadata.get("generation", 0) != plan.generation:
+        return _followed(journal, seen, now)
+    body = {
+        "metadata": {"resourceVersion": metadata["resourceVersion"]},
+        "status": {"storedVersions": [plan.resource.version]},
+    }
+    return Patch(
+        ref=Ref(DEFINITIONS, "", seen.world.crd),
+        kind=PatchKind.MERGE,
+        body=msgspec.json.encode(body),
+        subresource="status",
+        does=Does.FORGET_VERSIONS,
+        change_from=",".join(stored),
+        change_to=plan.resource.version,
+    )
+
+
+def _followed(journal: StorageJournal, seen: Snapshot, now: datetime) -> Outcome:
+    """Its storage version may have been another one for a while: all is proven against a new checkpoint."""
+    if journal.changes >= MOST_ROUNDS:
+        return ended(journal, Phase.INCOMPLETE, now, "its definition keeps changing")
+    settled = now + timedelta(seconds=seen.world.settle_seconds)
+    after = structs.replace(journal, changes=journal.changes + 1, settled=settled)
+    return entering(after, Phase.SETTLE, now)
+
+
+def _definition(seen: Snapshot, after: str = "") -> Tree | str | Need:
+    """The definition as it is now, or why there is none to go by."""
+    asked = Ask(Read(Ref(DEFINITIONS, "", seen.world.crd), after=after))
+    if todo := seen.answers.lacking((asked,)):
+        return Need(todo)
+    answer = seen.answers[asked]
+    if isinstance(answer, Bad):
+        return answer.text or answer.kind
+    try:
+        return definition_in(answer.value, f"definition {seen.world.crd}")
+    except Garbled as error:
+        return str(error)

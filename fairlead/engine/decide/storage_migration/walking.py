@@ -1,0 +1,91 @@
+"""Pages of a walk over all objects: asked for one after the other, and written down with what became of them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct, structs
+
+from fairlead.core.ask import Ask, Bad, Good, Listing, Need
+from fairlead.engine.decide.migration import Plan
+from fairlead.engine.decide.storage_migration.journal import (
+    Counts,
+    Failure,
+    Outcome,
+    Snapshot,
+    StorageJournal,
+    moving,
+    stopped,
+    with_failures,
+)
+from fairlead.engine.decide.storage_migration.objects import Stored, page_of
+from kubeloop.unreadable import UNREADABLE
+
+PAGE_TIMEOUT_SECONDS = 60.0
+"""For which an API server works on a page; it may have to be converted."""
+
+
+class Page(Struct, frozen=True):
+    objects: tuple[Stored, ...]
+    """Those behind the cursor."""
+    token: str
+    cursor: str
+    total: int | None
+
+
+class PageResult(Struct, frozen=True, kw_only=True):
+    """What became of the objects of a page."""
+
+    counts: Counts
+    failures: tuple[Failure, ...] = ()
+    untracked: int = 0
+    repaired: int = 0
+
+
+def page_at(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Page | Outcome:
+    """The page that is next, or what is to be asked or done instead."""
+    namespaces = seen.world.namespaces or ("",)
+    listing = Listing(
+        plan.resource,
+        namespaces[journal.place],
+        limit=seen.world.page_size,
+        cursor=journal.token,
+        metadata_only=True,
+    )
+    asked = Ask(listing, timeout=PAGE_TIMEOUT_SECONDS)
+    if todo := seen.answers.lacking((asked,)):
+        return Need(todo)
+    match seen.answers[asked]:
+        case Bad("expired", cursor=token) if journal.token:
+            # Without a token from the start: what is not behind the cursor is left out.
+            return moving(structs.replace(journal, token=token), "go_on_elsewhere", now)
+        case Bad() as bad:
+            return stopped(journal, f"the objects cannot be listed: {bad.text or bad.kind}")
+        case Good(body):
+            try:
+                objects, token, remaining, _ = page_of(plan.resource, body)
+            except UNREADABLE:
+                return stopped(journal, f"a list of {plan.resource.plural} cannot be read")
+    behind = tuple(each for each in objects if not journal.cursor or each.key > journal.cursor)
+    total = None if remaining is None and token else len(objects) + (remaining or 0)
+    cursor = objects[-1].key if objects else journal.cursor
+    return Page(behind, token, max(cursor, journal.cursor), total if not journal.token else None)
+
+
+def page_done(
+    journal: StorageJournal, page: Page, result: PageResult, seen: Snapshot, now: datetime
+) -> tuple[StorageJournal, bool]:
+    """The journal behind the page, and whether it was the last of the walk."""
+    counted = structs.replace(result.counts, total=page.total)
+    after = structs.replace(
+        with_failures(journal, list(result.failures)),
+        counts=journal.counts.plus(counted),
+        untracked=journal.untracked + result.untracked,
+        repaired=journal.repaired + result.repaired,
+        cursor=page.cursor,
+        token=page.token,
+    )
+    if page.token:
+        return after, False
+    is_last = journal.place + 1 >= len(seen.world.namespaces or ("",))
+    return (after, True) if is_last else (structs.replace(after, place=journal.place + 1, cursor="", token=""), False)
