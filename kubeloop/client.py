@@ -168,6 +168,12 @@ class Client:
         free.limiter = None
         return free
 
+    def gated(self, gate: Callable[[], None]) -> Client:
+        """The same client, for calls that pass this gate."""
+        guarded = copy(self)
+        guarded._gate = gate  # noqa: SLF001  (of the same class)
+        return guarded
+
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
         """An open watch; raises ApiError at once for a failure status. The deadline covers the opening only."""
         return self._stream(request)

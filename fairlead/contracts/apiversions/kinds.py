@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 PART = "apiversions"
 DOMAIN = "fairlead.dev"
 CARRY_PREFIX = f"carry.{DOMAIN}/"
@@ -30,3 +32,18 @@ CERTIFICATE_SECRET, FORMER_SECRET = "fairlead-webhook-cert", "fairlead-webhooks"
 """Secrets with the certificate of webhooks: that of this contract, and that of operators without it."""
 CERTIFICATE_LABELS = {"app.kubernetes.io/managed-by": "fairlead"}
 """Of the Secret that the operator makes."""
+CRD_OWNER = f"{DOMAIN}/crd-owner"
+"""Of a CRD: the namespace of the installation that writes it and keeps its journal."""
+HOME = "fairlead-system"
+"""Where journals are of CRDs that no installation owns."""
+MANAGED_BY = {"app.kubernetes.io/managed-by": "fairlead"}
+
+
+def short_hash(crd: str) -> str:
+    """What tells names of objects that belong to a CRD apart (section 2.5)."""
+    return sha256(crd.encode()).hexdigest()[:10]
+
+
+def migration_name(crd: str) -> str:
+    """Of the journal's ConfigMap, and of the Lease that excludes two runs."""
+    return f"fairlead-migration-{short_hash(crd)}"

@@ -90,6 +90,9 @@ class StorageJournal(Struct, frozen=True, kw_only=True):
     """Namespaces; empty: all."""
     list_version: str = ""
     """Resource version of a list at the checkpoint: whatever has a higher one was written since."""
+    is_walked: bool = False
+    """Whether all objects were written since the checkpoint: one with no higher version answered that there was nothing
+    to write."""
     settled: datetime | None = None
     """When every API server has heard of the definition."""
     place: int = 0

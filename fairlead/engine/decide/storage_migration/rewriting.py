@@ -74,7 +74,7 @@ def rewrite(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) 
         return ended(after, Phase.INCOMPLETE, now, f"{after.counts.failed} objects could not be written")
     if view.dry_run:
         return ended(after, Phase.REHEARSED, now)
-    return entering(after, Phase.VERIFY, now)
+    return entering(structs.replace(after, is_walked=True), Phase.VERIFY, now)
 
 
 def verify(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> Outcome:
@@ -83,7 +83,10 @@ def verify(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -
     if not isinstance(page, Page):
         return page
     since, via = journal.list_version, seen.world.via_status
-    doubtful = [(each, each.touched(via_status=via)) for each in page.objects if not is_newer(each.version, since)]
+    unseen = [each for each in page.objects if not is_newer(each.version, since)]
+    if journal.is_walked:
+        unseen = [each for each in unseen if not is_newer(since, each.version) and each.version != since]
+    doubtful = [(each, each.touched(via_status=via)) for each in unseen]
     answered = _answered(doubtful, journal, seen, now)
     if not isinstance(answered, PageResult):
         return answered

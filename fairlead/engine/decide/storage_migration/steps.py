@@ -182,6 +182,7 @@ def _checkpoint(journal: StorageJournal, plan: Plan, seen: Snapshot, now: dateti
         return stopped(journal, f"a list of {plan.resource.plural} cannot be read")
     generation = definition["metadata"].get("generation", 0)
     after = structs.replace(journal, plan=structs.replace(plan, generation=generation), list_version=version)
+    after = structs.replace(after, is_walked=False)
     return entering(after, Phase.VERIFY if journal.changes else Phase.REFS, now)
 
 
