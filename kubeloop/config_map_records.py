@@ -70,13 +70,13 @@ class ConfigMapRecords:
 
     def _write(self, name: str, entry: str, version: str, value: bytes) -> Request:
         if version == _ABSENT:
-            tree = {
+            made: dict[str, object] = {
                 "apiVersion": CONFIGMAPS.api_version,
                 "kind": CONFIGMAPS.kind,
                 "metadata": {"name": name, "namespace": self._namespace, "labels": self._labels},
                 "data": {entry: value.decode()} if value else {},
             }
-            return request.create(CONFIGMAPS, self._namespace, msgspec.json.encode(tree))
+            return request.create(CONFIGMAPS, self._namespace, msgspec.json.encode(made))
         seen, tree = self._seen.get(name, ("", {}))
         if seen != version:
             raise Outdated(f"record {name} was not read")

@@ -98,7 +98,7 @@ async def move_storage(site: Site, to: Resource) -> None:
     await with_versions(site.client, *(a_version(each.version, storage=each == to) for each in (OLD, NEW)))
 
     async def stores() -> bool:
-        return (await apply(site, PROBE))["metadata"]["resourceVersion"] != before
+        return bool((await apply(site, PROBE))["metadata"]["resourceVersion"] != before)
 
     await site.until(stores, every=0.05)
     await site.client.call(request.delete(Ref(NEW, site.namespace, PROBE)))

@@ -294,7 +294,7 @@ async def deny_updates(site: Site, name: str) -> None:
 
 @everywhere(controllers=False, on=("sim",))
 async def test_what_stands_in_the_way_is_said_in_a_sentence(site: Site) -> None:
-    """Section 5.1 and section 2.3."""
+    """Section 2.3."""
     with pytest.raises(KubeError, match=r"there is no CRD widgets\.example\.test"):
         await migrate(site)
     await stored_in_v1(site, 3)

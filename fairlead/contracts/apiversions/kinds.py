@@ -32,8 +32,6 @@ CERTIFICATE_SECRET, FORMER_SECRET = "fairlead-webhook-cert", "fairlead-webhooks"
 """Secrets with the certificate of webhooks: that of this contract, and that of operators without it."""
 CERTIFICATE_LABELS = {"app.kubernetes.io/managed-by": "fairlead"}
 """Of the Secret that the operator makes."""
-CRD_OWNER = f"{DOMAIN}/crd-owner"
-"""Of a CRD: the namespace of the installation that writes it and keeps its journal."""
 HOME = "fairlead-system"
 """Where journals are of CRDs that no installation owns."""
 MANAGED_BY = {"app.kubernetes.io/managed-by": "fairlead"}
