@@ -45,3 +45,7 @@ def short_hash(crd: str) -> str:
 def migration_name(crd: str) -> str:
     """Of the journal's ConfigMap, and of the Lease that excludes two runs."""
     return f"fairlead-migration-{short_hash(crd)}"
+RULES_LABEL = f"{DOMAIN}/conversion-rules"
+"""Of ConfigMaps that hold rule sets, in the operator's namespace: exactly `true`."""
+KEPT_RULES_LABEL = f"{DOMAIN}/kept-rules"
+"""Of ConfigMaps in which the leader keeps the rule sets that were good last."""
