@@ -10,14 +10,13 @@ from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.hashes import kept_rules_name
 from fairlead.contracts.apiversions.decide.loaded_rules import Loaded, State
-from fairlead.contracts.apiversions.kinds import KEPT_RULES_LABEL
+from fairlead.contracts.apiversions.kinds import KEPT_RULES_LABEL, MANAGER
 from fairlead.core.act import Apply, Does, EventNote
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
 from kubeloop.objects.core import CONFIGMAPS
 from kubeloop.objects.meta import Ref
 
-MANAGER = "fairlead"
 KEY = "rules.yaml"
 REJECTED, UNKNOWN = "RulesRejected", "UnknownVersion"
 LONGEST = 900

@@ -17,7 +17,7 @@ from fairlead.contracts.apiversions.decide.operations.base import BadRule, Here,
 from fairlead.contracts.apiversions.decide.operations.nested import AnyOp
 from fairlead.contracts.apiversions.decide.pointers import Pointer, pointer
 from fairlead.contracts.apiversions.decide.shapes import shape_of
-from fairlead.contracts.apiversions.decide.trees import Tree
+from fairlead.contracts.apiversions.decide.trees import Tree, copied
 from kubeloop.schemas.structural import Node, compile_schema
 
 KIND = "ConversionRules"
@@ -133,7 +133,12 @@ def _coded(rules: RuleSet, given: SpokeRules, code: Callable[[str], Code] | None
             f"python names {rules.python}: code comes from installed packages and files, never from a ConfigMap"
         )
     found = code(given.version)
-    return found.to_hub, found.from_hub
+    return _apart(found.to_hub), _apart(found.from_hub)
+
+
+def _apart(way: Way) -> Way:
+    """Code may change what it is given, or answer with it: neither is seen here."""
+    return lambda body, annotations: copied(way(copied(body), annotations))  # type: ignore[no-any-return]
 
 
 def _ways(given: SpokeRules, own: Node, hub: Node) -> tuple[Way, Way]:
