@@ -32,6 +32,8 @@ CERTIFICATE_SECRET, FORMER_SECRET = "fairlead-webhook-cert", "fairlead-webhooks"
 """Secrets with the certificate of webhooks: that of this contract, and that of operators without it."""
 CERTIFICATE_LABELS = {"app.kubernetes.io/managed-by": "fairlead"}
 """Of the Secret that the operator makes."""
+KEPT_RULES_LABEL = f"{DOMAIN}/kept-rules"
+"""Of ConfigMaps in which the leader keeps the rule sets that were good last."""
 HOME = "fairlead-system"
 """Where journals are of CRDs that no installation owns."""
 MANAGED_BY = {"app.kubernetes.io/managed-by": "fairlead"}
@@ -45,7 +47,8 @@ def short_hash(crd: str) -> str:
 def migration_name(crd: str) -> str:
     """Of the journal's ConfigMap, and of the Lease that excludes two runs."""
     return f"fairlead-migration-{short_hash(crd)}"
-RULES_LABEL = f"{DOMAIN}/conversion-rules"
-"""Of ConfigMaps that hold rule sets, in the operator's namespace: exactly `true`."""
-KEPT_RULES_LABEL = f"{DOMAIN}/kept-rules"
-"""Of ConfigMaps in which the leader keeps the rule sets that were good last."""
+
+
+def kept_rules_name(crd: str) -> str:
+    """Of the ConfigMap with the text of its last good rule set."""
+    return f"fairlead-rules-{short_hash(crd)}"

@@ -8,9 +8,8 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct
 
-from fairlead.contracts.apiversions.decide.hashes import kept_rules_name
 from fairlead.contracts.apiversions.decide.loaded_rules import Loaded, State
-from fairlead.contracts.apiversions.kinds import KEPT_RULES_LABEL, MANAGER
+from fairlead.contracts.apiversions.kinds import KEPT_RULES_LABEL, MANAGER, kept_rules_name
 from fairlead.core.act import Apply, Does, EventNote
 from fairlead.core.decision import Decision, Hold, Move
 from fairlead.core.reason import Reason
