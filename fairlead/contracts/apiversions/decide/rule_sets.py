@@ -138,7 +138,7 @@ def _coded(rules: RuleSet, given: SpokeRules, code: Callable[[str], Code] | None
 
 def _apart(way: Way) -> Way:
     """Code may change what it is given, or answer with it: neither is seen here."""
-    return lambda body, annotations: copied(way(copied(body), annotations))  # type: ignore[no-any-return]
+    return lambda body, annotations: copied(way(copied(body), annotations))
 
 
 def _ways(given: SpokeRules, own: Node, hub: Node) -> tuple[Way, Way]:
