@@ -201,6 +201,18 @@ class Reason(Enum):
     CERTIFICATE_UNSHOWN = "CertificateUnshown", ReasonKind.WAITING, "every ready replica shows the new certificate"
     AUTHORITY_RETIRING = "AuthorityRetiring", ReasonKind.WAITING, "the authority before has been left for long enough"
     ROTATING = "Rotating", ReasonKind.MOVING, ""
+    OBJECT_UNMANAGED = "ObjectUnmanaged", ReasonKind.HELD, "the annotation is removed from the object"
+    HANDLED_BY_OLDER = (
+        "HandledByOlderOperator",
+        ReasonKind.BLOCKED,
+        "the operator runs with --adopt=always, or the annotation of the object is removed",
+    )
+    HANDLED_BY_NEWER = (
+        "HandledByNewerOperator",
+        ReasonKind.BLOCKED,
+        "an operator of that version runs, or this one with --on-newer=handle",
+    )
+    STAMPING = "Stamping", ReasonKind.MOVING, ""
     TRUSTING = "Trusting", ReasonKind.MOVING, ""
     REGISTERING = "Registering", ReasonKind.MOVING, ""
     MIGRATING = "Migrating", ReasonKind.MOVING, ""

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from fairlead.engine.contract import Contract
+from fairlead.engine.decide.guard import VersionPolicy
 from fairlead.engine.serving.cluster_label import ClusterLabel
 from fairlead.engine.serving.plain_paths import EVERYWHERE, PlainPaths
 from fairlead.engine.serving.tls_limits import USUAL_TLS, TlsLimits
@@ -132,6 +133,9 @@ class OperatorOptions(Struct, frozen=True, kw_only=True):
     """Host and port of a plain server that has metrics and nothing else; None: there is none."""
     cluster: ClusterLabel | None = None
     """What requests to both servers must say; None: they are not checked."""
+
+    versions: VersionPolicy = VersionPolicy()
+    """Which objects of other versions of the operator are handled, and by which version."""
 
     @property
     def home(self) -> str:

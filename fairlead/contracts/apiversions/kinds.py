@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hashlib import sha256
 
+from fairlead.core.domain import DOMAIN
+
 PART = "apiversions"
-DOMAIN = "fairlead.dev"
 CARRY_PREFIX = f"carry.{DOMAIN}/"
 """Of annotations, each with one leaf that another version holds and this one cannot."""
 MANAGER, CA_MANAGER = "fairlead", "fairlead-ca"
