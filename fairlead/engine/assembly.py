@@ -24,6 +24,7 @@ from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.driver.sessions import Sessions
 from fairlead.engine.event_notes import Notes
 from fairlead.engine.guarded import guarded
+from fairlead.engine.lease_terms import VersionTerms
 from fairlead.engine.leases import elections, place_of, records, sweeps
 from fairlead.engine.manager import Manager, Pace
 from fairlead.engine.measured_calls import measured
@@ -105,7 +106,8 @@ def put_together(
         )
 
     unlimited = Client(transport, user_agent=agent_of(options), headers=headers, observe=metrics.observe_call)
-    election = elections(options, home, unlimited, log)
+    terms = VersionTerms(options, unlimited, log)
+    election = elections(options, home, unlimited, log, terms)
     client = limited(election.gate if election is not None else None)
     recorder = Recorder(client.uncounted(), options.process, options.identity, refused=partial(_refused, log))
     metrics.show_dropped_events(lambda: recorder.dropped)
@@ -151,6 +153,7 @@ def put_together(
         webhooks=_webhooks(parts, outside, limited, notes, log, recording),
         rejoins=options.rejoins,
         leads=_leads(parts, metrics),
+        registered=terms.registered,
         leader_tasks=sweeps(options, home, client, log),
         recording=recording,
     )

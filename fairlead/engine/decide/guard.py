@@ -58,6 +58,11 @@ class VersionPolicy(Struct, frozen=True, kw_only=True):
     """Whether the stamp is written under its old name as well."""
     stamps: bool = True
     """Whether objects are stamped at all; what others have stamped counts whatever this says."""
+    allow_downgrade: bool = False
+    """Whether this version leads after one of a higher minor has."""
+
+
+USUAL_POLICY = VersionPolicy()
 
 
 class Subject(Struct, frozen=True, kw_only=True):
