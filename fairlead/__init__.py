@@ -2,4 +2,4 @@
 
 __version__ = "0.1.0"
 MINIMUM_COMPATIBLE = "0.1.0"
-"""The oldest version whose objects this one takes over as they are (apiversions section 3.9)."""
+"""The oldest version whose objects this one takes over as they are."""

@@ -1,4 +1,4 @@
-"""Which version of the operator may lead (apiversions section 3.10): its holder notes on a Lease who it is, and the
+"""Which version of the operator may lead: its holder notes on a Lease who it is, and the
 highest version that ever led and had its kinds registered. A candidate of a lower minor version leaves the Lease alone.
 """
 

@@ -1,4 +1,4 @@
-"""Objects that another version of the operator has handled: who may act on them (apiversions section 3.9).
+"""Objects that another version of the operator has handled: who may act on them.
 
 The guard stands before the rounds of a part. An object that says nothing, or that an older version has handled and this
 one can take over, is handled; it gets the stamp of this version before the first thing that is done about it, and none

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 import pytest
 
 from fairlead.core.act import Does
 from fairlead.core.ask import Answers, Bad, Good
+from fairlead.core.controller_version import CONTROLLER_VERSION, LEGACY_VERSION
 from fairlead.core.decision import Hold
 from fairlead.engine.decide.guard import (
-    CONTROLLER_VERSION,
-    LEGACY_VERSION,
     UNKNOWN,
     Adopt,
     Handled,
@@ -26,8 +27,14 @@ THINGS = Resource("example.test", "v1", "things", "Thing")
 POLICY = VersionPolicy(own="1.3.1", minimum="1.1.0")
 
 
-def a_subject(version: str | None = None, *, children: bool = False, own_kind: bool = False, **more: str) -> Subject:
-    annotations = more | ({} if version is None else {CONTROLLER_VERSION: version})
+def a_subject(
+    version: str | None = None,
+    more: Mapping[str, str] | None = None,
+    *,
+    children: bool = False,
+    own_kind: bool = False,
+) -> Subject:
+    annotations = dict(more or {}) | ({} if version is None else {CONTROLLER_VERSION: version})
     return Subject(
         ref=Ref(THINGS, "n", "one", "u-1"),
         resource_version="7",
@@ -130,11 +137,11 @@ def test_newer_object_is_handled_on_request_and_its_stamp_is_not_lowered() -> No
     ],
 )
 def test_object_that_says_so_is_skipped_without_an_event_or_a_check(name: str, value: str) -> None:
-    found = standing(a_subject("9.0.0", **{name: value}), POLICY)
+    found = standing(a_subject("9.0.0", {name: value}), POLICY)
 
     assert isinstance(found, Ignored)
     assert (found.why, found.decision.tell, found.decision.reports) == ("", (), ())
-    assert isinstance(standing(a_subject("1.3.1", **{name: value.upper()}), POLICY), Handled)
+    assert isinstance(standing(a_subject("1.3.1", {name: value.upper()}), POLICY), Handled)
 
 
 @pytest.mark.parametrize("version", [None, "0.0.1", "9.0.0"])
@@ -145,10 +152,10 @@ def test_object_that_goes_away_is_let_go(version: str | None) -> None:
 
 
 def test_old_name_is_read_and_written_only_on_request() -> None:
-    old = a_subject(None, **{LEGACY_VERSION: "1.2.0"})
+    old = a_subject(None, {LEGACY_VERSION: "1.2.0"})
     found = standing(old, msgspec.structs.replace(POLICY, legacy=True))
 
-    assert isinstance(standing(a_subject(None, **{LEGACY_VERSION: "2.0.0"}), POLICY), Ignored)
+    assert isinstance(standing(a_subject(None, {LEGACY_VERSION: "2.0.0"}), POLICY), Ignored)
     assert isinstance(found, Handled)
     assert found.stamp is not None
     written = msgspec.json.decode(found.stamp.body)["metadata"]["annotations"]
