@@ -184,6 +184,20 @@ class Reason(Enum):
         ReasonKind.WAITING,
         "every replica behind the Service can convert the versions of the definition",
     )
+    OBJECTS_UNSEEN = "ObjectsUnseen", ReasonKind.WAITING, "all objects of the definition have been looked at"
+    PAYLOADS_FOREIGN = (
+        "PayloadsForeign",
+        ReasonKind.BLOCKED,
+        "these objects are written in the storage version, or a person says that they are converted as they are",
+    )
+    RULES_INCOMPLETE = "RulesIncomplete", ReasonKind.BLOCKED, "the rule set names every version of the definition"
+    DEFINITION_FOREIGN = "DefinitionForeign", ReasonKind.HELD, "whoever else writes the definition gives it up"
+    DETACH_BLOCKED = (
+        "DetachBlocked",
+        ReasonKind.BLOCKED,
+        "all objects are stored in one version, and no other is served that would lose something of it",
+    )
+    DETACHING = "Detaching", ReasonKind.MOVING, ""
     REPAIR_SPACING = "RepairSpacing", ReasonKind.WAITING, "some time has passed since the last repair"
     TRUST_INCOMPLETE = "TrustIncomplete", ReasonKind.WAITING, "every webhook configuration can be listed and patched"
     CERTIFICATE_UNUSABLE = (
