@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from fairlead.core.domain import DOMAIN as DOMAIN
+from fairlead.core.domain import DOMAIN
 
 PART = "apiversions"
 CARRY_PREFIX = f"carry.{DOMAIN}/"
