@@ -19,6 +19,7 @@ API = CommandGroup(
         "rules check": _listed("rules_check", "try a rule set with made-up objects and tell what is wrong"),
         "backup": _listed("backup", "keep the objects of a CRD and the CRD itself as files"),
         "restore": _listed("restore", "bring the objects of a backup back as they were"),
+        "preflight": _listed("preflight", "tell what a new definition would do before it is applied"),
         "introduce": _listed("introduce", "add a version to a CRD, not served yet"),
         "serve": _listed("serve", "serve a version, once live objects are known to survive it"),
         "set-storage": _listed("set_storage", "store objects in another version from now on"),
