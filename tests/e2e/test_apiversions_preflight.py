@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from xml.etree import ElementTree as ET
 
 import msgspec
@@ -16,6 +16,7 @@ from fairlead.contracts.apiversions.commands import codes
 from fairlead.contracts.apiversions.decide.trees import copied
 from fairlead.contracts.apiversions.decide.union import with_unions
 from fairlead.engine.command import Usage
+from kubeloop.client import Client
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import MERGE_PATCH, create, patch
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
@@ -74,7 +75,8 @@ async def test_a18_versions_that_prune_one_another_block_where_nobody_converts(
     desk = Desk(site, tmp_path, capsys)
     await desk.shop.define("v1")
     for number in range(3):
-        await desk.shop.make(f"w-{number}", size=1, **({"legacyMode": True} if number else {}))
+        spec: dict[str, Any] = {"size": 1, "legacyMode": True} if number else {"size": 1}
+        await desk.shop.make(f"w-{number}", **spec)
     new = desk.shop.definition("v1", "v2")
 
     code, found = await desk.asked(new)
@@ -232,8 +234,8 @@ async def test_a_webhook_that_does_not_answer_blocks(
     body = msgspec.json.encode({"spec": broken["spec"]})
     await site.client.call(patch(Ref(CUSTOM_RESOURCES, "", desk.shop.name), MERGE_PATCH, body))
 
-    async def is_found() -> Tree | None:
-        return (await desk.found(broken)).get("WebhookUnreachable")
+    async def is_found() -> Tree:
+        return (await desk.found(broken)).get("WebhookUnreachable", {})
 
     found = await site.until(is_found, every=0.2)
     assert (found["severity"], found["version"]) == ("block", "v2")
@@ -259,12 +261,12 @@ async def test_a_preflight_is_for_people_machines_and_pipelines(
 
 
 def test_two_files_are_compared_without_a_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shop = Widgets(None, "example.test")  # type: ignore[arg-type]  (only its texts are used)
+    shop = Widgets(cast("Site", None), "example.test")  # only its texts are used
     old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
     old.write_text(yaml.safe_dump({**shop.definition("v1"), "status": {"storedVersions": ["v1"]}}))
     new.write_text(yaml.safe_dump(shop.definition("v2", storage="v2")))
 
-    code = asyncio.run(called("preflight", None, "-f", str(new), "--crd", str(old), "-o", "json"))  # type: ignore[arg-type]
+    code = asyncio.run(called("preflight", cast("Client", None), "-f", str(new), "--crd", str(old), "-o", "json"))
 
     assert code == codes.FINDINGS
     found = {each["code"] for each in json.loads(capsys.readouterr().out)["findings"]}
@@ -273,4 +275,4 @@ def test_two_files_are_compared_without_a_cluster(tmp_path: Path, capsys: pytest
 
 def test_a_preflight_of_nothing_is_told_what_it_needs() -> None:
     with pytest.raises(Usage, match="-f FILE"):
-        asyncio.run(called("preflight", None))  # type: ignore[arg-type]
+        asyncio.run(called("preflight", cast("Client", None)))
