@@ -20,8 +20,8 @@ def rehubbed(rules: RuleSet, hub: str, schemas: Mapping[str, Node]) -> RuleSet:
         raise RulesRejected([f"{hub} is the hub already"])
     chosen = next((each for each in rules.spokes if each.version == hub), None)
     if chosen is None:
-        spokes = ", ".join(each.version for each in rules.spokes)
-        raise RulesRejected([f"{hub} is no spoke: the spokes are {spokes or 'none'}"])
+        names = ", ".join(each.version for each in rules.spokes)
+        raise RulesRejected([f"{hub} is no spoke: the spokes are {names or 'none'}"])
     if rules.python:
         raise RulesRejected(["the rules are in Python: write to_hub and from_hub for the new hub there"])
     into, out = _ways(chosen, schemas)

@@ -22,8 +22,13 @@ from kubeloop.schemas.structural import Node
 LEAST_ALIKE = 0.6
 LEAST_SHARED = 0.5
 """Of the fields of two objects, where one is the other under a new name."""
-_UNITS = (("milliseconds", "ms"), ("millis", "ms"), ("ms", "ms"), ("seconds", "s"), ("secs", "s"))
-_UNITS += (("minutes", "m"), ("mins", "m"), ("hours", "h"))
+_UNITS = {
+    "ms": ("milliseconds", "millis", "ms"),
+    "s": ("seconds", "secs"),
+    "m": ("minutes", "mins"),
+    "h": ("hours",),
+}
+"""Last words of names, by the unit that they say."""
 _TIMES = ("timeout", "interval", "duration", "period", "delay")
 _SCALARS = ("string", "integer", "number", "boolean")
 
@@ -170,7 +175,7 @@ def _words(name: str) -> list[str]:
 
 def _unit(name: str) -> str:
     last = _words(name)[-1:] or [""]
-    return next((unit for word, unit in _UNITS if last[0] == word), "")
+    return next((unit for unit, words in _UNITS.items() if last[0] in words), "")
 
 
 def _without_unit(name: str) -> str:

@@ -40,8 +40,8 @@ def test_formats_that_do_not_are_refused_with_the_text(pattern: str, template: s
 def test_a_format_cuts_a_text_into_its_parts_and_puts_it_together() -> None:
     schemas = made_of(spec=made_of(address=TEXT)), made_of(spec=made_of(host=TEXT, port=TEXT))
     format_ = {"op": "format", "from": "/spec/address", "to": {"/spec/host": "h", "/spec/port": "p"}}
-    rules = {"toHub": [{**format_, "pattern": "(?P<h>[^:]+):(?P<p>[0-9]+)", "template": "{h}:{p}"}]}
-    kind = two_versions(*schemas, **rules)
+    pattern = {"pattern": "(?P<h>[^:]+):(?P<p>[0-9]+)", "template": "{h}:{p}"}
+    kind = two_versions(*schemas, toHub=[{**format_, **pattern}])
 
     there = to("v2", widget("v1", spec={"address": "db:5432"}), kind)
     odd = widget("v1", spec={"address": "nowhere"})
