@@ -23,6 +23,7 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
+METADATA = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 METADATA_LIST = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _PLAIN = re.compile(r"[A-Za-z0-9_.~-]*")
 
@@ -180,8 +181,9 @@ def place_of(path: str) -> ResourcePath:
     return ResourcePath(group, version, namespace, plural, name, subresource)
 
 
-def get(ref: Ref, subresource: str = "") -> Request:
-    return Request("GET", path_to(ref, subresource))
+def get(ref: Ref, subresource: str = "", *, metadata_only: bool = False) -> Request:
+    headers = (("Accept", METADATA),) if metadata_only else ()
+    return Request("GET", path_to(ref, subresource), headers=headers)
 
 
 def create(resource: Resource, namespace: str, body: bytes, *, manager: str = "") -> Request:

@@ -30,6 +30,8 @@ class Read(Struct, frozen=True):
     """
     sealed: str = ""
     """Dotted path of a field that may hold what is secret: the body comes without it, and its JSON sealed."""
+    metadata_only: bool = False
+    """Whether the body has nothing but its `metadata`, which may be asked of Secrets as well."""
 
 
 class ReadSecret(Struct, frozen=True):

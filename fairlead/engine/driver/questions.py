@@ -35,9 +35,9 @@ from fairlead.engine.driver.answer_cache import AnswerCache
 from fairlead.engine.driver.ask_context import BETWEEN_TRIES, AskContext, bad_of, pass_gate, timed
 from fairlead.engine.driver.lists import listed
 from fairlead.engine.driver.outside_calls import called, wrong_cluster
-from fairlead.engine.driver.perform import request_for
+from fairlead.engine.driver.perform import request_for, subject
 from fairlead.engine.driver.round import Asker
-from fairlead.engine.driver.secrets import entries_of, without
+from fairlead.engine.driver.secrets import entries_of, metadata_in, without
 from kubeloop import clock, request
 from kubeloop.client import Client
 from kubeloop.decoding import decoded, why
@@ -118,6 +118,9 @@ def _keep(kept: AnswerCache, question: Ask, answer: Answer, deadline: float | No
 
 async def _put(question: Ask, outside: AskContext, client: Client) -> Answer:
     match question.to:
+        case Read(ref, _, _, _, True):
+            asked = request.get(ref, metadata_only=True)
+            return Good(metadata_in((await client.call(asked)).body, asked.doing))
         case Read(ref, subresource, _, sealed):
             _refuse_secrets(ref.resource)
             asked = request.get(ref, subresource)
@@ -206,8 +209,12 @@ def _object(body: bytes, what: str) -> bytes:
     return body
 
 
+def _is_secret(resource: Resource) -> bool:
+    return (resource.group, resource.plural) == (SECRETS.group, SECRETS.plural)
+
+
 def _refuse_secrets(resource: Resource) -> None:
-    if (resource.group, resource.plural) == (SECRETS.group, SECRETS.plural):
+    if _is_secret(resource):
         raise TypeError("a Secret is asked for with ReadSecret, which seals it")
 
 
@@ -220,7 +227,8 @@ def _records(outside: AskContext) -> Records:
 async def _written(write: AnyWrite, outside: AskContext, deadline: float | None) -> Answer:
     async def send(client: Client) -> Answer:
         message = structs.replace(request_for(write), retry_when_throttled=write.repeatable)
-        return Good((await client.call(message)).body)
+        body = (await client.call(message)).body
+        return Good(metadata_in(body, message.doing) if _is_secret(subject(write).resource) else body)
 
     return await timed(send, outside, outside.write_timeout, deadline)
 

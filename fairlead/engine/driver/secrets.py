@@ -70,3 +70,19 @@ def without(body: bytes, path: str) -> Good:
         return Good(body)
     held = seal(msgspec.json.encode(inside.pop(name)))
     return Good(msgspec.json.encode(tree), sealed=((path, held),))
+
+
+class _Partial(Struct, frozen=True):
+    metadata: Raw = Raw(b"{}")
+
+
+_PARTIAL = msgspec.json.Decoder(_Partial)
+
+
+def metadata_in(body: bytes, doing: str) -> bytes:
+    """An object with nothing but its metadata, whatever the server shows."""
+    try:
+        return msgspec.json.encode(_PARTIAL.decode(body))
+    except (ValueError, RecursionError):
+        # What was wrong may quote what is secret.
+        raise Garbled(f"{doing}: the answer is no object") from None
