@@ -27,6 +27,7 @@ from fairlead.contracts.apiversions.decide.offline.backup_format import (
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.dependents import Search, as_dependents
 from fairlead.engine.command import Precondition
+from fairlead.engine.object_files import kind_of_scalar
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import Gone, NotFound
@@ -35,6 +36,24 @@ from kubeloop.request import get, list_page
 
 MOST_LOOKS = 10
 """Lists after the first; a kind that is written all the time is as it was at the last of them."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts so that they are read as texts, also by readers who take `1e3` for a number."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = None if kind_of_scalar(text) == "str" else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def yaml_of(tree: Any) -> bytes:
+    """Comes back as it was."""
+    text: str = yaml.dump(tree, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False)
+    return text.encode()
 
 
 class _Meta(Struct, frozen=True, rename="camel"):
@@ -86,8 +105,7 @@ class Backer:
             raise
 
     async def _taken(self, search: Search | None, extra: Mapping[str, bytes]) -> Manifest:
-        text = yaml.safe_dump(self._definition, sort_keys=False, allow_unicode=True)
-        for path, content in {DEFINITION: text.encode(), **extra}.items():
+        for path, content in {DEFINITION: yaml_of(self._definition), **extra}.items():
             await asyncio.to_thread(self._new.save, path, content)
         held, version = await self._first_list()
         for _ in range(MOST_LOOKS):

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from fairlead.contracts.apiversions.backing_up import Backer
 from fairlead.contracts.apiversions.commands import codes, options
-from fairlead.contracts.apiversions.commands.live_definition import NoDefinition, definition_of, refuse_namespaces
-from fairlead.contracts.apiversions.commands.said import complain, show
+from fairlead.contracts.apiversions.commands.live_crd import live_crd
+from fairlead.contracts.apiversions.commands.no_namespaces import refuse_namespaces
+from fairlead.contracts.apiversions.commands.results import complain, show
 from fairlead.contracts.apiversions.decide.offline.backup_format import BadBackup, Manifest
 from fairlead.contracts.apiversions.dependents import search
 from fairlead.engine.command import Invocation, Precondition, Subcommand
@@ -30,7 +31,7 @@ async def _run(called: Invocation) -> int:
     refuse_namespaces(called, "a backup")
     reporter = Reporter(given.progress, sys.stderr)
     try:
-        definition = await definition_of(called.client, given.crd)
+        definition = await live_crd(called.client, given.crd)
         through = await search(called.client, given.dependents, given.page_size)
         backer = Backer(
             called.client,
@@ -40,13 +41,12 @@ async def _run(called: Invocation) -> int:
             told=lambda phase, done: reporter.show(Tally(subject=given.crd, phase=phase, done=done)),
         )
         manifest = await backer.take(through)
-    except NoDefinition as error:
-        return complain(str(error))
     except BadBackup as error:
         raise Precondition(str(error)) from None
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        return complain(f"{given.out} cannot be written ({why}); nothing is left of it")
+        complain(f"{given.out} cannot be written ({why}); nothing is left of it")
+        return codes.ERROR
     finally:
         reporter.close()
     show(_result(manifest, given.out), given.output, _text(manifest, given.out))

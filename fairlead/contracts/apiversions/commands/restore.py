@@ -9,8 +9,9 @@ from pathlib import Path
 
 from fairlead.contracts.apiversions.backup_directory import Backup, DirectoryRecords, TriedRecords, opened
 from fairlead.contracts.apiversions.commands import codes, options
-from fairlead.contracts.apiversions.commands.live_definition import NoDefinition, definition_of, refuse_namespaces
-from fairlead.contracts.apiversions.commands.said import complain, show
+from fairlead.contracts.apiversions.commands.live_crd import UnknownCrd, live_crd
+from fairlead.contracts.apiversions.commands.no_namespaces import refuse_namespaces
+from fairlead.contracts.apiversions.commands.results import complain, show
 from fairlead.contracts.apiversions.decide.offline import restoring
 from fairlead.contracts.apiversions.decide.offline.backup_format import BadBackup
 from fairlead.contracts.apiversions.decide.offline.object_parts import parts_of
@@ -50,11 +51,13 @@ async def _run(called: Invocation) -> int:
         )
         terms = terms_of(called.client, backup, given)
     except BadBackup as error:
-        return complain(str(error))
+        complain(str(error))
+        return codes.ERROR
     journal = await restore(world, backup, terms)
     show(journal, given.output, _text(journal, backup, dry_run=given.dry_run))
     if journal.problem:
-        return complain(f"{journal.problem}; run the command again", codes.RESUMABLE)
+        complain(f"{journal.problem}; run the command again")
+        return codes.RESUMABLE
     return codes.OBJECTS_FAILED if journal.failed_count else codes.DONE
 
 
@@ -64,8 +67,8 @@ async def world_of(
     """What is to be restored; raises Precondition where the cluster cannot take it."""
     manifest = backup.manifest
     try:
-        live = await definition_of(client, manifest.crd)
-    except NoDefinition:
+        live = await live_crd(client, manifest.crd)
+    except UnknownCrd:
         raise Precondition(
             f"there is no CRD {manifest.crd}: create it first, with `kubectl create -f {backup.place}/crd.yaml`"
         ) from None

@@ -17,7 +17,7 @@ from kubeloop.unreadable import UNREADABLE
 
 FORMAT = 1
 MANIFEST, DEFINITION, JOURNAL = "manifest.json", "crd.yaml", "journal.jsonl"
-NEW_DEFINITION, RULES = "upgrade/crd.yaml", "upgrade/rules.yaml"
+NEW_DEFINITION, RULES, PLAN = "upgrade/crd.yaml", "upgrade/rules.yaml", "upgrade/plan.json"
 """Kept with the backup of an upgrade, so that it goes on with the very text it began with."""
 OBJECTS, CLUSTER = "objects", "_cluster"
 """No namespace is called that: names have no underscore."""
@@ -27,7 +27,7 @@ LONGEST_NAME = 250
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _NAMESPACE = re.compile(rf"{_LABEL}|{CLUSTER}")
 _NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
-_PLAIN = (DEFINITION, NEW_DEFINITION, RULES)
+_PLAIN = (DEFINITION, NEW_DEFINITION, RULES, PLAN)
 
 
 class BadBackup(Exception):

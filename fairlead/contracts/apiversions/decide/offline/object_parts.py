@@ -10,7 +10,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from fairlead.contracts.apiversions.decide.carry_entries import read
 from fairlead.contracts.apiversions.decide.trees import Tree, same
+from fairlead.contracts.apiversions.kinds import CARRY_PREFIX
 from kubeloop.objects.meta import Ref, Resource
 
 _KEPT = ("labels", "annotations", "finalizers", "ownerReferences")
@@ -69,12 +71,43 @@ def with_status(wanted: Tree, live: Tree) -> bytes:
     return msgspec.json.encode({**body, **({} if status is None else {"status": status})})
 
 
-def is_managed_by(manager: str, tree: Tree) -> bool:
-    """Whether some field is this manager's."""
-    return any(each.get("manager") == manager for each in tree["metadata"].get("managedFields") or ())
+def managers(tree: Tree, *, of: str = "", but: str = "") -> list[Any]:
+    """Who manages which fields: all, those of one manager, or those of all but one."""
+    found = tree["metadata"].get("managedFields") or ()
+    return [each for each in found if (not of or each.get("manager") == of) and each.get("manager") != but]
 
 
 def anew(wanted: Tree) -> bytes:
     """The body that makes an object again which is not there any more."""
     metadata = {key: value for key, value in wanted["metadata"].items() if key not in (*_OF_SERVER, *_DELETION)}
     return msgspec.json.encode({**wanted, "metadata": metadata})
+
+
+def name_of(tree: Tree) -> str:
+    """As people write it."""
+    metadata = tree["metadata"]
+    return "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
+
+
+def carries(tree: Tree, version: str) -> bool:
+    """Whether something is carried for the version."""
+    return bool(_carried(tree, version))
+
+
+def without_carried(tree: Tree, version: str) -> Tree:
+    """Without what is carried for a version that is about to be removed: nobody will ask for it again."""
+    if not (gone := _carried(tree, version)):
+        return tree
+    metadata = tree["metadata"]
+    kept = {key: value for key, value in metadata["annotations"].items() if key not in gone}
+    rest = {key: value for key, value in metadata.items() if key != "annotations"}
+    return {**tree, "metadata": {**rest, **({"annotations": kept} if kept else {})}}
+
+
+def _carried(tree: Tree, version: str) -> set[str]:
+    held = tree["metadata"].get("annotations") or {}
+    return {
+        key
+        for key, value in held.items()
+        if key.startswith(CARRY_PREFIX) and (entry := read(key, value)) is not None and entry.version == version
+    }

@@ -198,7 +198,7 @@ class _Walk(Struct):
             live = self._written(parts.ref(saved), object_parts.over(saved, live), live, "")
         if not parts.same_status(saved, live):
             live = self._written(parts.ref(saved), object_parts.with_status(saved, live), live, "status")
-        if object_parts.is_managed_by(MANAGER, live) and (managed := saved["metadata"].get("managedFields")):
+        if object_parts.managers(live, of=MANAGER) and (managed := object_parts.managers(saved, but=MANAGER)):
             good(self.seen.answers, owners(parts.ref(saved), managed, live))
             return True
         return live is not begun
@@ -270,7 +270,7 @@ class _Pointing(Struct):
             group, version, self.dependent.plural, self.dependent.kind, namespaced=bool(self.dependent.namespace)
         )
         ref = Ref(resource, self.dependent.namespace, self.dependent.name)
-        match told(self.answers, Ask(Read(ref))):
+        match told(self.answers, Ask(Read(ref, metadata_only=True))):
             case Bad("absent"):
                 return False
             case Bad() as bad:

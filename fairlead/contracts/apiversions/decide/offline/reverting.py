@@ -1,0 +1,102 @@
+"""Undoing an offline upgrade: every object as it was saved, in the old version, and the definition of before.
+
+Objects that somebody has made meanwhile are converted back by the rules; what that comes to is saved before the first
+write as well, because afterwards nobody could tell in which version their fields are.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from fairlead.contracts.apiversions.decide.offline import object_parts
+from fairlead.contracts.apiversions.decide.offline.converting import in_version, path_of_tree, saved_of
+from fairlead.contracts.apiversions.decide.offline.restoring import owners
+from fairlead.contracts.apiversions.decide.offline.scene import Scene
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import MANAGER, Outcome, Phase, noted
+from fairlead.contracts.apiversions.decide.offline.upgraded_definitions import has_version, reverted, reverting
+from fairlead.contracts.apiversions.decide.offline.walks import Unfit
+from fairlead.contracts.apiversions.decide.trees import Tree
+from fairlead.core.act import Does, Replace
+from fairlead.core.ask import Ask, Bad, Good, Read
+
+
+def revert(scene: Scene) -> Outcome:
+    """The old version is served and the storage version, and the new one is served still."""
+    world, journal = scene.world, scene.journal
+    if not has_version(scene.definition(), journal.new):
+        return scene.enter(Phase.DISOWNED)  # it was never introduced, or is gone already
+    scene.define(lambda live: reverting(live, world.before, world.wanted, journal.new, journal.old), "old storage")
+    if not scene.serves(journal.old, journal.new):
+        return scene.wait("await_old_version")
+    return scene.enter(Phase.RESTORING)
+
+
+def restoring(scene: Scene) -> Outcome:
+    """One page of objects; a walk in which nothing had to be written is the proof, and ends it."""
+    return scene.walk(
+        scene.world.new.resource,
+        lambda item: _restored(scene, item),
+        "restore_page",
+        lambda after: after.enter(Phase.DISOWNED),
+    )
+
+
+def take_back(scene: Scene) -> Outcome:
+    """The definition as it was before, unless objects may be stored in the new version still."""
+    world, journal = scene.world, scene.journal
+    live = scene.definition()
+    stored = set((live.get("status") or {}).get("storedVersions") or ())
+    known = {each["name"] for each in world.before["spec"]["versions"]}
+    if not stored <= known:
+        left = ", ".join(sorted(stored - known))
+        text = f"{left} stays in {journal.crd}, because objects may be stored in it: `fairlead api migrate` clears it"
+        return Scene(scene.seen, scene.now, noted(journal, text)).enter(Phase.RESTARTED)
+    scene.define(lambda found: reverted(found, world.before, world.wanted), "as before")
+    return scene.enter(Phase.RESTARTED)
+
+
+def _restored(scene: Scene, item: Tree) -> str:
+    parts, path, uid = scene.world.old, path_of_tree(item), item["metadata"]["uid"]
+    saved, version = saved_of(scene, path, uid)
+    if saved is None:
+        old = in_version(item, scene.journal.old, scene.world.kind)
+        saved = {"old": {**old, "metadata": {**old["metadata"], "managedFields": []}}, "status": item.get("status")}
+        scene.note(f"saved/{path}", version, saved)
+    wanted: Tree = saved["old"]
+    match scene.told(Ask(Read(parts.ref(item)))):
+        case Bad("absent"):
+            return "done"
+        case Bad(kind, text):
+            raise Unfit(text or kind)
+        case Good(body):
+            live: Tree = msgspec.json.decode(body)
+    if not parts.same_main(wanted, live):
+        _write(scene, object_parts.over(wanted, live), live, "")
+        return "again"
+    if not parts.same_status(wanted, live):
+        _write(scene, object_parts.with_status(wanted, live), live, "status")
+        return "again"
+    managed = object_parts.managers(wanted, but=MANAGER)
+    if managed and object_parts.managers(live, of=MANAGER):
+        answer = scene.told(owners(parts.ref(item), managed, live))
+        if isinstance(answer, Bad) and answer.kind not in ("conflict", "absent"):
+            raise Unfit(answer.text or answer.kind)
+        return "again"
+    return "done"
+
+
+def _write(scene: Scene, body: bytes, live: Tree, subresource: str) -> None:
+    """That somebody was faster shows in the next walk."""
+    write = Replace(
+        ref=scene.world.old.ref(live),
+        body=body,
+        resource_version=live["metadata"]["resourceVersion"],
+        subresource=subresource,
+        does=Does.RESTORE_OBJECT,
+        change_from=scene.journal.new,
+        change_to=scene.journal.old,
+        manager=MANAGER,
+    )
+    match scene.told(write):
+        case Bad(kind, text) if kind not in ("conflict", "absent"):
+            raise Unfit(text or kind)

@@ -1,0 +1,228 @@
+"""Stopping whoever works with the objects, and starting them again: the operator's workload, and the freeze.
+
+The freeze is a policy of the API server that denies every write of the kind to everybody but the caller. It also denies
+one write to the caller, which is only ever tried: so it is known when the policy is in force.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from fairlead.contracts.apiversions.decide.offline.scene import Scene
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import Outcome, Phase, Workload, noted
+from fairlead.contracts.apiversions.decide.offline.walks import Unfit
+from fairlead.contracts.apiversions.decide.trees import Tree
+from fairlead.contracts.apiversions.kinds import DOMAIN
+from fairlead.core.act import Create, Delete, Does, Patch, PatchKind
+from fairlead.core.ask import Ask, Bad, Good, Listing, Read
+from kubeloop.objects.core import LEASES, PODS
+from kubeloop.objects.meta import Ref, Resource
+
+ADMISSION = "admissionregistration.k8s.io"
+POLICIES = Resource(ADMISSION, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", namespaced=False)
+BINDINGS = Resource(
+    ADMISSION, "v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", namespaced=False
+)
+PROBE = f"{DOMAIN}/freeze-probe"
+IN_FORCE = timedelta(seconds=10)
+"""After which a policy counts as in force where nothing can be tried."""
+LOOK = timedelta(seconds=0.5)
+OPERATOR_LEASE = "fairlead-operator"
+
+
+def stop(scene: Scene) -> Outcome:
+    """The operator has no pods and no Lease, and nobody else may write."""
+    if (waiting := _halted(scene)) is not None:
+        return waiting
+    if scene.journal.freeze and (waiting := _frozen(scene)) is not None:
+        return waiting
+    return scene.enter(Phase.INTRODUCED)
+
+
+def start(scene: Scene, then: Phase) -> Outcome:
+    """Everybody may write again, and the operator is as many as before."""
+    for resource in (BINDINGS, POLICIES):
+        _removed(scene, Ref(resource, "", scene.world.freeze_name))
+    operator = scene.journal.operator
+    if operator is not None:
+        match scene.told(_scaled(operator.ref, operator.replicas)):
+            case Bad("absent"):
+                note = (
+                    f"{operator.ref.resource.kind} {operator.ref.name} is not there any more, so it was not scaled up"
+                )
+                return Scene(scene.seen, scene.now, noted(scene.journal, note)).enter(then)
+            case Bad(kind, text):
+                raise Unfit(f"the operator cannot be scaled up: {text or kind}")
+    return scene.enter(then)
+
+
+def _halted(scene: Scene) -> Outcome | None:
+    operator = scene.journal.operator
+    if operator is None:
+        return None
+    live: Tree = msgspec.json.decode(scene.good(Ask(Read(operator.ref))).value)
+    if (live["spec"].get("replicas", 1)) != 0:
+        scene.good(_scaled(operator.ref, 0))
+    pods = scene.good(Ask(Listing(PODS, operator.ref.namespace, selector_of(live), metadata_only=True)))
+    if msgspec.json.decode(pods.value)["items"]:
+        return scene.wait("await_pods")
+    return _released(scene, operator)
+
+
+def _released(scene: Scene, operator: Workload) -> Outcome | None:
+    """None when no Lease of the operator is held; whether one has run out is told by how long it is seen unchanged."""
+    listed = scene.good(Ask(Listing(LEASES, operator.ref.namespace)))
+    held = [each for each in msgspec.json.decode(listed.value)["items"] if _is_of(each, operator)]
+    seen = dict(scene.journal.leases)
+    waits = False
+    for lease in held:
+        name, version = lease["metadata"]["name"], lease["metadata"]["resourceVersion"]
+        if seen.get(name, ("", scene.now))[0] != version:
+            seen[name] = (version, scene.now)
+        lasts = timedelta(seconds=lease["spec"].get("leaseDurationSeconds") or 15)
+        waits = waits or scene.now < seen[name][1] + lasts
+    if not waits:
+        return None
+    return scene.wait("await_lease", structs.replace(scene.journal, leases=seen))
+
+
+def _is_of(lease: Tree, operator: Workload) -> bool:
+    """Whether the operator holds it: by its own name, or as client-go calls holders, after their pods."""
+    holder = (lease.get("spec") or {}).get("holderIdentity") or ""
+    if not holder:
+        return False
+    return lease["metadata"]["name"] == OPERATOR_LEASE or holder.startswith(f"{operator.ref.name}-")
+
+
+def _frozen(scene: Scene) -> Outcome | None:
+    """None when the policy is in force."""
+    policy, binding = policy_of(scene), _binding(scene)
+    for resource, tree in ((POLICIES, policy), (BINDINGS, binding)):
+        _made(scene, resource, tree)
+    since = scene.journal.frozen_at
+    if since is None:
+        return scene.wait("await_freeze", structs.replace(scene.journal, frozen_at=scene.now), timedelta())
+    if scene.now - since >= IN_FORCE or _is_denied(scene):
+        return None
+    return scene.wait("await_freeze", after=LOOK)
+
+
+def _made(scene: Scene, resource: Resource, tree: Tree) -> None:
+    name = tree["metadata"]["name"]
+    create = Create(resource=resource, namespace="", name=name, body=msgspec.json.encode(tree), does=Does.FREEZE)
+    match scene.told(create):
+        case Good():
+            return
+        case Bad(code=409):
+            live: Tree = msgspec.json.decode(scene.good(Ask(Read(Ref(resource, "", name)))).value)
+        case Bad(kind, text):
+            raise Unfit(f"the objects cannot be frozen: {text or kind}")
+    if _rules_of(live) != _rules_of(tree):
+        raise Unfit(
+            f"there is a {resource.kind} {name} of another upgrade or caller: finish that one, or delete the policy"
+        )
+
+
+def _rules_of(tree: Tree) -> Any:
+    spec = tree["spec"]
+    return [each["expression"] for each in spec.get("validations") or ()], spec.get("policyName")
+
+
+def _removed(scene: Scene, ref: Ref) -> None:
+    match scene.told(Ask(Read(ref))):
+        case Bad("absent"):
+            return
+        case Bad(kind, text):
+            if scene.journal.freeze:
+                raise Unfit(f"the freeze cannot be lifted: {text or kind}")
+            return
+        case Good(body):
+            uid = msgspec.json.decode(body)["metadata"]["uid"]
+    match scene.told(Delete(ref=structs.replace(ref, uid=uid), does=Does.UNFREEZE)):
+        case Bad(kind, text) if kind not in ("absent", "conflict"):
+            raise Unfit(f"the freeze cannot be lifted: {text or kind}")
+
+
+def _is_denied(scene: Scene) -> bool:
+    """Whether the one write is denied that the policy denies to everybody; it is only tried."""
+    resource = scene.world.old.resource
+    listed = scene.good(Ask(Listing(resource, "", limit=1, metadata_only=True)))
+    items = msgspec.json.decode(listed.value)["items"]
+    if not items:
+        return False
+    metadata = items[0]["metadata"]
+    write = Patch(
+        ref=Ref(resource, metadata.get("namespace") or "", metadata["name"]),
+        kind=PatchKind.MERGE,
+        body=msgspec.json.encode({"metadata": {"annotations": {PROBE: "denied"}}}),
+        does=Does.FREEZE,
+        dry_run=True,
+        change_to=scene.now.isoformat(),
+    )
+    answer = scene.told(write)
+    return isinstance(answer, Bad) and scene.world.freeze_name in answer.text
+
+
+def policy_of(scene: Scene) -> Tree:
+    resource, name = scene.world.old.resource, scene.world.freeze_name
+    caller = msgspec.json.encode(scene.world.caller).decode()
+    marked = f'has(object.metadata.annotations) && "{PROBE}" in object.metadata.annotations'
+    allowed = f'request.userInfo.username == {caller} && (request.operation != "UPDATE" || !({marked}))'
+    rule = {
+        "apiGroups": [resource.group],
+        "apiVersions": ["*"],
+        "operations": ["CREATE", "UPDATE", "DELETE"],
+        "resources": [resource.plural, f"{resource.plural}/*"],
+    }
+    message = f"{scene.journal.crd} is frozen by {name} while `fairlead api offline-upgrade` runs; try again later"
+    return {
+        "apiVersion": POLICIES.api_version,
+        "kind": POLICIES.kind,
+        "metadata": {"name": name, "labels": dict(scene.world.marks)},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": allowed, "message": message}],
+        },
+    }
+
+
+def _binding(scene: Scene) -> Tree:
+    name = scene.world.freeze_name
+    return {
+        "apiVersion": BINDINGS.api_version,
+        "kind": BINDINGS.kind,
+        "metadata": {"name": name, "labels": dict(scene.world.marks)},
+        "spec": {"policyName": name, "validationActions": ["Deny"]},
+    }
+
+
+def selector_of(workload: Tree) -> str:
+    """Its label selector as lists take it."""
+    selector = workload["spec"].get("selector") or {}
+    parts = [f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items())]
+    for each in selector.get("matchExpressions") or ():
+        values = ",".join(each.get("values") or ())
+        match each["operator"]:
+            case "In" | "NotIn" as operator:
+                parts.append(f"{each['key']} {operator.lower()} ({values})")
+            case "Exists":
+                parts.append(each["key"])
+            case _:
+                parts.append(f"!{each['key']}")
+    return ",".join(parts)
+
+
+def _scaled(ref: Ref, replicas: int) -> Patch:
+    return Patch(
+        ref=ref,
+        kind=PatchKind.MERGE,
+        body=msgspec.json.encode({"spec": {"replicas": replicas}}),
+        subresource="scale",
+        does=Does.SCALE,
+        change_to=str(replicas),
+    )

@@ -1,0 +1,148 @@
+"""The state machine of an offline upgrade: one pure step over its journal (section 3.7).
+
+BackedUp → Stopped → Introduced → Converting → Converted → Pruned → Owned → Unserved → Started → Done; and back, from
+any of them but the last two: Reverting → Restoring → Disowned → Forgetting → Reverted → Restarted → RolledBack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from msgspec import structs
+
+from fairlead.contracts.apiversions.decide.offline.converting import comparing, converting
+from fairlead.contracts.apiversions.decide.offline.pointing import point
+from fairlead.contracts.apiversions.decide.offline.reverting import restoring, revert, take_back
+from fairlead.contracts.apiversions.decide.offline.scene import Scene
+from fairlead.contracts.apiversions.decide.offline.stopping import start, stop
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
+    FINAL,
+    End,
+    Outcome,
+    Phase,
+    Snapshot,
+    UpgradeJournal,
+    entering,
+    moving,
+    stopped,
+)
+from fairlead.contracts.apiversions.decide.offline.upgraded_definitions import introduced, unserved
+from fairlead.contracts.apiversions.decide.offline.walks import Interrupted, Unanswered, Unfit
+from fairlead.core.ask import Need
+from fairlead.core.decision import Decision, Hold
+from fairlead.core.reason import Reason
+from fairlead.engine.decide.job import JobSnapshot, Turn, journaled
+from fairlead.engine.decide.storage_migration.journal import Phase as Storage
+from fairlead.engine.decide.storage_migration.journal import StorageView
+from fairlead.engine.decide.storage_migration.steps import step_of
+
+UNDOES = frozenset({Phase.BACKED_UP, Phase.STOPPED})
+"""Phases that have touched neither the definition nor an object."""
+
+_storage_step = step_of()
+
+
+def step(seen: Snapshot, now: datetime) -> Outcome:
+    journal = seen.journal or seen.world.begun
+    if journal.run != seen.world.run:
+        return _entered(journal, seen, now)
+    if journal.phase in FINAL or journal.end is not None:
+        return Turn(journal, Decision("rest", Hold(Reason.COMPLETE)))
+    try:
+        return PHASES[journal.phase](Scene(seen, now, journal))
+    except Unanswered as lacking:
+        return Need(((lacking.question,),))
+    except Interrupted as error:
+        return stopped(journal, str(error), End.LOST)
+    except Unfit as error:
+        return stopped(journal, str(error), End.STUCK)
+
+
+def _entered(journal: UpgradeJournal, seen: Snapshot, now: datetime) -> Outcome:
+    """A run begins, or goes on where another was, or turns round."""
+    again = structs.replace(
+        journal, run=seen.world.run, problem="", end=None, cursor="", passes=0, failures=(), leases={}
+    )
+    if not seen.world.back or journal.goes_back or journal.phase in FINAL:
+        return moving(again, "go_on", now)
+    forth = structs.replace(again, migration=None)
+    return entering(forth, Phase.RESTARTED if journal.phase in UNDOES else Phase.REVERTING, now)
+
+
+def _introduce(scene: Scene) -> Outcome:
+    world, journal = scene.world, scene.journal
+    if journal.introduced_at is None:  # written down before the first write: what is made later may be new
+        return moving(structs.replace(journal, introduced_at=scene.now), "introduce", scene.now)
+    scene.define(lambda live: introduced(live, world.before, world.wanted, journal.new), "new storage")
+    if not scene.serves(journal.old, journal.new):
+        return scene.wait("await_new_version")
+    return scene.enter(Phase.CONVERTING)
+
+
+def _unserve(scene: Scene) -> Outcome:
+    world, new = scene.world, scene.journal.new
+    removed = scene.journal.remove
+    scene.define(lambda live: unserved(live, world.before, world.wanted, new, removed=removed), "old unserved")
+    return scene.enter(Phase.STARTED)
+
+
+def _stored(scene: Scene, then: Phase) -> Outcome:
+    """A storage migration to its end: all objects are proven to be stored in the storage version."""
+    journal, world = scene.journal, scene.world
+    view = StorageView(
+        crd=journal.crd, run=journal.phase.value, page_size=world.page, settle_seconds=world.settle_seconds
+    )
+    held = journal.migration
+    if held is not None and held.problem and held.phase not in (Storage.INCOMPLETE, Storage.CONFLICT):
+        held = structs.replace(held, problem="")  # it was stopped, and another run goes on
+    if held is not None and held.phase in (Storage.INCOMPLETE, Storage.CONFLICT):
+        held = None
+    if held is not None and journal.freeze and not held.built_in_failed:
+        # The cluster's own migration is somebody else, to whom writes are denied.
+        held = structs.replace(held, built_in_failed="objects are frozen")
+    turn = _storage_step(JobSnapshot(scene.seen.record, scene.seen.answers, view, held), scene.now)
+    if isinstance(turn, Need):
+        return turn
+    after = structs.replace(journal, migration=turn.journal)
+    match turn.journal.phase:
+        case Storage.CLEAN:
+            return entering(structs.replace(after, migration=None), then, scene.now)
+        case Storage.INCOMPLETE | Storage.CONFLICT:
+            return stopped(after, f"the migration did not end: {turn.journal.problem}", End.FAILED)
+    if turn.journal.problem:
+        return stopped(after, turn.journal.problem, End.STUCK)
+    return Turn(after, turn.decision)
+
+
+def _finish(scene: Scene, phase: Phase) -> Outcome:
+    done = structs.replace(scene.journal, phase=phase, completed_at=scene.now, cursor="")
+    return Turn(done, Decision("finish", Hold(Reason.COMPLETE)))
+
+
+def _started(scene: Scene, phase: Phase) -> Outcome:
+    turn = start(scene, phase)
+    if isinstance(turn, Need):
+        return turn
+    return _finish(Scene(scene.seen, scene.now, turn.journal), phase)
+
+
+PHASES: dict[Phase, Callable[[Scene], Outcome]] = {
+    Phase.BACKED_UP: lambda scene: scene.enter(Phase.STOPPED),
+    Phase.STOPPED: stop,
+    Phase.INTRODUCED: _introduce,
+    Phase.CONVERTING: converting,
+    Phase.CONVERTED: comparing,
+    Phase.PRUNED: lambda scene: _stored(scene, Phase.OWNED),
+    Phase.OWNED: lambda scene: point(scene, scene.journal.new, scene.enter(Phase.UNSERVED)),
+    Phase.UNSERVED: _unserve,
+    Phase.STARTED: lambda scene: _started(scene, Phase.DONE),
+    Phase.REVERTING: revert,
+    Phase.RESTORING: restoring,
+    Phase.DISOWNED: lambda scene: point(scene, scene.journal.old, scene.enter(Phase.FORGETTING)),
+    Phase.FORGETTING: lambda scene: _stored(scene, Phase.REVERTED),
+    Phase.REVERTED: take_back,
+    Phase.RESTARTED: lambda scene: _started(scene, Phase.ROLLED_BACK),
+}
+
+decide = journaled(step, UpgradeJournal)
