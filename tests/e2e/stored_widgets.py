@@ -10,7 +10,7 @@ import msgspec
 
 from kubeloop import request
 from kubeloop.client import Client
-from kubeloop.errors import KubeError, NotFound
+from kubeloop.errors import KubeError
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import JSON_PATCH, MERGE_PATCH, Request
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site
@@ -83,7 +83,7 @@ async def stored_in_v1(site: Site, count: int, *, manager: str = "somebody") -> 
     """So many Widgets that were applied in v1, and v2 as the storage version since."""
     crd = a_crd(a_version("v1", storage=True), a_version("v2"))
     await site.client.call(request.create(CUSTOM_RESOURCES, "", msgspec.json.encode(crd)))
-    await site.until(lambda: _is_served(site.client), every=0.05)
+    await site.until(lambda: is_served(site.client), every=0.05)
     await _clear(site.client)
     await each_of([f"w-{number}" for number in range(count)], lambda name: apply(site, name, manager=manager))
     await move_storage(site, NEW)
@@ -104,11 +104,11 @@ async def move_storage(site: Site, to: Resource) -> None:
     await site.client.call(request.delete(Ref(NEW, site.namespace, PROBE)))
 
 
-async def _is_served(client: Client) -> bool:
+async def is_served(client: Client, *resources: Resource) -> bool:
     try:
-        for resource in (OLD, NEW):
+        for resource in resources or (OLD, NEW):
             await client.list(resource, Any, page=1)
-    except (NotFound, KubeError):
+    except KubeError:
         return False
     return True
 

@@ -130,7 +130,8 @@ async def _put(question: Ask, outside: AskContext, client: Client) -> Answer:
             entries = await entries_of(ref, client)
             return Good(version=entries.version, sealed=tuple(entries.sealed.items()))
         case Listing() as listing:
-            _refuse_secrets(listing.resource)
+            if not listing.metadata_only:
+                _refuse_secrets(listing.resource)
             return Good(await listed(listing, client))
         case Discover(group, kind):
             return Good(msgspec.json.encode(await discover(client, group, kind)))

@@ -15,6 +15,7 @@ API = CommandGroup(
     commands={
         "convert": _listed("convert", "convert manifests in files to another version"),
         "roundtrip": _listed("roundtrip", "try whether objects come back as they were from every version"),
+        "fix-refs": _listed("fix_refs", "make references to old versions name the storage version"),
         "migrate": _listed("migrate", "store every object in the storage version, and forget the others"),
         "rules check": _listed("rules_check", "try a rule set with made-up objects and tell what is wrong"),
         "backup": _listed("backup", "keep the objects of a CRD and the CRD itself as files"),

@@ -11,11 +11,11 @@ from msgspec import Struct
 
 from fairlead.contracts.apiversions.commands import codes, options
 from fairlead.contracts.apiversions.commands.carried import terms_of
-from fairlead.contracts.apiversions.commands.live_crd import journal_namespace, live_crd
-from fairlead.contracts.apiversions.commands.results import complain, show
+from fairlead.contracts.apiversions.commands.live_definition import NoDefinition, definition_of
+from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.decide.unconverted_writes import unconverted
-from fairlead.contracts.apiversions.kinds import MANAGED_BY, migration_name
+from fairlead.contracts.apiversions.kinds import CRD_OWNER, HOME, MANAGED_BY, migration_name
 from fairlead.engine.command import Invocation, Precondition, Subcommand
 from fairlead.engine.decide.storage_migration.journal import Failure, Phase, StorageJournal, StorageView
 from fairlead.engine.decide.storage_migration.steps import decide_of
@@ -68,30 +68,32 @@ async def _run(called: Invocation) -> int:
             texts += _text(result)
         if code == codes.RESUMABLE:
             break
-    show(results, called.arguments.output, "\n".join(texts))
+    if texts or called.arguments.output != "text":
+        show(results, called.arguments.output, "\n".join(texts))
     return worst
 
 
 async def _one(called: Invocation, name: str) -> tuple[int, Migrated | None]:
     given = called.arguments
-    definition = await live_crd(called.client, name)
+    try:
+        definition = await definition_of(called.client, name)
+    except NoDefinition as error:
+        return complain(str(error)), None
     if given.via_status and not _has_status(definition):
         raise Precondition(f"the storage version of {name} has no status subresource: leave out --via-status")
     try:
         async with asyncio.timeout(given.timeout):
             journal = await _migrated(called, definition)
     except TimeoutError:
-        complain(f"{name} was not done within --timeout; run the command again and it goes on where it was")
-        return codes.RESUMABLE, None
+        late = f"{name} was not done within --timeout; run the command again and it goes on where it was"
+        return complain(late, codes.RESUMABLE), None
     except asyncio.CancelledError:
-        complain(f"interrupted; run `fairlead api migrate {name}` again and it goes on where it was")
-        return codes.RESUMABLE, None
+        cut = f"interrupted; run `fairlead api migrate {name}` again and it goes on where it was"
+        return complain(cut, codes.RESUMABLE), None
     except (JobStopped, LostLease) as error:
-        complain(f"{name}: {error}")
-        return codes.ERROR, None
+        return complain(f"{name}: {error}"), None
     if journal.phase is Phase.CHECK:
-        complain(journal.problem)
-        return codes.PRECONDITION, None
+        return complain(journal.problem, codes.PRECONDITION), None
     return _code(journal), _result(journal)
 
 
@@ -101,7 +103,11 @@ def _migrated(called: Invocation, definition: Tree) -> Awaitable[StorageJournal]
     if given.dry_run:
         return _walked(called, name, namespace, None)
     lease = Ref(LEASES, namespace, migration_name(name))
-    return exclusively(called.client, lease, lambda election: _walked(called, name, namespace, election), told=complain)
+
+    def told(text: str) -> None:
+        complain(text)
+
+    return exclusively(called.client, lease, lambda election: _walked(called, name, namespace, election), told)
 
 
 async def _walked(called: Invocation, name: str, namespace: str, election: Election | None) -> StorageJournal:
@@ -147,6 +153,12 @@ def tally(journal: StorageJournal) -> Tally:
         total=counts.total,
         cursor=journal.cursor,
     )
+
+
+def journal_namespace(definition: Tree, given: str) -> str:
+    """Where its journal is: as `--journal` says, else with the installation that owns it."""
+    annotations = definition["metadata"].get("annotations") or {}
+    return given or annotations.get(CRD_OWNER) or HOME
 
 
 def _has_status(definition: Tree) -> bool:

@@ -1,0 +1,128 @@
+"""Whoever owns a field owns it where the rules put it (section 3.6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fairlead.contracts.apiversions.decide.convert import Kind
+from fairlead.contracts.apiversions.decide.field_sets import fields_of, part_of
+from fairlead.contracts.apiversions.decide.field_translation import translated
+from fairlead.contracts.apiversions.decide.pruned_leaves import schemas_of
+from fairlead.contracts.apiversions.decide.rule_sets import kind_of, read_rules
+from fairlead.contracts.apiversions.decide.trees import Absent, Tree
+
+PARTS: Tree = {
+    "type": "array",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["name"],
+    "items": {"type": "object", "properties": {"name": {"type": "string"}, "weight": {"type": "integer"}}},
+}
+
+
+def a_version(name: str, spec: Tree, *, storage: bool = False) -> Tree:
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": spec}}}
+    return {"name": name, "served": True, "storage": storage, "schema": {"openAPIV3Schema": schema}}
+
+
+DEFINITION: Tree = {
+    "metadata": {"name": "widgets.example.test"},
+    "spec": {
+        "group": "example.test",
+        "names": {"kind": "Widget", "plural": "widgets"},
+        "versions": [
+            a_version(
+                "v1",
+                {"size": {"type": "integer"}, "colour": {"type": "string"}, "legacyMode": {"type": "boolean"}},
+            ),
+            a_version(
+                "v2",
+                {
+                    "size": {"type": "integer"},
+                    "paint": {
+                        "type": "object",
+                        "properties": {"colour": {"type": "string"}, "finish": {"type": "string"}},
+                    },
+                    "parts": PARTS,
+                },
+                storage=True,
+            ),
+        ],
+    },
+}
+RULES = read_rules(
+    {
+        "kind": "ConversionRules",
+        "crd": "widgets.example.test",
+        "hub": "v2",
+        "spokes": [{"version": "v1", "toHub": [{"op": "move", "from": "/spec/colour", "to": "/spec/paint/colour"}]}],
+    }
+)
+SCHEMA = schemas_of(DEFINITION)["v2"]
+WIDGET: Tree = {
+    "apiVersion": "example.test/v2",
+    "kind": "Widget",
+    "metadata": {"name": "w", "namespace": "ns"},
+    "spec": {"size": 3, "paint": {"colour": "red", "finish": "matt"}, "parts": [{"name": "web", "weight": 2}]},
+}
+
+
+def a_kind() -> Kind:
+    return kind_of(RULES, DEFINITION)
+
+
+def owned(fields: Tree, version: str = "v1") -> Tree:
+    return {"manager": "a", "operation": "Apply", "apiVersion": f"example.test/{version}", "fieldsV1": fields}
+
+
+def in_storage(fields: Tree, version: str = "v1", kind: Kind | None = None) -> dict[str, Any]:
+    return translated(owned(fields, version), WIDGET, "v2", SCHEMA, kind)
+
+
+def test_a_field_that_moves_takes_its_owner_along() -> None:
+    fields = {"f:spec": {"f:colour": {}, "f:size": {}}}
+
+    assert in_storage(fields, kind=a_kind()) == {"f:spec": {"f:paint": {"f:colour": {}}, "f:size": {}}}
+
+
+def test_metadata_stays_as_it_is() -> None:
+    fields = {"f:metadata": {"f:labels": {"f:a": {}}}, "f:spec": {"f:colour": {}}}
+
+    assert in_storage(fields, kind=a_kind()) == {
+        "f:metadata": {"f:labels": {"f:a": {}}},
+        "f:spec": {"f:paint": {"f:colour": {}}},
+    }
+
+
+def test_a_field_that_is_dropped_has_no_owner_any_more() -> None:
+    assert in_storage({"f:spec": {"f:legacyMode": {}}}, kind=a_kind()) == {}
+
+
+def test_without_rules_fields_keep_their_names_where_there_are_such() -> None:
+    fields = {"f:spec": {"f:size": {}, "f:legacyMode": {}}}
+
+    assert in_storage(fields, version="v0", kind=a_kind()) == {"f:spec": {"f:size": {}}}
+    assert in_storage(fields) == {"f:spec": {"f:size": {}}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "part"),
+    [
+        ({"f:size": {}}, {"size": 3}),
+        ({"f:parts": {'k:{"name":"web"}': {".": {}, "f:weight": {}}}}, {"parts": [{"name": "web", "weight": 2}]}),
+        ({"f:parts": {'k:{"name":"web"}': {}}}, {"parts": [{"name": "web"}]}),
+        ({"f:parts": {'k:{"name":"db"}': {}}}, Absent),
+        ({"f:paint": {".": {}, "f:finish": {}}}, {"paint": {"finish": "matt"}}),
+        ({"f:nothing": {}}, Absent),
+        ({"f:size": {"f:below": {}}}, Absent),
+    ],
+)
+def test_fields_name_parts_of_an_object(fields: Tree, part: Any) -> None:
+    assert part_of(WIDGET["spec"], fields) == part
+
+
+def test_items_of_lists_are_named_by_their_keys() -> None:
+    assert fields_of({"parts": [{"name": "web", "weight": 2}]}, SCHEMA.properties["spec"]) == {
+        "f:parts": {'k:{"name":"web"}': {".": {}, "f:name": {}, "f:weight": {}}}
+    }

@@ -1,0 +1,138 @@
+"""References to versions that go: who owns fields and who belongs to whom stays, under a version that stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from fairlead.contracts.apiversions.commands import codes
+from kubeloop import request
+from kubeloop.objects.core import SECRETS
+from kubeloop.objects.meta import Ref, Resource
+from tests.e2e.api_commands import Ran, api
+from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
+from tests.e2e.history import Tree
+from tests.e2e.stored_widgets import (
+    GROUP,
+    NAME,
+    NEW,
+    OLD,
+    PROBE,
+    QUICK,
+    a_crd,
+    a_version,
+    apply,
+    is_served,
+    move_storage,
+    read,
+    stored_in_v1,
+    stored_versions,
+    widgets,
+    with_versions,
+)
+
+ELDEST = Resource(GROUP, "v0", "widgets", "Widget")
+PACE = ("--qps", "0", "--progress", "none")
+
+
+async def fix_refs(site: Site, *more: str) -> Ran:
+    return await api(site.client, "fix-refs", NAME, *PACE, *more)
+
+
+def owned_by(*owners: Tree) -> Tree:
+    return {
+        "metadata": {"name": "belonging", "ownerReferences": list(owners)},
+        "data": {"password": "c2VjcmV0"},
+    }
+
+
+def named(tree: Tree, api_version: str, **more: Any) -> Tree:
+    metadata = tree["metadata"]
+    return {"apiVersion": api_version, "kind": "Widget", "name": metadata["name"], "uid": metadata["uid"], **more}
+
+
+@everywhere(controllers=False)
+async def test_references_name_the_storage_version_afterwards(site: Site) -> None:
+    """A22, the half that fixes them."""
+    await stored_in_v1(site, 4, manager="a")
+    found = await widgets(site)
+    flags = {"controller": True, "blockOwnerDeletion": True}
+    other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": "another-uid"}
+    owners = (other, named(found["w-0"], OLD.api_version, **flags), named(found["w-1"], NEW.api_version))
+    secret = await site.create(SECRETS, owned_by(*owners))
+
+    tried = await fix_refs(site, "--dry-run", "--dependents", "Secret")
+    unchanged = await read(site.client, Ref(SECRETS, site.namespace, "belonging"))
+    ran = await fix_refs(site, "--dependents", "Secret", "-o", "json")
+
+    assert tried.code == codes.DONE
+    assert unchanged["metadata"]["resourceVersion"] == secret["metadata"]["resourceVersion"]
+    assert ran.code == codes.DONE
+    assert ran.tree == {"crd": NAME, "version": "v2", "objects": 4, "dependents": 1}
+    after = await read(site.client, Ref(SECRETS, site.namespace, "belonging"))
+    expected = [other, {**owners[1], "apiVersion": NEW.api_version}, owners[2]]
+    assert after["metadata"]["ownerReferences"] == expected
+    assert after["data"] == secret["data"]
+    entries = [each for tree in (await widgets(site)).values() for each in tree["metadata"]["managedFields"]]
+    assert {(each["manager"], each["operation"], each["apiVersion"]) for each in entries} == {
+        ("a", "Apply", NEW.api_version)
+    }
+    changed = await apply(site, "w-0", manager="a", colour="blue", via=NEW)
+    assert changed["spec"]["colour"] == "blue"
+    again = await fix_refs(site, "--dependents", "Secret", "-o", "json")
+    assert (again.tree["objects"], again.tree["dependents"]) == (0, 0)
+
+
+@everywhere(controllers=False)
+async def test_every_kind_that_can_be_listed_is_looked_through(site: Site) -> None:
+    """Section 3.6."""
+    await stored_in_v1(site, 1)
+    found = await widgets(site)
+    await site.create(SECRETS, owned_by(named(found["w-0"], OLD.api_version)))
+    chain = {"metadata": {"name": "child", "ownerReferences": [named(found["w-0"], OLD.api_version)]}}
+    await site.create(OLD, chain)
+
+    ran = await fix_refs(site, "-o", "json")
+
+    assert (ran.code, ran.tree["dependents"]) == (codes.DONE, 2)
+    child = (await widgets(site))["child"]
+    assert child["metadata"]["ownerReferences"][0]["apiVersion"] == NEW.api_version
+
+
+@everywhere(controllers=False)
+async def test_a_version_that_is_gone_from_the_definition_does_not_stop_a_migration(site: Site) -> None:
+    """Section 3.5: an apply to such an object would fail, and another write would wipe its managedFields."""
+    versions = [a_version("v0"), a_version("v1", storage=True), a_version("v2")]
+    crd = a_crd(*versions)
+    await site.client.call(request.create(CUSTOM_RESOURCES, "", msgspec.json.encode(crd)))
+    await site.until(lambda: is_served(site.client, ELDEST), every=0.05)
+    for name in ("w-0", "w-1"):
+        await apply(site, name, manager="a", via=ELDEST)
+    await with_versions(site.client, *versions[1:])
+    await move_storage(site, NEW)
+
+    ran = await api(site.client, "migrate", NAME, *QUICK, "--journal", site.namespace, "-o", "json")
+
+    assert (ran.code, ran.err) == (codes.DONE, "")
+    assert ran.tree[0]["repaired"] == 2
+    assert await stored_versions(site.client) == ["v2"]
+    found = await widgets(site)
+    assert PROBE not in found
+    entries = [each for tree in found.values() for each in tree["metadata"]["managedFields"]]
+    assert {(each["manager"], each["apiVersion"]) for each in entries} == {("a", NEW.api_version)}
+    changed = await apply(site, "w-0", manager="a", colour="blue", via=NEW)
+    assert changed["spec"]["colour"] == "blue"
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_what_is_mistyped_is_said(site: Site) -> None:
+    """Section 2.3."""
+    unknown = await fix_refs(site)
+    await stored_in_v1(site, 1)
+    version = await fix_refs(site, "--version", "v9")
+    kind = await fix_refs(site, "--dependents", "Sekret")
+
+    assert (unknown.code, "there is no CRD" in unknown.err) == (codes.ERROR, True)
+    assert (version.code, "has no version v9: it has v1, v2" in version.err) == (codes.ERROR, True)
+    assert (kind.code, "no kind Sekret is served here" in kind.err) == (codes.PRECONDITION, True)
