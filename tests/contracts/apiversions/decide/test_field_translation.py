@@ -81,7 +81,7 @@ def in_storage(fields: Tree, version: str = "v1", kind: Kind | None = None) -> d
 
 
 def test_a_field_that_moves_takes_its_owner_along() -> None:
-    fields = {"f:spec": {"f:colour": {}, "f:size": {}}}
+    fields: Tree = {"f:spec": {"f:colour": {}, "f:size": {}}}
 
     assert in_storage(fields, kind=a_kind()) == {"f:spec": {"f:paint": {"f:colour": {}}, "f:size": {}}}
 
@@ -100,7 +100,7 @@ def test_a_field_that_is_dropped_has_no_owner_any_more() -> None:
 
 
 def test_without_rules_fields_keep_their_names_where_there_are_such() -> None:
-    fields = {"f:spec": {"f:size": {}, "f:legacyMode": {}}}
+    fields: Tree = {"f:spec": {"f:size": {}, "f:legacyMode": {}}}
 
     assert in_storage(fields, version="v0", kind=a_kind()) == {"f:spec": {"f:size": {}}}
     assert in_storage(fields) == {"f:spec": {"f:size": {}}}
