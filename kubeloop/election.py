@@ -17,7 +17,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import msgspec
 from msgspec import Meta, Raw, Struct
@@ -68,12 +68,30 @@ class _Wire(Struct):
     spec: Raw = Raw(b"{}")
 
 
+class LeaseTerms(Protocol):
+    """What a candidate reads in the annotations of a lease before it takes it, and leaves there when it has."""
+
+    async def refusal(self, lease: Ref, annotations: Mapping[str, str]) -> str:
+        """Why the candidate does not take the lease with these, which it could have; empty: it does."""
+
+    def annotations(self, found: Mapping[str, str]) -> Mapping[str, str]:
+        """Those that the holder gives a lease that has these; others stay as they are."""
+
+
+class _Annotated(Struct):
+    annotations: dict[str, str] | None = None
+
+
 class _Lease(Struct):
     """A lease as read, with everything that must survive being written back."""
 
     metadata: Raw
     spec: dict[str, Raw]
     record: _Record
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        return msgspec.json.decode(self.metadata, type=_Annotated).annotations or {}
 
     @classmethod
     def of(cls, body: bytes, ref: Ref) -> _Lease:
@@ -107,12 +125,13 @@ class Election:
         labels: Mapping[str, str] = {},
         waits: Callable[[str, KubeError | None], None] | None = None,
         stuck: Callable[[str], None] | None = None,
+        terms: LeaseTerms | None = None,
     ) -> None:
         """While the lease is waited for, `waits` hears who holds it or why it cannot be taken, each time that changes.
 
         `stuck` hears once why there has been no way to ask for it for STUCK_AFTER_SECONDS, and nothing
         when there is one.
-        A lease that is made here gets the labels.
+        A lease that is made here gets the labels. By its terms a candidate may leave alone a lease that is free.
         """
         if not duration > renew_deadline > retry_period * JITTER > 0:
             raise ValueError(
@@ -134,6 +153,7 @@ class Election:
         """Since when every attempt has failed; that another process holds the lease is no failure."""
         self._told_stuck = False
         self._labels = labels
+        self._terms = terms
         self._seen: _Lease | None = None
         """The lease as last read or written; its record counts on when the lease is deleted."""
         self._absent = False
@@ -261,10 +281,17 @@ class Election:
             self._observe(found)
         elif not self._absent:
             self._absent, self._seen_at = True, clock.monotonic()
-        if self._is_taken():
+        if self._is_taken() or await self._is_refused(found):
             self._renewed_at = None
             return False
         return await self._write(found)
+
+    async def _is_refused(self, found: _Lease | None) -> bool:
+        """Whether the terms forbid to take it; who holds it has been let have it."""
+        if self._terms is None or found is None or self.holder == self._identity:
+            return False
+        which = decoded(found.metadata, _Which, str(self._ref))
+        return bool(await self._terms.refusal(msgspec.structs.replace(self._ref, uid=which.uid), found.annotations))
 
     async def _read(self) -> _Lease | None:
         try:
@@ -304,7 +331,7 @@ class Election:
         if record.holder_identity != self._identity:
             spec["acquireTime"] = now
             spec["leaseTransitions"] = (record.lease_transitions or 0) + 1 if found is not None else 0
-        written = await self._send(self._as_request(found, spec))
+        written = await self._send(self._as_request(found, spec, holds=True))
         if (written.record.holder_identity, written.record.renew_time) != (self._identity, now):
             # Whoever answers with anything else has not stored what was sent.
             raise Garbled(f"{self._ref}: the answer to our renewal does not show it")
@@ -330,12 +357,19 @@ class Election:
             # It will run out by itself.
             self.last_error = error if isinstance(error, KubeError) else KubeError(f"{self._ref} was not released")
 
-    def _as_request(self, found: _Lease | None, spec: dict[str, object]) -> Request:
+    def _as_request(self, found: _Lease | None, spec: dict[str, object], *, holds: bool = False) -> Request:
         resource = self._ref.resource
         kind = {"apiVersion": resource.api_version, "kind": resource.kind}
+        given = found.annotations if found is not None else {}
+        noted = dict(self._terms.annotations(given)) if self._terms is not None and holds else {}
         if found is not None:
-            return request.replace(self._ref, msgspec.json.encode({**kind, "metadata": found.metadata, "spec": spec}))
-        metadata = {"name": self._ref.name, "namespace": self._ref.namespace, "labels": self._labels}
+            kept: object = found.metadata
+            if noted.items() - given.items():
+                kept = msgspec.json.decode(found.metadata) | {"annotations": {**given, **noted}}
+            return request.replace(self._ref, msgspec.json.encode({**kind, "metadata": kept, "spec": spec}))
+        metadata: dict[str, object] = {"name": self._ref.name, "namespace": self._ref.namespace, "labels": self._labels}
+        if noted:
+            metadata["annotations"] = noted
         body = msgspec.json.encode({**kind, "metadata": metadata, "spec": spec})
         return request.create(resource, self._ref.namespace, body)
 

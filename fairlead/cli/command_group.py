@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fairlead.cli.connect import Cluster
     from fairlead.cli.main import Parser
     from fairlead.engine.command import CommandGroup, Invocation, Subcommand
+    from kubeloop.client import Client
 
 
 def group_of(name: str) -> CommandGroup:
@@ -54,6 +55,24 @@ def dispatch(group: str, words: list[str]) -> int:
         raise UsageError(f"{error}; `{parser.prog} --help` lists the options") from None
     except Precondition as error:
         return fail(str(error), group_of(group).precondition)
+
+
+async def run_within(group: str, words: list[str], client: Client) -> int:
+    """The same within a process that has a cluster of its own; errors are told as anywhere."""
+    from fairlead.cli.connect import fail
+    from fairlead.cli.failures import sentence
+    from fairlead.cli.main import parsed
+    from fairlead.engine.command import Invocation, Precondition
+    from kubeloop.errors import KubeError
+
+    name, rest = _named(group, words)
+    parser, command = parser_of(group, name)
+    try:
+        return await _awaited(command, Invocation(arguments=parsed(parser, rest), connected=client))
+    except Precondition as error:
+        return fail(str(error), group_of(group).precondition)
+    except KubeError as error:
+        return fail(sentence(error))
 
 
 def help_on(group: str, words: list[str]) -> int:

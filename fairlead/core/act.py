@@ -110,6 +110,8 @@ class Does(Enum):
     ROUTE_TRAFFIC = "route-traffic"
     KEEP_RULES = "keep-rules"
     """The text of the rules that convert a kind, as they were found to be good last."""
+    STAMP_VERSION = "stamp-version"
+    """An object says which version of the operator handles it."""
 
 
 class PatchKind(Enum):

@@ -184,6 +184,20 @@ class Reason(Enum):
         ReasonKind.WAITING,
         "every replica behind the Service can convert the versions of the definition",
     )
+    OBJECTS_UNSEEN = "ObjectsUnseen", ReasonKind.WAITING, "all objects of the definition have been looked at"
+    PAYLOADS_FOREIGN = (
+        "PayloadsForeign",
+        ReasonKind.BLOCKED,
+        "these objects are written in the storage version, or a person says that they are converted as they are",
+    )
+    RULES_INCOMPLETE = "RulesIncomplete", ReasonKind.BLOCKED, "the rule set names every version of the definition"
+    DEFINITION_FOREIGN = "DefinitionForeign", ReasonKind.HELD, "whoever else writes the definition gives it up"
+    DETACH_BLOCKED = (
+        "DetachBlocked",
+        ReasonKind.BLOCKED,
+        "all objects are stored in one version, and no other is served that would lose something of it",
+    )
+    DETACHING = "Detaching", ReasonKind.MOVING, ""
     REPAIR_SPACING = "RepairSpacing", ReasonKind.WAITING, "some time has passed since the last repair"
     TRUST_INCOMPLETE = "TrustIncomplete", ReasonKind.WAITING, "every webhook configuration can be listed and patched"
     CERTIFICATE_UNUSABLE = (
@@ -201,6 +215,18 @@ class Reason(Enum):
     CERTIFICATE_UNSHOWN = "CertificateUnshown", ReasonKind.WAITING, "every ready replica shows the new certificate"
     AUTHORITY_RETIRING = "AuthorityRetiring", ReasonKind.WAITING, "the authority before has been left for long enough"
     ROTATING = "Rotating", ReasonKind.MOVING, ""
+    OBJECT_UNMANAGED = "ObjectUnmanaged", ReasonKind.HELD, "the annotation is removed from the object"
+    HANDLED_BY_OLDER = (
+        "HandledByOlderOperator",
+        ReasonKind.BLOCKED,
+        "the operator runs with --adopt=always, or the annotation of the object is removed",
+    )
+    HANDLED_BY_NEWER = (
+        "HandledByNewerOperator",
+        ReasonKind.BLOCKED,
+        "an operator of that version runs, or this one with --on-newer=handle",
+    )
+    STAMPING = "Stamping", ReasonKind.MOVING, ""
     TRUSTING = "Trusting", ReasonKind.MOVING, ""
     REGISTERING = "Registering", ReasonKind.MOVING, ""
     MIGRATING = "Migrating", ReasonKind.MOVING, ""

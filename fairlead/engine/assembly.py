@@ -18,11 +18,13 @@ from fairlead import __version__
 from fairlead.core.act import EventNote
 from fairlead.engine.blocked_metric import telling_blocked
 from fairlead.engine.contract import deciders_of
-from fairlead.engine.controller import USUAL_TELLING
+from fairlead.engine.controller import USUAL_TELLING, Controller
 from fairlead.engine.driver.answer_cache import AnswerCache
 from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.driver.sessions import Sessions
 from fairlead.engine.event_notes import Notes
+from fairlead.engine.guarded import guarded
+from fairlead.engine.lease_terms import VersionTerms
 from fairlead.engine.leases import elections, place_of, records, sweeps
 from fairlead.engine.manager import Manager, Pace
 from fairlead.engine.measured_calls import measured
@@ -104,7 +106,8 @@ def put_together(
         )
 
     unlimited = Client(transport, user_agent=agent_of(options), headers=headers, observe=metrics.observe_call)
-    election = elections(options, home, unlimited, log)
+    terms = VersionTerms(options, unlimited, log)
+    election = elections(options, home, unlimited, log, terms)
     client = limited(election.gate if election is not None else None)
     recorder = Recorder(client.uncounted(), options.process, options.identity, refused=partial(_refused, log))
     metrics.show_dropped_events(lambda: recorder.dropped)
@@ -150,6 +153,7 @@ def put_together(
         webhooks=_webhooks(parts, outside, limited, notes, log, recording),
         rejoins=options.rejoins,
         leads=_leads(parts, metrics),
+        registered=terms.registered,
         leader_tasks=sweeps(options, home, client, log),
         recording=recording,
     )
@@ -172,11 +176,12 @@ def _caches(client: Client, log: FilteringBoundLogger) -> Caches:
 def _parts(options: OperatorOptions, context: PartContext) -> tuple[Part, ...]:
     """What the options name, in their order."""
     made = [each.contract.part.get()(context, each.settings) for each in options.parts]
-    blocked = context.metrics.blocked
-    return tuple(
-        structs.replace(part, controllers=tuple(telling_blocked(each, blocked) for each in part.controllers))
-        for part in made
-    )
+    blocked, foreign = context.metrics.blocked, context.metrics.foreign
+
+    def wrapped(each: Controller[Any]) -> Controller[Any]:
+        return telling_blocked(guarded(each, options.versions, foreign), blocked)
+
+    return tuple(structs.replace(part, controllers=tuple(map(wrapped, part.controllers))) for part in made)
 
 
 def _recording(options: OperatorOptions, log: FilteringBoundLogger) -> RoundRecorder | None:

@@ -6,6 +6,7 @@ Also how a contract is served in that cluster, where one process is cluster, ope
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -57,6 +58,33 @@ class Demo(Struct, frozen=True):
     summary: Callable[[WorstSeen], str]
     tries: tuple[str, ...] = ()
     """Commands to try afterwards, besides those that look at the rollout."""
+
+
+Run = Callable[[str], Awaitable[int]]
+"""Prints a command as people type it, runs it, and gives its exit code."""
+
+
+class CommandDemo(Struct, frozen=True):
+    """Commands to look at, each of which is printed before it is run; there is no rollout to follow."""
+
+    namespace: str
+    story: str
+    create: Callable[[Client, Path], Awaitable[None]]
+    """Puts objects into the cluster, and the files that the commands name into a folder."""
+    play: Callable[[Client, Run, Tell], Awaitable[None]]
+    """Raises DemoFailed where a command ends otherwise than it should."""
+    summary: str
+    tries: tuple[str, ...] = ()
+
+    rollout: str = ""
+    """None: there is nothing to follow."""
+
+
+AnyDemo = Demo | CommandDemo
+
+
+class DemoFailed(Exception):
+    """The demo does not show what it says; the text says what happened instead."""
 
 
 class Neighbour(Struct, frozen=True, kw_only=True):

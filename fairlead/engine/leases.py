@@ -9,7 +9,7 @@ from structlog.types import FilteringBoundLogger
 from fairlead.engine.options import OperatorOptions
 from fairlead.engine.part import Task
 from kubeloop.client import Client
-from kubeloop.election import Election
+from kubeloop.election import Election, LeaseTerms
 from kubeloop.elections import Elections
 from kubeloop.errors import KubeError
 from kubeloop.objects.core import LEASES
@@ -48,8 +48,10 @@ def labels_of(options: OperatorOptions, lease: str = "") -> Mapping[str, str]:
     return next((each.labels for each in (*named, *nameless, *contracts)), {})
 
 
-def elections(options: OperatorOptions, home: str, client: Client, log: FilteringBoundLogger) -> Elections | None:
-    """None: nobody is asked who leads."""
+def elections(
+    options: OperatorOptions, home: str, client: Client, log: FilteringBoundLogger, terms: LeaseTerms | None = None
+) -> Elections | None:
+    """None: nobody is asked who leads. The terms are those of the first Lease of the process."""
     leases = [Ref(LEASES, place_of(options, home), name) for name in leases_of(options)]
     if not leases:
         return None
@@ -67,6 +69,7 @@ def elections(options: OperatorOptions, home: str, client: Client, log: Filterin
             labels=labels,
             waits=waits,
             stuck=stuck,
+            terms=terms if lease == leases[0] else None,
         )
 
     return Elections([standing(lease) for lease in leases])

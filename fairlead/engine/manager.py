@@ -93,12 +93,14 @@ class Manager:
         election: Leadership | None = None,
         rejoins: bool = False,
         leads: Callable[[bool], None] = lambda _: None,
+        registered: Callable[[], None] = lambda: None,
         leader_tasks: Sequence[Task] = (),
         recording: RoundRecorder | None = None,
     ) -> None:
         """`rejoins`: when the lease is lost, rounds end and it is stood for again, instead of raising LostLease.
 
-        `leads` hears when this replica takes the lead and when it gives it up; `leader_tasks` are what the leader does
+        `leads` hears when this replica takes the lead and when it gives it up, `registered` when all that comes before
+        rounds is done; `leader_tasks` are what the leader does
         beside those of the parts. `recording` keeps the rounds, and is closed with the end of `run`.
         """
         self.trace: Trace = untraced
@@ -126,6 +128,9 @@ class Manager:
         self._election = election
         self._rejoins = rejoins
         self._leads = leads
+        self._registered = registered
+        self._unsettled: set[str] = set()
+        """Parts whose rounds something still comes before, in this term."""
         self._leader_tasks = tuple(leader_tasks)
         self._late = tuple(part for part in parts if part.before_rounds)
         """Parts that begin by themselves, when what comes before their rounds is done."""
@@ -267,6 +272,7 @@ class Manager:
         try:
             for task in part.before_rounds:
                 await task()
+            self._settle(part)
             for informer in self._caches:
                 informer.hurry()
             for controller in part.controllers:
@@ -284,11 +290,18 @@ class Manager:
             for each in beside:
                 each.cancel()
 
+    def _settle(self, part: Part | None) -> None:
+        """What comes before the rounds of the part is done; None: what comes before those of all of them."""
+        self._unsettled = {each.name for each in self._late} if part is None else self._unsettled - {part.name}
+        if not self._unsettled:
+            self._registered()
+
     async def _prepare(self) -> None:
         """What must be there before the caches can be filled, by every leader anew, and then the caches."""
         first = [task for part in self._parts for task in part.before_leading]
         for task in first:
             await task()
+        self._settle(None)
         if first:
             for informer in self._caches:
                 informer.hurry()  # those that found nothing there wait a while before they look again

@@ -21,6 +21,7 @@ from prometheus_client.registry import Collector
 from fairlead.engine.blocked_metric import Blocked
 from fairlead.engine.driver.outside_calls import WRONG_CLUSTER
 from fairlead.engine.families import Families
+from fairlead.engine.foreign_metric import ForeignObjects
 from fairlead.engine.go_numbers import with_go_bounds
 from fairlead.engine.serving.cluster_label import HEADER
 from fairlead.engine.serving.server import AnsweredRequest
@@ -178,6 +179,8 @@ class Metrics:
         self._made: dict[Callable[[Metrics], object], object] = {}
         self.blocked = Blocked()
         registry.register(self.blocked)
+        self.foreign = ForeignObjects()
+        registry.register(self.foreign)
         self._request_labels = _Words()
         self._dropped = _DroppedEvents()
         registry.register(self._dropped)
@@ -212,6 +215,7 @@ class Metrics:
             self.leader.labels(part).set(int(leading))
         if not leading:
             self.blocked.clear()
+            self.foreign.clear()
 
     def exposition(self) -> bytes:
         """The registry in the text format."""

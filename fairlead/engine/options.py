@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from fairlead.engine.contract import Contract
+from fairlead.engine.decide.guard import USUAL_POLICY, VersionPolicy
 from fairlead.engine.serving.cluster_label import ClusterLabel
 from fairlead.engine.serving.plain_paths import EVERYWHERE, PlainPaths
 from fairlead.engine.serving.tls_limits import USUAL_TLS, TlsLimits
@@ -133,11 +134,20 @@ class OperatorOptions(Struct, frozen=True, kw_only=True):
     cluster: ClusterLabel | None = None
     """What requests to both servers must say; None: they are not checked."""
 
+    version_policy: VersionPolicy | None = None
+    """None: as a part says, or what is usual."""
+
     @property
     def home(self) -> str:
         """Namespace of what belongs to the operator when all namespaces are served; empty: the one it runs in."""
         homes = (each.contract.home(each.settings) for each in self.parts)
         return next(filter(None, homes), "")
+
+    @property
+    def versions(self) -> VersionPolicy:
+        """Which version this is, and what becomes of objects and Leases of others."""
+        policies = (each.contract.versions(each.settings) for each in self.parts)
+        return self.version_policy or next(filter(None, policies), None) or USUAL_POLICY
 
     @property
     def rejoins(self) -> bool:

@@ -23,6 +23,7 @@ from fairlead.core.decision import Decision, Hold
 from fairlead.core.replay import DecidedRound
 from fairlead.engine.accounts import Accounts
 from fairlead.engine.controller import Controller, RolloutKey
+from fairlead.engine.decide.guard import RULE as GUARD
 from fairlead.engine.driver.perform import Effects, Round, WriteRefused, carry_out, digest, scope_of
 from fairlead.engine.driver.questions import AskContext, asker, bad_of
 from fairlead.engine.driver.round import Asker, Outpaced, settle
@@ -238,7 +239,7 @@ class Rounds(Generic[S]):
     def _observed(self, decided: DecidedRound, key: RolloutKey, decision: Decision) -> None:
         """Tells everybody who keeps, counts or reports decisions."""
         seen, now = decided.seen, decided.at
-        if self._keep is not None:
+        if self._keep is not None and decision.rule != GUARD:  # no Snapshot shows the version of the process
             self._keep(decided)
         self._said.announce(key, seen, decision, now)
         if self._controller.explain is not None:

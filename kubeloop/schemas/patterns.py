@@ -79,14 +79,14 @@ class Parts:
 
     def __init__(self, expression: Any) -> None:
         self._expression = expression
-        self.names: tuple[str, ...] = tuple(expression.groupindex)
+        self.names: tuple[str, ...] = tuple(name.decode() for name in expression.groupindex)
 
     def of(self, text: str) -> dict[str, str] | None:
         """What the groups hold, those that took part; None where the text as a whole does not match."""
         found = self._expression.fullmatch(_bytes(text))
         if found is None:
             return None
-        return {name: value.decode() for name, value in found.groupdict().items() if value is not None}
+        return {name.decode(): value.decode() for name, value in found.groupdict().items() if value is not None}
 
 
 def _bytes(text: str) -> bytes:

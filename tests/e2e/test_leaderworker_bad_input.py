@@ -106,6 +106,7 @@ async def holds(site: Site, data: Tree) -> None:
     assert play.uids(0, 1) == before
     assert {image_of(pod) for pod in play.pods(set="a")} == {FIRST}
     await play.give_image(FIRST)
+    await play.at_rest()
 
     await play.delete(CONTROLLER_REVISIONS, revision["metadata"]["name"])
     await play.available()

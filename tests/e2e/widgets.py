@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -87,9 +88,12 @@ class Widgets(Struct, frozen=True):
     def converted(self, tree: Tree, version: str = "v2") -> Tree:
         return convert(tree, version, self.kind()).tree
 
-    async def define(self, *versions: str, storage: str = "v1") -> Tree:
-        """The CRD, which is there and established."""
+    async def define(self, *versions: str, storage: str = "v1", more: Mapping[str, Tree] = {}) -> Tree:
+        """The CRD, which is there and established; `more` are properties of the specs of versions."""
         tree = self.definition(*versions, storage=storage)
+        for each in tree["spec"]["versions"]:
+            spec = each["schema"]["openAPIV3Schema"]["properties"]["spec"]
+            spec["properties"] = spec["properties"] | more.get(each["name"], {})
         await self.site.client.call(create(CUSTOM_RESOURCES, "", msgspec.json.encode(tree)))
 
         async def is_served() -> bool:

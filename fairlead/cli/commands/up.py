@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from fairlead.cli.embedded.apply_files import Found
     from fairlead.cli.embedded.host import HostFiles
     from fairlead.engine.contract import Room
-    from fairlead.engine.demo import Demo
-    from kubeloop.client import Client
+    from fairlead.engine.demo import AnyDemo
     from kubesim.copies import Copy
 
 
@@ -129,7 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
     return _attempt(arguments, demo)
 
 
-def _demo(name: str) -> Demo:
+def _demo(name: str) -> AnyDemo:
     from fairlead.cli.main import UsageError
 
     known = demos()
@@ -138,12 +137,12 @@ def _demo(name: str) -> Demo:
     return known[name].get()
 
 
-def demos() -> dict[str, Room[Demo]]:
+def demos() -> dict[str, Room[AnyDemo]]:
     """By name, those of all contracts."""
     return {name: demo for contract in contracts() for name, demo in contract.demos.items()}
 
 
-def _attempt(arguments: argparse.Namespace, demo: Demo | None) -> int:
+def _attempt(arguments: argparse.Namespace, demo: AnyDemo | None) -> int:
     """Runs it; what a user can mend is said in a sentence."""
     from fairlead.cli.connect import fail
     from fairlead.cli.embedded.apply_files import Refused, found_in
@@ -190,8 +189,9 @@ def _sorted(problem: Exception, kinds: tuple[type[Exception], ...]) -> tuple[Exc
     return problem, None
 
 
-async def _up(arguments: argparse.Namespace, demo: Demo | None, state: Copy | None, objects: list[Found]) -> int:
+async def _up(arguments: argparse.Namespace, demo: AnyDemo | None, state: Copy | None, objects: list[Found]) -> int:
     from fairlead.cli.embedded.apply_files import apply_all
+    from fairlead.cli.embedded.demo_player import play
     from fairlead.cli.embedded.host import HostFiles, own_log, running
 
     folder = _folder()
@@ -210,7 +210,7 @@ async def _up(arguments: argparse.Namespace, demo: Demo | None, state: Copy | No
                 if objects:
                     print(f"Applied from files: {await apply_all(client, objects)}", flush=True)
                 if demo is not None:
-                    await _play(demo, client, color=not arguments.no_color)
+                    await play(demo, client, folder, color=not arguments.no_color)
                 print(_farewell(demo, place, stays=stays), flush=True)
                 if stays:
                     offered = True
@@ -262,38 +262,7 @@ def _hurry(speed: float) -> None:
         loop.run_at(speed)
 
 
-async def _play(demo: Demo, client: Client, *, color: bool) -> None:
-    from fairlead.cli.commands.watch import WatchScope, follow
-    from fairlead.cli.connect import Cluster
-    from fairlead.cli.embedded.apply_files import Refused
-    from fairlead.cli.views.screens import screen
-    from fairlead.cli.views.worst_seen import Witness
-    from fairlead.engine.demo import WorstSeen
-    from kubeloop import clock
-    from kubeloop.errors import ApiError
-
-    cluster = Cluster(client, (demo.namespace,))
-    print(f"{demo.story}\n", flush=True)
-    try:
-        await demo.create(client)
-    except ApiError as error:
-        remedy = "leave out --demo, or the --load or -f that made it so"
-        raise Refused(f"the demo cannot be played on this cluster ({error}): {remedy}") from error
-    with screen(color=color) as shown:
-        await follow(cluster, WatchScope(demo.rollout), shown)
-        worst = WorstSeen()
-        witness = Witness(shown, worst)
-        begun = asyncio.get_running_loop().time()
-        async with asyncio.TaskGroup() as tasks:
-            looking = tasks.create_task(follow(cluster, WatchScope(demo.rollout, forever=True), witness))
-            await demo.change(client, lambda text: witness.say(text, clock.now()))
-            looking.cancel()
-        await follow(cluster, WatchScope(demo.rollout), witness)
-        took = asyncio.get_running_loop().time() - begun
-    print(f"\nDone in {took:.0f} s: {demo.summary(worst)}", flush=True)
-
-
-def _farewell(demo: Demo | None, place: HostFiles, *, stays: bool) -> str:
+def _farewell(demo: AnyDemo | None, place: HostFiles, *, stays: bool) -> str:
     fairlead = _program()
     if demo is None:
         commands = [
@@ -303,10 +272,13 @@ def _farewell(demo: Demo | None, place: HostFiles, *, stays: bool) -> str:
         ]
     else:
         where = f"-n {demo.namespace}"
-        commands = [
+        followed = [
             f"{fairlead} get {where}",
             f"{fairlead} explain {demo.rollout} {where}",
             f"{fairlead} watch {where} --forever",
+        ]
+        commands = [
+            *(followed if demo.rollout else ()),
             *(re.sub("^fairlead ", f"{fairlead} ", tried) for tried in demo.tries),
         ]
     lines = "\n".join(

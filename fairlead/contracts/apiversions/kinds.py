@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hashlib import sha256
 
+from fairlead.core.domain import DOMAIN
+
 PART = "apiversions"
-DOMAIN = "fairlead.dev"
 CARRY_PREFIX = f"carry.{DOMAIN}/"
 """Of annotations, each with one leaf that another version holds and this one cannot."""
 MANAGER, CA_MANAGER = "fairlead", "fairlead-ca"
@@ -32,6 +33,8 @@ CERTIFICATE_SECRET, FORMER_SECRET = "fairlead-webhook-cert", "fairlead-webhooks"
 """Secrets with the certificate of webhooks: that of this contract, and that of operators without it."""
 CERTIFICATE_LABELS = {"app.kubernetes.io/managed-by": "fairlead"}
 """Of the Secret that the operator makes."""
+KEPT_RULES_LABEL = f"{DOMAIN}/kept-rules"
+"""Of ConfigMaps in which the leader keeps the rule sets that were good last."""
 HOME = "fairlead-system"
 """Where journals are of CRDs that no installation owns."""
 MANAGED_BY = {"app.kubernetes.io/managed-by": "fairlead"}
@@ -45,3 +48,8 @@ def short_hash(crd: str) -> str:
 def migration_name(crd: str) -> str:
     """Of the journal's ConfigMap, and of the Lease that excludes two runs."""
     return f"fairlead-migration-{short_hash(crd)}"
+
+
+def kept_rules_name(crd: str) -> str:
+    """Of the ConfigMap with the text of its last good rule set."""
+    return f"fairlead-rules-{short_hash(crd)}"

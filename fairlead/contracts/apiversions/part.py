@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from fairlead.contracts.apiversions.conversion_service import ConversionService
+from fairlead.contracts.apiversions.kept_rules import keeping
 from fairlead.contracts.apiversions.kinds import PART
+from fairlead.contracts.apiversions.metrics import ConversionMetrics
+from fairlead.contracts.apiversions.rule_book import RuleBook
 from fairlead.contracts.apiversions.settings import ApiVersionsSettings
 from fairlead.engine.part import Part, PartContext
 
 
-def part(_: PartContext, __: ApiVersionsSettings) -> Part:
-    return Part(name=PART, controllers=())
+def part(context: PartContext, given: ApiVersionsSettings) -> Part:
+    metrics = context.metrics.of(ConversionMetrics)
+    book = RuleBook(context, given.rules, shown=metrics.show)
+    service = ConversionService(book, given.reviews, metrics, context.log)
+    return Part(
+        name=PART,
+        controllers=(keeping(book, context.home),),
+        shared_routes=(service.routes(),) if given.serves else (),
+        replica_tasks=(book.run,),
+        obstacle=service.obstacle if given.serves else lambda: "",
+    )

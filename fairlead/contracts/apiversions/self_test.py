@@ -2,44 +2,77 @@
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
+from time import monotonic
 
 from fairlead.contracts.apiversions.decide.carry_differences import differences
 from fairlead.contracts.apiversions.decide.convert import Kind, Refused, Version, convert
 from fairlead.contracts.apiversions.decide.pointers import RESERVED
+from fairlead.contracts.apiversions.decide.round_trip import raised
 from fairlead.contracts.apiversions.decide.trees import Tree, copied
 from fairlead.contracts.apiversions.samples import sample
 
 TRIES = 200
 """Objects of each side of a spoke."""
+FEWEST = 20
+"""Objects that are tried however long they take."""
+MOST_SECONDS = 5.0
+"""For all of them; after its share of this a way has been tried enough."""
 
 
-def problems(kind: Kind, tries: int = TRIES) -> Iterator[str]:
+def problems(
+    kind: Kind, tries: int = TRIES, seconds: float = MOST_SECONDS, clock: Callable[[], float] = monotonic
+) -> Iterator[str]:
     """One sentence for each way between two versions that loses or fails; none where the rules may be used."""
-    for spoke in kind.spokes.values():
-        for first, other in ((spoke.version, kind.hub), (kind.hub, spoke.version)):
-            if problem := next(_tried(kind, first, other, tries), ""):
-                yield f"from {first.name} to {other.name} and back: {problem}"
+    ways = [way for spoke in kind.spokes.values() for way in ((spoke.version, kind.hub), (kind.hub, spoke.version))]
+    started = clock()
+    for index, (first, other) in enumerate(ways, start=1):
+        until = started + seconds * index / len(ways)
+        if problem := next(_tried(kind, first, other, _until(tries, until, clock)), ""):
+            yield f"from {first.name} to {other.name} and back: {problem}"
 
 
-def _tried(kind: Kind, first: Version, other: Version, tries: int) -> Iterator[str]:
-    chance = Random(f"{kind.group} {kind.kind} {first.name} {other.name}")  # noqa: S311  (the same every time)
-    for _ in range(tries):
-        body = sample(first.schema, chance)
-        tree = {"apiVersion": f"{kind.group}/{first.name}", "kind": kind.kind, "metadata": {"name": "sample"}, **body}
+def made_up(kind: Kind, version: Version, chance: Random) -> Tree:
+    """A whole object of this version."""
+    head = {"apiVersion": f"{kind.group}/{version.name}", "kind": kind.kind, "metadata": {"name": "sample"}}
+    return {**head, **sample(version.schema, chance)}
+
+
+def chance_of(kind: Kind, first: Version, other: Version) -> Random:
+    """The same every time."""
+    return Random(f"{kind.group} {kind.kind} {first.name} {other.name}")  # noqa: S311  (no secret)
+
+
+def _until(tries: int, until: float, clock: Callable[[], float]) -> Iterator[int]:
+    for count in range(tries):
+        if count >= FEWEST and clock() > until:
+            return
+        yield count
+
+
+def _tried(kind: Kind, first: Version, other: Version, counts: Iterator[int]) -> Iterator[str]:
+    chance = chance_of(kind, first, other)
+    refused, others = "", 0
+    for _ in counts:
+        tree = made_up(kind, first, chance)
         try:
             back = convert(convert(copied(tree), other.name, kind).tree, first.name, kind).tree
         except Refused as error:
-            yield str(error)
+            refused = str(error)  # what is made up may be larger than any object: the rules are not to blame
         except Exception as error:  # noqa: BLE001  (rules in Python may raise anything)
-            yield f"{type(error).__name__} at line {traceback.extract_tb(error.__traceback__)[-1].lineno} of its rules"
+            yield raised(error)
         else:
-            yield from _lost(body, {key: value for key, value in back.items() if key not in RESERVED}, first)
+            others += 1
+            yield from _lost(_body(tree), _body(back), first)
+    if refused and not others:
+        yield refused
+
+
+def _body(tree: Tree) -> Tree:
+    return {key: value for key, value in tree.items() if key not in RESERVED}
 
 
 def _lost(body: Tree, back: Tree, version: Version) -> Iterator[str]:
     for entry in differences(version.name, body, back, version.shape):
-        place = "/".join(each if isinstance(each, str) else "*" for each in entry.path)
-        yield f"/{place} does not come back as it was"
+        yield f"{entry.place} does not come back as it was"

@@ -9,6 +9,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from fairlead.engine.decide.guard import Adopt, OnNewer, VersionPolicy
+
 HOUR = 3600.0
 
 CertificateSource = Literal["self-signed", "cert-manager", "secret"]
@@ -62,6 +64,16 @@ class UpgradeSettings(Struct, frozen=True, kw_only=True):
     backup_folder: str = ""
     legacy_annotation: bool = False
     """Whether the version is written under ECK's key as well."""
+
+    @property
+    def policy(self) -> VersionPolicy:
+        """For all parts of the process."""
+        return VersionPolicy(
+            adopt=Adopt(self.adopt),
+            on_newer=OnNewer(self.on_newer),
+            legacy=self.legacy_annotation,
+            allow_downgrade=self.allow_downgrade,
+        )
 
 
 class ApiVersionsSettings(Struct, frozen=True, kw_only=True):

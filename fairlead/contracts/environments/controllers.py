@@ -37,6 +37,7 @@ from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.explain import Explain
 from fairlead.engine.controller import BackOff, Controller, LogRecord, RolloutKey, Wake
+from fairlead.engine.decide.guard import Subject
 from fairlead.engine.driver.applied import Applied
 from kubeloop.caches import Caches
 from kubeloop.informer import Change, Informer
@@ -126,6 +127,7 @@ class _Kind(Struct, frozen=True):
     snapshot: Callable[..., Any]
     versions: Callable[[Any], Iterable[str]]
     decide: Callable[..., Any]
+    subject: Callable[[Any], Subject]
     subscribe: Callable[[Wake], None]
     observe: Callable[[RolloutKey, Any, Decision, datetime], None]
     explain: Callable[[Any, Decision, datetime], Explain] | None = None
@@ -165,6 +167,7 @@ def environments(
             gathering.snapshot,
             gathering.versions,
             decide,
+            gathering.subject,
             lambda wake: _wake_environments(watched, wake),
             observe,
             explain,
@@ -176,6 +179,7 @@ def environments(
             _companions(watched.balancers, BALANCERD),
             gathering.companion_versions,
             decide_balancer,
+            gathering.companion_subject,
             lambda wake: _wake_companions(watched.balancers, watched, wake),
             counted("balancer"),
         ),
@@ -185,6 +189,7 @@ def environments(
             _companions(watched.consoles, CONSOLE),
             gathering.companion_versions,
             decide_console,
+            gathering.companion_subject,
             lambda wake: _wake_companions(watched.consoles, watched, wake),
             counted("console"),
         ),
@@ -225,6 +230,7 @@ def _controller(kind: _Kind, watched: _Watched, settings: Settings, metrics: Env
         gather=gather,
         versions=kind.versions,
         decide=kind.decide,
+        guards=kind.subject,
         say=_say,
         writes=MAY_WRITE,
         done={does: LogRecord(words.level, words.message) for does, words in WRITES.items()},

@@ -11,11 +11,22 @@ from datetime import datetime
 from msgspec import Struct
 
 from fairlead.contracts.environments.decide.seen import Applied, C, Children, CompanionSnapshot, Snapshot
-from fairlead.contracts.environments.kinds import NIL, RESOURCE_ID, Balancer, Child, Console, Materialize
+from fairlead.contracts.environments.kinds import (
+    BALANCERS,
+    CONSOLES,
+    MATERIALIZES,
+    NIL,
+    RESOURCE_ID,
+    Balancer,
+    Child,
+    Console,
+    Materialize,
+)
 from fairlead.contracts.environments.settings import Settings
 from fairlead.core.ask import Answers
 from fairlead.core.uuids import parse
 from fairlead.engine.controller import RolloutKey
+from fairlead.engine.decide.guard import Subject, subject_of
 from kubeloop.objects.apps import Deployment, StatefulSet
 from kubeloop.objects.meta import Resource
 from kubeloop.store import Named, Readable
@@ -130,6 +141,21 @@ def twins_of(environment: Materialize, environments: Readable[Materialize]) -> I
         for each in environments.by(_TWINS, value):
             if each.metadata.uid != environment.metadata.uid:
                 yield each
+
+
+def subject(seen: Snapshot) -> Subject:
+    meta = seen.environment.metadata
+    made = (*(each.metadata for each in seen.statefulsets), *(each.metadata for each in seen.children.values()))
+    return subject_of(MATERIALIZES, meta, meta.annotations, made, seen.answers)
+
+
+def companion_subject(seen: CompanionSnapshot[Balancer] | CompanionSnapshot[Console]) -> Subject:
+    meta = seen.own.metadata
+    deployment = () if seen.deployment is None else (seen.deployment.metadata,)
+    made = (*deployment, *(each.metadata for each in seen.children.values()))
+    return subject_of(
+        BALANCERS if isinstance(seen.own, Balancer) else CONSOLES, meta, meta.annotations, made, seen.answers
+    )
 
 
 def versions(seen: Snapshot) -> Iterator[str]:

@@ -26,6 +26,7 @@ from fairlead.contracts.leaderworker.kinds import (
 from fairlead.contracts.leaderworker.settings import Settings
 from fairlead.core.ask import Answers
 from fairlead.engine.controller import RolloutKey
+from fairlead.engine.decide.guard import Subject, subject_of
 from kubeloop.store import Named, Readable
 
 SET, GROUP, MEMBERS = "set", "group", "members"
@@ -151,6 +152,22 @@ def group_snapshot(
         answers=answers,
         settings=settings,
     )
+
+
+def set_subject(seen: SetSeen) -> Subject:
+    meta = seen.set.metadata
+    leaders = () if seen.leaders is None else (seen.leaders.metadata,)
+    made = (*leaders, *(each.metadata for each in seen.revisions))
+    return subject_of(LEADER_WORKER_SETS, meta, meta.annotations, made, seen.answers)
+
+
+def group_subject(seen: GroupSeen) -> Subject | None:
+    """The set that the group is of; None where it is gone."""
+    if seen.set is None:
+        return None
+    meta = seen.set.metadata
+    made = () if seen.leaders is None else (seen.leaders.metadata,)
+    return subject_of(LEADER_WORKER_SETS, meta, meta.annotations, made, seen.answers)
 
 
 def set_versions(seen: SetSeen) -> Iterator[str]:

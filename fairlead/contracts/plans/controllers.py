@@ -113,6 +113,7 @@ def controller(
         gather=gather,
         versions=gathering.versions,
         decide=trait_round.decide,
+        guards=gathering.subject,
         say=lambda _seen, decision, _now: said(decision, REASONS),
         writes=MAY_WRITE,
         done=done(MAY_WRITE, WRITES),

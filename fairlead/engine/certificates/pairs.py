@@ -147,6 +147,15 @@ def authorities(pem: bytes) -> tuple[tuple[bytes, datetime], ...]:
     return tuple(found.items())
 
 
+def served_until(certificate: bytes) -> tuple[datetime, tuple[str, ...]] | None:
+    """When a served chain ends, and the names that it is for; None when it cannot be read."""
+    try:
+        served = read(certificate)
+        return min(each.not_valid_after_utc for each in served), _names(served[0])
+    except (ValueError, UnsupportedAlgorithm):
+        return None
+
+
 def is_trusted(certificate: bytes, authority: bytes) -> bool:
     """Whether clients that trust this bundle trust the certificate that is served, or one of its chain."""
     trusted = _certificates(authority)

@@ -11,9 +11,9 @@ from typing import Any
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.commands import codes
-from fairlead.contracts.apiversions.commands.live_definition import NoDefinition, definition_of
+from fairlead.contracts.apiversions.commands.live_definition import NoDefinition
 from fairlead.contracts.apiversions.commands.options import add_output, add_page_size, whole
-from fairlead.contracts.apiversions.commands.rule_sources import add_sources, definitions, kind_with, rule_sets
+from fairlead.contracts.apiversions.commands.rule_sources import add_sources, kind_with, one_definition, rule_sets
 from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.decide.convert import Kind, Version
 from fairlead.contracts.apiversions.decide.round_trip import Failure, failures, pairs
@@ -62,7 +62,7 @@ async def _run(called: Invocation) -> int:
     if given.crd and given.live:
         raise Usage("--live needs the cluster, and --crd works without one: leave one of them out")
     try:
-        definition = await _definition(called)
+        definition = await one_definition(called)
     except NoDefinition as error:
         return complain(str(error))
     kind = kind_with(definition, rule_sets(given.rules).get(definition["metadata"]["name"]), given.rules)
@@ -90,21 +90,6 @@ async def _run(called: Invocation) -> int:
     else:
         show(report, given.output, "\n".join(_text(report)))
     return codes.FINDINGS if failed else codes.DONE
-
-
-async def _definition(called: Invocation) -> Tree:
-    given = called.arguments
-    if not given.crd:
-        if not given.crd_name:
-            raise Usage("say which CRD, such as widgets.example.com, or give its definition with --crd FILE")
-        return await definition_of(called.client, given.crd_name)
-    found = await definitions(called)
-    if not given.crd_name and len(found) > 1:
-        raise Usage(f"{given.crd} has several definitions: say which, one of {', '.join(found)}")
-    name = given.crd_name or next(iter(found))
-    if name not in found:
-        raise NoDefinition(f"{given.crd} does not define {name}: it defines {', '.join(found)}")
-    return found[name]
 
 
 async def _objects(called: Invocation, definition: Tree, kind: Kind) -> AsyncIterator[tuple[str, Tree]]:

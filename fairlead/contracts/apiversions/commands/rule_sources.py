@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from fairlead.contracts.apiversions.commands.live_definition import NoDefinition, definition_of
 from fairlead.contracts.apiversions.decide.convert import Kind
 from fairlead.contracts.apiversions.decide.plain_rules import plain_rules
 from fairlead.contracts.apiversions.decide.rule_sets import RuleSet, RulesRejected, kind_of
@@ -15,10 +16,15 @@ from fairlead.engine.decide.registration import DEFINITIONS
 from fairlead.engine.object_files import Unreadable
 
 
-def add_sources(parser: argparse.ArgumentParser) -> None:
-    """`--crd` and `--rules`."""
+def add_definition(parser: argparse.ArgumentParser) -> None:
+    """`--crd`."""
     about = "the definition, from a file; no cluster is needed then"
     parser.add_argument("--crd", metavar="FILE", default="", help=about)
+
+
+def add_sources(parser: argparse.ArgumentParser) -> None:
+    """`--crd` and `--rules`."""
+    add_definition(parser)
     about = "the rule set; default none, so that what versions share stays and the rest is carried"
     parser.add_argument("--rules", metavar="FILE", default="", help=about)
 
@@ -33,6 +39,22 @@ async def definitions(called: Invocation) -> dict[str, Tree]:
     else:
         found = (await called.client.list(DEFINITIONS, dict[str, Any])).items
     return {each["metadata"]["name"]: each for each in found}
+
+
+async def one_definition(called: Invocation) -> Tree:
+    """The one that the command is about, `crd_name`; raises Usage, NoDefinition and errors of the cluster."""
+    given = called.arguments
+    if not given.crd:
+        if not given.crd_name:
+            raise Usage("say which CRD, such as widgets.example.com, or give its definition with --crd FILE")
+        return await definition_of(called.client, given.crd_name)
+    found = await definitions(called)
+    if not given.crd_name and len(found) > 1:
+        raise Usage(f"{given.crd} has several definitions: say which, one of {', '.join(found)}")
+    name = given.crd_name or next(iter(found))
+    if name not in found:
+        raise NoDefinition(f"{given.crd} does not define {name}: it defines {', '.join(found)}")
+    return found[name]
 
 
 def rule_sets(name: str) -> dict[str, RuleSet]:

@@ -13,11 +13,19 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.convert import Annotations, Kind, Spoke, Version, Way, steps_way
-from fairlead.contracts.apiversions.decide.operations.base import BadRule, Here, Op, steps, ways_back
+from fairlead.contracts.apiversions.decide.operations.base import (
+    BadRule,
+    Here,
+    Op,
+    faults,
+    faults_of_ways_back,
+    steps,
+    ways_back,
+)
 from fairlead.contracts.apiversions.decide.operations.nested import AnyOp
 from fairlead.contracts.apiversions.decide.pointers import Pointer, pointer
 from fairlead.contracts.apiversions.decide.shapes import shape_of
-from fairlead.contracts.apiversions.decide.trees import Tree
+from fairlead.contracts.apiversions.decide.trees import Tree, copied
 from kubeloop.schemas.structural import Node, compile_schema
 
 KIND = "ConversionRules"
@@ -73,7 +81,7 @@ def read_rules(tree: Any) -> RuleSet:
 def kind_of(rules: RuleSet, definition: Tree, code: Callable[[str], Code] | None = None) -> Kind:
     """How objects of the definition are converted; `code` gives that of a spoke. Raises RulesRejected."""
     spec = definition["spec"]
-    schemas = {each["name"]: _schema(each) for each in spec["versions"]}
+    schemas = schemas_of(definition)
     problems = [*_misnamed(rules, definition["metadata"]["name"], schemas)]
     if problems:
         raise RulesRejected(problems)
@@ -83,6 +91,9 @@ def kind_of(rules: RuleSet, definition: Tree, code: Callable[[str], Code] | None
         try:
             keys = {pointer(place): fields for place, fields in each.keys.items()}
             hub_keys |= keys
+            if faulty := _faults(rules, each, schemas):
+                problems += [f"spoke {each.version}: {problem}" for problem in faulty]
+                continue
             spokes[each.version] = _spoke(rules, each, schemas, keys, code)
         except ValueError as error:
             problems.append(f"spoke {each.version}: {error}")
@@ -90,6 +101,11 @@ def kind_of(rules: RuleSet, definition: Tree, code: Callable[[str], Code] | None
         raise RulesRejected(problems)
     hub = Version(rules.hub, schemas[rules.hub], shape_of(schemas[rules.hub], hub_keys))
     return Kind(spec["group"], spec["names"]["kind"], hub, spokes)
+
+
+def schemas_of(definition: Tree) -> dict[str, Node]:
+    """Of each version."""
+    return {each["name"]: _schema(each) for each in definition["spec"]["versions"]}
 
 
 def _misnamed(rules: RuleSet, name: str, schemas: Mapping[str, Node]) -> list[str]:
@@ -105,6 +121,17 @@ def _misnamed(rules: RuleSet, name: str, schemas: Mapping[str, Node]) -> list[st
     found += [f"spoke {each} is there twice" for each in sorted({each for each in names if names.count(each) > 1})]
     if rules.python and any(each.to_hub or each.from_hub for each in rules.spokes):
         found.append("python takes the place of toHub and fromHub: give one of them")
+    return found
+
+
+def _faults(rules: RuleSet, given: SpokeRules, schemas: Mapping[str, Node]) -> list[str]:
+    """All that is wrong with its operations, each told once."""
+    own, hub = Here(schemas[given.version]), Here(schemas[rules.hub])
+    found = [f"toHub, {each}" for each in faults(given.to_hub, hub)]
+    if given.from_hub is not None:
+        found += [f"fromHub, {each}" for each in faults(given.from_hub, own)]
+    elif not found:
+        found += [f"toHub, {each}" for each in faults_of_ways_back(given.to_hub, own)]
     return found
 
 
@@ -133,7 +160,12 @@ def _coded(rules: RuleSet, given: SpokeRules, code: Callable[[str], Code] | None
             f"python names {rules.python}: code comes from installed packages and files, never from a ConfigMap"
         )
     found = code(given.version)
-    return found.to_hub, found.from_hub
+    return _apart(found.to_hub), _apart(found.from_hub)
+
+
+def _apart(way: Way) -> Way:
+    """Code may change what it is given, or answer with it: neither is seen here."""
+    return lambda body, annotations: copied(way(copied(body), annotations))
 
 
 def _ways(given: SpokeRules, own: Node, hub: Node) -> tuple[Way, Way]:

@@ -20,13 +20,14 @@ from fairlead.contracts.leaderworker.kinds import (
     Json,
     LeaderWorkerSet,
 )
+from fairlead.core.controller_version import STAMPS
 from fairlead.core.field_managers import LAST_APPLIED
 from kubeloop.objects.core import PODS
 from kubeloop.objects.meta import Meta, Resource
 
 FOLLOWING = frozenset({EXCLUSIVE_TOPOLOGY, SUBGROUP_EXCLUSIVE_TOPOLOGY, EXCLUSIVE_SCOPE})
 """Annotations of templates that follow the live set at once, and not its revision."""
-_NOT_COPIED = frozenset({LAST_APPLIED, GROUP_RECREATIONS})
+_NOT_COPIED = frozenset({LAST_APPLIED, GROUP_RECREATIONS, *STAMPS})
 _OF_CLAIMS = ("accessModes", "storageClassName", "volumeMode")
 
 

@@ -37,6 +37,7 @@ from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision
 from fairlead.core.explain import Explain
 from fairlead.engine.controller import Controller, RolloutKey, Telling, Wake, Watcher
+from fairlead.engine.decide.guard import Subject, subject_of
 from fairlead.engine.log_records import done, said
 from kubeloop.caches import Caches
 from kubeloop.informer import Change, Informer
@@ -111,6 +112,12 @@ def _newest(change: Change[Any]) -> Any:
     return change.new if change.new is not None else change.old
 
 
+def _subject(seen: DisaggregatedSeen) -> Subject:
+    meta = seen.set.metadata
+    made = (*(each.metadata for each in seen.children), *(each.metadata for each in seen.services))
+    return subject_of(DISAGGREGATED_SETS, meta, meta.annotations, made, seen.answers)
+
+
 def controller(
     caches: Caches, namespaces: tuple[str, ...], watcher: Watcher, queue_watcher: QueueWatcher
 ) -> Controller[DisaggregatedSeen]:
@@ -156,6 +163,7 @@ def controller(
         gather=gather,
         versions=versions,
         decide=deciding.decide,
+        guards=_subject,
         say=lambda _seen, decision, _now: said(decision, REASONS),
         writes=MAY_WRITE,
         done=done(MAY_WRITE, WRITES),

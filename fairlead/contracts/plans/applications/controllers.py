@@ -37,6 +37,7 @@ from fairlead.contracts.plans.watched import WatchedWorkloads
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decide
 from fairlead.engine.controller import Controller, RolloutKey, Sink, Telling, Wake
+from fairlead.engine.decide.guard import Subject, subject_of
 from fairlead.engine.log_records import done, said
 from kubeloop.caches import Caches
 from kubeloop.informer import Informer
@@ -133,6 +134,7 @@ def _family(
         gather=gather,
         versions=lambda seen: (_version(seen.object),),
         decide=DECIDERS[kind.resource],
+        guards=_subject,
         say=lambda _seen, decision, _now: said(decision, REASONS),
         writes=frozenset(FAMILY_WRITES),
         done=done(frozenset(FAMILY_WRITES), FAMILY_WRITES),
@@ -140,6 +142,12 @@ def _family(
         observed=lambda seen: {str(seen.ref): seen.object.metadata.generation},
         optional=kind.informers,
     )
+
+
+def _subject(seen: FamilySeen) -> Subject:
+    """What was made for it is read live while it is decided, and here nobody asks."""
+    meta = seen.object.metadata
+    return subject_of(seen.resource, meta, meta.annotations, (), seen.answers)
 
 
 def _version(item: StoredObject) -> str:
@@ -171,6 +179,7 @@ def _deployments(kind: _Kind, settings: PlanSettings, series: PlanSeries, sink: 
         gather=gather,
         versions=lambda seen: gathering.versions(seen.trait),
         decide=deployment_pass.decide,
+        guards=lambda seen: gathering.subject(seen.trait),
         say=lambda _seen, decision, _now: said(decision, REASONS),
         writes=frozenset(DEPLOYMENT_WRITES),
         done=done(frozenset(DEPLOYMENT_WRITES), DEPLOYMENT_WRITES),

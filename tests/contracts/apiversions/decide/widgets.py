@@ -113,10 +113,11 @@ RULES: dict[str, Any] = {
 }
 
 
-def definition() -> dict[str, Any]:
+def definition(**schemas: dict[str, Any]) -> dict[str, Any]:
+    """With these versions, or with the three above."""
     versions = [
         {"name": name, "served": True, "storage": name == "v2", "schema": {"openAPIV3Schema": schema}}
-        for name, schema in (("v1", V1), ("v2", V2), ("v3", V3))
+        for name, schema in (schemas or {"v1": V1, "v2": V2, "v3": V3}).items()
     ]
     names = {"kind": "Widget", "plural": "widgets"}
     return {"metadata": {"name": NAME}, "spec": {"group": GROUP, "names": names, "versions": versions}}
@@ -124,6 +125,12 @@ def definition() -> dict[str, Any]:
 
 def widgets(rules: dict[str, Any] | None = None) -> Kind:
     return kind_of(read_rules(RULES if rules is None else rules), definition())
+
+
+def two_versions(first: dict[str, Any], second: dict[str, Any], **spoke: Any) -> Kind:
+    """A kind of v1 and v2, the hub, with these schemas and these rules for v1."""
+    rules = {"kind": "ConversionRules", "crd": NAME, "hub": "v2", "spokes": [{"version": "v1", **spoke}]}
+    return kind_of(read_rules(rules), definition(v1=first, v2=second))
 
 
 KIND = widgets()

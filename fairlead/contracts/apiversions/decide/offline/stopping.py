@@ -16,9 +16,9 @@ from fairlead.contracts.apiversions.decide.offline.scene import Scene
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import Outcome, Phase, Workload, noted
 from fairlead.contracts.apiversions.decide.offline.walks import Unfit
 from fairlead.contracts.apiversions.decide.trees import Tree
-from fairlead.contracts.apiversions.kinds import DOMAIN
 from fairlead.core.act import Create, Delete, Does, Patch, PatchKind
 from fairlead.core.ask import Ask, Bad, Good, Listing, Read
+from fairlead.core.domain import DOMAIN
 from kubeloop.objects.core import LEASES, PODS
 from kubeloop.objects.meta import Ref, Resource
 

@@ -105,6 +105,28 @@ def steps(rules: Sequence[Op], here: Here) -> tuple[Step, ...]:
     return tuple(rule.step(_among(rules, index, here)) for index, rule in enumerate(rules))
 
 
+def faults(rules: Sequence[Op], here: Here) -> list[str]:
+    """What is wrong with each of them, by its number and its name."""
+    found = []
+    for index, rule in enumerate(rules):
+        try:
+            rule.step(_among(rules, index, here))
+        except ValueError as error:
+            found.append(f"operation {index + 1}, {type(rule).__struct_config__.tag}: {error}")
+    return found
+
+
+def faults_of_ways_back(rules: Sequence[Op], here: Here) -> list[str]:
+    """The same, for what has no way back."""
+    found = []
+    for index, rule in enumerate(rules):
+        try:
+            rule.back(_among(rules, index, here))
+        except ValueError as error:
+            found.append(f"operation {index + 1}, {type(rule).__struct_config__.tag}: {error}")
+    return found
+
+
 def ways_back(rules: Sequence[Op], here: Here) -> list[Op]:
     """From the last to the first; raises NoWayBack."""
     found = [rule.back(_among(rules, index, here)) for index, rule in reversed([*enumerate(rules)])]

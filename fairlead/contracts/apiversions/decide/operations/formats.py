@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from fairlead.contracts.apiversions.decide import pointers
 from fairlead.contracts.apiversions.decide.operations.base import BadRule, Here, Op, Step
+from fairlead.contracts.apiversions.decide.operations.format_proof import unproven
 from fairlead.contracts.apiversions.decide.pointers import Pointer
 from fairlead.contracts.apiversions.decide.trees import Tree
 from kubeloop.schemas.patterns import BadPattern, Parts, parts
@@ -55,6 +56,8 @@ def _pattern(pattern: str, template: str, groups: Mapping[str, str], text: str) 
     named = set(groups.values())
     if not named or named != set(fields_of(template)) or not named <= set(found.names):
         raise BadRule(f"format of {text}: pattern, template and pointers must name the same groups")
+    if problem := unproven(pattern, template):
+        raise BadRule(f"format of {text}: {problem}")
     return found
 
 

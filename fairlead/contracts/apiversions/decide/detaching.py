@@ -1,0 +1,61 @@
+"""When a definition may do without a webhook again (section 3.13).
+
+What is stored must be of one version, and nobody may read or write another one that would lose something of it. So
+whatever is left works without an operator: every object as it is stored, in the version that it is stored in.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from fairlead.contracts.apiversions.decide.pruned_leaves import pruned, text_of
+from fairlead.contracts.apiversions.decide.trees import Tree
+
+MOST_PLACES = 5
+
+
+class Blocker(Struct, frozen=True):
+    """What must be done before a definition can be detached."""
+
+    text: str
+    commands: tuple[str, ...]
+    """Each clears it."""
+
+
+def blockers(definition: Tree) -> tuple[Blocker, ...]:
+    """None where the definition may be detached."""
+    name = str(definition["metadata"]["name"])
+    return tuple(each for each in (_stored(definition, name), _served(definition, name)) if each is not None)
+
+
+def storage_version(definition: Tree) -> str:
+    return next(str(each["name"]) for each in definition["spec"]["versions"] if each.get("storage"))
+
+
+def served_versions(definition: Tree) -> tuple[str, ...]:
+    return tuple(str(each["name"]) for each in definition["spec"]["versions"] if each.get("served"))
+
+
+def _stored(definition: Tree, name: str) -> Blocker | None:
+    storage = storage_version(definition)
+    stored = (definition.get("status") or {}).get("storedVersions") or [storage]
+    if stored == [storage]:
+        return None
+    others = ", ".join(each for each in stored if each != storage)
+    return Blocker(f"objects may be stored in {others}", (f"fairlead api migrate {name}",))
+
+
+def _served(definition: Tree, name: str) -> Blocker | None:
+    storage, served = storage_version(definition), served_versions(definition)
+    if len(served) <= 1:
+        return None
+    lost = [text_of(leaf) for each in pruned(definition) for leaf in each.leaves]
+    if not lost:
+        return None
+    places = [*dict.fromkeys(lost)]
+    shown = ", ".join(places[:MOST_PLACES]) + (f" and {len(places) - MOST_PLACES} more" * (len(places) > MOST_PLACES))
+    unserve = "; ".join(f"fairlead api unserve {name} {each}" for each in served if each != storage)
+    return Blocker(
+        f"versions {', '.join(served)} are served and would lose {shown} of one another",
+        (unserve, f"fairlead api detach {name} --union"),
+    )

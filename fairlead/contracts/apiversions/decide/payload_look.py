@@ -1,0 +1,133 @@
+"""Whether all objects of a kind have the fields of the version that they are stored in (section 3.13).
+
+Objects that nobody converted may claim one version and have the fields of another; once a webhook takes their claim for
+true, what it makes of them is wrong. So before it is put in force all of them are looked at, a page in each round, with
+a journal of how far that came.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+from msgspec import Struct, structs
+
+from fairlead.contracts.apiversions.decide.convert import Kind
+from fairlead.contracts.apiversions.decide.detaching import storage_version
+from fairlead.contracts.apiversions.decide.payload import judged
+from fairlead.contracts.apiversions.decide.trees import Tree
+from fairlead.core.ask import Answers, Ask, Bad, Listing, Need, ReadRecord, SwapRecord
+from fairlead.engine.decide.conversion_probe import resource_of
+from kubeloop.unreadable import UNREADABLE
+
+PAGE = 100
+MOST_NAMED = 10
+TIMEOUT_SECONDS = 30.0
+HOLDS = timedelta(minutes=1)
+"""After which objects have to be looked at again: others write them meanwhile."""
+
+
+class Look(Struct, frozen=True):
+    """How far a look has come."""
+
+    of: str = ""
+    """What it is about: the UID of the definition and the version that objects are stored in."""
+    cursor: str = ""
+    seen: int = 0
+    foreign: int = 0
+    """Objects with fields of another version, or of several, or where nobody can tell."""
+    named: tuple[str, ...] = ()
+    """The first of them."""
+    done: datetime | None = None
+
+    def serves(self, of: str, now: datetime) -> bool:
+        return self.of == of and (self.done is None or timedelta() <= now - self.done < HOLDS)
+
+
+class Looking(Struct, frozen=True):
+    """There is more to look at."""
+
+    seen: int
+
+
+class LookFailed(Struct, frozen=True):
+    text: str
+
+
+def looked(definition: Tree, kind: Kind, answers: Answers, now: datetime) -> Look | Looking | LookFailed | Need:
+    """The look when it is done; else what must be asked, or waited for, first."""
+    name, storage = str(definition["metadata"]["name"]), storage_version(definition)
+    record, of = f"payload-look/{name}", f"{definition['metadata'].get('uid', '')} {storage}"
+    read = Ask(ReadRecord(record))
+    if todo := answers.lacking((read,)):
+        return Need(todo)
+    found = answers[read]
+    if isinstance(found, Bad):
+        return LookFailed(found.text or found.kind)
+    held = _decoded(found.value)
+    look = held if held.serves(of, now) else Look(of)
+    if look.done is not None:
+        return look
+    page = Ask(Listing(resource_of(definition, storage), "", limit=PAGE, cursor=look.cursor), timeout=TIMEOUT_SECONDS)
+    if todo := answers.lacking((page,)):
+        return Need(todo)
+    listed = answers[page]
+    if isinstance(listed, Bad):
+        if listed.kind != "expired":
+            return LookFailed(listed.text or listed.kind)
+        after = Look(of) if not listed.cursor else structs.replace(look, cursor=listed.cursor)
+    else:
+        after = _after(look, msgspec.json.decode(listed.value), kind, storage, now)
+    write = Ask(SwapRecord(record, found.version, msgspec.json.encode(after)), effect=True)
+    if todo := answers.lacking((write,)):
+        return Need(todo)
+    written = answers[write]
+    if isinstance(written, Bad):
+        return LookFailed(written.text or written.kind)
+    return after if after.done is not None else Looking(after.seen)
+
+
+def is_foreign_payload(tree: Tree, kind: Kind, storage: str) -> bool:
+    """Whether a converter that takes the object for one of its storage version would be wrong."""
+    payload = judged(tree, kind)
+    harmless = payload.evidence == 5  # every version means the same by these fields
+    return not harmless and payload.versions != (storage,)
+
+
+def told(look: Look) -> str:
+    """The sentence about objects that stand in the way."""
+    more = look.foreign - len(look.named)
+    names = ", ".join(look.named) + (f" and {more} more" if more > 0 else "")
+    return f"{look.foreign} of {look.seen} objects have fields of another version, or nobody can tell: {names}"
+
+
+def _after(look: Look, page: dict[str, Any], kind: Kind, storage: str, now: datetime) -> Look:
+    items: list[Tree] = page.get("items") or []
+    foreign = [_name(each) for each in items if is_foreign_payload(_whole(each, kind, storage), kind, storage)]
+    cursor = str(page["metadata"].get("continue") or "")
+    return Look(
+        of=look.of,
+        cursor=cursor,
+        seen=look.seen + len(items),
+        foreign=look.foreign + len(foreign),
+        named=(*look.named, *foreign)[:MOST_NAMED],
+        done=None if cursor else now,
+    )
+
+
+def _whole(tree: Tree, kind: Kind, storage: str) -> Tree:
+    """Items of a list need not say what they are."""
+    return {"apiVersion": f"{kind.group}/{storage}", "kind": kind.kind, **tree}
+
+
+def _name(tree: Tree) -> str:
+    metadata = tree["metadata"]
+    return "/".join(filter(None, (metadata.get("namespace", ""), metadata["name"])))
+
+
+def _decoded(value: bytes) -> Look:
+    try:
+        return msgspec.json.decode(value, type=Look) if value else Look()
+    except UNREADABLE:
+        return Look()

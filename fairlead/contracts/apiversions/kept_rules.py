@@ -1,0 +1,49 @@
+"""The leader's rounds about rules: what was good is kept for replicas that find their source gone (section 2.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fairlead.contracts.apiversions.decide.kept_rules import KEY, RulesSeen, Unused, decide
+from fairlead.contracts.apiversions.rule_book import RuleBook
+from fairlead.core.act import Does
+from fairlead.core.ask import Answers
+from fairlead.engine.controller import BackOff, Controller, LogRecord, RolloutKey, Wake
+
+NAME = "conversion-rules"
+DONE = {Does.KEEP_RULES: LogRecord("info", "conversion rules kept")}
+
+
+def keeping(book: RuleBook, home: str) -> Controller[RulesSeen]:
+    def gather(key: RolloutKey, _: Answers) -> RulesSeen | None:
+        loaded = book.loaded.get(key.name)
+        if loaded is None:
+            return None
+        unused = tuple(Unused(each.source.about, each.why) for each in book.rejected if each.source.crd == key.name)
+        kept = next((each.data.get(KEY, "") for each in book.kept_maps if each.data.get("crd") == key.name), "")
+        return RulesSeen(loaded, home, kept, unused)
+
+    def subscribe(wake: Wake) -> None:
+        book.subscribe(lambda name: wake(RolloutKey(("", name)), False))
+
+    return Controller(
+        name=NAME,
+        informers=(),
+        subscribe=subscribe,
+        watched=lambda _: {},
+        scopes=lambda _: (),
+        rollouts=lambda: _keys(book.loaded),
+        gather=gather,
+        versions=lambda seen: (f"{seen.loaded}", seen.kept),
+        decide=decide,
+        say=lambda *_: (),
+        writes=frozenset(DONE),
+        done=DONE,
+        failure="conversion rules not kept",
+        back_off=BackOff(1.0, 60.0),
+        background=True,
+    )
+
+
+def _keys(names: Iterable[str]) -> list[RolloutKey]:
+    return [RolloutKey(("", name)) for name in names]

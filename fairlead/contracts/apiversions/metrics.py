@@ -1,0 +1,110 @@
+"""What is told of conversion in numbers (section 2.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import inf
+
+from prometheus_client.metrics_core import GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from fairlead.engine.conversion.review import Converted
+from fairlead.engine.conversion.tallies import Spread, Tally
+from fairlead.engine.metrics import Metrics
+
+NOBODY = ""
+"""For labels of reviews that name nothing known: others choose the words, and series stay."""
+
+
+class _Spreads(Collector):
+    """A histogram that is added to in bulk."""
+
+    def __init__(self, name: str, told: str, *labels: str) -> None:
+        self._name, self._told, self._labels = name, told, labels
+        self._held: dict[tuple[str, ...], Spread] = {}
+
+    def join(self, spread: Spread, *labels: str) -> None:
+        if labels in self._held:
+            self._held[labels].join(spread)
+        else:
+            self._held[labels] = spread
+
+    def collect(self) -> Iterator[Metric]:
+        family = HistogramMetricFamily(self._name, self._told, labels=self._labels)
+        for labels, spread in self._held.items():
+            family.add_metric(labels, [*_cumulative(spread)], spread.total)
+        yield family
+
+
+def _cumulative(spread: Spread) -> Iterator[tuple[str, float]]:
+    below = 0
+    for bound, count in zip((*spread.bounds, inf), spread.counts, strict=True):
+        below += count
+        yield "+Inf" if bound == inf else str(bound), below
+
+
+class _States(Collector):
+    """Which rules are in force."""
+
+    def __init__(self) -> None:
+        self.states: dict[str, str] = {}
+
+    def collect(self) -> Iterator[Metric]:
+        told = "Conversion rules by definition and by what is in force of them."
+        family = GaugeMetricFamily("fairlead_conversion_rules", told, labels=("crd", "state"))
+        for crd, state in sorted(self.states.items()):
+            family.add_metric((crd, state), 1)
+        yield family
+
+
+class ConversionMetrics:
+    def __init__(self, metrics: Metrics) -> None:
+        families = metrics.families
+        self._reviews = families.counter(
+            "fairlead_conversion_reviews", "Conversion reviews by what came of them.", "crd", "to", "result"
+        )
+        self._objects = families.counter(
+            "fairlead_conversion_objects", "Objects of reviews by what came of them.", "crd", "from", "to", "result"
+        )
+        self._discarded = families.counter(
+            "fairlead_conversion_carry_discarded", "Carried leaves that counted no more.", "crd", "to"
+        )
+        self._panics = families.counter("fairlead_conversion_panics", "Mistakes in rules.")
+        self._seconds = _Spreads(
+            "fairlead_conversion_duration_seconds", "Duration of the conversion of an object.", "crd", "from", "to"
+        )
+        self._carried = _Spreads("fairlead_conversion_carry_bytes", "Bytes carried with an object.", "crd", "to")
+        self._rules = _States()
+        for each in (self._seconds, self._carried, self._rules):
+            metrics.registry.register(each)
+
+    def show(self, states: dict[str, str]) -> None:
+        """By definition: what is in force."""
+        self._rules.states = states
+
+    def count(self, converted: Converted) -> None:
+        """One review."""
+        crd = next((each.name for each in converted.tallies), NOBODY)
+        to = converted.desired.rpartition("/")[2] if crd else NOBODY
+        self._reviews.labels(crd, to, _result(converted)).inc()
+        self._panics.inc(len(converted.mistakes))
+        self._count(converted.tallies, to)
+
+    def _count(self, tallies: Iterable[Tally], to: str) -> None:
+        for each in tallies:
+            for result, count in (("success", each.good), ("failure", each.bad)):
+                if count:
+                    self._objects.labels(each.name, each.source, to, result).inc(count)
+            if each.good:
+                self._seconds.join(each.seconds, each.name, each.source, to)
+                self._carried.join(each.carried, each.name, to)
+            if each.discarded:
+                self._discarded.labels(each.name, to).inc(each.discarded)
+
+
+def _result(converted: Converted) -> str:
+    if converted.status == 503:
+        return "unavailable"
+    if not converted.is_review:
+        return "bad_request"
+    return "failure" if converted.problem else "success"

@@ -1,0 +1,290 @@
+"""The rules that one process converts by: from their sources to what is in force (section 2.6 and section 5.3).
+
+Every replica has a book of its own. What is in force is a value that a review takes at its beginning; a change makes
+another one. Definitions are watched one by one, those that a set is about: a cluster may have many, and large ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.contracts.apiversions.decide.loaded_rules import Loaded, Ruling, Standing, State, Use, ruled
+from fairlead.contracts.apiversions.decide.rule_sets import KIND
+from fairlead.contracts.apiversions.decide.rule_sources import Rank, Rejection, Source, chosen
+from fairlead.contracts.apiversions.decide.trees import Tree
+from fairlead.contracts.apiversions.kinds import KEPT_RULES_LABEL, RULES_LABEL
+from fairlead.contracts.apiversions.rule_data import MAKER, SetData, essence, joined
+from fairlead.contracts.apiversions.rule_tests import RuleTests, Verdict
+from fairlead.contracts.apiversions.source_files import RuleMap, in_files, in_maps
+from fairlead.contracts.apiversions.watched_definitions import WatchedDefinitions
+from fairlead.engine.conversion.pool import Pool
+from fairlead.engine.conversion.review import ConversionRule
+from fairlead.engine.conversion.webhook import SMALL_REVIEW, InForce
+from fairlead.engine.conversion.worker import RuleData
+from fairlead.engine.part import PartContext
+from kubeloop import clock
+from kubeloop.errors import KubeError
+from kubeloop.informer import Change
+from kubeloop.objects.core import CONFIGMAPS
+
+FILES_LOOKED_AT = 10.0
+"""Seconds between two looks at files."""
+LEARN_SECONDS = 2.0
+"""For a look at a definition whose versions may have changed, and for trying its rules anew."""
+Key = bytes
+"""Digest of a set with the schemas that it was tried with."""
+
+
+class BuiltIn(Struct, frozen=True):
+    """The rules of an own definition, and the definition as this release has it, which need not be registered yet."""
+
+    rules: Tree
+    definition: Tree
+
+
+class Entry(Struct, frozen=True):
+    """Rules in force."""
+
+    source: Source
+    data: bytes
+    rule: ConversionRule
+
+
+class RuleBook:
+    """`built_in` are rule sets of own definitions, which readiness waits for."""
+
+    def __init__(
+        self,
+        context: PartContext,
+        paths: tuple[str, ...],
+        *,
+        built_in: tuple[BuiltIn, ...] = (),
+        shown: Callable[[dict[str, str]], None] = lambda _: None,
+    ) -> None:
+        self._log = context.log
+        self._paths = paths
+        self._shown = shown
+        self._built_in = tuple(Source("this release", Rank.BUILT_IN, each.rules) for each in built_in)
+        self._own = {each.definition["metadata"]["name"]: each.definition for each in built_in}
+        self._maps, self._kept = (
+            context.caches.informer(CONFIGMAPS, RuleMap, namespace=context.home, labels=f"{label}=true", optional=True)
+            for label in (RULES_LABEL, KEPT_RULES_LABEL)
+        )
+        self._definitions = WatchedDefinitions(context, self._wake)
+        self._tests = RuleTests(context.log)
+        self._files: tuple[Source, ...] = ()
+        self._changed = asyncio.Event()
+        self._at_rest = asyncio.Event()
+        """Set while all is known and looked at."""
+        self._verdicts: dict[Key, Verdict] = {}
+        self._tried: dict[Key, asyncio.Task[None]] = {}
+        self._entries: dict[str, Entry] = {}
+        self._in_force = InForce(())
+        self._awaited: frozenset[str] = frozenset()
+        self._pool: Pool | None = None
+        self._handlers: list[Callable[[str], None]] = []
+        self._learned: dict[str, float] = {}
+        self.loaded: Mapping[str, Loaded] = {}
+        """By definition."""
+        self.rejected: tuple[Rejection, ...] = ()
+        """Sets that are not used whatever is in them."""
+        for each in (self._maps, self._kept):
+            each.subscribe(self._changed_map)
+
+    def subscribe(self, handler: Callable[[str], None]) -> None:
+        """Called with the name of a definition whose rules are others than before, or stand otherwise."""
+        self._handlers.append(handler)
+
+    def in_force(self) -> InForce:
+        return self._in_force
+
+    @property
+    def kept_maps(self) -> Iterable[RuleMap]:
+        """What the leader has kept."""
+        return self._kept.store.items()
+
+    def use(self, pool: Pool | None) -> None:
+        """Large reviews go there; None: they are converted in place."""
+        self._pool = pool
+        self._put_in_force()
+
+    def obstacle(self) -> str:
+        """Why this replica cannot convert own kinds; empty: it can."""
+        for source in self._built_in:
+            if source.crd not in self._entries:
+                found = self.loaded.get(source.crd)
+                return f"the rules of {source.crd} are not loaded{f': {found.problem}' if found else ''}"
+        return ""
+
+    async def run(self) -> None:
+        """Keeps the rules in step with their sources until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            try:
+                await self._settled()
+                await self._read_files()
+                while True:
+                    self._changed.clear()
+                    self._look(tasks)
+                    if not self._tried:
+                        self._at_rest.set()
+                    await self._wait()
+            finally:
+                for task in self._tried.values():
+                    task.cancel()
+                await self._tests.close()
+
+    async def learn(self, group: str) -> None:
+        """Versions of this group may be new: its definitions are read, and its rules tried anew, once in a while."""
+        now = clock.monotonic()
+        if now - self._learned.get(group, float("-inf")) < LEARN_SECONDS:
+            return
+        self._learned[group] = now
+        names = [name for name in self.loaded if name.partition(".")[2] == group]
+        with suppress(TimeoutError, KubeError):
+            async with asyncio.timeout(LEARN_SECONDS):
+                for name in names:
+                    await self._definitions.fetch(name)
+                await self._at_rest.wait()
+
+    async def _settled(self) -> None:
+        for each in (self._maps, self._kept):
+            await each.settled.wait()
+
+    async def _read_files(self) -> None:
+        if self._paths:
+            self._files = (
+                in_files(self._paths) if clock.is_virtual() else await asyncio.to_thread(in_files, self._paths)
+            )
+
+    async def _wait(self) -> None:
+        """Until something has changed, or the files are due."""
+        seconds = FILES_LOOKED_AT if self._paths and not clock.is_virtual() else None
+        try:
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+        except TimeoutError:
+            await self._read_files()
+
+    def _wake(self) -> None:
+        self._at_rest.clear()
+        self._changed.set()
+
+    def _changed_map(self, _: Change[RuleMap]) -> None:
+        self._wake()
+
+    def _look(self, tasks: asyncio.TaskGroup) -> None:
+        """What is in force after all that is known now; what is not known yet is being found out."""
+        choice = chosen((*self._built_in, *self._files, *in_maps(self._maps.store.items())))
+        kept = {each.crd: each for each in in_maps(self._kept.store.items()) if each.tree.get("kind") == KIND}
+        names = sorted({*choice.chosen, *kept, *self._entries})
+        self._definitions.follow(names)
+        wanted: set[Key] = set()
+        rulings: dict[str, Ruling] = {}
+        loaded: dict[str, Loaded] = {}
+        for name in names:
+            definition = self._definition(name)
+            tries = [self._tried_set(name, each, definition) for each in (choice.chosen.get(name), kept.get(name))]
+            wanted |= {key for _, key, _ in tries if key}
+            (source, source_key, source_data), (spare, spare_key, spare_data) = tries
+            held = self._entries.get(name) if definition is not None else None
+            rulings[name] = ruling = ruled(source, spare, is_held=held is not None)
+            match ruling.use:
+                case Use.SOURCE:
+                    self._entries[name] = self._entry(choice.chosen[name], source_data, source_key)
+                case Use.KEPT:
+                    self._entries[name] = self._entry(kept[name], spare_data, spare_key)
+                case Use.NOTHING:
+                    self._entries.pop(name, None)
+            problem = "; ".join(self._verdicts[source_key].problems) if source is Standing.BAD else ""
+            loaded[name] = self._described(name, ruling, choice.chosen.get(name), definition, problem)
+            for standing, key, data in tries:
+                if standing is Standing.TRIED and key and key not in self._tried:
+                    self._tried[key] = tasks.create_task(self._try(key, data))
+        self._verdicts = {key: each for key, each in self._verdicts.items() if key in wanted}
+        groups = (name.partition(".")[2] for name, each in rulings.items() if each.is_awaited)
+        self._publish(loaded, choice.rejected, frozenset(groups))
+
+    def _definition(self, name: str) -> Tree | None:
+        """Of an own one the versions of this release, and whatever others the cluster has."""
+        live, own = self._definitions.tree(name), self._own.get(name)
+        return live if own is None else joined(own, live)
+
+    def _tried_set(self, name: str, source: Source | None, definition: Tree | None) -> tuple[Standing, Key, bytes]:
+        if source is None:
+            return Standing.NONE, b"", b""
+        if definition is None:
+            return (Standing.NONE if self._definitions.is_known(name) else Standing.TRIED), b"", b""
+        data = msgspec.json.encode(SetData(source.tree, essence(definition), source.is_trusted))
+        key = hashlib.sha256(data).digest()
+        verdict = self._verdicts.get(key)
+        if verdict is None:
+            return Standing.TRIED, key, data
+        return Standing.BAD if verdict.rule is None else Standing.GOOD, key, data
+
+    async def _try(self, key: Key, data: bytes) -> None:
+        try:
+            self._verdicts[key] = await self._tests.verdict(data)
+        finally:
+            del self._tried[key]
+            self._wake()
+
+    def _entry(self, source: Source, data: bytes, key: Key) -> Entry:
+        rule = self._verdicts[key].rule
+        if rule is None:
+            raise TypeError("rules in force that are none")
+        return Entry(source, data, rule)
+
+    def _described(
+        self, name: str, ruling: Ruling, source: Source | None, definition: Tree | None, problem: str
+    ) -> Loaded:
+        entry = self._entries.get(name)
+        known = () if entry is None else tuple(each.rpartition("/")[2] for each in entry.rule.versions)
+        there = () if definition is None else tuple(each["name"] for each in definition["spec"]["versions"])
+        is_source = ruling.use is Use.SOURCE and source is not None
+        return Loaded(
+            crd=name,
+            state=ruling.state,
+            versions=tuple(each for each in known if each in there),
+            uncovered=tuple(each for each in there if each not in known) if entry is not None else (),
+            text=source.text if is_source and source is not None and not source.tree.get("python") else "",
+            wants_attachment=entry is not None and bool(entry.source.tree.get("attach")),
+            source=None if source is None else source.about,
+            problem=problem,
+            definition=self._definitions.ref(name),
+        )
+
+    def _publish(self, loaded: dict[str, Loaded], rejected: tuple[Rejection, ...], awaited: frozenset[str]) -> None:
+        changed = [name for name in {**self.loaded, **loaded} if self.loaded.get(name) != loaded.get(name)]
+        others = {each.source.crd for each in {*self.rejected} ^ {*rejected}} if rejected != self.rejected else set()
+        self.loaded, self.rejected, self._awaited = loaded, rejected, awaited
+        self._put_in_force()
+        self._shown({name: each.state.value for name, each in loaded.items()})
+        for name in changed:
+            self._tell(loaded.get(name))
+        for name in {*changed, *others}:
+            for handler in self._handlers:
+                handler(name)
+
+    def _tell(self, found: Loaded | None) -> None:
+        if found is None:
+            return
+        if found.problem:
+            self._log.warning("conversion rules rejected", crd=found.crd, state=found.state.value, error=found.problem)
+        elif found.state is State.LOADED:
+            self._log.info("conversion rules loaded", crd=found.crd, versions=", ".join(found.versions))
+
+    def _put_in_force(self) -> None:
+        entries = [self._entries[name] for name in sorted(self._entries)]
+        rules = tuple(each.rule for each in entries)
+        elsewhere = None
+        if self._pool is not None and entries:
+            elsewhere = self._pool.by(RuleData(MAKER, b"[" + b",".join(each.data for each in entries) + b"]"))
+        # Code of others may take its time: it gets none of this process's.
+        small = 0 if any(each.source.tree.get("python") for each in entries) else SMALL_REVIEW
+        self._in_force = InForce(rules, elsewhere, small, self._awaited)

@@ -1,0 +1,81 @@
+"""Rule sets in files, in folders and in ConfigMaps, as sources (section 2.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+
+from msgspec import Struct
+
+from fairlead.contracts.apiversions.decide.rule_sources import ALWAYS, Rank, Source
+from fairlead.engine.object_files import Unreadable, documents_in
+from kubeloop.objects.core import CONFIGMAPS
+from kubeloop.objects.meta import Meta, Ref
+
+ENDINGS = (".yaml", ".yml", ".json")
+
+
+class _Meta(Meta, frozen=True, rename="camel"):
+    creation_timestamp: datetime | None = None
+
+
+class RuleMap(Struct, frozen=True):
+    """A ConfigMap with rule sets."""
+
+    metadata: _Meta
+    data: dict[str, str] = {}
+
+    @property
+    def ref(self) -> Ref:
+        return Ref(CONFIGMAPS, self.metadata.namespace, self.metadata.name, self.metadata.uid)
+
+
+def in_files(paths: Iterable[str]) -> tuple[Source, ...]:
+    """What the files hold now, and those of the folders."""
+    return tuple(source for path in paths for file in _files(path) for source in _in_file(file))
+
+
+def _files(path: str) -> list[Path]:
+    """A folder's are those that end as such files do; what begins with a dot is how a kubelet exchanges them."""
+    given = Path(path)
+    if not given.is_dir():
+        return [given]
+    return sorted(each for each in given.iterdir() if each.suffix in ENDINGS and not each.name.startswith("."))
+
+
+def _in_file(path: Path) -> Iterator[Source]:
+    place = f"file {path}"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        yield Source(place, Rank.FILE, problem=f"{place} cannot be read ({why}): correct the path or the file")
+        return
+    yield from _in_text(text, place, Rank.FILE, None, ALWAYS)
+
+
+def in_maps(maps: Iterable[RuleMap]) -> tuple[Source, ...]:
+    return tuple(source for each in maps for source in _in_map(each))
+
+
+def _in_map(found: RuleMap) -> Iterator[Source]:
+    name, created = f"{found.metadata.namespace}/{found.metadata.name}", found.metadata.creation_timestamp or ALWAYS
+    for key, text in sorted(found.data.items()):
+        if key.endswith(ENDINGS):
+            yield from _in_text(text, f"ConfigMap {name} key {key}", Rank.CONFIG_MAP, found.ref, created)
+
+
+def _in_text(text: str, place: str, rank: Rank, about: Ref | None, created: datetime) -> Iterator[Source]:
+    try:
+        documents = documents_in(text, place)
+    except Unreadable as error:
+        yield Source(place, rank, problem=str(error), about=about, created=created)
+        return
+    for each in documents:
+        if isinstance(each, dict):
+            yield Source(place, rank, each, about=about, created=created)
+        elif each is not None:
+            yield Source(
+                place, rank, problem=f"{place} holds no mapping: write `kind: …`", about=about, created=created
+            )
