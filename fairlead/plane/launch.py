@@ -49,7 +49,8 @@ class Plane:
     The administrator, the controllers and `token_users` are known by a bearer token, all others by a client
     certificate, whose signatures the API server checks anew with each request.
     Writes of `audited_users`, and all requests of members of `audited_groups`, are kept in `audit_log`.
-    `gates` are features that are on though they are off by default.
+    `gates` are features that are on though they are off by default, `apis` versions of groups that are served though
+    they are not, and `more_controllers` act beside those that always do.
     """
 
     def __init__(
@@ -61,6 +62,8 @@ class Plane:
         audited_users: Sequence[str] = (),
         audited_groups: Sequence[str] = (),
         gates: Sequence[str] = (),
+        apis: Sequence[str] = (),
+        more_controllers: Sequence[str] = (),
         build: bool = False,
         say: Say = lambda _line: None,
     ) -> None:
@@ -69,7 +72,7 @@ class Plane:
         self._tokens = {user: secrets.token_hex(16) for user in token_users}
         self._masters = {user: secrets.token_hex(16) for user in (ADMINISTRATOR, CONTROLLER_MANAGER)}
         self._audited = tuple(audited_users), tuple(audited_groups)
-        self._gates = tuple(gates)
+        self._gates, self._apis, self._more = tuple(gates), tuple(apis), tuple(more_controllers)
         self._build = build
         self._say = say
         self._authority = Authority()
@@ -175,12 +178,12 @@ class Plane:
             held.run("etcd", programs.etcd(found, held.folder))
             _until(held, "etcd", (held.folder / programs.ETCD_SOCKET).exists)
             audit = programs.audit(held.folder) if any(self._audited) else []
-            flags = [*audit, *programs.gates(self._gates)]
+            flags = [*audit, *programs.gates(self._gates), *programs.apis(self._apis)]
             held.run("kube-apiserver", [*programs.apiserver(found, held.folder, port, self._accounts), *flags])
             _until(held, "kube-apiserver", lambda: probe.ok(port, "/readyz"))
             if self._controllers:
                 own = free_port()
-                arguments = programs.controller_manager(found, held.folder, own)
+                arguments = programs.controller_manager(found, held.folder, own, self._more)
                 held.run(CONTROLLER_MANAGER, [*arguments, *programs.gates(self._gates)])
                 _until(held, CONTROLLER_MANAGER, lambda: probe.ok(own, "/healthz"))
             # Both are made by loops that readiness does not wait for, and the second shows that controllers act.

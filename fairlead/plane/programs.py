@@ -89,6 +89,11 @@ def gates(names: Sequence[str]) -> list[str]:
     return [f"--feature-gates={','.join(f'{name}=true' for name in names)}"] if names else []
 
 
+def apis(versions: Sequence[str]) -> list[str]:
+    """Versions of groups that the API server serves although it does not by default."""
+    return [f"--runtime-config={','.join(f'{name}=true' for name in versions)}"] if versions else []
+
+
 def audit(folder: Path) -> list[str]:
     """For the API server."""
     return [f"--audit-policy-file={folder / AUDIT_POLICY}", f"--audit-log-path={folder / AUDIT_LOG}"]
@@ -106,7 +111,7 @@ def audit_policy(users: Sequence[str], groups: Sequence[str]) -> dict[str, objec
     return {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [*rules, {"level": "None"}]}
 
 
-def controller_manager(found: Path, folder: Path, port: int) -> list[str]:
+def controller_manager(found: Path, folder: Path, port: int, more: Sequence[str] = ()) -> list[str]:
     """Its client-side limits are lifted, so that measurements are of the operator and not of them."""
     return [
         str(found / "kube-controller-manager"),
@@ -117,7 +122,7 @@ def controller_manager(found: Path, folder: Path, port: int) -> list[str]:
         f"--tls-private-key-file={folder / 'server.key'}",
         f"--root-ca-file={folder / 'ca.crt'}",
         f"--service-account-private-key-file={folder / 'accounts.key'}",
-        f"--controllers={','.join(CONTROLLERS)}",
+        f"--controllers={','.join((*CONTROLLERS, *more))}",
         "--leader-elect=false",
         "--kube-api-qps=500",
         "--kube-api-burst=1000",
