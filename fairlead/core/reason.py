@@ -226,6 +226,11 @@ class Reason(Enum):
         ReasonKind.BLOCKED,
         "an operator of that version runs, or this one with --on-newer=handle",
     )
+    PAYLOAD_AMBIGUOUS = (
+        "AmbiguousPayload",
+        ReasonKind.BLOCKED,
+        "the spec is written as the newest version of its kind has it",
+    )
     STAMPING = "Stamping", ReasonKind.MOVING, ""
     TRUSTING = "Trusting", ReasonKind.MOVING, ""
     REGISTERING = "Registering", ReasonKind.MOVING, ""

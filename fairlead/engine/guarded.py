@@ -16,8 +16,8 @@ from fairlead.core.decision import Decision, Hold, Outcome
 from fairlead.core.explain import Block, Explain, Stands
 from fairlead.core.outcome import outcome_of
 from fairlead.engine.controller import Controller, LogRecord, RolloutKey, Watcher
+from fairlead.engine.counted_objects import CountedObjects
 from fairlead.engine.decide.guard import RULE, Ignored, Subject, VersionPolicy, stamping, standing
-from fairlead.engine.foreign_metric import ForeignObjects
 from kubeloop.objects.meta import Resource
 
 S = TypeVar("S")
@@ -25,7 +25,7 @@ S = TypeVar("S")
 STAMPED = LogRecord("info", "object stamped with the version of the operator")
 
 
-def guarded(controller: Controller[S], policy: VersionPolicy, foreign: ForeignObjects) -> Controller[S]:
+def guarded(controller: Controller[S], policy: VersionPolicy, foreign: CountedObjects) -> Controller[S]:
     """The controller with the guard before its rounds; one that is about no object of a kind of ours stays as it is."""
     guards = controller.guards
     if guards is None:
@@ -46,7 +46,7 @@ def guarded(controller: Controller[S], policy: VersionPolicy, foreign: ForeignOb
 
 
 class _Guarded(Generic[S]):
-    def __init__(self, controller: Controller[S], policy: VersionPolicy, foreign: ForeignObjects) -> None:
+    def __init__(self, controller: Controller[S], policy: VersionPolicy, foreign: CountedObjects) -> None:
         self._controller = controller
         self._policy = policy
         self._foreign = foreign

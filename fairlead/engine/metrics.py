@@ -19,9 +19,9 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from fairlead.engine.blocked_metric import Blocked
+from fairlead.engine.counted_objects import foreign_objects, mismatched_payloads
 from fairlead.engine.driver.outside_calls import WRONG_CLUSTER
 from fairlead.engine.families import Families
-from fairlead.engine.foreign_metric import ForeignObjects
 from fairlead.engine.go_numbers import with_go_bounds
 from fairlead.engine.serving.cluster_label import HEADER
 from fairlead.engine.serving.server import AnsweredRequest
@@ -179,8 +179,9 @@ class Metrics:
         self._made: dict[Callable[[Metrics], object], object] = {}
         self.blocked = Blocked()
         registry.register(self.blocked)
-        self.foreign = ForeignObjects()
+        self.foreign, self.mismatched = foreign_objects(), mismatched_payloads()
         registry.register(self.foreign)
+        registry.register(self.mismatched)
         self._request_labels = _Words()
         self._dropped = _DroppedEvents()
         registry.register(self._dropped)
@@ -216,6 +217,7 @@ class Metrics:
         if not leading:
             self.blocked.clear()
             self.foreign.clear()
+            self.mismatched.clear()
 
     def exposition(self) -> bytes:
         """The registry in the text format."""
