@@ -49,8 +49,8 @@ def decide(seen: Seen, now: datetime) -> Decision:
     meta = seen.widget.metadata
     if meta.deletion_timestamp is not None:
         rest = [each for each in meta.finalizers if each != FINALIZER]
-        writes = (_patched(seen, Does.REMOVE_FINALIZER, {"metadata": {"finalizers": rest}}),)
-        return Decision("leave", Move(Reason.SETTLING, writes if FINALIZER in meta.finalizers else ()))
+        released = _patched(seen, Does.REMOVE_FINALIZER, {"metadata": {"finalizers": rest}})
+        return Decision("leave", Move(Reason.SETTLING, (released,) if FINALIZER in meta.finalizers else ()))
     if FINALIZER not in meta.finalizers:
         body = {"metadata": {"finalizers": [*meta.finalizers, FINALIZER]}}
         return Decision("claim", Move(Reason.APPLYING, (_patched(seen, Does.ADD_FINALIZER, body),)))
