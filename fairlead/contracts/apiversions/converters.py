@@ -12,8 +12,8 @@ from fairlead.contracts.apiversions.decide.crd_versions import client_of, name_o
 from fairlead.contracts.apiversions.decide.lifecycle import Converters
 from fairlead.contracts.apiversions.decide.rule_sets import KIND, RuleSet, RulesRejected, kind_of, read_rules
 from fairlead.contracts.apiversions.decide.trees import Tree
+from fairlead.contracts.apiversions.kinds import CONVERTIBLE, RULES_LABEL
 from fairlead.contracts.apiversions.rule_files import code_of, rules_in
-from fairlead.core.domain import DOMAIN
 from kubeloop.client import Client
 from kubeloop.errors import Forbidden, NotFound
 from kubeloop.objects.core import PODS
@@ -21,8 +21,6 @@ from kubeloop.objects.meta import Resource
 from kubeloop.unreadable import UNREADABLE
 
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
-RULES_LABEL = f"{DOMAIN}/conversion-rules"
-CONVERTIBLE = f"{DOMAIN}/convertible"
 
 
 async def rules_for(client: Client | None, definition: Tree, file: str) -> RuleSet | None:

@@ -38,8 +38,8 @@ from fairlead.contracts.apiversions.decide.preflight.objects import CheckTally, 
 from fairlead.contracts.apiversions.decide.rule_sets import RuleSet, RulesRejected
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.decide.version_uses import Uses
+from fairlead.contracts.apiversions.kinds import CERTIFICATE_SECRET, HOME
 from fairlead.contracts.apiversions.live_objects import PAGE, objects
-from fairlead.contracts.apiversions.settings import CertificateSettings
 from fairlead.contracts.apiversions.uses import add_dependents
 from fairlead.engine.certificates import pairs
 from fairlead.engine.decide.registration import authority_of
@@ -50,7 +50,6 @@ from kubeloop.objects.core import SECRETS
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import create, list_page
 
-JOURNALS = "fairlead-system"
 ADMISSION = tuple(
     Resource("admissionregistration.k8s.io", "v1", plural, kind, namespaced=False)
     for plural, kind in (
@@ -184,7 +183,7 @@ async def _admission(client: Client, live: Tree) -> Mapping[str, Sequence[str]]:
 
 
 async def _permissions(client: Client, new: Tree, terms: LookTerms) -> list[Finding]:
-    journal = terms.journal or owner_of(new) or JOURNALS
+    journal = terms.journal or owner_of(new) or HOME
     refused = [each for each in cluster.permissions(new, journal) if not await _may(client, each)]
     return [*cluster.of_permissions(name_of(new), refused)]
 
@@ -219,7 +218,7 @@ async def _certificate(client: Client, live: Tree) -> list[Finding]:
 async def _served(client: Client, namespace: str) -> bytes | None:
     if not namespace:
         return None
-    ref = Ref(SECRETS, namespace, CertificateSettings().secret)
+    ref = Ref(SECRETS, namespace, CERTIFICATE_SECRET)
     try:
         found = await client.read(ref, dict[str, Any])
         return b64decode((found.get("data") or {}).get("tls.crt") or "")

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fairlead.contracts.apiversions.decide.trees import Tree
+from fairlead.contracts.apiversions.kinds import CRD_OWNER, CRD_REVISION
 from fairlead.core.api_versions import age
-from fairlead.core.domain import DOMAIN
 from kubeloop.objects.meta import Resource
 
 OLM_LABEL, OLM_PREFIX = "olm.managed", "operators.coreos.com/"
-CRD_OWNER = f"{DOMAIN}/crd-owner"
-CRD_REVISION = f"{DOMAIN}/crd-revision"
 
 
 class NoSuchVersion(Exception):
