@@ -12,7 +12,7 @@ import yaml
 from fairlead.contracts.apiversions.commands import codes
 from fairlead.contracts.apiversions.decide.union import with_unions
 from fairlead.engine.command import Usage
-from kubeloop.objects.core import SECRETS
+from kubeloop.objects.core import PODS, SECRETS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import MERGE_PATCH, get, patch
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
@@ -20,6 +20,7 @@ from tests.e2e.history import Tree
 from tests.e2e.widgets import Widgets, called, widgets
 
 DEPENDENTS = ("--dependents", "Secret")
+QUICK = ("--progress", "none", "--settle", "0s")
 
 
 class Life:
@@ -67,10 +68,6 @@ class Life:
         body = msgspec.json.encode({"status": {"storedVersions": [version]}})
         await self.site.client.call(patch(Ref(CUSTOM_RESOURCES, "", self.shop.name), MERGE_PATCH, body, "status"))
 
-    async def forget_managers(self, version: str) -> None:
-        for name in await self.shop.all(version):
-            await self.shop.change(name, {"metadata": {"managedFields": [{}]}}, version)
-
 
 @everywhere(controllers=False)
 async def test_a_version_goes_from_introduced_to_removed_one_command_after_the_other(
@@ -98,8 +95,10 @@ async def test_a_version_goes_from_introduced_to_removed_one_command_after_the_o
     assert "`fairlead api unserve" in told
     assert "`fairlead api migrate" in told
 
-    await life.settle_storage("v2")
-    await life.forget_managers("v2")
+    assert await life.does("migrate", *QUICK, "--journal", site.namespace) == codes.DONE
+    assert await life.does("unserve", "v1", "--yes", *DEPENDENTS) == codes.PRECONDITION
+    assert "managedFields" in capsys.readouterr().err
+    assert await life.does("fix_refs", "--progress", "none", *DEPENDENTS) == codes.DONE
     assert await life.does("unserve", "v1", "--yes", *DEPENDENTS) == codes.DONE
     assert await life.does("remove_version", "v1", *DEPENDENTS) == codes.DONE
     assert await life.stand() == {"v2": (True, True)}
@@ -126,9 +125,13 @@ async def test_a22_a_version_that_an_owner_reference_names_is_not_unserved(
     told = capsys.readouterr().err
     assert f"Secret {site.namespace}/owned names an owner in v1: run `fairlead api fix-refs {life.shop.name}`" in told
     assert await life.revision() == before
-    owned = Ref(SECRETS, site.namespace, "owned")
-    fixed = {"metadata": {"ownerReferences": [{**reference, "apiVersion": f"{life.shop.group}/v2"}]}}
-    await site.client.call(patch(owned, MERGE_PATCH, msgspec.json.encode(fixed)))
+    pods = {name: each["metadata"]["resourceVersion"] for name, each in site.history.objects(PODS).items()}
+    assert await life.does("fix_refs", "--progress", "none", *DEPENDENTS) == codes.DONE
+    owned = await site.get(SECRETS, "owned")
+    assert owned is not None
+    assert owned["metadata"]["ownerReferences"] == [{**reference, "apiVersion": f"{life.shop.group}/v2"}]
+    assert owned["data"] == {"a": "Yg=="}
+    assert {name: each["metadata"]["resourceVersion"] for name, each in site.history.objects(PODS).items()} == pods
     assert await life.does("unserve", "v1", "--yes") == codes.DONE
     assert (await life.stand())["v1"] == (False, False)
 

@@ -13,6 +13,7 @@ def _listed(module: str, summary: str) -> Listed:
 
 API = CommandGroup(
     commands={
+        "status": _listed("status", "show which versions are served, stored, named and carried"),
         "convert": _listed("convert", "convert manifests in files to another version"),
         "roundtrip": _listed("roundtrip", "try whether objects come back as they were from every version"),
         "fix-refs": _listed("fix_refs", "make references to old versions name the storage version"),

@@ -42,9 +42,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--contexts", metavar="A,B", default="", help=about)
     options.add_dependents(parser)
     options.add_journal(parser)
-    parser.add_argument(
-        "--page-size", metavar="N", type=int, default=options.PAGE_SIZE, help="objects of one list; default 500"
-    )
+    options.add_page_size(parser)
     options.add_output(parser, "junit")
 
 
