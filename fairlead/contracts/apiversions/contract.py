@@ -10,7 +10,6 @@ CONTRACT = Contract(
     about="versions of CRDs",
     part=Room("fairlead.contracts.apiversions.part", "part"),
     rejoins=True,
-    versions=lambda settings: settings.upgrades.policy,
     section=Room("fairlead.contracts.apiversions.section", "SECTION"),
     chart="fairlead",
     installed_for=INSTALLED_FOR,
