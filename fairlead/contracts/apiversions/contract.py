@@ -9,6 +9,7 @@ CONTRACT = Contract(
     name=PART,
     about="versions of CRDs",
     part=Room("fairlead.contracts.apiversions.part", "part"),
+    deciders=Room("fairlead.contracts.apiversions.deciders", "DECIDERS"),
     rejoins=True,
     section=Room("fairlead.contracts.apiversions.section", "SECTION"),
     chart="fairlead",

@@ -8,6 +8,7 @@ from fairlead.contracts.apiversions.kinds import PART
 from fairlead.contracts.apiversions.metrics import ConversionMetrics
 from fairlead.contracts.apiversions.rule_book import RuleBook
 from fairlead.contracts.apiversions.settings import ApiVersionsSettings
+from fairlead.contracts.apiversions.webhook_certificates import WebhookCertificates
 from fairlead.engine.part import Part, PartContext
 
 
@@ -15,10 +16,16 @@ def part(context: PartContext, given: ApiVersionsSettings) -> Part:
     metrics = context.metrics.of(ConversionMetrics)
     book = RuleBook(context, given.rules, shown=metrics.show)
     service = ConversionService(book, given.reviews, metrics, context.log)
+    kept = keeping(book, context.home)
+    if not given.serves:
+        return Part(name=PART, controllers=(kept,), replica_tasks=(book.run,))
+    certificates = WebhookCertificates(context, given)
     return Part(
         name=PART,
-        controllers=(keeping(book, context.home),),
-        shared_routes=(service.routes(),) if given.serves else (),
+        controllers=(kept, *certificates.controllers),
+        shared_routes=(service.routes(),),
+        certificates=certificates.shown,
+        before_leading=(certificates.prepare,),
         replica_tasks=(book.run,),
-        obstacle=service.obstacle if given.serves else lambda: "",
+        obstacle=lambda: certificates.obstacle() or service.obstacle(),
     )
