@@ -6,9 +6,10 @@ from fairlead.contracts.apiversions.conversion_service import ConversionService
 from fairlead.contracts.apiversions.kept_rules import keeping
 from fairlead.contracts.apiversions.kinds import PART
 from fairlead.contracts.apiversions.metrics import ConversionMetrics
+from fairlead.contracts.apiversions.migration_metrics import MigrationMetrics
+from fairlead.contracts.apiversions.own_migrations import OwnMigrations
 from fairlead.contracts.apiversions.rule_book import RuleBook
 from fairlead.contracts.apiversions.settings import ApiVersionsSettings
-from fairlead.contracts.apiversions.webhook_certificates import WebhookCertificates
 from fairlead.engine.part import Part, PartContext
 
 
@@ -16,16 +17,13 @@ def part(context: PartContext, given: ApiVersionsSettings) -> Part:
     metrics = context.metrics.of(ConversionMetrics)
     book = RuleBook(context, given.rules, shown=metrics.show)
     service = ConversionService(book, given.reviews, metrics, context.log)
-    kept = keeping(book, context.home)
-    if not given.serves:
-        return Part(name=PART, controllers=(kept,), replica_tasks=(book.run,))
-    certificates = WebhookCertificates(context, given)
+    stored = context.metrics.of(MigrationMetrics)
+    moves = (OwnMigrations(context, given.migration, stored).run,) if given.migration.at_start else ()
     return Part(
         name=PART,
-        controllers=(kept, *certificates.controllers),
-        shared_routes=(service.routes(),),
-        certificates=certificates.shown,
-        before_leading=(certificates.prepare,),
+        controllers=(keeping(book, context.home),),
+        shared_routes=(service.routes(),) if given.serves else (),
         replica_tasks=(book.run,),
-        obstacle=lambda: certificates.obstacle() or service.obstacle(),
+        leader_tasks=moves,
+        obstacle=service.obstacle if given.serves else lambda: "",
     )
