@@ -12,42 +12,49 @@ from fairlead.contracts.apiversions.decide.trees import Absent, Tree, same
 
 def differences(version: str, body: Tree, back: Tree, shape: Shape) -> list[Entry]:
     """What to keep of the body, which is of this version, so that it comes back whole."""
-    return [*_between(version, body, back, shape, ())]
+    found: list[Entry] = []
+    _between(version, body, back, shape, (), found)
+    return found
 
 
-def _between(version: str, body: Any, back: Any, shape: Shape, path: Path) -> Iterator[Entry]:
-    if isinstance(body, dict) and isinstance(back, dict):
+def _between(version: str, body: Any, back: Any, shape: Shape, path: Path, found: list[Entry]) -> None:
+    if type(body) is dict and type(back) is dict:
         for name, value in body.items():
-            here = (*path, name)
-            if name in back:
-                yield from _between(version, value, back[name], shape.child(name), here)
+            other = back.get(name, Absent)
+            if value is other:
+                continue  # most of an object is shared
+            if other is Absent:
+                found += _lost(version, value, shape.child(name), (*path, name), len(path))
             else:
-                yield from _lost(version, value, shape.child(name), here, len(path))
-        for name, value in back.items():
-            if name not in body:
-                yield Entry(version, (*path, name), Absent, value, len(path) + 1)
+                _between(version, value, other, shape.child(name), (*path, name), found)
+        if len(back) != len(body) or back.keys() != body.keys():
+            found += [
+                Entry(version, (*path, name), Absent, value, len(path) + 1)
+                for name, value in back.items()
+                if name not in body
+            ]
         return
     items, others = keyed(body, shape.keys), keyed(back, shape.keys)
     if items is not None and others is not None:
-        yield from _between_lists(version, items, others, shape, path)
+        _between_lists(version, items, others, shape, path, found)
     elif not same(body, back):
-        yield Entry(version, path, body, back, len(path))
+        found.append(Entry(version, path, body, back, len(path)))
 
 
 def _between_lists(
-    version: str, items: dict[Key, Any], others: dict[Key, Any], shape: Shape, path: Path
-) -> Iterator[Entry]:
+    version: str, items: dict[Key, Any], others: dict[Key, Any], shape: Shape, path: Path, found: list[Entry]
+) -> None:
     for key, item in items.items():
         if key in others:
-            yield from _between(version, item, others[key], shape.item, (*path, key))
+            _between(version, item, others[key], shape.item, (*path, key), found)
         else:
-            yield from _lost(version, item, shape.item, (*path, key), len(path))
+            found += _lost(version, item, shape.item, (*path, key), len(path))
     for key, other in others.items():
         if key not in items:
-            yield Entry(version, (*path, key), Absent, other, len(path) + 1)
+            found.append(Entry(version, (*path, key), Absent, other, len(path) + 1))
     if [*items] != _order_without(version, items, others, path):
         wanted, guard = [key_tree(key) for key in items], [key_tree(key) for key in others]
-        yield Entry(version, path, wanted, guard, len(path), is_order=True)
+        found.append(Entry(version, path, wanted, guard, len(path), is_order=True))
 
 
 def _order_without(version: str, items: dict[Key, Any], others: dict[Key, Any], path: Path) -> list[Key]:

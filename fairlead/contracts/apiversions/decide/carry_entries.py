@@ -10,6 +10,7 @@ import base64
 import hashlib
 import zlib
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import msgspec
@@ -54,8 +55,21 @@ class Entry(Struct, frozen=True):
     @property
     def name(self) -> str:
         """Of its annotation."""
-        digest = hashlib.sha256(self.version.encode() + b"\0" + _path_json(self.path))
-        return f"{CARRY_PREFIX}{digest.hexdigest()[:16]}"
+        return _plain_name(self.version, self.path) if _is_plain(self.path) else _name(self.version, self.path)
+
+
+def _name(version: str, path: Path) -> str:
+    digest = hashlib.sha256(version.encode() + b"\0" + _path_json(path))
+    return f"{CARRY_PREFIX}{digest.hexdigest()[:16]}"
+
+
+_plain_name = lru_cache(maxsize=4096)(_name)
+"""Objects of a kind carry the same leaves."""
+
+
+def _is_plain(path: Path) -> bool:
+    """Whether it goes through no item of a list: 1 and true are the same key of a dictionary, and not of an item."""
+    return all(type(segment) is str for segment in path)
 
 
 def written(entry: Entry) -> str:

@@ -13,10 +13,28 @@ from fairlead.contracts.apiversions.decide.trees import Absent, Tree, copied, sa
 
 
 def laid(body: Tree, entries: Iterable[Entry], sticky: Iterable[Pointer] = ()) -> int:
-    """Changes the body in place; answers how many entries were stale and count for nothing."""
+    """Changes the body in place, and copies what is inside of it and changes; answers how many entries were stale and
+    count for nothing."""
     ordered, fixed = sorted(entries, key=in_order), tuple(sticky)
+    if not ordered:
+        return 0
+    for each in ordered:
+        _own(body, each.path)
     before = {each.path: _order(body, each) for each in ordered if each.is_order}
     return sum(not _lay(body, each, before, fixed) for each in ordered)
+
+
+def _own(tree: Any, path: Path) -> None:
+    """What stands along the path is nobody else's."""
+    for segment in path:
+        if isinstance(segment, str):
+            key: Any = segment if isinstance(tree, dict) and segment in tree else None
+        else:
+            key = _index(tree, segment)
+        if key is None or not isinstance(tree[key], dict | list):
+            return
+        tree[key] = tree[key].copy()
+        tree = tree[key]
 
 
 def _lay(body: Tree, entry: Entry, before: dict[Path, Any], sticky: tuple[Pointer, ...]) -> bool:

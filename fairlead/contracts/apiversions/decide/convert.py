@@ -8,6 +8,7 @@ the object, the wanted version and the rules: the same bytes in, the same bytes 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -18,24 +19,32 @@ from fairlead.contracts.apiversions.decide.carry_entries import Entry, read, wri
 from fairlead.contracts.apiversions.decide.carry_laying import laid
 from fairlead.contracts.apiversions.decide.completeness import is_complete
 from fairlead.contracts.apiversions.decide.pointers import RESERVED, Pointer
+from fairlead.contracts.apiversions.decide.pruning import Pruner, pruner
 from fairlead.contracts.apiversions.decide.shapes import Shape
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree, copied
 from fairlead.contracts.apiversions.kinds import CARRY_PREFIX, MOST_ANNOTATIONS
-from kubeloop.schemas.structural import Node, prune
+from kubeloop.schemas.structural import Node
 
 Annotations: TypeAlias = Mapping[str, str]
 Way: TypeAlias = Callable[[Tree, Annotations], Tree]
-"""A body and the annotations of its object, to the body of the other version; it must not change what it is given."""
+"""A body and the annotations of its object, to the body of the other version; it must not change what it is given.
+
+The root of what comes out is new; what is inside may be shared."""
 
 
 class Refused(Exception):
     """The object cannot be converted; the text says why and holds no field value."""
 
 
-class Version(Struct, frozen=True, eq=False):
+class Version(Struct, frozen=True, eq=False, dict=True):
     name: str
     schema: Node
     shape: Shape
+
+    @cached_property
+    def pruned(self) -> Pruner:
+        """Takes out of a body what this version does not know."""
+        return pruner(self.schema)
 
 
 class Spoke(Struct, frozen=True, eq=False, kw_only=True):
@@ -49,7 +58,7 @@ class Spoke(Struct, frozen=True, eq=False, kw_only=True):
     carries: bool = True
 
 
-class Kind(Struct, frozen=True, eq=False):
+class Kind(Struct, frozen=True, eq=False, dict=True):
     """How the versions of one kind become one another."""
 
     group: str
@@ -60,6 +69,11 @@ class Kind(Struct, frozen=True, eq=False):
     @property
     def versions(self) -> tuple[str, ...]:
         return (self.hub.name, *self.spokes)
+
+    @cached_property
+    def legs(self) -> dict[tuple[str, str], tuple[Leg, ...]]:
+        """From one version to another, as far as they have been asked for."""
+        return {}
 
 
 class Leg(Struct, frozen=True, eq=False, kw_only=True):
@@ -82,7 +96,10 @@ class Converted(Struct, frozen=True):
 
 
 def convert(tree: Tree, wanted: str, kind: Kind) -> Converted:
-    """The object in this version; raises Refused. What it is given stays as it is."""
+    """The object in this version; raises Refused.
+
+    What it is given stays as it is, and is part of the answer wherever nothing differs.
+    """
     name = str(tree["apiVersion"]).removeprefix(f"{kind.group}/")
     body = {key: value for key, value in tree.items() if key not in RESERVED}
     metadata = tree.get("metadata")
@@ -103,7 +120,14 @@ def convert(tree: Tree, wanted: str, kind: Kind) -> Converted:
     return Converted({**head, **body}, discarded, carried)
 
 
-def _legs(name: str, wanted: str, kind: Kind) -> list[Leg]:
+def _legs(name: str, wanted: str, kind: Kind) -> tuple[Leg, ...]:
+    found = kind.legs.get((name, wanted))
+    if found is None:
+        found = kind.legs[name, wanted] = tuple(_made_legs(name, wanted, kind))
+    return found
+
+
+def _made_legs(name: str, wanted: str, kind: Kind) -> list[Leg]:
     legs = []
     if name != wanted and name != kind.hub.name:
         spoke = kind.spokes[name]
@@ -139,17 +163,20 @@ def _gone(body: Tree, annotations: dict[str, str], leg: Leg) -> tuple[Tree, dict
     shown = {key: value for key, value in annotations.items() if not key.startswith(CARRY_PREFIX)}
     made = leg.there(body, shown)
     if leg.derived and not is_complete(body, leg.source.schema):
-        _underive(made, body, leg.derived)
-    prune(made, leg.target.schema)
+        made = _without_derived(made, body, leg.derived)
+    made = leg.target.pruned(made)
     if not leg.carries:
         return made, annotations, 0
-    taken = _carried(annotations, leg.target.name)
-    stale = laid(made, taken.values(), leg.sticky)
-    back = leg.back(made, shown)
-    prune(back, leg.source.schema)
-    kept = {key: value for key, value in annotations.items() if key not in taken}
+    stale = 0
+    if len(shown) < len(annotations):
+        taken = _carried(annotations, leg.target.name)
+        stale = laid(made, taken.values(), leg.sticky)
+        annotations = {key: value for key, value in annotations.items() if key not in taken}
+    back = leg.source.pruned(leg.back(made, shown))
     entries = differences(leg.source.name, body, back, leg.source.shape)
-    return made, {**kept, **{entry.name: written(entry) for entry in entries}}, stale
+    if entries:
+        annotations = {**annotations, **{entry.name: written(entry) for entry in entries}}
+    return made, annotations, stale
 
 
 def _carried(annotations: Mapping[str, str], version: str) -> dict[str, Entry]:
@@ -162,12 +189,14 @@ def _carried(annotations: Mapping[str, str], version: str) -> dict[str, Entry]:
     return found
 
 
-def _underive(made: Tree, body: Tree, derived: tuple[Pointer, ...]) -> None:
+def _without_derived(made: Tree, body: Tree, derived: tuple[Pointer, ...]) -> Tree:
     """A part of an object implies no field that is computed from the whole."""
+    own: Tree = copied(made)
     for each in derived:
-        for place in pointers.last_first(made, each):
+        for place in pointers.last_first(own, each):
             if pointers.at(body, place) is Absent:
-                pointers.take(made, place)
+                pointers.take(own, place)
+    return own
 
 
 def _check_size(annotations: Mapping[str, Any]) -> None:
@@ -177,11 +206,11 @@ def _check_size(annotations: Mapping[str, Any]) -> None:
         raise Refused(f"its annotations would be {over} bytes over the {MOST_ANNOTATIONS} that the API server takes")
 
 
-def steps_way(steps: tuple[Callable[[Tree], None], ...]) -> Way:
-    """A way that consists of operations."""
+def steps_way(steps: tuple[Callable[[Tree], None], ...], opened: Callable[[Tree], Tree]) -> Way:
+    """A way that consists of operations; `opened` copies what they change."""
 
     def way(body: Tree, _: Annotations) -> Tree:
-        made: Tree = copied(body)
+        made = opened(body)
         for step in steps:
             step(made)
         return made

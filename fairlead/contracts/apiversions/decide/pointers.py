@@ -34,6 +34,31 @@ def stars(segments: Pointer) -> int:
     return segments.count(STAR)
 
 
+def is_plain(segments: Pointer) -> bool:
+    """Whether it leads to one place at most, whatever the body."""
+    return STAR not in segments
+
+
+def holder(tree: Any, segments: Pointer) -> Any:
+    """The object that holds the last segment of a plain pointer; None where that is no object, or not there."""
+    for segment in segments[:-1]:
+        if type(tree) is not dict:
+            return None
+        tree = tree.get(segment)
+    return tree if type(tree) is dict and segments[-1] in tree else None
+
+
+def is_among_objects(tree: Any, segments: Pointer) -> bool:
+    """Whether only objects stand along a plain pointer, as far as it leads."""
+    for segment in segments[:-1]:
+        if type(tree) is not dict:
+            return False
+        if segment not in tree:
+            return True
+        tree = tree[segment]
+    return type(tree) is dict
+
+
 def places(tree: Any, segments: Pointer) -> Iterator[Place]:
     """Where the pointer leads to something."""
     if not segments:

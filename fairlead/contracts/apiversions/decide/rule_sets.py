@@ -25,6 +25,7 @@ from fairlead.contracts.apiversions.decide.operations.base import (
 from fairlead.contracts.apiversions.decide.operations.nested import AnyOp
 from fairlead.contracts.apiversions.decide.pointers import Pointer, pointer
 from fairlead.contracts.apiversions.decide.shapes import shape_of
+from fairlead.contracts.apiversions.decide.sharing import opened, plan_of
 from fairlead.contracts.apiversions.decide.trees import Tree, copied
 from kubeloop.schemas.structural import Node, compile_schema
 
@@ -170,7 +171,12 @@ def _apart(way: Way) -> Way:
 
 def _ways(given: SpokeRules, own: Node, hub: Node) -> tuple[Way, Way]:
     back: Sequence[Op] = given.from_hub if given.from_hub is not None else ways_back(given.to_hub, Here(own))
-    return steps_way(steps(given.to_hub, Here(hub))), steps_way(steps(back, Here(own)))
+    return _way(given.to_hub, Here(hub)), _way(back, Here(own))
+
+
+def _way(operations: Sequence[Op], here: Here) -> Way:
+    plan = plan_of(operations)
+    return steps_way(steps(operations, here), lambda body: opened(body, plan))
 
 
 def _schema(version: Tree) -> Node:

@@ -139,8 +139,20 @@ def _among(rules: Sequence[Op], index: int, here: Here) -> Here:
 
 def changed_at(path: Pointer, change: Change) -> Step:
     """A null says the same in every version."""
+    is_plain, last = pointers.is_plain(path), path[-1]
 
     def step(body: Tree) -> None:
+        if is_plain and pointers.is_among_objects(body, path):
+            holder = pointers.holder(body, path)
+            value = None if holder is None else holder[last]
+            if value is None:
+                return
+            made = change(value)
+            if made is Absent:
+                del holder[last]
+            elif made is not value:
+                holder[last] = made
+            return
         for place in pointers.last_first(body, path):
             value = pointers.at(body, place)
             if value is None:

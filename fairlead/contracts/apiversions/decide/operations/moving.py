@@ -82,8 +82,14 @@ class Unset(Op, frozen=True, tag="unset"):
 
 def move(source: Pointer, target: Pointer, *, overwrite: bool = False) -> Step:
     """What cannot be put there stays where it was."""
+    is_plain, last = pointers.is_plain(source) and pointers.is_plain(target), source[-1]
 
     def step(body: Tree) -> None:
+        if is_plain and pointers.is_among_objects(body, source):
+            holder = pointers.holder(body, source)
+            if holder is not None and pointers.put(body, target, holder[last], overwrite=overwrite):
+                del holder[last]
+            return
         taken = []
         for place in [*pointers.places(body, source)]:
             value = pointers.at(body, place)
