@@ -178,6 +178,9 @@ class Reason(Enum):
     JOURNAL_UNAVAILABLE = "JournalUnavailable", ReasonKind.WAITING, "the journal can be read and written"
     STORAGE_SETTLING = "StorageSettling", ReasonKind.WAITING, "every API server has heard of the storage version"
     MIGRATION_INCOMPLETE = "MigrationIncomplete", ReasonKind.WAITING, "every object can be written"
+    OBJECTS_FAILED = "ObjectsFailed", ReasonKind.BLOCKED, "these objects can be written, and somebody tries again"
+    DEFINITION_CHANGED = "DefinitionChanged", ReasonKind.BLOCKED, "somebody begins again with the CRD as it is now"
+    JOB_INTERRUPTED = "JobInterrupted", ReasonKind.HELD, "somebody goes on with it"
     DEFINITION_PENDING = "DefinitionPending", ReasonKind.WAITING, "the API server has the definition in force"
     REPLICAS_BEHIND = (
         "ReplicasBehind",

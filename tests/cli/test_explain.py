@@ -88,8 +88,8 @@ def test_a_name_where_nothing_is_rolled_says_what_was_looked_for(
     assert code == exits.NOT_FOUND
     assert capsys.readouterr().err == (
         "fairlead: ingester not found:"
-        " no StatefulSet with the label rollout-group, no Materialize, no LeaderWorkerSet and no RolloutTrait"
-        " in namespace test\n"
+        " no StatefulSet with the label rollout-group, no Materialize, no LeaderWorkerSet, no RolloutTrait"
+        " and no migration of a CRD in namespace test\n"
     )
 
 

@@ -60,8 +60,8 @@ def test_get_in_another_namespace_asks_only_there(tmp_path: Path, capsys: pytest
     assert code == exits.OK
     assert captured.out == ""
     assert captured.err == (
-        "no StatefulSet with the label rollout-group, no Materialize, no LeaderWorkerSet and no RolloutTrait"
-        " in namespace elsewhere:"
+        "no StatefulSet with the label rollout-group, no Materialize, no LeaderWorkerSet, no RolloutTrait"
+        " and no migration of a CRD in namespace elsewhere:"
         " nothing is rolled there\n"
     )
 

@@ -191,7 +191,10 @@ def test_a_demo_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
 
     line = said(capsys)
     assert code == exits.USAGE
-    assert line == 'fairlead: no demo is named "foo": choose zones, drain, environments, leaderworker or plans'
+    assert (
+        line
+        == 'fairlead: no demo is named "foo": choose zones, drain, environments, leaderworker, plans or apiversions'
+    )
 
 
 @pytest.mark.parametrize(

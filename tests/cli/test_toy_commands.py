@@ -114,7 +114,7 @@ def test_it_is_found_in_another_namespace_and_named_where_nothing_is() -> None:
         assert "but in namespace test" in await why_not_found(world.client, "one", ["default"])
         assert none_at_all(["test"]) == (
             "no StatefulSet with the label rollout-group, no Materialize, no LeaderWorkerSet, no RolloutTrait"
-            " and no Box in namespace test"
+            ", no migration of a CRD and no Box in namespace test"
         )
 
     play(scenario)
@@ -197,8 +197,8 @@ def test_the_operator_serves_it_by_name() -> None:
     ("command", "parts"),
     [
         ("crds", "zones,environments,leaderworker,plans,toy"),
-        ("manifests", "zones,environments,leaderworker,plans,toy"),
-        ("uninstall", "zones,leaderworker,plans,toy"),
+        ("manifests", "zones,environments,leaderworker,plans,apiversions,toy"),
+        ("uninstall", "zones,leaderworker,plans,apiversions,toy"),
     ],
 )
 def test_help_names_it(command: str, parts: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -119,7 +119,7 @@ def test_other_commands_reach_the_cluster_by_its_kubeconfig_until_ctrl_c(tmp_pat
     [
         (
             ["--demo", "nonsense"],
-            'no demo is named "nonsense": choose zones, drain, environments, leaderworker or plans',
+            'no demo is named "nonsense": choose zones, drain, environments, leaderworker, plans or apiversions',
         ),
         (["--until-done"], "--until-done needs --demo"),
         (["--port", "99999"], "--port is 99999"),

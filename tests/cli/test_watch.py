@@ -199,8 +199,8 @@ def test_nothing_to_watch_is_code_3() -> None:
 
     assert end == End(
         exits.NOT_FOUND,
-        "no StatefulSet with the label rollout-group, no Materialize, no LeaderWorkerSet and no RolloutTrait"
-        " in namespace test",
+        "no StatefulSet with the label rollout-group, no Materialize, no LeaderWorkerSet, no RolloutTrait"
+        " and no migration of a CRD in namespace test",
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fairlead.contracts.apiversions.kinds import INSTALLED_FOR, PART
-from fairlead.engine.contract import Contract, Room
+from fairlead.contracts.apiversions.kinds import INSTALLED_FOR, JOURNAL_LABEL, MIGRATION_NOUN, PART
+from fairlead.engine.contract import Contract, Room, Root
+from kubeloop.objects.core import CONFIGMAPS
 
 CONTRACT = Contract(
     name=PART,
@@ -15,5 +16,11 @@ CONTRACT = Contract(
     chart="fairlead",
     installed_for=INSTALLED_FOR,
     install=Room("fairlead.contracts.apiversions.install.options", "INSTALL"),
+    demos={"apiversions": Room("fairlead.contracts.apiversions.demo", "VERSIONS")},
+    hosted=Room("fairlead.contracts.apiversions.demo", "HOSTED"),
+    roots=(Root(CONFIGMAPS, MIGRATION_NOUN, labels=f"{JOURNAL_LABEL}=true", optional=True),),
+    look=Room("fairlead.contracts.apiversions.looks", "LOOK"),
+    nothing="migration of a CRD",
+    verbs=Room("fairlead.contracts.apiversions.verbs", "VERBS"),
     commands={"api": Room("fairlead.contracts.apiversions.commands", "API")},
 )

@@ -38,6 +38,11 @@ KEPT_RULES_LABEL = f"{DOMAIN}/kept-rules"
 HOME = "fairlead-system"
 """Where journals are of CRDs that no installation owns."""
 MANAGED_BY = {"app.kubernetes.io/managed-by": "fairlead"}
+JOURNAL_LABEL = f"{DOMAIN}/journal"
+"""Exactly `true` on ConfigMaps in which migrations and offline upgrades keep where they are."""
+JOURNAL_LABELS = {**MANAGED_BY, JOURNAL_LABEL: "true"}
+MIGRATION_NOUN, UPGRADE_NOUN = "migration", "upgrade"
+"""What documents call them."""
 
 
 def short_hash(crd: str) -> str:

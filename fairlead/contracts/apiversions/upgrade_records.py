@@ -19,6 +19,7 @@ MOST_TRIES = 5
 class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     """What the ConfigMap says of an upgrade."""
 
+    crd: str = ""
     state: Phase
     directory: str
     manifest_sha256: str = msgspec.field(name="manifestSHA256")
@@ -46,6 +47,7 @@ class UpgradeRecords:
 
     async def _tell(self, journal: UpgradeJournal) -> None:
         summary = Summary(
+            crd=journal.crd,
             state=journal.phase,
             directory=str(self._place),
             manifest_sha256=self._sha256,

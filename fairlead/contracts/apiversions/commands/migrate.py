@@ -15,7 +15,7 @@ from fairlead.contracts.apiversions.commands.live_definition import NoDefinition
 from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.decide.unconverted_writes import unconverted
-from fairlead.contracts.apiversions.kinds import CRD_OWNER, HOME, MANAGED_BY, migration_name
+from fairlead.contracts.apiversions.kinds import CRD_OWNER, HOME, JOURNAL_LABELS, migration_name
 from fairlead.engine.command import Invocation, Precondition, Subcommand
 from fairlead.engine.decide.storage_migration.journal import Failure, Phase, StorageJournal, StorageView
 from fairlead.engine.decide.storage_migration.steps import decide_of
@@ -132,7 +132,7 @@ async def _walked(called: Invocation, name: str, namespace: str, election: Elect
         world=view,
         tally=tally,
     )
-    records = ConfigMapRecords(called.client, namespace, MANAGED_BY)
+    records = ConfigMapRecords(called.client, namespace, JOURNAL_LABELS)
     with terms_of(given, client, records, election.gate if election is not None else None) as terms:
         return await run_job(job, terms)
 

@@ -21,7 +21,7 @@ from fairlead.contracts.apiversions.decide.offline.rehearsing import RehearsalJo
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import FINAL, End, Phase, UpgradeJournal
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.dependents import search
-from fairlead.contracts.apiversions.kinds import MANAGED_BY, migration_name
+from fairlead.contracts.apiversions.kinds import JOURNAL_LABELS, migration_name
 from fairlead.contracts.apiversions.offline_upgrade import Upgrade, carried_on
 from fairlead.contracts.apiversions.upgrade_plans import (
     UpgradePlan,
@@ -100,7 +100,7 @@ class _Begun:
         self._called, self._definition = called, definition
         self._given, self._client = called.arguments, called.client
         self._namespace = journal_namespace(definition, self._given.journal)
-        self._summaries = ConfigMapRecords(called.client, self._namespace, MANAGED_BY)
+        self._summaries = ConfigMapRecords(called.client, self._namespace, JOURNAL_LABELS)
         self._entry = f"{migration_name(self._given.crd)}/{JOURNAL}"
         self._place: Path | None = None
         """Of the backup, once there is one."""
