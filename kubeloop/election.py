@@ -208,6 +208,17 @@ class Election:
             if self._wrote:
                 await self._release()
 
+    async def look(self) -> None:
+        """Reads the lease again and again until cancelled, and does not take it: how long its record has not changed
+        is then known when it is stood for."""
+        while True:
+            with suppress(KubeError):
+                self._take_in(await self._read())
+            await self._pause()
+
+    async def _pause(self) -> None:
+        await asyncio.sleep(self._retry_period * (1 + JITTER * self._random.random()))
+
     async def _acquire(self) -> None:
         told = None
         while True:
@@ -217,7 +228,7 @@ class Election:
             if self._waits is not None and told != (now := (self.holder, str(self.last_error))):
                 told = now
                 self._waits(self.holder, self.last_error)
-            await asyncio.sleep(self._retry_period * (1 + JITTER * self._random.random()))
+            await self._pause()
 
     async def _lead(self, lead: Callable[[], Awaitable[None]]) -> None:
         try:
@@ -277,10 +288,7 @@ class Election:
 
     async def _look_and_write(self) -> bool:
         found = await self._read()
-        if found is not None:
-            self._observe(found)
-        elif not self._absent:
-            self._absent, self._seen_at = True, clock.monotonic()
+        self._take_in(found)
         if self._is_taken() or await self._is_refused(found):
             self._renewed_at = None
             return False
@@ -298,6 +306,12 @@ class Election:
             return await self._send(request.get(self._ref))
         except NotFound:
             return None
+
+    def _take_in(self, found: _Lease | None) -> None:
+        if found is not None:
+            self._observe(found)
+        elif not self._absent:
+            self._absent, self._seen_at = True, clock.monotonic()
 
     def _observe(self, found: _Lease) -> None:
         if self._seen is None or self._absent or self._seen.record != found.record:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
@@ -27,7 +28,11 @@ class Leadership(Protocol):
 
 
 class Elections:
-    """Leases taken one after the other, always in the same order, and given back when one of them is lost."""
+    """Leases taken one after the other, always in the same order, and given back when one of them is lost.
+
+    Whoever waits for the first looks at the others meanwhile, so that all leases of a process that died run out
+    together, and not one after the other.
+    """
 
     def __init__(self, elections: Sequence[Election]) -> None:
         if not elections:
@@ -55,4 +60,19 @@ async def _run(elections: tuple[Election, ...], lead: Callable[[], Awaitable[Non
     if not rest:
         await first.run(lead)
         return
-    await first.run(lambda: _run(tuple(rest), lead))
+    looking = [asyncio.create_task(each.look()) for each in rest]
+
+    async def holding() -> None:
+        await _ended(looking)
+        await _run(tuple(rest), lead)
+
+    try:
+        await first.run(holding)
+    finally:
+        await _ended(looking)
+
+
+async def _ended(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, suppress
 
 import msgspec
 import pytest
@@ -112,3 +113,52 @@ def test_the_loss_of_one_ends_the_work_and_gives_back_the_other() -> None:
 def test_leadership_needs_a_lease() -> None:
     with pytest.raises(ValueError, match="needs a lease"):
         Elections([])
+
+
+class _Cut:
+    """The way to the cluster of a process that is killed."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.dead = False
+        self._transport = cluster.transport()
+
+    async def send(self, message: request.Request) -> request.Response:
+        if self.dead:
+            await asyncio.Event().wait()
+        return await self._transport.send(message)
+
+    def stream(self, message: request.Request) -> AbstractAsyncContextManager[request.Stream]:
+        return self._transport.stream(message)
+
+
+def test_leases_of_a_process_that_died_run_out_together() -> None:
+    async def main() -> None:
+        cluster = Cluster(seed=1)
+        led: list[str] = []
+        cut = _Cut(cluster)
+
+        def lead(name: str) -> Callable[[], Awaitable[None]]:
+            async def forever() -> None:
+                led.append(name)
+                await asyncio.Event().wait()
+
+            return forever
+
+        client = Client(cut)
+        first = Elections([Election(client, Ref(LEASES, "default", name), "first") for name in NAMES])
+        tasks = [asyncio.create_task(first.run(lead("first")))]
+        await asyncio.sleep(1)
+        tasks.append(asyncio.create_task(_elections(cluster, "second").run(lead("second"))))
+        await asyncio.sleep(30)
+        assert led == ["first"]
+
+        cut.dead = True
+        tasks[0].cancel()
+        await asyncio.sleep(20)
+        assert led == ["first", "second"]
+        for task in tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    run(main(), seed=1)
