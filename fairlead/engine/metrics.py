@@ -117,6 +117,9 @@ class Metrics:
         self.leader = families.gauge(
             "fairlead_leader", "Whether this process acts for a part: with a Lease, whether it holds it.", "part"
         )
+        self.is_leader = families.gauge(
+            "fairlead_is_leader", "Whether this process acts: with Leases, whether it holds them."
+        )
         self.requests = families.histogram(
             "rollout_operator_request_duration_seconds",
             "Duration of requests served.",
@@ -214,6 +217,7 @@ class Metrics:
         """Rounds of these parts begin here, or are left to whoever leads, and then nothing is told of them here."""
         for part in parts:
             self.leader.labels(part).set(int(leading))
+        self.is_leader.set(int(leading))
         if not leading:
             self.blocked.clear()
             self.foreign.clear()
