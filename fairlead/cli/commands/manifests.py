@@ -26,6 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="default",
         help=f"namespace of the operator, and of {looked_after} to look after (default %(default)s)",
     )
+    about = "print what this release says of itself instead, for `fairlead api preflight --release`"
+    parser.add_argument("--release", action="store_true", help=about)
     parser.add_argument("--image", metavar="IMAGE", default=None, help="image with the programs of this release")
     for name, install in known.items():
         add(parser.add_argument_group(name), install.flags)
@@ -46,6 +48,9 @@ def run(arguments: argparse.Namespace) -> int:
     from fairlead.engine.charts import written
     from fairlead.engine.install import InstallPlace
 
+    if arguments.release:
+        print(_release(), end="")
+        return exits.OK
     namespace = arguments.namespace
     if arguments.image == "":
         raise UsageError("--image is empty: name an image, or leave it out for the default")
@@ -63,6 +68,14 @@ def run(arguments: argparse.Namespace) -> int:
         _check_words(install, values)
     print(written(install.objects(values)), end="")
     return exits.OK
+
+
+def _release() -> str:
+    from fairlead.contracts import contracts
+    from fairlead.core.release import written
+    from fairlead.engine.releases import this_release
+
+    return written(this_release(contracts()))
 
 
 def _check_place(arguments: argparse.Namespace, known: dict[str, Install[Any]]) -> None:

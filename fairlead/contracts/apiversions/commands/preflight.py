@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from fairlead.contracts.apiversions.commands import codes, options
 from fairlead.contracts.apiversions.commands.live_definition import NoDefinition, definition_of
@@ -20,7 +20,9 @@ from fairlead.contracts.apiversions.decide.rule_sets import RuleSet, RulesReject
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.junit import Case, junit
 from fairlead.contracts.apiversions.preflight_look import LookTerms, look, without_cluster
+from fairlead.contracts.apiversions.release_look import look_at_release, release_of
 from fairlead.contracts.apiversions.rule_files import definitions_in, rules_in
+from fairlead.core.release import Release
 from fairlead.engine.command import Invocation, Subcommand, Usage
 from fairlead.engine.object_files import Unreadable
 from kubeloop.client import Client
@@ -35,6 +37,10 @@ WORDS = {"block": "BLOCK", "warn": "WARN", "info": "INFO"}
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "definitions to come, of any number of CRDs; may be repeated"
     parser.add_argument("-f", "--file", metavar="FILE", action="append", default=[], help=about)
+    about = "release of the operator to come, instead of definitions"
+    parser.add_argument("--to-operator-version", metavar="VERSION", default="", help=about)
+    about = "what that release says of itself, as its `fairlead manifests --release` prints it; default a known one"
+    parser.add_argument("--release", metavar="FILE", default="", help=about)
     parser.add_argument("--rules", metavar="FILE", default="", help="rule sets that convert the kinds then")
     about = "definitions in force, from a file instead of the cluster; objects are not looked at"
     parser.add_argument("--crd", metavar="FILE", default="", help=about)
@@ -51,9 +57,9 @@ async def _run(called: Invocation) -> int:
     if called.namespaces:
         raise Usage("a CRD is that of all namespaces, so preflight takes no --namespace")
     try:
-        coming = _coming(given.file)
+        coming = _coming(given)
         if given.crd:
-            findings = await _offline(given, coming)
+            findings = await _offline(given, [*coming.definitions])
         else:
             findings = await _online(called, coming)
     except (Unreadable, RulesRejected) as error:
@@ -62,13 +68,25 @@ async def _run(called: Invocation) -> int:
         if called.connected is not None:
             raise
         return complain(str(error))
-    return _report(given, sorted_findings(findings), [name_of(each) for each in coming])
+    return _report(given, sorted_findings(findings), [name_of(each) for each in coming.definitions])
 
 
-def _coming(files: Sequence[str]) -> list[Tree]:
-    if not files:
-        raise Usage("name what is to come: -f FILE")
-    return [each for file in files for each in definitions_in(file)]
+class _Coming(Struct, frozen=True):
+    """What may be applied."""
+
+    definitions: tuple[Tree, ...]
+    release: Release | None = None
+
+
+def _coming(given: argparse.Namespace) -> _Coming:
+    if bool(given.file) == bool(given.to_operator_version):
+        raise Usage("name what is to come: either -f FILE or --to-operator-version VERSION")
+    if given.release and not given.to_operator_version:
+        raise Usage("--release belongs to --to-operator-version VERSION")
+    if given.file:
+        return _Coming(tuple(each for file in given.file for each in definitions_in(file)))
+    release = release_of(given.to_operator_version, given.release)
+    return _Coming(tuple(each.definition for each in release.crds), release)
 
 
 async def _offline(given: argparse.Namespace, coming: Sequence[Tree]) -> list[Finding]:
@@ -79,7 +97,7 @@ async def _offline(given: argparse.Namespace, coming: Sequence[Tree]) -> list[Fi
     return findings
 
 
-async def _online(called: Invocation, coming: Sequence[Tree]) -> list[Finding]:
+async def _online(called: Invocation, coming: _Coming) -> list[Finding]:
     given = called.arguments
     contexts = [each.strip() for each in given.contexts.split(",") if each.strip()]
     if not contexts:
@@ -102,10 +120,12 @@ async def _client(given: argparse.Namespace, context: str) -> AsyncIterator[Clie
         await client.close()
 
 
-async def _on_cluster(client: Client, given: argparse.Namespace, coming: Sequence[Tree]) -> list[Finding]:
+async def _on_cluster(client: Client, given: argparse.Namespace, coming: _Coming) -> list[Finding]:
     terms = LookTerms(page=given.page_size, dependents=tuple(given.dependents), journal=given.journal)
+    if coming.release is not None:
+        return await look_at_release(client, coming.release, lambda new: _rules(client, new, given.rules), terms)
     findings = []
-    for new in coming:
+    for new in coming.definitions:
         try:
             live: Tree | None = await definition_of(client, name_of(new))
         except NoDefinition:
@@ -145,7 +165,7 @@ def _text(findings: list[Finding], names: list[str]) -> str:
         lines += _lines(each)
     counts = {severity: sum(each.severity == severity for each in findings) for severity in ORDER}
     if not findings:
-        return f"{', '.join(names)}: nothing found"
+        return f"{len(names)} CRDs: nothing found" if len(names) > 3 else f"{', '.join(names)}: nothing found"
     told = f"{counts['block']} block, {counts['warn']} warn, {counts['info']} inform"
     return "\n".join([*lines, told])
 
