@@ -20,6 +20,8 @@ from fairlead.contracts.apiversions.decide.pointers import RESERVED, STAR, Point
 from kubeloop.schemas.structural import Node
 
 LEAST_ALIKE = 0.6
+LEAST_ALIKE_BELOW = 0.8
+"""For a field that has another place as well."""
 LEAST_SHARED = 0.5
 """Of the fields of two objects, where one is the other under a new name."""
 _UNITS = {
@@ -116,18 +118,28 @@ def _renamed(ours: dict[str, Node], theirs: dict[str, Node], path: Pointer) -> I
 
 
 def _nested(ours: dict[str, Node], target: Node, path: Pointer) -> Iterator[Suggested]:
-    """The same name and type one level deeper, in an object that is new or was there."""
+    """One level deeper, in an object that is new or was there, with a name that is alike."""
     for one in [*ours]:
-        inside = [
-            (*path, name, one)
-            for name, each in target.properties.items()
-            if (path or name not in RESERVED)
-            and one in each.properties
-            and each.properties[one].types == ours[one].types
-        ]
-        if len(inside) == 1:
-            yield Suggested(Move(_text((*path, one)), _text(inside[0])), "the same name, one level deeper")
-            yield from _same_place(ours.pop(one), target.properties[inside[0][-2]].properties[one], inside[0])
+        found = sorted(
+            (
+                (-_alikeness(one, inner, ours[one], node), name, inner)
+                for name, each in target.properties.items()
+                for inner, node in each.properties.items()
+                if (path or name not in RESERVED)
+            ),
+        )
+        if not found or -found[0][0] < LEAST_ALIKE_BELOW or (len(found) > 1 and found[1][0] == found[0][0]):
+            continue
+        _, name, inner = found[0]
+        source, node = ours.pop(one), target.properties[name].properties[inner]
+        here, there = (*path, one), (*path, name, inner)
+        unit = _unit(inner) if source.types == ("string",) and node.types == ("integer",) else ""
+        if unit:
+            yield Suggested(Duration(_text(here), unit), f"{inner} is a number of a time")  # type: ignore[arg-type]
+        why = "the same name" if inner == one else "a name that is alike"
+        yield Suggested(Move(_text(here), _text(there)), f"{why}, one level deeper")
+        if not unit:
+            yield from _same_place(source, node, there)
 
 
 def _lifted(source: Node, theirs: dict[str, Node], target: Node, path: Pointer) -> Iterator[Suggested]:
