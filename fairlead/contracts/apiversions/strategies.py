@@ -4,8 +4,8 @@
     def test_nothing_is_lost(tree):
         comes_back(tree, kind)
 
-Objects are valid by what a structural schema says of one value at a time: types, bounds, patterns, required fields, keys
-of lists. What relates several values (`oneOf`, `anyOf`, `not`, CEL expressions) is not followed.
+Objects are valid by what a structural schema says of one value at a time: types, bounds, patterns, required fields,
+keys of lists. What relates several values (`oneOf`, `anyOf`, `not`, CEL expressions) is not followed.
 """
 
 from __future__ import annotations
