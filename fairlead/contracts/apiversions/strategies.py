@@ -106,7 +106,7 @@ def _texts(node: Node, _: int) -> st.SearchStrategy[str]:
         return found.filter(lambda text: len(text) >= least and (most is None or len(text) <= most))
     if node.format in _FORMATS:
         return _FORMATS[node.format]
-    letters = st.characters(blacklist_categories=("Cs",))
+    letters = st.characters(exclude_categories=["Cs"])
     words = [each for each in WORDS if len(each) >= least and (most is None or len(each) <= most)]
     free: st.SearchStrategy[str] = st.text(letters, min_size=least, max_size=longest)
     return st.sampled_from(words) | free if words else free

@@ -16,7 +16,9 @@ NAMES = ("a", "b", "c", "name")
 VERSIONS = ("v1", "v2", "v3")
 Draw = Any
 
-SCALARS = st.sampled_from([TEXT, TEXT, INTEGER, BOOLEAN, {"type": "number"}, {"x-kubernetes-int-or-string": True}])
+SCALARS: st.SearchStrategy[Any] = st.sampled_from(
+    [TEXT, TEXT, INTEGER, BOOLEAN, {"type": "number"}, {"x-kubernetes-int-or-string": True}]
+)
 
 
 class World(Struct, frozen=True, eq=False):
@@ -82,7 +84,7 @@ def operations(draw: Draw, one: dict[str, Any], other: dict[str, Any]) -> dict[s
     here = st.sampled_from([*places(one)])
     there = st.sampled_from([*places(other), "/spec/new", "/spec/a/new"])
     path, target = draw(here), draw(there)
-    return draw(
+    found: dict[str, Any] = draw(
         st.sampled_from(
             [
                 {"op": "move", "from": path, "to": target},
@@ -110,6 +112,7 @@ def operations(draw: Draw, one: dict[str, Any], other: dict[str, Any]) -> dict[s
             ]
         )
     )
+    return found
 
 
 @st.composite

@@ -18,7 +18,7 @@ from fairlead.contracts.apiversions.strategies import objects, parts
 from tests.contracts.apiversions.random_kinds import VERSIONS, World, worlds
 
 pytestmark = pytest.mark.machine
-SOAKS = settings.default.max_examples >= 1000
+SOAKS = settings().max_examples >= 1000
 many = settings(
     max_examples=10_000 if SOAKS else 40,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
@@ -94,9 +94,10 @@ def test_what_a_user_of_another_version_writes_is_never_overwritten(world: World
 @many
 @given(worlds(), st.data())
 def test_a_carried_leaf_whose_annotation_goes_is_gone_and_no_other(world: World, data: Any) -> None:
-    """I5: server-side apply removes by the key of an annotation."""
+    """I5: server-side apply removes by the key of an annotation. Between spokes it is two ways of this kind."""
     tree = drawn(data, world)
-    there = convert(tree, data.draw(st.sampled_from(VERSIONS)), world.kind).tree
+    hub = world.kind.hub.name
+    there = convert(tree, hub if version_of(tree) != hub else data.draw(st.sampled_from(VERSIONS)), world.kind).tree
     carried = {key: read(key, value) for key, value in (there["metadata"].get("annotations") or {}).items()}
     alone = sorted(key for key, entry in carried.items() if entry is not None and _is_plain(entry, version_of(tree)))
     if not alone:
@@ -106,9 +107,9 @@ def test_a_carried_leaf_whose_annotation_goes_is_gone_and_no_other(world: World,
     annotations = {key: value for key, value in there["metadata"]["annotations"].items() if key != gone.name}
     without = {**there, "metadata": {**there["metadata"], "annotations": annotations}}
 
-    back = bare(convert(without, version_of(tree), world.kind).tree)
+    back = convert(without, version_of(tree), world.kind).tree
 
-    found = differences("", tree, back, PLAIN)
+    found = differences("", {"spec": tree.get("spec")}, {"spec": back.get("spec")}, PLAIN)
     inside = "".join(f"/{each}" for each in gone.path)
     assert all(each.place == inside or inside.startswith(f"{each.place}/") for each in found), (found, world.rules)
 

@@ -21,7 +21,7 @@ from kubeloop.schemas.structural import prune
 from tests.contracts.apiversions.real_definitions import CLUSTER_API, ECK, KARPENTER, MODULES, Module, definitions_of
 
 RULES = Path(__file__).parents[3] / "examples" / "rules"
-SOAKS = settings.default.max_examples >= 1000
+SOAKS = settings().max_examples >= 1000
 TRIES = 200 if SOAKS else 3
 
 
