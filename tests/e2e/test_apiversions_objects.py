@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
+
 import pytest
 
 from fairlead.core.controller_version import CONTROLLER_VERSION
@@ -10,7 +12,7 @@ from fairlead.engine.decide.guard import UNKNOWN, VersionPolicy
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.core import EVENTS, PODS
 from kubeloop.objects.meta import Ref
-from kubeloop.request import delete
+from kubeloop.request import Request, Response, Stream, Transport, delete
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.history import Tree
 from tests.e2e.widget_operators import WidgetOperator, a_widget, changed, defined, found, told, workload_of
@@ -166,3 +168,53 @@ def ready(site: Site) -> dict[str, str]:
 
 def at_rest(operator: WidgetOperator, names: tuple[str, ...]) -> bool:
     return all((operator.passes(name) or [""])[-1] == "complete" for name in names)
+
+
+class Refusing:
+    """A transport over which no version can be noted on an object."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.refused = 0
+        self._transport = transport
+
+    async def send(self, request: Request) -> Response:
+        if request.method == "PATCH" and CONTROLLER_VERSION.encode() in request.body:
+            self.refused += 1
+            return Response(403, b'{"kind":"Status","code":403,"reason":"Forbidden","message":"no"}')
+        return await self._transport.send(request)
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        return self._transport.stream(request)
+
+    async def close(self) -> None:
+        if (close := getattr(self._transport, "close", None)) is not None:
+            await close()
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_version_that_cannot_be_noted_stops_nothing(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    await defined(site, monkeypatch)
+    await a_widget(site, "a", SPEC)
+    refusing = Refusing(site.ground.transport("admin"))
+    operator = WidgetOperator(site, Settings(has_predecessors=True), NEW)
+
+    site.start(operator(refusing))
+
+    await site.until(lambda: at_rest(operator, ("a",)), every=0.1)
+    assert refusing.refused > 0
+    assert await site.get(STATEFULSETS, "a") is not None
+    assert version_of(await found(site, WIDGETS, "a")) == ""
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_an_own_kind_waits_for_its_note(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was made without it would be taken for that of something older, and left alone."""
+    await defined(site, monkeypatch)
+    before = await a_widget(site, "a", SPEC)
+    refusing = Refusing(site.ground.transport("admin"))
+
+    site.start(WidgetOperator(site, Settings(), NEW)(refusing))
+
+    await site.until(lambda: refusing.refused > 3, every=0.1)
+    assert await found(site, WIDGETS, "a") == before
+    assert await site.get(STATEFULSETS, "a") is None

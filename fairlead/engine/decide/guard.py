@@ -56,8 +56,6 @@ class VersionPolicy(Struct, frozen=True, kw_only=True):
     on_newer: OnNewer = OnNewer.IGNORE
     legacy: bool = False
     """Whether the stamp is written under its old name as well."""
-    stamps: bool = True
-    """Whether objects are stamped at all; what others have stamped counts whatever this says."""
     allow_downgrade: bool = False
     """Whether this version leads after one of a higher minor has."""
 
@@ -175,8 +173,8 @@ def _known(text: str) -> SemanticVersion:
 
 
 def _stamp(subject: Subject, policy: VersionPolicy, version: str, tell: EventNote | None = None) -> Patch | None:
-    """None where nothing is stamped, or where the API server has refused it: that must not stop what is to be done."""
-    if not policy.stamps or _is_refused(subject):
+    """None where the API server has refused it, of a kind that others served before us."""
+    if _is_refused(subject):
         return None
     names = (CONTROLLER_VERSION, LEGACY_VERSION) if policy.legacy else (CONTROLLER_VERSION,)
     return Patch(
@@ -189,7 +187,8 @@ def _stamp(subject: Subject, policy: VersionPolicy, version: str, tell: EventNot
         change_from=subject.annotations.get(CONTROLLER_VERSION, ""),
         change_to=version,
         tell=tell,
-        refusable=True,
+        # Without the note, what is made for a kind of our own would be taken for that of something older.
+        refusable=subject.has_predecessors,
         contested=True,
     )
 

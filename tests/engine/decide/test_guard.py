@@ -181,11 +181,3 @@ def test_stamp_that_was_refused_stops_nothing() -> None:
 
     assert stamped(standing(refused, POLICY)) == ""
     assert stamped(standing(written, POLICY)) == "1.3.1"
-
-
-def test_nothing_is_stamped_where_nothing_may_be() -> None:
-    quiet = msgspec.structs.replace(POLICY, stamps=False)
-
-    assert stamped(standing(a_subject(children=True), quiet)) == ""
-    assert stamped(standing(a_subject(children=True, own_kind=True), quiet)) == ""
-    assert isinstance(standing(a_subject(children=True, own_kind=True), quiet), Ignored)
