@@ -3,153 +3,80 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from fairlead.contracts.apiversions.commands import codes
-from fairlead.contracts.apiversions.kinds import short_hash
+from fairlead.contracts.apiversions.kinds import migration_name
+from kubeloop import clock
 from kubeloop.errors import ApiError
-from kubeloop.objects.apps import STATEFULSETS
-from tests.e2e.api_commands import Ran, api
+from kubeloop.objects.core import LEASES
+from kubeloop.objects.meta import Ref
+from kubeloop.request import MERGE_PATCH, delete, patch
 from tests.e2e.clusters import Site, everywhere
-from tests.e2e.history import Tree
-from tests.e2e.policies import BINDINGS, CONFIG_MAPS, POLICIES
-from tests.e2e.widgets import Widgets, body_of, widgets
-
-QUIET = ("--progress", "none", "--qps", "0", "--settle", "0s", "--page-size", "20")
-COUNT = 50
-
-
-class Upgraded:
-    """A kind on its way from v1 to v2, with its operator."""
-
-    def __init__(self, shop: Widgets, folder: Path) -> None:
-        self.shop, self.folder = shop, folder
-        self.site = shop.site
-        self.saved: dict[str, Tree] = {}
-
-    @property
-    def place(self) -> Path:
-        return self.folder / "backup"
-
-    async def run(self, *words: str) -> Ran:
-        journal = ("--journal", self.site.namespace)
-        given = () if {"--resume", "--rollback"} & {*words} else self._files()
-        return await api(
-            self.site.client,
-            *("offline-upgrade", self.shop.name, *given, "--backup", str(self.place), *QUIET, *journal, *words),
-            "--dependents",
-            "ConfigMap",
-        )
-
-    def _files(self) -> tuple[str, ...]:
-        definition, rules = self.folder / "crd.yaml", self.folder / "rules.yaml"
-        definition.write_text(yaml.safe_dump(self.shop.definition("v1", "v2", storage="v2")))
-        rules.write_text(yaml.safe_dump(self.shop.rules()))
-        return ("-f", str(definition), "--rules", str(rules))
-
-    @property
-    def operator(self) -> tuple[str, str]:
-        return ("--operator", f"{self.site.namespace}/StatefulSet/operator")
-
-    async def replicas(self) -> int:
-        found = await self.site.get(STATEFULSETS, "operator")
-        assert found is not None
-        return int(found["spec"]["replicas"])
-
-    async def versions(self) -> dict[str, tuple[bool, bool]]:
-        definition = await self.shop.live_definition()
-        return {each["name"]: (each["served"], each["storage"]) for each in definition["spec"]["versions"]}
-
-    async def is_frozen(self) -> bool:
-        name = f"fairlead-freeze-{short_hash(self.shop.name)}"
-        site = self.site
-        found = []
-        for resource in (POLICIES, BINDINGS):
-            listed = await site.client.list(resource, dict[str, Any])
-            found += [each for each in listed.items if each["metadata"]["name"] == name]
-        return bool(found)
-
-    async def state(self) -> tuple[object, ...]:
-        """All that a run leaves behind."""
-        definition = await self.shop.live_definition()
-        served = [each["name"] for each in definition["spec"]["versions"] if each["served"]]
-        objects = {
-            version: {name: body_of(each) for name, each in (await self.shop.all(version)).items()}
-            for version in served
-        }
-        stored = definition["status"]["storedVersions"]
-        return await self.versions(), stored, objects, await self.replicas(), await self.is_frozen()
+from tests.e2e.killing import Executioner, How, KilledAt
+from tests.e2e.policies import CONFIG_MAPS
+from tests.e2e.roles import grant
+from tests.e2e.upgrades import COUNT, Upgraded, begun, check_done, check_undone, run, versions_of
+from tests.e2e.widgets import body_of
 
 
-async def begun(site: Site, folder: Path, count: int = COUNT) -> Upgraded:
-    shop = widgets(site)
-    await shop.define("v1")
-    for number in range(count):
-        await shop.make(
-            f"w-{number:02}",
-            size=number,
-            colour="red",
-            legacyMode=number % 2 == 0,
-            status={"phase": "Ready", "seen": number, "oldMark": "x"},
-        )
-    template = {"metadata": {"labels": {"app": "operator"}}, "spec": {"containers": [{"name": "o", "image": "o"}]}}
-    await site.create(
-        STATEFULSETS,
-        {
-            "metadata": {"name": "operator"},
-            "spec": {
-                "replicas": 2,
-                "serviceName": "o",
-                "selector": {"matchLabels": {"app": "operator"}},
-                "template": template,
-            },
-        },
-    )
-    upgraded = Upgraded(shop, folder)
-    upgraded.saved = await shop.all()
-    return upgraded
+class Meddler(Executioner):
+    """Lets something happen right before the first effect whose name begins so."""
+
+    def __init__(self, name: str, happens: Callable[[], Awaitable[None]]) -> None:
+        super().__init__()
+        self._name, self._happens = name, happens
+        self._is_done = False
+
+    async def at(self, name: str, carried_out: Callable[[], Awaitable[Any]], *, is_local: bool = False) -> Any:
+        if name.startswith(self._name) and not self._is_done:
+            self._is_done = True
+            await self._happens()
+        return await super().at(name, carried_out, is_local=is_local)
 
 
-def versions_of(objects: dict[str, Tree]) -> dict[str, str]:
-    return {name: tree["metadata"]["resourceVersion"] for name, tree in objects.items()}
+async def forget_lease(upgraded: Upgraded) -> None:
+    """As if its time had run out; that of a run that was killed lasts for a quarter of a minute."""
+    ref = Ref(LEASES, upgraded.site.namespace, migration_name(upgraded.shop.name))
+    await upgraded.site.client.call(delete(ref))
 
 
-async def check_done(upgraded: Upgraded) -> None:
-    shop = upgraded.shop
-    assert await upgraded.versions() == {"v1": (False, False), "v2": (True, True)}
-    assert (await shop.live_definition())["status"]["storedVersions"] == ["v2"]
-    after = await shop.all("v2")
-    wanted = {name: body_of(shop.converted(each)) for name, each in upgraded.saved.items()}
-    assert {name: body_of(each) for name, each in after.items()} == wanted
-    assert await upgraded.replicas() == 2
-    assert not await upgraded.is_frozen()
+async def owned(upgraded: Upgraded) -> str:
+    """The version by which a dependent names its owner, which it is given where it has none."""
+    site, name = upgraded.site, "owned"
+    if (found := await site.get(CONFIG_MAPS, name)) is not None:
+        return str(found["metadata"]["ownerReferences"][0]["apiVersion"].rpartition("/")[2])
+    owner = {
+        "apiVersion": upgraded.shop.resource().api_version,
+        "kind": "Widget",
+        "name": "w-01",
+        "uid": upgraded.saved["w-01"]["metadata"]["uid"],
+    }
+    await site.create(CONFIG_MAPS, {"metadata": {"name": name, "ownerReferences": [owner]}})
+    return "v1"
 
 
 @everywhere(controllers=False)
 async def test_a19_fifty_objects_go_to_the_new_version_while_nobody_else_may_write(site: Site, tmp_path: Path) -> None:
+    """A19."""
     upgraded = await begun(site, tmp_path)
     shop = upgraded.shop
-    await site.create(
-        CONFIG_MAPS,
-        {
-            "metadata": {
-                "name": "owned",
-                "ownerReferences": [
-                    {
-                        "apiVersion": shop.resource().api_version,
-                        "kind": "Widget",
-                        "name": "w-01",
-                        "uid": upgraded.saved["w-01"]["metadata"]["uid"],
-                    }
-                ],
-            }
-        },
-    )
+    await owned(upgraded)
+    user = await grant(site, {(shop.group, "widgets"): ("patch",)}, "user")
+    somebody = site.client_as(user.name)
     definition = await shop.live_definition()
+    refusals: list[str] = []
+
+    async def write() -> None:
+        body = b'{"spec":{"size":7}}'
+        with pytest.raises(ApiError) as refused:
+            await somebody.call(patch(Ref(shop.resource(), site.namespace, "w-03"), MERGE_PATCH, body))
+        refusals.append(str(refused.value))
 
     tried = await upgraded.run("--dry-run", "--freeze", *upgraded.operator)
     assert tried.code == codes.DONE, tried.err
@@ -159,27 +86,199 @@ async def test_a19_fifty_objects_go_to_the_new_version_while_nobody_else_may_wri
     assert await upgraded.replicas() == 2
     assert not upgraded.place.exists()
 
-    ran = await upgraded.run("--freeze", *upgraded.operator)
-    assert ran.code == codes.DONE, ran.err + ran.out
+    meddler = Meddler(f"PUT /apis/{shop.group}/v2", write)
+    assert await run(upgraded, meddler, "--freeze", *upgraded.operator) == codes.DONE
 
     await check_done(upgraded)
-    owned = await site.get(CONFIG_MAPS, "owned")
-    assert owned is not None
-    assert owned["metadata"]["ownerReferences"][0]["apiVersion"] == shop.resource("v2").api_version
+    assert await owned(upgraded) == "v2"
+    assert "is frozen" in refusals[0]
+    entries = [each for tree in (await shop.all("v2")).values() for each in tree["metadata"]["managedFields"]]
+    assert {(each["manager"], each["apiVersion"]) for each in entries} == {
+        ("kubeloop", shop.resource("v2").api_version)
+    }
+    assert any("f:paint" in (each["fieldsV1"].get("f:spec") or {}) for each in entries)
 
 
 @everywhere(controllers=False)
-async def test_an_upgrade_that_is_done_is_not_undone(site: Site, tmp_path: Path) -> None:
-    upgraded = await begun(site, tmp_path, 12)
+async def test_a20_an_upgrade_that_is_killed_while_it_converts_goes_on(site: Site, tmp_path: Path) -> None:
+    """A20."""
+    upgraded = await begun(site, tmp_path)
+    killed = KilledAt(f"PUT /apis/{upgraded.shop.group}/v2", 30)
+    assert await run(upgraded, killed, "--freeze", *upgraded.operator) is None
+    await forget_lease(upgraded)
+
+    refused = await upgraded.run("--freeze", *upgraded.operator)
+    assert refused.code == codes.PRECONDITION
+    assert "--resume" in refused.err
+    ran = await upgraded.run("--resume")
+
+    assert ran.code == codes.DONE, ran.err
+    await check_done(upgraded)
+
+
+@everywhere(controllers=False)
+async def test_a21_an_upgrade_that_has_converted_is_rolled_back(site: Site, tmp_path: Path) -> None:
+    """A21."""
+    upgraded = await begun(site, tmp_path)
+    await owned(upgraded)
+    killed = KilledAt("PUT /apis/apiextensions", 2)  # the old version is served no longer, and nothing is started
+    assert await run(upgraded, killed, "--freeze", *upgraded.operator) is None
+    await forget_lease(upgraded)
+    assert await upgraded.replicas() == 0
+    assert await owned(upgraded) == "v2"
+
+    ran = await upgraded.run("--rollback")
+
+    assert ran.code == codes.DONE, ran.err
+    await check_undone(upgraded)
+    assert await owned(upgraded) == "v1"
+    again = await upgraded.run("--rollback")
+    assert again.code == codes.DONE
+    await check_undone(upgraded)
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_write_of_somebody_else_is_converted_again_where_nothing_is_frozen(site: Site, tmp_path: Path) -> None:
+    """It is written in the old version, whose fields the new one has no place for are lost: the plan says so."""
+    upgraded = await begun(site, tmp_path, 4)
     shop = upgraded.shop
 
-    ran = await upgraded.run(*upgraded.operator)
+    async def write() -> None:
+        await shop.change("w-02", {"spec": {"size": 77}})
+        await shop.make("w-new", "v2", size=1, paint={"finish": "matt"})
+
+    ran = await run(upgraded, Meddler(f"PUT /apis/{shop.group}/v2/namespaces/{site.namespace}/widgets/w-02", write))
+
+    assert ran == codes.DONE
+    after = await shop.all("v2")
+    assert after["w-02"]["spec"]["size"] == 77
+    assert after["w-new"]["spec"] == {"size": 1, "paint": {"finish": "matt"}}
+    untouched = ("w-00", "w-01", "w-03")
+    assert {name: body_of(after[name]) for name in untouched} == {
+        name: body_of(shop.converted(upgraded.saved[name])) for name in untouched
+    }
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_what_was_made_in_the_new_version_is_converted_back(site: Site, tmp_path: Path) -> None:
+    upgraded = await begun(site, tmp_path, 2)
+    shop = upgraded.shop
+
+    async def write() -> None:
+        await shop.make("w-new", "v2", size=1, paint={"colour": "blue", "finish": "matt"})
+
+    class KilledMeddler(Meddler):
+        @property
+        def is_due(self) -> bool:
+            return self._is_done and self.effects[-1].startswith("PUT /apis/apiextensions")
+
+    meddler = KilledMeddler(f"PUT /apis/{shop.group}/v2", write)
+    meddler.how = How.AFTER
+    assert await run(upgraded, meddler) is None
+
+    ran = await upgraded.run("--rollback")
+
     assert ran.code == codes.DONE, ran.err
+    made = await shop.live("w-new")
+    assert made["spec"] == {"size": 1, "colour": "blue"}
+    assert shop.converted(made)["spec"] == {"size": 1, "paint": {"colour": "blue", "finish": "matt"}}
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_leaking_freeze_ends_the_run(site: Site, tmp_path: Path) -> None:
+    upgraded = await begun(site, tmp_path, 3)
+    shop = upgraded.shop
+
+    async def write() -> None:
+        await shop.change("w-01", {"spec": {"size": 77}})  # by the caller, whom the freeze lets write
+
+    meddler = Meddler(f"PUT /apis/{shop.group}/v2/namespaces/{site.namespace}/widgets/w-01", write)
+    assert await run(upgraded, meddler, "--freeze", *upgraded.operator) == codes.OBJECTS_FAILED
+
+    assert await upgraded.is_frozen()
+    ran = await upgraded.run("--rollback")
+    assert ran.code == codes.DONE, ran.err
+    await check_undone(upgraded)
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_an_object_that_cannot_be_converted_is_named_before_anything_is_written(
+    site: Site, tmp_path: Path
+) -> None:
+    upgraded = await begun(site, tmp_path, 2)
+    shop = upgraded.shop
+    await shop.change("w-01", {"metadata": {"annotations": {"large": "x" * 262_130}}})
+    definition = await shop.live_definition()
+
+    ran = await upgraded.run("--freeze", *upgraded.operator)
+
+    assert ran.code == codes.PRECONDITION
+    assert f"{site.namespace}/w-01: it cannot be converted" in ran.out
+    assert "nothing was written" in ran.err
+    assert await shop.live_definition() == definition
+    assert not upgraded.place.exists()
+    assert await upgraded.replicas() == 2
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_the_directory_is_what_counts(site: Site, tmp_path: Path) -> None:
+    """Without its ConfigMap an upgrade goes on all the same; with another directory, or an edited one, it does not."""
+    upgraded = await begun(site, tmp_path, 2)
+    killed = KilledAt(f"PUT /apis/{upgraded.shop.group}/v2", 1)
+    assert await run(upgraded, killed, "--freeze", *upgraded.operator) is None
+    await forget_lease(upgraded)
+    ref = Ref(CONFIG_MAPS, site.namespace, migration_name(upgraded.shop.name))
+    other = Path(shutil.copytree(upgraded.place, tmp_path / "other"))
+    manifest = json.loads((other / "manifest.json").read_text())
+    (other / "manifest.json").write_text(json.dumps(manifest | {"generation": 7}))
+
+    refused = await upgraded.run("--resume", place=other)
+    assert refused.code == codes.PRECONDITION
+    assert "has another backup" in refused.err
+    with (other / "journal.jsonl").open("ab") as journal:
+        journal.write(b"rubbish\n")
+    edited = await upgraded.run("--resume", place=other)
+    assert edited.code == codes.PRECONDITION
+
+    await site.client.call(delete(ref))
+    with (upgraded.place / "journal.jsonl").open("ab") as journal:
+        journal.write(b'{"key":"upgrade","value":{"crd"')  # the line that it was killed in
+    ran = await upgraded.run("--resume")
+
+    assert ran.code == codes.DONE, ran.err
+    assert "it is made from" in ran.err
+    await check_done(upgraded)
+    summary = await site.get(CONFIG_MAPS, ref.name)
+    assert summary is not None
+    assert json.loads(summary["data"]["upgrade"])["state"] == "Done"
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_an_upgrade_that_is_done_is_not_undone_and_may_remove_the_old_version(site: Site, tmp_path: Path) -> None:
+    upgraded = await begun(site, tmp_path, 3)
+    shop = upgraded.shop
+
+    ran = await upgraded.run("--remove", *upgraded.operator)
+    assert ran.code == codes.DONE, ran.err
+
+    assert await upgraded.versions() == {"v2": (True, True)}
+    assert not any("annotations" in each["metadata"] for each in (await shop.all("v2")).values())
     undone = await upgraded.run("--rollback")
     assert undone.code == codes.PRECONDITION
     assert "fairlead api restore" in undone.err
+    again = await upgraded.run("--resume")
+    assert again.code == codes.DONE
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_an_operator_that_holds_its_lease_is_waited_for(site: Site, tmp_path: Path) -> None:
+    upgraded = await begun(site, tmp_path, 1)
+    held = {"holderIdentity": "operator-0_1", "leaseDurationSeconds": 15, "renewTime": "2030-01-01T00:00:00.000000Z"}
+    await site.create(LEASES, {"metadata": {"name": "theirs"}, "spec": held})
+    began = clock.monotonic()
+
+    ran = await upgraded.run(*upgraded.operator)
+
+    assert ran.code == codes.DONE, ran.err
+    assert 15 <= clock.monotonic() - began < 25
     await check_done(upgraded)
-    assert json.loads((upgraded.place / "manifest.json").read_text())["objects"] == 12
-    assert shop.name in (upgraded.place / "crd.yaml").read_text()
-    with pytest.raises(ApiError):
-        await shop.all("v1")

@@ -92,7 +92,9 @@ def passage(seen: JobSnapshot[J, Any], journal: type[J]) -> Passage[J]:
     found = seen.answers.known.get(_read(seen.record))
     before = _decoded(found.value, journal) if isinstance(found, Good) else None
     for question, answer in seen.answers.known.items():
-        if isinstance(question, Ask) and isinstance(question.to, SwapRecord) and isinstance(answer, Good):
+        if not (isinstance(question, Ask) and isinstance(question.to, SwapRecord) and isinstance(answer, Good)):
+            continue
+        if question.to.record == seen.record:  # a step may keep other records beside its journal
             return Passage(before, _decoded(question.to.value, journal))
     return Passage(before, before)
 

@@ -91,6 +91,9 @@ async def _run(called: Invocation) -> int:
     except (JobStopped, LostLease) as error:
         complain(f"{given.crd}: {error}")
         return codes.ERROR
+    except OSError as error:
+        complain(f"the backup cannot be written ({(error.strerror or str(error)).lower()}); {begun.way_on}")
+        return codes.RESUMABLE
 
 
 class _Begun:
@@ -107,16 +110,16 @@ class _Begun:
 
     async def begin(self) -> int:
         given, name = self._given, self._given.crd
-        plan = planned(self._definition, given.filename, given.rules)
-        operator = await workload_of(self._client, given.operator) if given.operator else None
-        if given.freeze:
-            await check_freezable(self._client)
-        await asyncio.to_thread(check_rules, plan)
         if (under_way := await self._summary()) is not None and under_way.state in UNDER_WAY:
             raise Precondition(
                 f"an upgrade of {name} is under way ({under_way.state.value}): go on with --resume or undo it with"
                 f" --rollback, each with --backup {under_way.directory}"
             )
+        plan = planned(self._definition, given.filename, given.rules)
+        operator = await workload_of(self._client, given.operator) if given.operator else None
+        if given.freeze:
+            await check_freezable(self._client)
+        await asyncio.to_thread(check_rules, plan)
         rehearsed = await self._rehearsed(plan)
         journal = UpgradeJournal(
             crd=name,
@@ -157,15 +160,17 @@ class _Begun:
         self._place = place
         return await self._exclusively(lambda election: self._carried(plan, begun, backup, election))
 
-    def interrupted(self) -> int:
+    @property
+    def way_on(self) -> str:
+        """What a person can do after a run that was cut off."""
         if self._place is None:
-            complain("interrupted before anything was written")
-            return 130
-        complain(
-            f"interrupted; go on with `fairlead api offline-upgrade {self._given.crd} --resume --backup {self._place}`"
-            " or undo it with --rollback"
-        )
-        return codes.RESUMABLE
+            return "nothing was changed in the cluster"
+        command = f"fairlead api offline-upgrade {self._given.crd} --resume --backup {self._place}"
+        return f"go on with `{command}`, or undo it with --rollback in the place of --resume"
+
+    def interrupted(self) -> int:
+        complain(f"interrupted; {self.way_on}")
+        return 130 if self._place is None else codes.RESUMABLE
 
     async def _from_backup(
         self, plan: UpgradePlan, journal: UpgradeJournal, place: Path, election: Election | None

@@ -80,7 +80,7 @@ class Conversion:
         return self._fresh(version, state_version)
 
     def _fresh(self, version: str, state_version: str) -> str:
-        if _is_new(self._scene, self._item):
+        if is_new(self._scene, self._item):
             return "left"
         wanted = expected(self._scene, self._item)
         status = wanted.get("status")
@@ -169,7 +169,7 @@ def in_version(tree: Tree, version: str, kind: Kind, without: str = "") -> Tree:
     return made
 
 
-def _is_new(scene: Scene, item: Tree) -> bool:
+def is_new(scene: Scene, item: Tree) -> bool:
     """Whether somebody made it after the new version was there, and in that one."""
     since = scene.journal.introduced_at
     if since is None or scene.journal.freeze:

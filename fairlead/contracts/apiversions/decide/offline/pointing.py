@@ -7,14 +7,74 @@ from collections.abc import Callable
 import msgspec
 from msgspec import structs
 
+from fairlead.contracts.apiversions.decide.field_translation import translated
+from fairlead.contracts.apiversions.decide.offline import object_parts
 from fairlead.contracts.apiversions.decide.offline.backup_format import Dependent
+from fairlead.contracts.apiversions.decide.offline.converting import path_of_tree, saved_of
+from fairlead.contracts.apiversions.decide.offline.restoring import owners
 from fairlead.contracts.apiversions.decide.offline.scene import Scene
-from fairlead.contracts.apiversions.decide.offline.upgrade_journal import Counts, End, Named, Outcome, moving, stopped
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
+    MANAGER,
+    Counts,
+    End,
+    Named,
+    Outcome,
+    Phase,
+    moving,
+    stopped,
+)
 from fairlead.contracts.apiversions.decide.offline.walks import Unfit, walked
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.core.act import Does, Patch, PatchKind
 from fairlead.core.ask import Ask, Bad, Good, Need, Read
+from fairlead.engine.decide import managed_fields
+from fairlead.engine.decide.managed_fields import Entry
 from kubeloop.objects.meta import Ref, Resource
+
+
+def own(scene: Scene) -> Outcome:
+    """One page of objects: fields belong to whom they belonged in the old version.
+
+    A write in another version without a webhook makes the server forget all owners; so whoever applies the object next
+    would find it without any, and fields that they leave out would stay.
+    """
+    return scene.walk(
+        scene.world.new.resource,
+        lambda item: _owned(scene, item),
+        "own_page",
+        lambda after: after.enter(Phase.POINTED),
+    )
+
+
+def _owned(scene: Scene, item: Tree) -> str:
+    saved, _ = saved_of(scene, path_of_tree(item), item["metadata"]["uid"])
+    before = object_parts.managers(saved["old"], but=MANAGER) if saved else []
+    others = object_parts.managers(item, but=MANAGER)
+    if not before or (others and len(others) == len(object_parts.managers(item))):
+        return "done"
+    wanted = _translated(scene, item, before)
+    answer = scene.told(owners(scene.world.new.ref(item), [*wanted, *others], item))
+    if isinstance(answer, Bad):
+        if answer.kind in ("conflict", "absent"):
+            return "again"
+        raise Unfit(answer.text or answer.kind)
+    return "done"
+
+
+def _translated(scene: Scene, item: Tree, before: list[Entry]) -> list[Entry]:
+    target, kind = scene.world.new.resource, scene.world.kind
+    schema = kind.hub.schema if target.version == kind.hub.name else kind.spokes[target.version].version.schema
+
+    def goes(api_version: str) -> bool:
+        return api_version != target.api_version
+
+    return managed_fields.moved(
+        before,
+        goes,
+        target.api_version,
+        lambda entry: translated(entry, item, target.version, schema, kind),
+        scene.now,
+    )
 
 
 def point(scene: Scene, version: str, then: Outcome) -> Outcome:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import msgspec
 
 from fairlead.contracts.apiversions.decide.offline import object_parts
-from fairlead.contracts.apiversions.decide.offline.converting import in_version, path_of_tree, saved_of
+from fairlead.contracts.apiversions.decide.offline.converting import in_version, is_new, path_of_tree, saved_of
 from fairlead.contracts.apiversions.decide.offline.restoring import owners
 from fairlead.contracts.apiversions.decide.offline.scene import Scene
 from fairlead.contracts.apiversions.decide.offline.upgrade_journal import MANAGER, Outcome, Phase, noted
 from fairlead.contracts.apiversions.decide.offline.upgraded_definitions import has_version, reverted, reverting
 from fairlead.contracts.apiversions.decide.offline.walks import Unfit
-from fairlead.contracts.apiversions.decide.trees import Tree
+from fairlead.contracts.apiversions.decide.trees import Tree, same
 from fairlead.core.act import Does, Replace
 from fairlead.core.ask import Ask, Bad, Good, Read
 
@@ -58,6 +58,8 @@ def take_back(scene: Scene) -> Outcome:
 def _restored(scene: Scene, item: Tree) -> str:
     parts, path, uid = scene.world.old, path_of_tree(item), item["metadata"]["uid"]
     saved, version = saved_of(scene, path, uid)
+    if saved is None and not is_new(scene, item):
+        return "done"  # nobody has written it
     if saved is None:
         old = in_version(item, scene.journal.old, scene.world.kind)
         saved = {"old": {**old, "metadata": {**old["metadata"], "managedFields": []}}, "status": item.get("status")}
@@ -77,7 +79,7 @@ def _restored(scene: Scene, item: Tree) -> str:
         _write(scene, object_parts.with_status(wanted, live), live, "status")
         return "again"
     managed = object_parts.managers(wanted, but=MANAGER)
-    if managed and object_parts.managers(live, of=MANAGER):
+    if managed and not same(managed, live["metadata"].get("managedFields")):
         answer = scene.told(owners(parts.ref(item), managed, live))
         if isinstance(answer, Bad) and answer.kind not in ("conflict", "absent"):
             raise Unfit(answer.text or answer.kind)

@@ -25,6 +25,7 @@ from fairlead.contracts.apiversions.decide.offline.upgrade_journal import (
     moving,
     stopped,
 )
+from fairlead.contracts.apiversions.decide.offline.upgraded_definitions import is_as
 from fairlead.contracts.apiversions.decide.offline.walks import Unfit, good, told, walked
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.core.act import Does, Replace
@@ -90,9 +91,12 @@ class Scene(Struct):
         """Afterwards the definition is as wanted; the one that the server answered with."""
         for tries in range(MOST_TRIES):
             live = self.definition(f"{says} {tries}")
+            tree = wanted(live)
+            if is_as(live, tree):
+                return live
             write = Replace(
                 ref=Ref(DEFINITIONS, "", self.journal.crd),
-                body=msgspec.json.encode(wanted(live)),
+                body=msgspec.json.encode(tree),
                 resource_version=live["metadata"]["resourceVersion"],
                 does=Does.APPLY_DEFINITION,
                 change_to=says,
@@ -100,8 +104,8 @@ class Scene(Struct):
             )
             match self.told(write):
                 case Good(body):
-                    tree: Tree = msgspec.json.decode(body)
-                    return tree
+                    written: Tree = msgspec.json.decode(body)
+                    return written
                 case Bad("conflict"):
                     continue
                 case Bad(kind, text):

@@ -1,7 +1,8 @@
 """The state machine of an offline upgrade: one pure step over its journal (section 3.7).
 
-BackedUp → Stopped → Introduced → Converting → Converted → Pruned → Owned → Unserved → Started → Done; and back, from
-any of them but the last two: Reverting → Restoring → Disowned → Forgetting → Reverted → Restarted → RolledBack.
+BackedUp → Stopped → Introduced → Converting → Converted → Pruned → Owned → Pointed → Unserved → Started → Done; and
+back, from any of them but the last two: Reverting → Restoring → Disowned → Forgetting → Reverted → Restarted →
+RolledBack.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from datetime import datetime
 from msgspec import structs
 
 from fairlead.contracts.apiversions.decide.offline.converting import comparing, converting
-from fairlead.contracts.apiversions.decide.offline.pointing import point
+from fairlead.contracts.apiversions.decide.offline.pointing import own, point
 from fairlead.contracts.apiversions.decide.offline.reverting import restoring, revert, take_back
 from fairlead.contracts.apiversions.decide.offline.scene import Scene
 from fairlead.contracts.apiversions.decide.offline.stopping import start, stop
@@ -134,7 +135,8 @@ PHASES: dict[Phase, Callable[[Scene], Outcome]] = {
     Phase.CONVERTING: converting,
     Phase.CONVERTED: comparing,
     Phase.PRUNED: lambda scene: _stored(scene, Phase.OWNED),
-    Phase.OWNED: lambda scene: point(scene, scene.journal.new, scene.enter(Phase.UNSERVED)),
+    Phase.OWNED: own,
+    Phase.POINTED: lambda scene: point(scene, scene.journal.new, scene.enter(Phase.UNSERVED)),
     Phase.UNSERVED: _unserve,
     Phase.STARTED: lambda scene: _started(scene, Phase.DONE),
     Phase.REVERTING: revert,

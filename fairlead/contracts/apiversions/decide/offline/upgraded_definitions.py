@@ -6,7 +6,7 @@ that somebody gave for them counts from the end on, when they are served no long
 
 from __future__ import annotations
 
-from fairlead.contracts.apiversions.decide.trees import Tree, copied
+from fairlead.contracts.apiversions.decide.trees import Tree, copied, same
 
 
 def introduced(live: Tree, before: Tree, wanted: Tree, new: str) -> Tree:
@@ -41,6 +41,13 @@ def reverted(live: Tree, before: Tree, wanted: Tree) -> Tree:
         else:
             metadata.pop(part, None)
     return {**tree, "metadata": metadata}
+
+
+def is_as(live: Tree, wanted: Tree) -> bool:
+    """Whether the live one has the versions, labels and annotations that are wanted."""
+    return same(live["spec"]["versions"], wanted["spec"]["versions"]) and all(
+        same(live["metadata"].get(part) or {}, wanted["metadata"].get(part) or {}) for part in ("labels", "annotations")
+    )
 
 
 def has_version(definition: Tree, name: str) -> bool:
