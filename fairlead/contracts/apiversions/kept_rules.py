@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from fairlead.contracts.apiversions.decide.kept_rules import KEY, RulesSeen, Unused, decide
 from fairlead.contracts.apiversions.rule_book import RuleBook
 from fairlead.core.act import Does
@@ -15,16 +13,18 @@ DONE = {Does.KEEP_RULES: LogRecord("info", "conversion rules kept")}
 
 
 def keeping(book: RuleBook, home: str) -> Controller[RulesSeen]:
+    """Keys are definitions, and ConfigMaps of which nobody knows what definition they are about."""
+
     def gather(key: RolloutKey, _: Answers) -> RulesSeen | None:
-        loaded = book.loaded.get(key.name)
-        if loaded is None:
+        loaded = None if key.namespace else book.loaded.get(key.name)
+        unused = tuple(Unused(each.source.about, each.why) for each in book.rejected if each.source.key == key)
+        if loaded is None and not unused:
             return None
-        unused = tuple(Unused(each.source.about, each.why) for each in book.rejected if each.source.crd == key.name)
         kept = next((each.data.get(KEY, "") for each in book.kept_maps if each.data.get("crd") == key.name), "")
         return RulesSeen(loaded, home, kept, unused)
 
     def subscribe(wake: Wake) -> None:
-        book.subscribe(lambda name: wake(RolloutKey(("", name)), False))
+        book.subscribe(lambda namespace, name: wake(RolloutKey((namespace, name)), False))
 
     return Controller(
         name=NAME,
@@ -32,7 +32,7 @@ def keeping(book: RuleBook, home: str) -> Controller[RulesSeen]:
         subscribe=subscribe,
         watched=lambda _: {},
         scopes=lambda _: (),
-        rollouts=lambda: _keys(book.loaded),
+        rollouts=lambda: _keys(book),
         gather=gather,
         versions=lambda seen: (f"{seen.loaded}", seen.kept),
         decide=decide,
@@ -45,5 +45,6 @@ def keeping(book: RuleBook, home: str) -> Controller[RulesSeen]:
     )
 
 
-def _keys(names: Iterable[str]) -> list[RolloutKey]:
-    return [RolloutKey(("", name)) for name in names]
+def _keys(book: RuleBook) -> list[RolloutKey]:
+    named = [("", name) for name in book.loaded]
+    return [*map(RolloutKey, dict.fromkeys([*named, *(each.source.key for each in book.rejected)]))]

@@ -88,7 +88,7 @@ class RuleBook:
         self._in_force = InForce(())
         self._awaited: frozenset[str] = frozenset()
         self._pool: Pool | None = None
-        self._handlers: list[Callable[[str], None]] = []
+        self._handlers: list[Callable[[str, str], None]] = []
         self._learned: dict[str, float] = {}
         self.loaded: Mapping[str, Loaded] = {}
         """By definition."""
@@ -97,8 +97,9 @@ class RuleBook:
         for each in (self._maps, self._kept):
             each.subscribe(self._changed_map)
 
-    def subscribe(self, handler: Callable[[str], None]) -> None:
-        """Called with the name of a definition whose rules are others than before, or stand otherwise."""
+    def subscribe(self, handler: Callable[[str, str], None]) -> None:
+        """Called with an empty text and the name of a definition whose rules are others than before, or stand
+        otherwise; or with namespace and name of a ConfigMap that is about no definition."""
         self._handlers.append(handler)
 
     def in_force(self) -> InForce:
@@ -261,15 +262,21 @@ class RuleBook:
 
     def _publish(self, loaded: dict[str, Loaded], rejected: tuple[Rejection, ...], awaited: frozenset[str]) -> None:
         changed = [name for name in {**self.loaded, **loaded} if self.loaded.get(name) != loaded.get(name)]
-        others = {each.source.crd for each in {*self.rejected} ^ {*rejected}} if rejected != self.rejected else set()
+        unused = () if rejected == self.rejected else (*self.rejected, *rejected)
+        self._tell_unused(rejected)
         self.loaded, self.rejected, self._awaited = loaded, rejected, awaited
         self._put_in_force()
         self._shown({name: each.state.value for name, each in loaded.items()})
         for name in changed:
             self._tell(loaded.get(name))
-        for name in {*changed, *others}:
+        for key in dict.fromkeys([*(("", name) for name in changed), *(each.source.key for each in unused)]):
             for handler in self._handlers:
-                handler(name)
+                handler(*key)
+
+    def _tell_unused(self, rejected: tuple[Rejection, ...]) -> None:
+        for each in rejected:
+            if each not in self.rejected:
+                self._log.warning("conversion rules not used", place=each.source.place, error=each.why)
 
     def _tell(self, found: Loaded | None) -> None:
         if found is None:

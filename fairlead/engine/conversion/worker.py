@@ -67,7 +67,7 @@ class _Order(Struct, frozen=True):
     """The head of a frame that is no review."""
 
     rules: str = ""
-    """The function that makes the rules for what follows from the body; there is no answer to this."""
+    """The function that makes the rules for what follows from the body; the answer is empty."""
     call: str = ""
     """The function from bytes to bytes whose answer is wanted."""
 
@@ -133,7 +133,7 @@ class Worker:
     async def _reviewed(self, process: Process, body: bytes) -> tuple[Converted, bytes]:
         wanted = self._wanted
         if wanted is not None and wanted.digest != self._held:
-            await _send(process, wanted.data, _Order(rules=wanted.maker))
+            await _ask(process, wanted.data, _Order(rules=wanted.maker), dict[str, Any])
             self._held = wanted.digest
         return await _ask(process, body, None, Converted)
 
@@ -161,25 +161,18 @@ class Worker:
         return self._process
 
 
-async def _send(process: Process, body: bytes, order: _Order | None) -> None:
-    sending = process.stdin
-    if sending is None:
+async def _ask(process: Process, body: bytes, order: _Order | None, into: type[T]) -> tuple[T, bytes]:
+    """Head and body of the answer."""
+    sending, receiving = process.stdin, process.stdout
+    if sending is None or receiving is None:
         raise TypeError("a process without streams")
     head = b"" if order is None else msgspec.json.encode(order)
     sending.write(_LENGTHS.pack(len(head), len(body)) + head)
     for start in range(0, len(body), _PIECE):  # what a pipe does not take at once is copied
         sending.write(body[start : start + _PIECE])
         await sending.drain()
-
-
-async def _ask(process: Process, body: bytes, order: _Order | None, into: type[T]) -> tuple[T, bytes]:
-    """Head and body of the answer."""
-    await _send(process, body, order)
-    receiving = process.stdout
-    if receiving is None:
-        raise TypeError("a process without streams")
-    head, rest = _LENGTHS.unpack(await receiving.readexactly(_LENGTHS.size))
-    told = msgspec.json.decode(await receiving.readexactly(head), type=into)
+    told_bytes, rest = _LENGTHS.unpack(await receiving.readexactly(_LENGTHS.size))
+    told = msgspec.json.decode(await receiving.readexactly(told_bytes), type=into)
     pieces: list[bytes] = []
     while rest:
         pieces.append(await receiving.read(min(rest, _PIECE)))
@@ -222,6 +215,7 @@ def serve(rules: Rules, reading: BinaryIO, writing: BinaryIO, manner: Manner = U
             # What is there from now on stays: the collector need not walk it again and again.
             gc.collect()
             gc.freeze()
+            _answer(writing, b"{}", b"")
 
 
 def _answer(writing: BinaryIO, head: bytes, body: bytes) -> None:

@@ -31,7 +31,8 @@ class Unused(Struct, frozen=True):
 
 
 class RulesSeen(Struct, frozen=True):
-    loaded: Loaded
+    loaded: Loaded | None
+    """None: there is something that is about no definition."""
     home: str
     """The namespace of what is kept."""
     kept: str = ""
@@ -41,6 +42,8 @@ class RulesSeen(Struct, frozen=True):
 
 def decide(seen: RulesSeen, _: datetime) -> Decision:
     loaded, notes = seen.loaded, _notes(seen)
+    if loaded is None:
+        return Decision("reject", Hold(Reason.SPEC_INVALID), notes)
     if loaded.text and loaded.text != seen.kept:
         return Decision("keep", Move(Reason.APPLYING, (_kept(loaded, seen.home),)), notes)
     if loaded.problem or seen.unused:
@@ -67,12 +70,13 @@ def _kept(loaded: Loaded, home: str) -> Apply:
 
 
 def _notes(seen: RulesSeen) -> tuple[EventNote, ...]:
-    loaded, notes = seen.loaded, []
-    if loaded.problem:
+    loaded = seen.loaded
+    definition = None if loaded is None else loaded.definition
+    notes = [_note(each.about or definition, REJECTED, _cut(each.why)) for each in seen.unused]
+    if loaded is not None and loaded.problem:
         after = "; the set before it stays in force" if loaded.state is State.LAST_GOOD else "; nothing is converted"
         notes.append(_note(loaded.source or loaded.definition, REJECTED, _cut(loaded.problem) + after))
-    notes += [_note(each.about or loaded.definition, REJECTED, _cut(each.why)) for each in seen.unused]
-    if loaded.uncovered:
+    if loaded is not None and loaded.uncovered:
         text = f"no rules lead to {', '.join(loaded.uncovered)} of {loaded.crd}: reviews that name it fail"
         notes.append(_note(loaded.definition, UNKNOWN, text))
     return tuple(each for each in notes if each is not None)

@@ -49,6 +49,13 @@ class Source(Struct, frozen=True):
         return named if isinstance(named, str) else ""
 
     @property
+    def key(self) -> tuple[str, str]:
+        """What is told of it is told with this: its definition, else its ConfigMap, in its namespace."""
+        if self.crd or self.about is None:
+            return "", self.crd
+        return self.about.namespace, self.about.name
+
+    @property
     def is_trusted(self) -> bool:
         """Whether it may name code."""
         return self.rank is not Rank.CONFIG_MAP

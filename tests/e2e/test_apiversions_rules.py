@@ -1,0 +1,174 @@
+"""Rule sets in a running operator: which one counts, what stays in force when one is wrong or gone, and who is told
+(section 2.6 and section 3.13)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fairlead.contracts.apiversions.kinds import RULES_LABEL, kept_rules_name
+from fairlead.contracts.apiversions.settings import ApiVersionsSettings
+from fairlead.engine.decide.registration import Tree
+from kubeloop import request
+from kubeloop.objects.core import CONFIGMAPS, EVENTS
+from kubeloop.request import Request, path_of
+from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
+from tests.e2e.converting_operator import MERGE, ConvertingOperator, rules_in_a_map, without_map
+from tests.e2e.widgets import Widgets, a_version, widgets
+
+
+async def told(site: Site, reason: str, name: str = "rules") -> str:
+    """The text of an Event about this object; empty: nobody told one."""
+    for namespace in (site.namespace, "default"):
+        answer = await site.client.call(request.list_page(EVENTS, namespace))
+        for each in msgspec.json.decode(answer.body)["items"]:
+            if each["reason"] == reason and each["regarding"]["name"] == name:
+                return str(each["note"])
+    return ""
+
+
+def a_widget(kind: Widgets, colour: str = "red") -> Tree:
+    return {
+        "apiVersion": f"{kind.group}/v1",
+        "kind": "Widget",
+        "metadata": {"name": "w"},
+        "spec": {"size": 1, "colour": colour},
+    }
+
+
+async def converted(operator: ConvertingOperator, kind: Widgets, to: str = "v2") -> Any:
+    """The spec of a widget in that version; None: it cannot be converted."""
+    response = await operator.ask(a_widget(kind), desired=f"{kind.group}/{to}")
+    found = response["convertedObjects"]
+    return found[0]["spec"] if found else None
+
+
+def elsewhere(kind: Widgets) -> Tree:
+    """Rules that do not move the colour, which is carried then."""
+    rules = kind.rules()
+    rules["spokes"][0]["toHub"] = []
+    return rules
+
+
+def wrong(kind: Widgets) -> Tree:
+    return kind.rules() | {"hub": "v9"}
+
+
+@everywhere(controllers=False)
+async def test_a_set_that_is_wrong_is_told_of_and_the_one_before_stays_in_force_also_for_new_replicas(
+    site: Site,
+) -> None:
+    kind, operator = widgets(site), ConvertingOperator(site)
+    running = site.start_operator(operator)
+    await kind.define("v1", "v2", storage="v2")
+    await rules_in_a_map(site, kind.rules())
+    await operator.stands(kind.name, "loaded")
+    await site.until(lambda: site.get(CONFIGMAPS, kept_rules_name(kind.name)), every=0.05)
+
+    await rules_in_a_map(site, wrong(kind))
+    await operator.stands(kind.name, "last-good")
+    said = await site.until(lambda: told(site, "RulesRejected"), every=0.05)
+    with_the_wrong_one = await converted(operator, kind)
+    await site.stop(running)
+    other = ConvertingOperator(site)
+    site.start_operator(other)
+    await other.stands(kind.name, "last-good")
+    in_a_new_replica = await converted(other, kind)
+    await rules_in_a_map(site, elsewhere(kind))
+    await other.stands(kind.name, "loaded")
+
+    assert "hub is v9" in said
+    assert "the set before it stays in force" in said
+    assert with_the_wrong_one == in_a_new_replica == {"size": 1, "paint": {"colour": "red"}}
+    assert await converted(other, kind) == {"size": 1}
+
+
+@everywhere(controllers=False)
+async def test_rules_whose_source_is_gone_are_used_as_they_were_kept(site: Site) -> None:
+    kind, operator = widgets(site), ConvertingOperator(site)
+    site.start_operator(operator)
+    await kind.define("v1", "v2", storage="v2")
+    await rules_in_a_map(site, kind.rules())
+    await operator.stands(kind.name, "loaded")
+    kept = await site.until(lambda: site.get(CONFIGMAPS, kept_rules_name(kind.name)), every=0.05)
+
+    await without_map(site)
+    await operator.stands(kind.name, "last-good")
+
+    assert await converted(operator, kind) == {"size": 1, "paint": {"colour": "red"}}
+    assert json.loads(kept["data"]["rules.yaml"]) == kind.rules()
+
+
+@everywhere(controllers=False)
+async def test_the_older_of_two_sets_counts_and_a_file_counts_before_both(site: Site, tmp_path: Path) -> None:
+    kind, operator = widgets(site), ConvertingOperator(site)
+    await rules_in_a_map(site, kind.rules(), "first")
+    running = site.start_operator(operator)
+    await kind.define("v1", "v2", storage="v2")
+    await operator.stands(kind.name, "loaded")
+    await rules_in_a_map(site, elsewhere(kind), "second")
+
+    said = await site.until(lambda: told(site, "RulesRejected", "second"), every=0.05)
+    of_the_older = await converted(operator, kind)
+    await site.stop(running)
+    (tmp_path / "rules.yaml").write_bytes(msgspec.json.encode(elsewhere(kind)))
+    (tmp_path / "notes.txt").write_text("no rules")
+    other = ConvertingOperator(site, ApiVersionsSettings(rules=(str(tmp_path),)))
+    site.start_operator(other)
+    await site.until(lambda: told(site, "RulesRejected", "first"), every=0.05)
+    await other.stands(kind.name, "loaded")
+
+    assert f"ConfigMap {site.namespace}/first key rules.yaml has a set for {kind.name} already" in said
+    assert of_the_older == {"size": 1, "paint": {"colour": "red"}}
+    assert await converted(other, kind) == {"size": 1}
+
+
+@everywhere(controllers=False)
+async def test_versions_that_no_rules_lead_to_are_told_of_and_code_never_comes_from_a_map(site: Site) -> None:
+    kind, operator = widgets(site), ConvertingOperator(site)
+    site.start_operator(operator)
+    await kind.define("v1", "v2", storage="v2")
+    await rules_in_a_map(site, {**kind.rules(), "python": "os:path", "spokes": [{"version": "v1"}]})
+    await operator.stands(kind.name, "rejected")
+    refused = await site.until(lambda: told(site, "RulesRejected"), every=0.05)
+
+    await site.create(
+        CONFIGMAPS,
+        {"metadata": {"name": "torn", "labels": {RULES_LABEL: "true"}}, "data": {"a.yaml": "{", "b.txt": "{"}},
+    )
+    torn = await site.until(lambda: told(site, "RulesRejected", "torn"), every=0.05)
+    await rules_in_a_map(site, {**kind.rules(), "spokes": []})
+    await operator.stands(kind.name, "loaded")
+    unknown = await site.until(lambda: told(site, "UnknownVersion", kind.name), every=0.05)
+
+    assert f"ConfigMap {site.namespace}/torn key a.yaml is neither YAML nor JSON" in torn
+    assert "never from a ConfigMap" in refused
+    assert "nothing is converted" in refused
+    assert "no rules lead to v1" in unknown
+    assert await converted(operator, kind) is None
+
+
+@everywhere(controllers=False)
+async def test_a_version_that_is_new_is_known_by_the_first_review_that_names_it(site: Site) -> None:
+    kind, operator = widgets(site), ConvertingOperator(site)
+    site.start_operator(operator)
+    await kind.define("v1", "v2", storage="v2")
+    rules = kind.rules()
+    rules["spokes"].append({"version": "v3"})
+    await rules_in_a_map(site, rules)
+    await operator.stands(kind.name, "rejected")
+    before = await operator.ask(a_widget(kind), desired=f"{kind.group}/v3")
+
+    versions = [a_version(each, storage=each == "v2") for each in ("v1", "v2")]
+    versions.append({**a_version("v2", storage=False), "name": "v3"})
+    body = msgspec.json.encode({"spec": {"versions": versions}})
+    await site.client.call(Request("PATCH", path_of(CUSTOM_RESOURCES, name=kind.name), body=body, content_type=MERGE))
+
+    async def is_known() -> Any:
+        return await converted(operator, kind, "v3")
+
+    assert "is no version that objects are converted to" in before["result"]["message"]
+    assert await site.until(is_known, every=0.05) == {"size": 1, "paint": {"colour": "red"}}
