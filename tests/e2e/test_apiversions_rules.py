@@ -99,6 +99,7 @@ async def test_rules_whose_source_is_gone_are_used_as_they_were_kept(site: Site)
     await operator.stands(kind.name, "last-good")
 
     assert await converted(operator, kind) == {"size": 1, "paint": {"colour": "red"}}
+    assert kept is not None
     assert json.loads(kept["data"]["rules.yaml"]) == kind.rules()
 
 
