@@ -203,11 +203,7 @@ class Reason(Enum):
     DETACHING = "Detaching", ReasonKind.MOVING, ""
     REPAIR_SPACING = "RepairSpacing", ReasonKind.WAITING, "some time has passed since the last repair"
     TRUST_INCOMPLETE = "TrustIncomplete", ReasonKind.WAITING, "every webhook configuration can be listed and patched"
-    CERTIFICATE_UNUSABLE = (
-        "CertificateUnusable",
-        ReasonKind.INVALID,
-        "the Secret holds a certificate that can be served",
-    )
+    CERTIFICATE_UNUSABLE = "CertificateUnusable", ReasonKind.BLOCKED, "there is a certificate that can be served"
     AUTHORITY_UNPUBLISHED = (
         "AuthorityUnpublished",
         ReasonKind.BLOCKED,

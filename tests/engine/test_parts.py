@@ -11,6 +11,8 @@ import pytest
 from msgspec import structs
 
 import fairlead
+from fairlead.contracts.apiversions import part as apiversions
+from fairlead.contracts.apiversions.settings import ApiVersionsSettings
 from fairlead.contracts.environments.controllers import environments
 from fairlead.contracts.environments.conversion import Converting
 from fairlead.contracts.environments.metrics import EnvironmentMetrics
@@ -52,7 +54,14 @@ def every_part() -> list[Controller[Any]]:
         context = PartContext(caches, client, (), None, metrics, log)
         groups = leaderworker.part(context, LeaderWorkerSettings())
         batches = plans.part(context, PlanSettings())
-        return [*first.controllers, *others, *converting.controllers, *groups.controllers, *batches.controllers]
+        versions = apiversions.part(context, ApiVersionsSettings(service_name="hook", service_namespace="operator"))
+        parts = (groups, batches, versions)
+        return [
+            *first.controllers,
+            *others,
+            *converting.controllers,
+            *(one for each in parts for one in each.controllers),
+        ]
 
     return run(built())
 

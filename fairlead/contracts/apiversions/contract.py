@@ -10,6 +10,7 @@ CONTRACT = Contract(
     name=PART,
     about="versions of CRDs",
     part=Room("fairlead.contracts.apiversions.part", "part"),
+    deciders=Room("fairlead.contracts.apiversions.deciders", "DECIDERS"),
     rejoins=True,
     versions=lambda settings: settings.upgrades.policy,
     section=Room("fairlead.contracts.apiversions.section", "SECTION"),

@@ -10,6 +10,7 @@ from fairlead.contracts.apiversions.migration_metrics import MigrationMetrics
 from fairlead.contracts.apiversions.own_migrations import OwnMigrations
 from fairlead.contracts.apiversions.rule_book import RuleBook
 from fairlead.contracts.apiversions.settings import ApiVersionsSettings
+from fairlead.contracts.apiversions.webhook_certificates import WebhookCertificates
 from fairlead.engine.part import Part, PartContext
 
 
@@ -19,11 +20,17 @@ def part(context: PartContext, given: ApiVersionsSettings) -> Part:
     service = ConversionService(book, given.reviews, metrics, context.log)
     stored = context.metrics.of(MigrationMetrics)
     moves = (OwnMigrations(context, given.migration, stored).run,) if given.migration.at_start else ()
+    kept = keeping(book, context.home)
+    if not given.serves:
+        return Part(name=PART, controllers=(kept,), replica_tasks=(book.run,), leader_tasks=moves)
+    certificates = WebhookCertificates(context, given)
     return Part(
         name=PART,
-        controllers=(keeping(book, context.home),),
-        shared_routes=(service.routes(),) if given.serves else (),
+        controllers=(kept, *certificates.controllers),
+        shared_routes=(service.routes(),),
+        certificates=certificates.shown,
+        before_leading=(certificates.prepare,),
         replica_tasks=(book.run,),
         leader_tasks=moves,
-        obstacle=service.obstacle if given.serves else lambda: "",
+        obstacle=lambda: certificates.obstacle() or service.obstacle(),
     )

@@ -146,10 +146,13 @@ class FollowedCertificate:
         if self._refused != (problem, pair):
             self._refused = problem, pair
             self.problem = problem
-            self._count("failure")
-            self._log.warning(
-                "certificate not usable", where=self.where, error=problem, help="what was served before is served on"
-            )
+            if pair is None:  # nobody offers anything, which is no failed exchange
+                self._log.info("certificate awaited", where=self.where, error=problem)
+            else:
+                self._count("failure")
+                self._log.warning(
+                    "certificate not usable", where=self.where, error=problem, help="what was served is served on"
+                )
             self._tell()
         self._tries = 0
         return self._interval

@@ -26,7 +26,7 @@ from fairlead.engine.certificates.secret_facts import certificates_in, leaf_of, 
 from fairlead.engine.controller import BackOff, Controller, LogRecord, RolloutKey, Wake
 from fairlead.engine.decide.bundles import Certificate, authorities
 from fairlead.engine.decide.given_certificate import GivenSnapshot, keep_published
-from fairlead.engine.decide.rotation import rotate
+from fairlead.engine.decide.rotation import prepare, rotate
 from fairlead.engine.decide.rotation_snapshot import (
     AUTHORITY,
     CertificateTimes,
@@ -168,19 +168,20 @@ class Rotation:
         for each in self._targets.informers:  # whoever is trusted already may be in use
             await each.settled.wait()
         outside, terms = AskContext(self._client), Terms(Ledger(CALL_TIMEOUT, lambda _: ()), CALL_TIMEOUT)
-        first = structs.replace(self.controller, watched=lambda _: {}, observe=self._observe)
-        rounds: Rounds[Any] = Rounds(first, outside, terms, self._log, lambda _: None)
+        first = structs.replace(self._controller(NAME, prepare, self._gather), watched=lambda _: {})
+        rounds = Rounds(first, outside, terms, self._log, lambda _: None)
         deadline, delay = clock.monotonic() + START_SECONDS, FIRST_DELAY
-        while self._stored is None and clock.monotonic() < deadline:
+        while True:
             try:
-                await rounds.run(self._key)
                 await rounds.run(self._key)
             except NotLeader:
                 raise
             except (KubeError, PassFailed) as error:
                 self._log.warning("certificate not made yet", error=str(error), help="it is tried again")
-                await asyncio.sleep(delay)
-                delay = min(2 * delay, LONGEST_DELAY)
+            if self._stored is not None or clock.monotonic() > deadline:
+                return
+            await asyncio.sleep(delay)
+            delay = min(2 * delay, LONGEST_DELAY)
 
     @property
     def _key(self) -> RolloutKey:
@@ -317,7 +318,4 @@ def _former(found: Good) -> tuple[Certificate, ...]:
 
 def _said(_: object, decision: Decision, __: datetime) -> tuple[LogRecord, ...]:
     details = getattr(decision.verdict, "details", ())
-    return tuple(
-        LogRecord("warn", "certificate waits", {"about": name, "error": said, "rule": decision.rule})
-        for name, said in details
-    )
+    return tuple(LogRecord("warn", "certificate waits", {"about": name, "error": said}) for name, said in details)

@@ -68,18 +68,29 @@ REMINDED = timedelta(hours=1)
 
 def rotate(seen: RotationSnapshot, now: datetime) -> Decision | Need:
     """The next step; what has ended or is about to is told beside it."""
+    stored = _read(seen, now)
+    if not isinstance(stored, Stored):
+        return stored
+    for rule in RULES:
+        if (verdict := rule(seen, stored, now)) is not None:
+            return verdict if isinstance(verdict, Need) else _with_notes(verdict, seen, stored, now)
+    raise TypeError("a certificate is in no phase")
+
+
+def prepare(seen: RotationSnapshot, now: datetime) -> Decision | Need:
+    """What must be done before leading: that there is a Secret."""
+    stored = _read(seen, now)
+    return Decision("prepared", Hold(Reason.COMPLETE)) if isinstance(stored, Stored) else stored
+
+
+def _read(seen: RotationSnapshot, now: datetime) -> Stored | Decision | Need:
+    """What the Secret holds, or what is done about that there is none."""
     if todo := seen.answers.lacking((seen.read,)):
         return Need(todo)
     answer = seen.answers[seen.read]
     if isinstance(answer, Bad) and answer.kind != "absent":
         return Decision("read_again", Hold(Reason.READ_FAILED, details=((str(seen.secret), answer.text),)))
-    stored = seen.stored
-    if stored is None:
-        return _begin(seen, now)
-    for rule in RULES:
-        if (verdict := rule(seen, stored, now)) is not None:
-            return verdict if isinstance(verdict, Need) else _with_notes(verdict, seen, stored, now)
-    raise TypeError("a certificate is in no phase")
+    return seen.stored or _begin(seen, now)
 
 
 def _begin(seen: RotationSnapshot, now: datetime) -> Decision | Need:

@@ -1,0 +1,290 @@
+"""Certificates that change while everybody is called: A26 to A28, and what goes wrong around them."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from fairlead.engine.certificates import pairs
+from kubeloop import clock, request
+from kubeloop.client import Client
+from kubeloop.errors import TransportError
+from kubeloop.objects.core import SECRETS
+from kubeloop.objects.meta import Ref
+from kubeloop.request import Request, Response, Transport, path_of
+from kubesim.pki import Authority
+from tests.e2e.certifying import CertificateWorld, a_certificate_world, bundle_of
+from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
+from tests.e2e.conversions import NAME
+from tests.engine.alone import decided_again
+
+
+async def ready(world: CertificateWorld, site: Site) -> None:
+    await site.until(lambda: all(not each.kept.obstacle() for each in world.replicas), every=0.05)
+    await world.publish()
+
+
+async def steady(world: CertificateWorld, site: Site, *, reads: bool = True) -> None:
+    """A definition that trusts two replicas, the first of which leads; a loop of reads has begun."""
+    first, *_ = world.replicas
+    await first.lead()
+    await ready(world, site)
+    await world.define(first.kept.bundle())
+    await site.until(lambda: bool(world.bundles()))
+    await world.get_once()
+    world.begin(reads=reads)
+
+
+@everywhere(controllers=False)
+async def test_a26_a_rotation_fails_no_read_and_writes_the_definition_twice(site: Site) -> None:
+    async with a_certificate_world(site, overlap=5.0) as world:
+        await steady(world, site)
+        before, generation = await world.secret(), (await world.definition())["metadata"]["generation"]
+
+        await world.patch_secret({"phase": "cmVxdWVzdGVk"})
+        await site.until(lambda: world.replicas[0].reasons == ["CertificateRotated"], every=0.1)
+        await site.until(lambda: len(world.generations) == 3, every=0.1)
+
+        after, live = await world.secret(), await world.definition()
+        assert world.failures == []
+        assert world.gets > 20
+        assert live["metadata"]["generation"] == generation + 2
+        assert bundle_of(live) == after["ca.crt"] != before["ca.crt"]
+        assert {each.shown.encode() for each in world.replicas} == {after["tls.crt"]}
+        assert sorted(after) == ["ca.crt", "ca.key", "phase", "tls.crt", "tls.key"]
+        assert world.seen_bundles == [
+            frozenset({before["ca.crt"]}),
+            frozenset({before["ca.crt"], after["ca.crt"]}),
+            frozenset({after["ca.crt"]}),
+        ]
+        owners = {
+            each["manager"] for each in live["metadata"]["managedFields"] if "f:caBundle" in str(each["fieldsV1"])
+        }
+        assert "fairlead-ca" in owners
+        decided_again(world.replicas[0].rounds)
+
+
+@everywhere(controllers=False)
+async def test_a27_a_pair_of_another_authority_is_trusted_before_it_is_served(site: Site) -> None:
+    name = f"fairlead.{site.namespace}.svc"
+    async with a_certificate_world(site, source="secret", secret="mine", overlap=2.0) as world:
+        old, new = Authority(), Authority()
+        first, second = old.server((name,)), new.server((name,))
+        await world.store(tls_crt=first.certificate, tls_key=first.key, ca_crt=old.certificate)
+        await steady(world, site)
+
+        await world.store(tls_crt=second.certificate, tls_key=second.key, ca_crt=new.certificate)
+        await site.until(lambda: len(world.seen_bundles) == 2, every=0.05)
+        assert all(each.shown.encode() in first.certificate for each in world.replicas)
+        await site.until(lambda: all(each.shown.encode() in second.certificate for each in world.replicas), every=0.05)
+        await site.until(lambda: len(world.seen_bundles) == 3, every=0.05)
+
+        assert world.failures == []
+        assert [len(each) for each in world.seen_bundles] == [1, 2, 1]
+        assert pairs.is_trusted(second.certificate, bundle_of(await world.definition()))
+        assert world.replicas[0].sample("fairlead_webhook_cert_reload_total", result="success") == 2
+        decided_again(world.replicas[0].rounds)
+
+
+@everywhere(controllers=False)
+async def test_a28_a_key_that_does_not_match_leaves_the_old_pair_served(site: Site) -> None:
+    name = f"fairlead.{site.namespace}.svc"
+    async with a_certificate_world(site, source="secret", secret="mine") as world:
+        authority = Authority()
+        first, second = authority.server((name,)), authority.server((name,))
+        await world.store(tls_crt=first.certificate, tls_key=first.key, ca_crt=authority.certificate)
+        await steady(world, site)
+
+        await world.store(tls_key=second.key)
+        await site.until(lambda: "CertificateInvalid" in world.replicas[0].reasons, every=0.05)
+
+        assert all(each.shown.encode() in first.certificate for each in world.replicas)
+        await world.get_once()
+        assert world.failures == []
+        assert [each.sample("fairlead_webhook_cert_reload_total", result="failure") for each in world.replicas] == [
+            1,
+            1,
+        ]
+        assert all(not each.kept.obstacle() for each in world.replicas)
+
+        await world.store(tls_crt=second.certificate)
+        await site.until(lambda: all(each.shown.encode() in second.certificate for each in world.replicas), every=0.05)
+        assert world.failures == []
+
+
+@everywhere(controllers=False, on=["sim"])
+@pytest.mark.parametrize("effect", range(1, 10))
+async def test_a_leader_that_dies_at_any_write_of_a_rotation_is_followed_by_another(site: Site, effect: int) -> None:
+    """The other replica leads from then on and ends it, and no read fails."""
+    async with a_certificate_world(site, overlap=5.0) as world:
+        first, second = world.replicas
+        await first.kept.prepare()
+        await ready(world, site)
+        await world.define(first.kept.bundle())
+        await site.until(lambda: bool(world.bundles()))
+        before = (await world.secret())["ca.crt"]
+        world.begin()
+        await world.patch_secret({"phase": "cmVxdWVzdGVk"})
+
+        dying = Dying(site.ground.transport("admin"), effect)
+        task = await first.lead(Client(dying))
+        await site.until(lambda: dying.is_dead or "CertificateRotated" in first.reasons, every=0.1)
+        await site.stop(task)
+        await second.lead()
+        await site.until(lambda: done(world, before), every=0.1)
+
+        assert world.failures == []
+        assert len(world.generations) == 3
+        assert {each.shown.encode() for each in world.replicas} == {(await world.secret())["tls.crt"]}
+
+
+class Dying:
+    """Carries writes to the cluster until the last one that it lives to see; nothing is heard of that one."""
+
+    def __init__(self, inner: Transport, effects: int) -> None:
+        self._inner = inner
+        self._left = effects
+        self.is_dead = False
+
+    async def send(self, message: Request) -> Response:
+        if self.is_dead:
+            raise TransportError("the process is dead")
+        answer = await self._inner.send(message)
+        if message.method in ("POST", "PUT", "PATCH", "DELETE"):
+            self._left -= 1
+            if not self._left:
+                self.is_dead = True
+                raise TransportError("the process is dead")
+        return answer
+
+    def stream(self, message: Request) -> Any:
+        return self._inner.stream(message)
+
+
+async def done(world: CertificateWorld, before: bytes) -> bool:
+    held = await world.secret()
+    bundle = bundle_of(await world.definition())
+    return held["phase"] == b"steady" and before != held["ca.crt"] == bundle
+
+
+@everywhere(controllers=False)
+async def test_the_authority_of_an_operator_without_this_part_stays_trusted_until_it_has_been_left(site: Site) -> None:
+    name = f"fairlead.{site.namespace}.svc"
+    async with a_certificate_world(site, replicas=1, overlap=0.0) as world:
+        former = Authority()
+        served = former.server((name,))
+        entries = {"ca": former.certificate, "cert": served.certificate, "key": served.key}
+        await site.create(SECRETS, {"metadata": {"name": "fairlead-webhooks"}, "data": msgspec.to_builtins(entries)})
+        await world.define(former.certificate)
+        world.begin(reads=False)
+        (replica,) = world.replicas
+
+        await replica.lead()
+        await site.until(lambda: len(world.seen_bundles) == 2, every=0.05)
+        await ready(world, site)
+        await site.until(lambda: len(world.seen_bundles) == 3, every=0.05)
+
+        made = (await world.secret())["ca.crt"]
+        assert world.seen_bundles == [
+            frozenset({former.certificate}),
+            frozenset({former.certificate, made}),
+            frozenset({made}),
+        ]
+
+
+@everywhere(controllers=False, on=["sim"])
+async def test_a_secret_that_somebody_deletes_is_made_again_as_it_was(site: Site) -> None:
+    async with a_certificate_world(site) as world:
+        await steady(world, site)
+        before = await world.secret()
+
+        await site.client.call(request.delete(Ref(SECRETS, site.namespace, "fairlead-webhook-cert")))
+
+        async def is_back() -> bool:
+            return await world.secret() == before
+
+        await site.until(is_back, every=0.1)
+        assert world.failures == []
+        assert len(world.generations) == 1
+
+
+@everywhere(controllers=False, on=["sim"])
+async def test_without_a_secret_of_others_a_replica_is_not_ready_and_makes_none(site: Site) -> None:
+    async with a_certificate_world(site, replicas=1, source="cert-manager", secret="mine") as world:
+        (replica,) = world.replicas
+        await replica.lead()
+
+        await site.until(lambda: "CertificateInvalid" in replica.reasons, every=0.1)
+
+        assert "Secret test/mine is not there" in replica.kept.obstacle()
+        assert await world.secret() == {}
+
+
+@everywhere(controllers=False, on=["sim"])
+async def test_a_bundle_that_cert_manager_keeps_is_not_written(site: Site) -> None:
+    async with a_certificate_world(site, overlap=0.0) as world:
+        await steady(world, site)
+        note = {"cert-manager.io/inject-ca-from": f"{site.namespace}/fairlead"}
+        path = path_of(CUSTOM_RESOURCES, name=NAME)
+        await world.shop.send("PATCH", path, {"metadata": {"annotations": note}}, kind=request.MERGE_PATCH)
+        shown = world.replicas[0].shown
+
+        await world.patch_secret({"phase": "cmVxdWVzdGVk"})
+        await site.until(lambda: "CertificateIssuerNotPublished" in world.replicas[0].reasons, every=0.1)
+
+        assert (await world.secret())["phase"] == b"trusted"
+        assert world.replicas[0].shown == shown
+        assert len(world.generations) == 1
+
+
+@everywhere(controllers=False, on=["sim"])
+async def test_files_that_change_one_after_the_other_are_never_mixed(site: Site, tmp_path: Path) -> None:
+    name = "fairlead.test.svc"
+    authority = Authority()
+    first, second = authority.server((name,)), authority.server((name,))
+    for entry, content in (("tls.crt", first.certificate), ("tls.key", first.key), ("ca.crt", authority.certificate)):
+        (tmp_path / entry).write_bytes(content)
+    async with a_certificate_world(site, source="secret", folder=str(tmp_path)) as world:
+        await steady(world, site)
+
+        (tmp_path / "tls.crt").write_bytes(second.certificate)
+        await asyncio.sleep(20)
+        assert all(each.shown.encode() in first.certificate for each in world.replicas)
+        assert world.replicas[0].sample("fairlead_webhook_cert_reload_total", result="failure") == 0
+        (tmp_path / "tls.key").write_bytes(second.key)
+        await site.until(lambda: all(each.shown.encode() in second.certificate for each in world.replicas), every=0.1)
+
+        assert world.failures == []
+
+
+@everywhere(controllers=False, on=["sim"])
+async def test_metrics_say_when_certificates_end(site: Site) -> None:
+    async with a_certificate_world(site, validity=7200.0, rotate_before=3600.0) as world:
+        await steady(world, site)
+        now = clock.now().timestamp()
+
+        ends = {
+            role: world.replicas[1].sample("fairlead_webhook_cert_not_after_seconds", role=role)
+            for role in ("leaf", "ca", "bundle-oldest")
+        }
+
+        assert ends["leaf"] == pytest.approx(now + 7200, abs=60)
+        assert ends["ca"] == ends["bundle-oldest"] == pytest.approx(now + 87600 * 3600, abs=60)
+
+
+@everywhere(controllers=False, on=["sim"])
+async def test_a_certificate_is_renewed_before_it_ends_without_a_write_of_the_definition(site: Site) -> None:
+    async with a_certificate_world(site, validity=7200.0, rotate_before=3600.0) as world:
+        await steady(world, site, reads=False)
+        shown = world.replicas[1].shown
+
+        await site.until(lambda: world.replicas[1].shown != shown, every=60.0, within=7200.0)
+
+        await world.get_once()
+        assert world.failures == []
+        assert len(world.generations) == 1
+        assert world.replicas[0].reasons == ["CertificateRotated"]
