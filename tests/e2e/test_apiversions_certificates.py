@@ -17,6 +17,7 @@ from kubeloop.objects.core import SECRETS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import Request, Response, Transport, path_of
 from kubesim.pki import Authority
+from tests.e2e.api_commands import api
 from tests.e2e.certifying import CertificateWorld, a_certificate_world, bundle_of
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.conversions import NAME
@@ -45,11 +46,12 @@ async def test_a26_a_rotation_fails_no_read_and_writes_the_definition_twice(site
         await steady(world, site)
         before, generation = await world.secret(), (await world.definition())["metadata"]["generation"]
 
-        await world.patch_secret({"phase": "cmVxdWVzdGVk"})
+        ran = await api(site.client, "certs", "rotate", "-n", site.namespace, "--wait", "done")
         await site.until(lambda: world.replicas[0].reasons == ["CertificateRotated"], every=0.1)
         await site.until(lambda: len(world.generations) == 3, every=0.1)
 
         after, live = await world.secret(), await world.definition()
+        assert (ran.code, ran.out) == (0, "the new authority alone is trusted\n")
         assert world.failures == []
         assert world.gets > 20
         assert live["metadata"]["generation"] == generation + 2
@@ -288,3 +290,77 @@ async def test_a_certificate_is_renewed_before_it_ends_without_a_write_of_the_de
         assert world.failures == []
         assert len(world.generations) == 1
         assert world.replicas[0].reasons == ["CertificateRotated"]
+
+
+@everywhere(controllers=False)
+async def test_status_tells_until_when_and_who_trusts(site: Site) -> None:
+    async with a_certificate_world(site) as world:
+        await steady(world, site, reads=False)
+
+        shown = await api(site.client, "certs", "status", "-n", site.namespace)
+        tree = (await api(site.client, "certs", "status", "-n", site.namespace, "-o", "json")).tree
+
+        assert shown.code == 0
+        assert all(len(line) <= 80 for line in shown.out.splitlines())
+        assert "PRIVATE" not in shown.out + str(tree)
+        assert (tree["phase"], tree["madeBy"], tree["problems"]) == ("steady", "fairlead", [])
+        assert [(each["name"], each["trusts"]) for each in tree["trustedBy"]] == [(NAME, True)]
+        assert f"fairlead.{site.namespace}.svc" in tree["names"]
+
+
+@everywhere(controllers=False, on=["sim"])
+async def test_a_rotation_that_was_begun_is_not_begun_again(site: Site) -> None:
+    async with a_certificate_world(site, overlap=600.0) as world:
+        await steady(world, site, reads=False)
+
+        first = await api(site.client, "certs", "rotate", "-n", site.namespace)
+        made = (await world.secret())["ca.crt"]
+        again = await api(site.client, "certs", "rotate", "-n", site.namespace, "--wait", "done", "--timeout", "20m")
+
+        assert (first.code, again.code) == (0, 0)
+        assert "stays trusted" in first.out
+        assert "under way already (retiring)" in again.err
+        assert (await world.secret())["ca.crt"] == made
+
+
+@everywhere(controllers=False, on=["sim"])
+async def test_a_dry_run_asks_for_nothing(site: Site) -> None:
+    async with a_certificate_world(site) as world:
+        await steady(world, site, reads=False)
+        before = await site.get(SECRETS, "fairlead-webhook-cert")
+
+        ran = await api(site.client, "certs", "rotate", "-n", site.namespace, "--dry-run")
+
+        assert ran.code == 0
+        assert await site.get(SECRETS, "fairlead-webhook-cert") == before
+
+
+@everywhere(controllers=False, on=["sim"])
+async def test_without_a_leader_a_rotation_is_asked_for_and_said_not_to_be_over(site: Site) -> None:
+    async with a_certificate_world(site, replicas=1) as world:
+        await world.replicas[0].kept.prepare()
+
+        ran = await api(site.client, "certs", "rotate", "-n", site.namespace, "--timeout", "1m")
+
+        assert ran.code == 7
+        assert "no leader has begun yet" in ran.err
+        assert "see `fairlead api certs status`" in ran.err
+        shown = await api(site.client, "certs", "status", "-n", site.namespace)
+        assert "no leader has begun it yet" in shown.out
+
+
+@everywhere(controllers=False, on=["sim"])
+async def test_what_others_make_is_not_rotated_here_and_a_secret_that_is_missing_is_told(site: Site) -> None:
+    async with a_certificate_world(site, source="secret", secret="mine") as world:
+        missing = await api(site.client, "certs", "status", "-n", site.namespace, "--secret", "mine")
+        authority = Authority()
+        pair = authority.server(("fairlead.test.svc",))
+        await world.store(tls_crt=pair.certificate, tls_key=pair.key, ca_crt=authority.certificate)
+
+        refused = await api(site.client, "certs", "rotate", "-n", site.namespace, "--secret", "mine")
+        shown = await api(site.client, "certs", "status", "-n", site.namespace, "--secret", "mine")
+
+        assert (missing.code, refused.code, shown.code) == (6, 6, 0)
+        assert "there is no Secret mine in namespace test" in missing.err
+        assert "others make this certificate" in refused.err
+        assert "made by     others" in shown.out

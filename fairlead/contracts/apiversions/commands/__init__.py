@@ -32,6 +32,8 @@ API = CommandGroup(
         "deprecate": _listed("deprecate", "warn whoever asks for a version"),
         "unserve": _listed("unserve", "stop serving a version that nothing names any more"),
         "remove-version": _listed("remove_version", "remove a version that is neither served nor stored"),
+        "certs status": _listed("certs_status", "show the certificate of the operator's webhooks and who trusts it"),
+        "certs rotate": _listed("certs_rotate", "have the operator exchange its authority without an outage"),
     },
     codes=codes.MEANINGS,
     precondition=codes.PRECONDITION,
