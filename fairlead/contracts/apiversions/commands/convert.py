@@ -59,8 +59,10 @@ async def _run(called: Invocation) -> int:
     given = called.arguments
     if given.in_place and STDIN in given.filename:
         raise Usage("--in-place rewrites files: standard input is none")
-    kinds = _kinds(await definitions(called), given)
-    files = [_converted(path, kinds, given) for path in _paths(given)]
+    texts = {path: _text(path) for path in _paths(given)}
+    found = await definitions(called, lambda name: any(name.partition(".")[2] in text for text in texts.values()))
+    kinds = _kinds(found, given)
+    files = [_converted(path, text, kinds, given) for path, text in texts.items()]
     failed = any(each.outcome.problems for each in files)
     _tell(files, given)
     if given.dry_run:
@@ -81,6 +83,8 @@ def _kinds(found: dict[str, Any], given: argparse.Namespace) -> dict[tuple[str, 
         for name, each in found.items()
         if any(version["name"] == given.to for version in each["spec"]["versions"]) and (not sets or name in sets)
     }
+    if not found:
+        return {}
     if not with_version:
         names = sorted({version["name"] for each in found.values() for version in each["spec"]["versions"]})
         raise Usage(f"--to names {given.to}, which is no version of what is defined: there are {', '.join(names)}")
@@ -104,12 +108,18 @@ def _paths(given: argparse.Namespace) -> list[Path | None]:
     return [*dict.fromkeys(found)]
 
 
-def _converted(path: Path | None, kinds: dict[tuple[str, str], Kind], given: argparse.Namespace) -> Converted:
+def _text(path: Path | None) -> str:
     try:
-        text = sys.stdin.read() if path is None else text_of(path)
-    except (Unreadable, UnicodeDecodeError) as error:
+        return sys.stdin.read() if path is None else text_of(path)
+    except UnicodeDecodeError:
+        raise Usage("standard input is not text in UTF-8: give YAML or JSON") from None
+    except Unreadable as error:
         raise Usage(str(error)) from None
 
+
+def _converted(
+    path: Path | None, text: str, kinds: dict[tuple[str, str], Kind], given: argparse.Namespace
+) -> Converted:
     def beside(name: str) -> list[object]:
         try:
             other = Path(name) if path is None else path.parent / name

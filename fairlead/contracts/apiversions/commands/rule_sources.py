@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
 from fairlead.contracts.apiversions.commands.live_definition import NoDefinition, definition_of
@@ -29,15 +30,17 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rules", metavar="FILE", default="", help=about)
 
 
-async def definitions(called: Invocation) -> dict[str, Tree]:
-    """By name: those of the file, or all of the cluster; raises Usage and errors of the cluster."""
+async def definitions(called: Invocation, wanted: Callable[[str], bool]) -> dict[str, Tree]:
+    """By name: all of the file, or those of the cluster that are wanted; raises Usage and errors of the cluster."""
     if called.arguments.crd:
         try:
             found: list[Any] = definitions_in(called.arguments.crd)
         except Unreadable as error:
             raise Usage(str(error)) from None
     else:
-        found = (await called.client.list(DEFINITIONS, dict[str, Any])).items
+        listed = await called.client.list(DEFINITIONS, dict[str, Any], metadata_only=True)
+        names = [each["metadata"]["name"] for each in listed.items]
+        found = [await definition_of(called.client, each) for each in names if wanted(each)]
     return {each["metadata"]["name"]: each for each in found}
 
 
@@ -48,7 +51,7 @@ async def one_definition(called: Invocation) -> Tree:
         if not given.crd_name:
             raise Usage("say which CRD, such as widgets.example.com, or give its definition with --crd FILE")
         return await definition_of(called.client, given.crd_name)
-    found = await definitions(called)
+    found = await definitions(called, lambda _: True)
     if not given.crd_name and len(found) > 1:
         raise Usage(f"{given.crd} has several definitions: say which, one of {', '.join(found)}")
     name = given.crd_name or next(iter(found))

@@ -40,7 +40,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 async def _run(called: Invocation) -> int:
     given = called.arguments
     sets = rule_sets(given.rules)
-    found = await definitions(called)
+    found = await definitions(called, sets.__contains__)
     checked = [_checked(each, found, given.crd or "the cluster") for each in sets.values()]
     if given.output == "junit":
         print(junit(f"rules check {given.rules}", [Case(each.crd, each.problems) for each in checked]), end="")
@@ -51,8 +51,8 @@ async def _run(called: Invocation) -> int:
 
 def _checked(rules: RuleSet, found: dict[str, Tree], where: str) -> Checked:
     if rules.crd not in found:
-        there = f"it defines {', '.join(found)}" if found else "it defines nothing"
-        return Checked(crd=rules.crd, hub=rules.hub, problems=(f"{where} does not define {rules.crd}: {there}",))
+        there = f": it defines {', '.join(found)}" if found else ""
+        return Checked(crd=rules.crd, hub=rules.hub, problems=(f"{where} does not define {rules.crd}{there}",))
     definition = found[rules.crd]
     try:
         kind = kind_of(rules, definition, code_of(rules))

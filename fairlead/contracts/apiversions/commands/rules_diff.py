@@ -37,11 +37,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 async def _run(called: Invocation) -> int:
     given = called.arguments
     before, after = rule_sets(given.before), rule_sets(given.after)
-    found = await definitions(called)
+    found = await definitions(called, {*before, *after}.__contains__)
     differences: list[Difference] = []
     for name in dict.fromkeys([*before, *after]):
         if name not in found:
-            raise Usage(f"{given.crd or 'the cluster'} does not define {name}: it defines {', '.join(found)}")
+            raise Usage(f"{given.crd or 'the cluster'} does not define {name}")
         if name not in before or name not in after:
             has = "has no rules" if name not in before else "has rules"
             now = "has rules" if name not in before else "has no rules"

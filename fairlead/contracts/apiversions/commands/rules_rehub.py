@@ -24,12 +24,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 async def _run(called: Invocation) -> int:
     given = called.arguments
     sets = rule_sets(given.rules)
-    found = await definitions(called)
+    found = await definitions(called, sets.__contains__)
     made: list[RuleSet] = []
     problems: list[str] = []
     for name, rules in sets.items():
         if name not in found:
-            raise Usage(f"{given.crd or 'the cluster'} does not define {name}: it defines {', '.join(found)}")
+            raise Usage(f"{given.crd or 'the cluster'} does not define {name}")
         try:
             kind_of(rules, found[name])
             made.append(rehubbed(rules, given.hub, schemas_of(found[name])))
