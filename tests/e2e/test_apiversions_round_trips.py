@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -22,7 +23,7 @@ async def a_shop(site: Site, folder: Path, storage: str = "v1") -> tuple[Widgets
     shop = widgets(site)
     await shop.define("v1", "v2", storage=storage)
     for number in range(7):
-        legacy = {"legacyMode": True} if f"w-{number}" == ODD else {}
+        legacy: dict[str, Any] = {"legacyMode": True} if f"w-{number}" == ODD else {}
         await shop.make(f"w-{number}", size=number, colour="red", **legacy)
     file = folder / "rules.yaml"
     file.write_text(yaml.safe_dump(shop.rules()))
