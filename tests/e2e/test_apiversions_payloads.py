@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.contracts.apiversions.decide.convert import convert
 from fairlead.contracts.apiversions.kinds import PAYLOAD_HASH, PAYLOAD_VERSION
 from fairlead.engine.decide.guard import VersionPolicy
 from kubeloop.objects.apps import STATEFULSETS
@@ -13,7 +14,7 @@ from kubeloop.request import delete
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.widget_operators import WidgetOperator, a_widget, changed, condition_of, defined, disowned, found, told
 from tests.widgets.decide import Settings
-from tests.widgets.kinds import NAME, WIDGETS
+from tests.widgets.kinds import KIND, NAME, WIDGETS
 
 VERSION = VersionPolicy(own="1.2.0", minimum="1.0.0")
 MISMATCHES = "fairlead_payload_mismatch_objects"
@@ -106,3 +107,24 @@ async def test_a17_fields_that_contradict_one_another_touch_no_workload(
         return await site.get(WIDGETS, "both") is None
 
     await site.until(is_gone, every=0.1)
+
+
+@everywhere(controllers=False)
+async def test_specs_are_rewritten_in_the_hub_on_request_and_nothing_is_lost(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await defined(site, monkeypatch)
+    labels = {"team": "a"}
+    await a_widget(site, "old", {"size": 2, "colour": "red", "legacyMode": True}, labels=labels)
+    WidgetOperator(site, Settings(normalizes=True), VERSION).start()
+
+    async def is_rewritten() -> bool:
+        widget = await found(site, WIDGETS, "old")
+        return widget["spec"] == {"size": 2, "paint": {"colour": "red"}} and "status" in widget
+
+    await site.until(is_rewritten, every=0.1)
+    widget = await found(site, WIDGETS, "old")
+
+    assert widget["metadata"]["labels"] == labels
+    assert widget["metadata"]["annotations"][PAYLOAD_VERSION] == "v2"
+    assert convert(widget, "v1", KIND).tree["spec"] == {"size": 2, "colour": "red", "legacyMode": True}

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.payload import Payload, Verdict, judged
-from fairlead.contracts.apiversions.decide.payload_actions import condition, note, noted_payload
+from fairlead.contracts.apiversions.decide.payload_actions import condition, normalizing, note, noted_payload
 from fairlead.core.act import AnyWrite, Create, Does, EventNote, Patch, PatchKind
 from fairlead.core.ask import Answers
 from fairlead.core.decision import Decision, Hold, Move
@@ -17,7 +17,7 @@ from fairlead.core.reason import Reason
 from fairlead.core.rollout_hash import Change, HashWays, hash_of
 from kubeloop.objects.apps import STATEFULSETS
 from kubeloop.objects.meta import Ref
-from tests.widgets.kinds import FINALIZER, KIND, OF_WIDGET, WIDGETS, Widget, Workload
+from tests.widgets.kinds import FINALIZER, KIND, OF_WIDGET, REGISTERED, WIDGETS, Widget, Workload
 
 PART, NOUN = "widgets", "widget"
 
@@ -36,6 +36,8 @@ class Settings(Struct, frozen=True):
     helper_image: str = "example.test/helper:1"
     hash_ways: tuple[int, ...] = (1,)
     has_predecessors: bool = False
+    normalizes: bool = False
+    """Whether specs are rewritten in the hub."""
 
 
 class Seen(Struct, frozen=True):
@@ -60,6 +62,10 @@ def decide(seen: Seen, now: datetime) -> Decision:
     reports = _status(seen, payload, now)
     if payload.verdict is Verdict.AMBIGUOUS or payload.tree is None:
         return Decision("ambiguous", Hold(Reason.PAYLOAD_AMBIGUOUS), tell, reports=reports)
+    rewritten = normalizing(seen.widget.tree, payload, KIND, REGISTERED) if seen.settings.normalizes else None
+    if rewritten is not None:
+        write = _patched(seen, Does.REWRITE_OBJECT, rewritten)
+        return Decision("normalize", Move(Reason.APPLYING, (write,)), tell)
     writes = _workload(seen, payload.tree["spec"])
     if writes:
         return Decision("roll", Move(Reason.ROLLING, writes), tell, reports=reports)

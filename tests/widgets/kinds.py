@@ -10,6 +10,7 @@ from fairlead.contracts.apiversions.decide.convert import Kind
 from fairlead.contracts.apiversions.decide.rule_sets import kind_of, read_rules
 from fairlead.contracts.apiversions.decide.union import with_unions
 from kubeloop.objects.meta import Meta, Resource
+from kubeloop.schemas.structural import compile_schema
 
 GROUP = "example.test"
 WIDGETS = Resource(GROUP, "v2", "widgets", "Widget")
@@ -70,6 +71,8 @@ def definitions() -> tuple[dict[str, Any], ...]:
 
 
 KIND: Kind = kind_of(read_rules(RULES), definition())
+REGISTERED = compile_schema(definitions()[0]["spec"]["versions"][1]["schema"]["openAPIV3Schema"])
+"""That of the hub, as the API server has it."""
 
 
 class WidgetMeta(Meta, frozen=True, rename="camel"):

@@ -19,7 +19,9 @@ from kubeloop.objects.apps import STATEFULSETS
 from tests.widgets.decide import NOUN, PART, Seen, Settings, decide
 from tests.widgets.kinds import KIND, OF_WIDGET, WIDGETS, Widget, Workload
 
-WRITES = frozenset({Does.ADD_FINALIZER, Does.REMOVE_FINALIZER, Does.APPLY_OBJECT, Does.REPORT_STATUS})
+WRITES = frozenset(
+    {Does.ADD_FINALIZER, Does.REMOVE_FINALIZER, Does.APPLY_OBJECT, Does.REPORT_STATUS, Does.REWRITE_OBJECT}
+)
 
 
 def part(context: PartContext, settings: Settings) -> Part:

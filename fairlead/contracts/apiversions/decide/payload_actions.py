@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from fairlead.contracts.apiversions.decide.convert import Kind
+from fairlead.contracts.apiversions.decide.field_evidence import payload_of
 from fairlead.contracts.apiversions.decide.payload import Payload, Verdict, annotations_of, payload_hash
 from fairlead.contracts.apiversions.decide.trees import Tree, copied
 from fairlead.contracts.apiversions.kinds import PAYLOAD_HASH, PAYLOAD_VERSION
 from fairlead.core.act import EventNote
+from fairlead.core.merge_patch import merge_patch
 from fairlead.core.times import format_rfc3339
 from kubeloop.objects.meta import Ref
 from kubeloop.schemas.structural import Node, prune
@@ -88,6 +90,20 @@ def noted_payload(tree: Tree, payload: Payload) -> dict[str, str]:
 def lost(tree: Tree, registered: Node) -> list[str]:
     """What the API server would prune of a body that is written under this schema."""
     return prune(copied(tree), registered)
+
+
+def normalizing(tree: Tree, payload: Payload, kind: Kind, registered: Node) -> Tree | None:
+    """A merge patch that makes the payload one of the hub, to be bound to the version that was seen; None as of
+    `normalized`."""
+    made = normalized(tree, payload, kind, registered)
+    if made is None:
+        return None
+    before, after = payload_of(tree), payload_of(made)
+    noted, wanted = annotations_of(tree), annotations_of(made)
+    changed = {key: value for key, value in wanted.items() if noted.get(key) != value}
+    gone = {key: None for key in noted if key not in wanted}
+    body = merge_patch(before, after)
+    return {"metadata": {"annotations": {**changed, **gone}}, **(body if isinstance(body, dict) else {})}
 
 
 def normalized(tree: Tree, payload: Payload, kind: Kind, registered: Node) -> Tree | None:

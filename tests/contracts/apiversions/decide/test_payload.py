@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from random import Random
 from typing import Any, TypeAlias
 
 import pytest
 
-from fairlead.contracts.apiversions.decide.convert import Kind
+from fairlead.contracts.apiversions.decide.convert import Kind, convert
+from fairlead.contracts.apiversions.decide.field_evidence import fields, payload_of
 from fairlead.contracts.apiversions.decide.payload import Payload, Verdict, judged, payload_hash
 from fairlead.contracts.apiversions.decide.payload_actions import condition, normalized, note, noted_payload
 from fairlead.contracts.apiversions.decide.rule_sets import kind_of, read_rules
+from fairlead.contracts.apiversions.decide.trees import copied
 from fairlead.contracts.apiversions.kinds import CARRY_PREFIX, PAYLOAD_HASH, PAYLOAD_VERSION
+from fairlead.contracts.apiversions.samples import sample
 from kubeloop.objects.meta import Ref, Resource
 from kubeloop.schemas.structural import compile_schema
-from tests.contracts.apiversions.decide.widgets import BOOLEAN, INTEGER, TEXT, listed, made_of
+from tests.contracts.apiversions.decide.widgets import BOOLEAN, INTEGER, TEXT, listed, made_of, widget
+from tests.contracts.apiversions.decide.widgets import KIND as RICH
 
 GROUP = "example.test"
 WIDGETS = Resource(GROUP, "v2", "widgets", "Widget")
@@ -269,3 +274,31 @@ def test_spec_is_rewritten_only_where_the_registered_schema_keeps_all_of_it() ->
     assert made["metadata"]["resourceVersion"] == "7"
     assert judged(made, KIND).verdict is Verdict.HUB
     assert normalized(one, found, KIND, compile_schema(V1)) is None
+
+
+def test_whole_payloads_are_told_and_converted_as_a_webhook_would() -> None:
+    """Of a kind whose versions differ in every way: what one version alone knows tells it, and nothing is lost."""
+    chance = Random(1)
+    told = 0
+    for _ in range(300):
+        version = chance.choice(("v1", "v2"))
+        body = sample(RICH.hub.schema if version == "v2" else RICH.spokes["v1"].version.schema, chance)
+        body.pop("status", None)
+        claimed = widget("v2", **copied(body))
+
+        found = judged(claimed, RICH)
+
+        if found.evidence == 2:
+            assert found.version == version or not _is_telling(body, version)
+        if found.version == version and found.tree is not None:
+            told += 1
+            expected = convert(widget(version, **copied(body)), "v2", RICH).tree
+            assert payload_of(found.tree) == payload_of(expected)
+        assert payload_of(claimed) == body
+    assert told > 200
+
+
+def _is_telling(body: dict[str, Any], version: str) -> bool:
+    """Whether a field is there that this version alone knows."""
+    schemas = {"v2": RICH.hub.schema} | {name: each.version.schema for name, each in RICH.spokes.items()}
+    return any(each.versions == {version} for each in fields(body, schemas, RICH.hub.shape))
