@@ -17,7 +17,6 @@ from kubeloop.objects.meta import Resource
 
 if TYPE_CHECKING:
     from fairlead.core.replay import Decider
-    from fairlead.engine.decide.guard import VersionPolicy
     from fairlead.engine.part import Part, PartContext  # commands that only look need no parts
 
 T = TypeVar("T")
@@ -63,8 +62,6 @@ class Contract(Struct, frozen=True, kw_only=True):
     home: Callable[[Any], str] = lambda _: ""
     """The namespace of what belongs to its operator when all namespaces are served, as its settings say; empty: the one
     that the operator runs in."""
-    versions: Callable[[Any], VersionPolicy | None] = lambda _: None
-    """What its settings say about other versions of the operator, for all parts of the process; None: nothing."""
     deciders: Room[Mapping[str, Decider]] | None = None
     """By controller and by the first path of a webhook: what decides, and from what; None: nothing is recorded."""
     lease: str = ""

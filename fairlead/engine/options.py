@@ -134,20 +134,14 @@ class OperatorOptions(Struct, frozen=True, kw_only=True):
     cluster: ClusterLabel | None = None
     """What requests to both servers must say; None: they are not checked."""
 
-    version_policy: VersionPolicy | None = None
-    """None: as a part says, or what is usual."""
+    versions: VersionPolicy = USUAL_POLICY
+    """Which version this is, and what becomes of objects and Leases of others."""
 
     @property
     def home(self) -> str:
         """Namespace of what belongs to the operator when all namespaces are served; empty: the one it runs in."""
         homes = (each.contract.home(each.settings) for each in self.parts)
         return next(filter(None, homes), "")
-
-    @property
-    def versions(self) -> VersionPolicy:
-        """Which version this is, and what becomes of objects and Leases of others."""
-        policies = (each.contract.versions(each.settings) for each in self.parts)
-        return self.version_policy or next(filter(None, policies), None) or USUAL_POLICY
 
     @property
     def rejoins(self) -> bool:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from fairlead.core.flags import Flag, Given
 from fairlead.core.option_kinds import DURATION
+from fairlead.engine.decide.guard import USUAL_POLICY, VersionPolicy
 
 if TYPE_CHECKING:
     from fairlead.engine.options import OperatorOptions  # whoever asks for help waits for no module
@@ -61,6 +62,8 @@ class CommonOptions(Struct, frozen=True, kw_only=True):
     """Whether to act only while holding a Lease."""
     identity: str = ""
     """Who holds the Lease; empty: nobody has said."""
+    versions: VersionPolicy = USUAL_POLICY
+    """What becomes of objects and Leases of other versions of the operator."""
     serving_paths: tuple[str, ...] = ()
     """Where the plain server says whether this replica answers what API servers ask, whoever leads."""
     alive_paths: tuple[str, ...] = ()

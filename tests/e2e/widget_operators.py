@@ -53,7 +53,7 @@ class WidgetOperator:
             namespaces=(self._site.namespace,),
             parts=(PartOptions(contract(PART), self._settings),),
             lease="fairlead-operator",
-            version_policy=self._policy,
+            versions=self._policy,
         )
         try:
             manager = await assemble(options, self._site.namespace, transport, self.metrics, self.log.logger())

@@ -168,6 +168,7 @@ def options_of(arguments: argparse.Namespace) -> OperatorOptions:
         lease=arguments.lease if common.elects else None,
         identity=common.identity or identity(),
         plain_paths=_paths(common),
+        versions=common.versions,
         webhooks=_webhooks(arguments, common) if common.webhooks else None,
         cluster=_cluster(arguments),
         record=arguments.record,

@@ -12,7 +12,6 @@ CONTRACT = Contract(
     part=Room("fairlead.contracts.apiversions.part", "part"),
     deciders=Room("fairlead.contracts.apiversions.deciders", "DECIDERS"),
     rejoins=True,
-    versions=lambda settings: settings.upgrades.policy,
     section=Room("fairlead.contracts.apiversions.section", "SECTION"),
     chart="fairlead",
     installed_for=INSTALLED_FOR,

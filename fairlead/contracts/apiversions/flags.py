@@ -61,7 +61,7 @@ LARGEST = Flag("max-review-bytes", COUNT, USUAL.reviews.largest, "bytes of a rev
 TIMEOUT = Flag("convert-timeout", DURATION, "20s", "time for a review, below 30s (default 20s)")
 CONCURRENT = Flag("max-concurrent-conversions", COUNT, USUAL.reviews.concurrent, "reviews at once (default 8)")
 
-SHARED = (ENABLED, PORT_FLAG, SECRET, FOLDER, ELECTS, IDENTITY)
+SHARED = (ENABLED, PORT_FLAG, SECRET, FOLDER, ELECTS, IDENTITY, DOWNGRADES, ON_NEWER, ADOPT, LEGACY)
 """They speak of the process, whatever it serves."""
 FLAGS = (
     ENABLED,

@@ -47,6 +47,7 @@ def common(given: Given, so_far: CommonOptions) -> CommonOptions:
         certificate_name=so_far.certificate_name or (f"{name}.{given[flags.SERVICE_NAMESPACE]}.svc" if name else ""),
         elects=so_far.elects and given[flags.ELECTS],
         identity=given[flags.IDENTITY] or so_far.identity,
+        versions=_upgrades(given).policy,
         serving_paths=(*so_far.serving_paths, *(SERVING if is_served else ())),
         alive_paths=(*so_far.alive_paths, *(ALIVE if is_served else ())),
     )
@@ -103,19 +104,23 @@ def settings(given: Given, so_far: CommonOptions) -> ApiVersionsSettings:
             qps=given[flags.MIGRATION_QPS],
             burst=given[flags.MIGRATION_BURST] or 0,
         ),
-        upgrades=UpgradeSettings(
-            allow_downgrade=given[flags.DOWNGRADES],
-            on_newer=cast("Literal['ignore', 'handle']", given[flags.ON_NEWER]),
-            adopt=cast("Literal['compatible', 'never', 'always']", given[flags.ADOPT]),
-            normalize_payload=given[flags.NORMALIZES],
-            offline=cast("Literal['off', 'auto']", given[flags.OFFLINE]),
-            backup_folder=given[flags.BACKUPS],
-            legacy_annotation=given[flags.LEGACY],
-        ),
+        upgrades=_upgrades(given),
     )
     if PART in so_far.parts and (problem := next(_problems(given, made), None)):
         raise FlagError(problem)
     return made
+
+
+def _upgrades(given: Given) -> UpgradeSettings:
+    return UpgradeSettings(
+        allow_downgrade=given[flags.DOWNGRADES],
+        on_newer=cast("Literal['ignore', 'handle']", given[flags.ON_NEWER]),
+        adopt=cast("Literal['compatible', 'never', 'always']", given[flags.ADOPT]),
+        normalize_payload=given[flags.NORMALIZES],
+        offline=cast("Literal['off', 'auto']", given[flags.OFFLINE]),
+        backup_folder=given[flags.BACKUPS],
+        legacy_annotation=given[flags.LEGACY],
+    )
 
 
 def _certificates(given: Given, so_far: CommonOptions) -> CertificateSettings:

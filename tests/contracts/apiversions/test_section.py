@@ -10,6 +10,7 @@ import yaml
 
 from fairlead.cli.commands.operator import add_arguments, options_of
 from fairlead.contracts.apiversions.settings import ApiVersionsSettings
+from fairlead.engine.decide.guard import USUAL_POLICY
 from fairlead.engine.options import OperatorOptions
 
 SERVICE = ("--webhook-service-name=fairlead", "--webhook-service-namespace=ops")
@@ -90,7 +91,19 @@ def test_definitions_need_the_name_of_the_service_unless_nobody_manages_them() -
 
 
 def test_an_option_of_the_part_is_refused_where_the_part_is_not_served() -> None:
-    assert "add it to --parts" in sentence("--on-newer=handle", parts="zones")
+    assert "add it to --parts" in sentence("--migrate-storage=off", parts="zones")
+
+
+def test_options_about_other_versions_are_for_all_parts() -> None:
+    made = told("--adopt", "always", "--on-newer", "handle", "--allow-downgrade", parts="zones").versions
+
+    assert (made.adopt.value, made.on_newer.value, made.allow_downgrade, made.legacy) == (
+        "always",
+        "handle",
+        True,
+        False,
+    )
+    assert told(*SERVICE).versions == USUAL_POLICY
 
 
 def test_the_command_line_goes_before_variables_and_these_before_the_file(
