@@ -181,6 +181,9 @@ class _Walk(Struct):
                 manager=MANAGER,
             ),
         )
+        if isinstance(made, Bad) and made.code == 409:  # by an earlier try whose answer was lost, or by somebody else
+            found = good(answers, Ask(Read(parts.ref(saved), after="exists")))
+            return self._over(saved, msgspec.json.decode(found.value), Restored("", former), version)
         if isinstance(made, Bad):
             raise Unfit(_refusal(made, metadata))
         live: Tree = msgspec.json.decode(made.value)
