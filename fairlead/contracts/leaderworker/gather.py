@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fairlead.contracts.leaderworker.decide.identity import parent_and_ordinal
 from fairlead.contracts.leaderworker.decide.seen import GroupSeen, Reported, Service, SetSeen
@@ -167,7 +167,8 @@ def group_subject(seen: GroupSeen) -> Subject | None:
         return None
     meta = seen.set.metadata
     made = () if seen.leaders is None else (seen.leaders.metadata,)
-    return subject_of(LEADER_WORKER_SETS, meta, meta.annotations, made, seen.answers)
+    found = subject_of(LEADER_WORKER_SETS, meta, meta.annotations, made, seen.answers)
+    return structs.replace(found, is_told=False)
 
 
 def set_versions(seen: SetSeen) -> Iterator[str]:

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fairlead import MINIMUM_COMPATIBLE, __version__
 from fairlead.core.act import Does, EventNote, Patch, PatchKind
@@ -76,6 +76,8 @@ class Subject(Struct, frozen=True, kw_only=True):
     has_predecessors: bool = True
     """Whether other operators served the kind before us, so that what is there may be theirs."""
     answers: Answers = Answers()
+    is_told: bool = True
+    """Whether its Events come from here; rounds about parts of an object leave them to those about the object."""
 
 
 def subject_of(
@@ -109,6 +111,15 @@ Standing: TypeAlias = Handled | Ignored
 
 def standing(subject: Subject, policy: VersionPolicy) -> Standing:
     """Whether the object is handled by this version."""
+    found = _standing(subject, policy)
+    if subject.is_told:
+        return found
+    if isinstance(found, Ignored):
+        return structs.replace(found, decision=structs.replace(found.decision, tell=()))
+    return structs.replace(found, tell=())
+
+
+def _standing(subject: Subject, policy: VersionPolicy) -> Standing:
     if subject.is_leaving:
         return Handled()
     unmanaged = next((name for name, value in UNMANAGED if subject.annotations.get(name) == value), "")
@@ -148,7 +159,7 @@ def _unstamped(subject: Subject, policy: VersionPolicy, given: str) -> Standing:
     note = EventNote(subject.ref, True, "HandledByOlderOperator", f"{text}: it is left alone", occurrence=UNKNOWN)
     decision = _held(subject, Reason.HANDLED_BY_OLDER, text, *tell, note)
     stamp = _stamp(subject, policy, UNKNOWN)
-    return Ignored(decision if stamp is None else msgspec.structs.replace(decision, reports=(stamp,)), "unknown")
+    return Ignored(decision if stamp is None else structs.replace(decision, reports=(stamp,)), "unknown")
 
 
 def _older(subject: Subject, policy: VersionPolicy, given: str, version: SemanticVersion) -> Standing:

@@ -181,3 +181,10 @@ def test_stamp_that_was_refused_stops_nothing() -> None:
 
     assert stamped(standing(refused, POLICY)) == ""
     assert stamped(standing(written, POLICY)) == "1.3.1"
+
+
+def test_rounds_about_parts_of_an_object_leave_its_events_to_others() -> None:
+    for version, events in (("9.0.0", ["HandledByNewerOperator"]), ("latest", ["CompatCheckError"])):
+        whole = a_subject(version)
+        assert told(standing(whole, POLICY)) == events
+        assert told(standing(msgspec.structs.replace(whole, is_told=False), POLICY)) == []
