@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bench.processes import peak_megabytes
+from bench.processes import Ended, peak_megabytes
 from fairlead.engine.decide.storage_migration.objects import Stored, page_of
 from fairlead.engine.driver.perform import request_for
 from fairlead.plane.launch import Plane
@@ -187,7 +187,7 @@ async def migrated(client: Client, plane: Plane, concurrency: int) -> Measured:
 def peak_of(pid: int) -> float:
     try:
         return peak_megabytes(pid)
-    except (OSError, ValueError, StopIteration, KeyError):  # it has ended meanwhile
+    except (OSError, Ended):
         return 0.0
 
 
@@ -196,10 +196,17 @@ async def measure(count: int, concurrency: int) -> tuple[Measured, Measured]:
         client = Client(HttpTransport(plane.config()), timeout=60.0)
         try:
             await prepare(client, count)
+            # Each once before and once after the other: a machine that others use is not the same all the time.
             await store_in(client, "v2")
-            least = await ideal(client, "v2", concurrency)
+            first = await ideal(client, "v2", concurrency)
             await store_in(client, "v1")
-            return least, await migrated(client, plane, concurrency)
+            one = await migrated(client, plane, concurrency)
+            await store_in(client, "v2")
+            other = await migrated(client, plane, concurrency)
+            await store_in(client, "v1")
+            last = await ideal(client, "v1", concurrency)
+            quickest = min(first, last, key=lambda each: each.seconds)
+            return quickest, min(one, other, key=lambda each: each.seconds)
         finally:
             await client.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 
 import msgspec
 
@@ -354,3 +355,47 @@ async def test_some_namespaces_are_migrated_without_pruning(site: Site) -> None:
     assert (ran.code, "storedVersions stays" in ran.out) == (codes.DONE, True)
     assert not set((await versions_of(site)).items()) & set(before.items())
     assert await stored_versions(site.client) == ["v1", "v2"]
+
+
+@everywhere(controllers=False)
+async def test_objects_that_admission_refuses_can_be_written_through_their_status(site: Site) -> None:
+    """B10: a policy about the objects themselves does not see it."""
+    await stored_in_v1(site, 9)
+    await deny_updates(site, "w-7")
+
+    ran = await migrate(site, "--via-status")
+
+    assert (ran.code, ran.err) == (codes.DONE, "")
+    assert await stored_versions(site.client) == ["v2"]
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_every_effect_is_in_the_audit_file(site: Site, tmp_path: Path) -> None:
+    """Section 2.3."""
+    await stored_in_v1(site, 4)
+    audit = tmp_path / "audit.jsonl"
+
+    ran = await migrate(site, "--audit", str(audit))
+
+    lines = [msgspec.json.decode(line) for line in audit.read_bytes().splitlines()]
+    assert ran.code == codes.DONE
+    assert [each["does"] for each in lines].count("rewrite-object") == 4
+    assert [each["does"] for each in lines].count("forget-versions") == 1
+    assert {each["outcome"] for each in lines} == {"ok"}
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_progress_is_told_as_lines_of_json(site: Site) -> None:
+    """Section 2.3."""
+    await stored_in_v1(site, 30)
+    words = ("--settle", "0s", "--qps", "5", "--burst", "1", "--page-size", "10", "--progress", "json")
+
+    ran = await api(site.client, "migrate", NAME, *words, "--journal", site.namespace)
+
+    lines = [msgspec.json.decode(line) for line in ran.err.splitlines()]
+    phases = list(dict.fromkeys(each["phase"] for each in lines))
+    assert phases == ["Settle", "Checkpoint", "Refs", "Choose", "Rewrite", "Verify", "Prune", "Clean"]
+    rewriting = [each for each in lines if each["phase"] == "Rewrite"]
+    assert len(rewriting) >= 3
+    assert rewriting[-1]["total"] == 30
+    assert rewriting[1].keys() >= {"crd", "phase", "done", "total", "skipped", "failed", "rate", "etaSeconds", "cursor"}
