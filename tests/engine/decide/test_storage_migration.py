@@ -1,0 +1,244 @@
+"""Steps of a storage migration that scenarios seldom meet, decided without a cluster."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import structs
+
+from fairlead.core.act import Apply, Patch
+from fairlead.core.ask import Answer, Answers, Ask, Bad, Good, Listing, Need, Question
+from fairlead.core.decision import Hold
+from fairlead.engine.decide.job import JobSnapshot, Turn
+from fairlead.engine.decide.migration import Plan
+from fairlead.engine.decide.storage_migration.journal import (
+    LONGEST_CAUSE,
+    MOST_FAILURES,
+    MOST_ROUNDS,
+    Counts,
+    Failure,
+    Phase,
+    StorageJournal,
+    StorageView,
+    with_failures,
+)
+from fairlead.engine.decide.storage_migration.steps import step_of
+from kubeloop.objects.meta import Resource
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+NAME = "widgets.example.test"
+WIDGETS = Resource("example.test", "v2", "widgets", "Widget")
+SHAPE = (("v1", True, False), ("v2", True, True))
+PLAN = Plan(WIDGETS, "u", ("v1", "v2"), SHAPE, 3)
+VIEW = StorageView(crd=NAME, run="now", page_size=2)
+
+
+def a_journal(phase: Phase, **more: Any) -> StorageJournal:
+    return StorageJournal(crd=NAME, run="now", phase=phase, plan=PLAN, list_version="100", **more)
+
+
+def a_definition(*, uid: str = "u", generation: int = 3, stored: tuple[str, ...] = ("v1", "v2"), **more: Any) -> Good:
+    tree = {
+        "metadata": {"name": NAME, "uid": uid, "resourceVersion": "7", "generation": generation, **more},
+        "spec": {
+            "group": "example.test",
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [{"name": name, "served": served, "storage": storage} for name, served, storage in SHAPE],
+        },
+        "status": {"storedVersions": list(stored)},
+    }
+    return Good(msgspec.json.encode(tree))
+
+
+def a_page(*objects: tuple[str, str], token: str = "") -> Good:
+    entry = {"manager": "a", "apiVersion": "example.test/v1", "fieldsV1": {}}
+    items = [
+        {
+            "metadata": {
+                "name": name,
+                "namespace": "ns",
+                "uid": f"uid-{name}",
+                "resourceVersion": version,
+                "managedFields": [entry],
+            }
+        }
+        for name, version in objects
+    ]
+    return Good(msgspec.json.encode({"metadata": {"resourceVersion": "200", "continue": token}, "items": items}))
+
+
+def written(version: str) -> Good:
+    metadata = {"name": "w", "uid": "u", "resourceVersion": version}
+    return Good(msgspec.json.encode({"metadata": metadata}))
+
+
+class Play:
+    """Answers what a step asks for; writes are answered by the name of their object."""
+
+    def __init__(self, definition: Answer, pages: dict[str, Answer], writes: dict[str, Answer] | None = None) -> None:
+        self.definition, self.pages, self.writes = definition, pages, writes or {}
+        self.asked: list[Question] = []
+
+    def step(self, journal: StorageJournal | None, view: StorageView = VIEW, now: datetime = NOW) -> StorageJournal:
+        turn = self.turn(journal, view, now)
+        return turn.journal
+
+    def turn(self, journal: StorageJournal | None, view: StorageView = VIEW, now: datetime = NOW) -> Any:
+        known: dict[Question, Answer] = {}
+        while isinstance(outcome := step_of()(JobSnapshot("j", Answers(known), view, journal), now), Need):
+            for question in (each for stage in outcome.stages for each in stage):
+                self.asked.append(question)
+                known[question] = self._answer(question)
+        assert isinstance(outcome, Turn)
+        return outcome
+
+    def _answer(self, question: Question) -> Answer:
+        if isinstance(question, Ask):
+            return self.pages[question.to.cursor] if isinstance(question.to, Listing) else self.definition
+        assert isinstance(question, Apply | Patch)
+        return self.writes[question.ref.name]
+
+    @property
+    def names(self) -> list[str]:
+        return [each.ref.name for each in self.asked if isinstance(each, Apply | Patch)]
+
+
+def test_a_walk_whose_pages_have_expired_leaves_out_what_is_not_behind_the_cursor() -> None:
+    play = Play(
+        a_definition(),
+        {"t1": Bad("expired", "too old", 410), "": a_page(("a", "1"), ("b", "2"), ("c", "3"))},
+        {"c": written("101")},
+    )
+    journal = a_journal(Phase.REWRITE, token="t1", cursor="ns/b", counts=Counts(done=2))
+
+    elsewhere = play.step(journal)
+    after = play.step(elsewhere)
+
+    assert (elsewhere.token, elsewhere.cursor) == ("", "ns/b")
+    assert play.names == ["c"]
+    assert (after.phase, after.rewritten.done) == (Phase.VERIFY, 3)
+
+
+def test_a_token_in_the_error_is_gone_on_with() -> None:
+    play = Play(a_definition(), {"t1": Bad("expired", "too old", 410, "t2")})
+
+    assert play.step(a_journal(Phase.REWRITE, token="t1", cursor="ns/b")).token == "t2"
+
+
+@pytest.mark.parametrize(
+    ("answer", "counts"),
+    [
+        (Bad("absent", "gone", 404), Counts(skipped=1)),
+        (Bad("conflict", "written", 409), Counts(skipped=1)),
+        (Bad("refused", "not you", 403), Counts(failed=1)),
+        (Bad("failed", "too large", 413), Counts(failed=1)),
+        (Bad("timeout", "no answer"), Counts(failed=1)),
+    ],
+)
+def test_answers_are_counted_as_what_they_say_of_the_object(answer: Bad, counts: Counts) -> None:
+    play = Play(a_definition(), {"": a_page(("a", "1"))}, {"a": answer})
+
+    after = play.step(a_journal(Phase.REWRITE))
+
+    assert structs.replace(after.rewritten, total=None) == counts
+    assert after.phase is (Phase.INCOMPLETE if counts.failed else Phase.VERIFY)
+
+
+def test_versions_that_are_no_numbers_are_proven_by_a_write_that_changes_nothing() -> None:
+    play = Play(
+        a_definition(),
+        {"": a_page(("a", "x9"), ("b", "x8"))},
+        {"a": written("x9"), "b": written("x10")},
+    )
+
+    after = play.step(a_journal(Phase.VERIFY, is_walked=True))
+
+    assert play.names == ["a", "b"]
+    assert (after.phase, after.rounds) == (Phase.REWRITE, 1)
+
+
+def test_what_has_a_higher_version_than_the_checkpoint_needs_no_write() -> None:
+    play = Play(a_definition(), {"": a_page(("a", "101"), ("b", "99"))}, {"b": written("99")})
+
+    assert play.step(a_journal(Phase.VERIFY)).phase is Phase.PRUNE
+    assert play.names == ["b"]
+
+
+def test_after_a_whole_walk_a_lower_version_is_proof_too() -> None:
+    play = Play(a_definition(), {"": a_page(("a", "101"), ("b", "99"))})
+
+    assert play.step(a_journal(Phase.VERIFY, is_walked=True)).phase is Phase.PRUNE
+    assert play.names == []
+
+
+def test_it_is_given_up_when_others_are_always_faster() -> None:
+    play = Play(a_definition(), {"": a_page(("a", "1"))}, {"a": Bad("conflict", "written", 409)})
+
+    again = play.step(a_journal(Phase.VERIFY))
+    last = play.step(a_journal(Phase.VERIFY, rounds=MOST_ROUNDS - 1))
+
+    assert (again.phase, again.rounds) == (Phase.REWRITE, 1)
+    assert last.phase is Phase.INCOMPLETE
+
+
+def test_another_generation_of_the_same_versions_is_proven_anew_and_only_so_often() -> None:
+    play = Play(a_definition(generation=4), {})
+
+    again = play.step(a_journal(Phase.PRUNE))
+    last = play.step(a_journal(Phase.PRUNE, changes=MOST_ROUNDS))
+
+    assert (again.phase, again.changes, again.settled) == (Phase.SETTLE, 1, NOW + timedelta(seconds=10))
+    assert last.phase is Phase.INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [a_definition(uid="another"), a_definition(stored=("v0", "v1", "v2"))],
+    ids=["made again", "stored in yet another version"],
+)
+def test_another_definition_is_a_conflict(definition: Good) -> None:
+    assert Play(definition, {}).step(a_journal(Phase.PRUNE)).phase is Phase.CONFLICT
+
+
+def test_a_run_goes_on_where_another_was_cut_off() -> None:
+    before = structs.replace(a_journal(Phase.REWRITE, token="t1", cursor="ns/b"), run="earlier", problem="stopped")
+
+    after = Play(a_definition(), {}).step(before)
+
+    assert after == structs.replace(before, run="now", problem="")
+
+
+@pytest.mark.parametrize("phase", [Phase.CLEAN, Phase.INCOMPLETE, Phase.CONFLICT])
+def test_a_run_that_ended_is_followed_by_another_from_the_start(phase: Phase) -> None:
+    before = structs.replace(a_journal(phase, cursor="ns/b"), run="earlier")
+
+    after = Play(a_definition(), {}).step(before)
+
+    assert (after.phase, after.cursor) == (Phase.SETTLE, "")
+
+
+def test_it_waits_only_as_long_as_the_versions_are_young() -> None:
+    fields = {"f:spec": {"f:versions": {}}}
+    old = {"manager": "m", "time": "2029-12-31T23:59:57Z", "fieldsV1": fields}
+
+    young = Play(a_definition(managedFields=[old]), {}).step(None)
+    unknown = Play(a_definition(), {}).step(None)
+    waiting = Play(a_definition(), {}).turn(unknown)
+
+    assert young.settled == NOW + timedelta(seconds=7)
+    assert unknown.settled == NOW + timedelta(seconds=10)
+    assert waiting.decision.verdict == Hold(waiting.decision.verdict.reason, NOW + timedelta(seconds=10))
+
+
+def test_the_journal_stays_small_whatever_fails() -> None:
+    many = [Failure(f"ns/w-{number}", "x" * 100_000) for number in range(3 * MOST_FAILURES)]
+
+    after = with_failures(a_journal(Phase.REWRITE), many)
+
+    assert (len(after.failures), after.truncated) == (MOST_FAILURES, True)
+    assert len(after.failures[0].cause) == LONGEST_CAUSE
+    assert len(msgspec.json.encode(after)) < 900 * 1024
