@@ -84,8 +84,8 @@ class Play:
         self.asked: list[Question] = []
 
     def step(self, journal: StorageJournal | None, view: StorageView = VIEW, now: datetime = NOW) -> StorageJournal:
-        turn = self.turn(journal, view, now)
-        return turn.journal
+        after: StorageJournal = self.turn(journal, view, now).journal
+        return after
 
     def turn(self, journal: StorageJournal | None, view: StorageView = VIEW, now: datetime = NOW) -> Any:
         known: dict[Question, Answer] = {}
@@ -222,7 +222,7 @@ def test_a_run_that_ended_is_followed_by_another_from_the_start(phase: Phase) ->
 
 
 def test_it_waits_only_as_long_as_the_versions_are_young() -> None:
-    fields = {"f:spec": {"f:versions": {}}}
+    fields: dict[str, Any] = {"f:spec": {"f:versions": {}}}
     old = {"manager": "m", "time": "2029-12-31T23:59:57Z", "fieldsV1": fields}
 
     young = Play(a_definition(managedFields=[old]), {}).step(None)
