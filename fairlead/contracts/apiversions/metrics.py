@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 
 from prometheus_client.metrics_core import GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -44,14 +44,14 @@ def _cumulative(spread: Spread) -> Iterator[tuple[str, float]]:
 
 
 class _States(Collector):
-    """Which rules are in force."""
+    """How something stands for each definition."""
 
-    def __init__(self) -> None:
-        self.states: dict[str, str] = {}
+    def __init__(self, name: str, told: str, label: str) -> None:
+        self._name, self._told, self._label = name, told, label
+        self.states: Mapping[str, str] = {}
 
     def collect(self) -> Iterator[Metric]:
-        told = "Conversion rules by definition and by what is in force of them."
-        family = GaugeMetricFamily("fairlead_conversion_rules", told, labels=("crd", "state"))
+        family = GaugeMetricFamily(self._name, self._told, labels=("crd", self._label))
         for crd, state in sorted(self.states.items()):
             family.add_metric((crd, state), 1)
         yield family
@@ -74,13 +74,20 @@ class ConversionMetrics:
             "fairlead_conversion_duration_seconds", "Duration of the conversion of an object.", "crd", "from", "to"
         )
         self._carried = _Spreads("fairlead_conversion_carry_bytes", "Bytes carried with an object.", "crd", "to")
-        self._rules = _States()
-        for each in (self._seconds, self._carried, self._rules):
+        told = "Conversion rules by definition and by what is in force of them."
+        self._rules = _States("fairlead_conversion_rules", told, "state")
+        told = "Attached definitions by whether the API server reaches the webhook: answers, fails, unknown."
+        self._probes = _States("fairlead_conversion_probe", told, "result")
+        for each in (self._seconds, self._carried, self._rules, self._probes):
             metrics.registry.register(each)
 
     def show(self, states: dict[str, str]) -> None:
         """By definition: what is in force."""
         self._rules.states = states
+
+    def show_probes(self, results: Mapping[str, str]) -> None:
+        """By definition: what became of the last probe."""
+        self._probes.states = results
 
     def count(self, converted: Converted) -> None:
         """One review."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from fairlead.contracts.apiversions.attaching import Attaching
 from fairlead.contracts.apiversions.conversion_service import ConversionService
+from fairlead.contracts.apiversions.convertible import ConvertibleNote
 from fairlead.contracts.apiversions.kept_rules import keeping
 from fairlead.contracts.apiversions.kinds import PART
 from fairlead.contracts.apiversions.metrics import ConversionMetrics
@@ -17,20 +19,22 @@ from fairlead.engine.part import Part, PartContext
 def part(context: PartContext, given: ApiVersionsSettings) -> Part:
     metrics = context.metrics.of(ConversionMetrics)
     book = RuleBook(context, given.rules, shown=metrics.show)
-    service = ConversionService(book, given.reviews, metrics, context.log)
     stored = context.metrics.of(MigrationMetrics)
     moves = (OwnMigrations(context, given.migration, stored).run,) if given.migration.at_start else ()
     kept = keeping(book, context.home)
     if not given.serves:
         return Part(name=PART, controllers=(kept,), replica_tasks=(book.run,), leader_tasks=moves)
+    service = ConversionService(book, given.reviews, metrics, context.log)
     certificates = WebhookCertificates(context, given)
+    attaching = Attaching(book, given, context.home, certificates.bundle, metrics.show_probes)
     return Part(
         name=PART,
-        controllers=(kept, *certificates.controllers),
+        controllers=(kept, attaching.controller, *certificates.controllers),
         shared_routes=(service.routes(),),
         certificates=certificates.shown,
         before_leading=(certificates.prepare,),
-        replica_tasks=(book.run,),
+        replica_tasks=(book.run, ConvertibleNote(context, given, book).run),
         leader_tasks=moves,
+        leads=attaching.leads,
         obstacle=lambda: certificates.obstacle() or service.obstacle(),
     )

@@ -14,12 +14,13 @@ from contextlib import suppress
 import msgspec
 from msgspec import Struct
 
+from fairlead.contracts.apiversions.decide.convert import Kind
 from fairlead.contracts.apiversions.decide.loaded_rules import Loaded, Ruling, Standing, State, Use, ruled
 from fairlead.contracts.apiversions.decide.rule_sets import KIND
 from fairlead.contracts.apiversions.decide.rule_sources import Rank, Rejection, Source, chosen
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.kinds import KEPT_RULES_LABEL, RULES_LABEL
-from fairlead.contracts.apiversions.rule_data import MAKER, SetData, essence, joined
+from fairlead.contracts.apiversions.rule_data import MAKER, SetData, essence, joined, read
 from fairlead.contracts.apiversions.rule_tests import RuleTests, Verdict
 from fairlead.contracts.apiversions.source_files import RuleMap, in_files, in_maps
 from fairlead.contracts.apiversions.watched_definitions import WatchedDefinitions
@@ -76,7 +77,8 @@ class RuleBook:
             context.caches.informer(CONFIGMAPS, RuleMap, namespace=context.home, labels=f"{label}=true", optional=True)
             for label in (RULES_LABEL, KEPT_RULES_LABEL)
         )
-        self._definitions = WatchedDefinitions(context, self._wake)
+        self.definitions = WatchedDefinitions(context, self._wake)
+        """Those that sets are about."""
         self._tests = RuleTests(context.log)
         self._files: tuple[Source, ...] = ()
         self._changed = asyncio.Event()
@@ -85,6 +87,8 @@ class RuleBook:
         self._verdicts: dict[Key, Verdict] = {}
         self._tried: dict[Key, asyncio.Task[None]] = {}
         self._entries: dict[str, Entry] = {}
+        self._kinds: dict[str, tuple[bytes, Kind]] = {}
+        """As far as somebody has asked for them, each with what it was made from."""
         self._in_force = InForce(())
         self._awaited: frozenset[str] = frozenset()
         self._pool: Pool | None = None
@@ -104,6 +108,22 @@ class RuleBook:
 
     def in_force(self) -> InForce:
         return self._in_force
+
+    @property
+    def own(self) -> frozenset[str]:
+        """Definitions that are registered, and not attached by rules."""
+        return frozenset(self._own)
+
+    def kind(self, crd: str) -> Kind | None:
+        """How objects of the definition are converted now; None: they are not."""
+        entry = self._entries.get(crd)
+        if entry is None:
+            return None
+        data, kind = self._kinds.get(crd, (b"", None))
+        if kind is None or data != entry.data:
+            kind = read(entry.data).kind()
+            self._kinds[crd] = (entry.data, kind)
+        return kind
 
     @property
     def kept_maps(self) -> Iterable[RuleMap]:
@@ -150,7 +170,7 @@ class RuleBook:
         with suppress(TimeoutError, KubeError):
             async with asyncio.timeout(LEARN_SECONDS):
                 for name in names:
-                    await self._definitions.fetch(name)
+                    await self.definitions.fetch(name)
                 await self._at_rest.wait()
 
     async def _settled(self) -> None:
@@ -184,7 +204,7 @@ class RuleBook:
         choice = chosen((*self._built_in, *self._files, *in_maps(self._maps.store.items())))
         kept = {each.crd: each for each in in_maps(self._kept.store.items()) if each.tree.get("kind") == KIND}
         names = sorted({*choice.chosen, *kept, *self._entries})
-        self._definitions.follow(names)
+        self.definitions.follow(names)
         wanted: set[Key] = set()
         rulings: dict[str, Ruling] = {}
         loaded: dict[str, Loaded] = {}
@@ -213,14 +233,14 @@ class RuleBook:
 
     def _definition(self, name: str) -> Tree | None:
         """Of an own one the versions of this release, and whatever others the cluster has."""
-        live, own = self._definitions.tree(name), self._own.get(name)
+        live, own = self.definitions.tree(name), self._own.get(name)
         return live if own is None else joined(own, live)
 
     def _tried_set(self, name: str, source: Source | None, definition: Tree | None) -> tuple[Standing, Key, bytes]:
         if source is None:
             return Standing.NONE, b"", b""
         if definition is None:
-            return (Standing.NONE if self._definitions.is_known(name) else Standing.TRIED), b"", b""
+            return (Standing.NONE if self.definitions.is_known(name) else Standing.TRIED), b"", b""
         data = msgspec.json.encode(SetData(source.tree, essence(definition), source.is_trusted))
         key = hashlib.sha256(data).digest()
         verdict = self._verdicts.get(key)
@@ -255,9 +275,11 @@ class RuleBook:
             uncovered=tuple(each for each in there if each not in known) if entry is not None else (),
             text=source.text if is_source and source is not None and not source.tree.get("python") else "",
             wants_attachment=entry is not None and bool(entry.source.tree.get("attach")),
+            has_source=source is not None,
+            anyway=source is not None and source.anyway,
             source=None if source is None else source.about,
             problem=problem,
-            definition=self._definitions.ref(name),
+            definition=self.definitions.ref(name),
         )
 
     def _publish(self, loaded: dict[str, Loaded], rejected: tuple[Rejection, ...], awaited: frozenset[str]) -> None:

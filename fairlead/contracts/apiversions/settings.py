@@ -77,6 +77,8 @@ class UpgradeSettings(Struct, frozen=True, kw_only=True):
 
 
 class ApiVersionsSettings(Struct, frozen=True, kw_only=True):
+    pod_name: str = ""
+    """Of this replica; empty: as `POD_NAME` says, and a process without that is no pod."""
     serves: bool = True
     """Whether webhooks are served here; else definitions do without conversion."""
     conversion: Literal["webhook", "none"] = "webhook"

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fairlead.contracts.apiversions.decide.rule_sources import ALWAYS, Rank, Source
+from fairlead.contracts.apiversions.kinds import ATTACH_ANYWAY
 from fairlead.engine.object_files import Unreadable, documents_in
 from kubeloop.objects.core import CONFIGMAPS
 from kubeloop.objects.meta import Meta, Ref
@@ -18,6 +19,7 @@ ENDINGS = (".yaml", ".yml", ".json")
 
 class _Meta(Meta, frozen=True, rename="camel"):
     creation_timestamp: datetime | None = None
+    annotations: dict[str, str] = {}
 
 
 class RuleMap(Struct, frozen=True):
@@ -61,9 +63,11 @@ def in_maps(maps: Iterable[RuleMap]) -> tuple[Source, ...]:
 
 def _in_map(found: RuleMap) -> Iterator[Source]:
     name, created = f"{found.metadata.namespace}/{found.metadata.name}", found.metadata.creation_timestamp or ALWAYS
+    anyway = found.metadata.annotations.get(ATTACH_ANYWAY) == "true"
     for key, text in sorted(found.data.items()):
         if key.endswith(ENDINGS):
-            yield from _in_text(text, f"ConfigMap {name} key {key}", Rank.CONFIG_MAP, found.ref, created)
+            for each in _in_text(text, f"ConfigMap {name} key {key}", Rank.CONFIG_MAP, found.ref, created):
+                yield structs.replace(each, anyway=anyway)
 
 
 def _in_text(text: str, place: str, rank: Rank, about: Ref | None, created: datetime) -> Iterator[Source]:

@@ -11,7 +11,7 @@ from fairlead.engine.decide.registration import DEFINITIONS
 from fairlead.engine.kinds.registration import Live
 from fairlead.engine.part import PartContext
 from kubeloop.caches import Share
-from kubeloop.informer import Change
+from kubeloop.informer import Change, Informer
 from kubeloop.objects.meta import Ref
 from kubeloop.request import get
 
@@ -23,9 +23,19 @@ class WatchedDefinitions:
         self._caches = context.caches
         self._client = context.replica_client or context.client
         self._changed = changed
+        self._handlers: list[Callable[[str], None]] = []
         self._shares: dict[str, Share[Live]] = {}
         self._fetched: dict[str, Tree] = {}
         """What was read and the watch has not shown yet."""
+
+    def subscribe(self, handler: Callable[[str], None]) -> None:
+        """Called with the name of one that a watch shows otherwise than before."""
+        self._handlers.append(handler)
+
+    def informer(self, name: str) -> Informer[Live] | None:
+        """What watches it; None: nobody does, or may."""
+        share = self._shares.get(name)
+        return None if share is None or share.informer.is_absent else share.informer
 
     def follow(self, names: Iterable[str]) -> None:
         """These from now on, and no others."""
@@ -41,7 +51,7 @@ class WatchedDefinitions:
 
     def tree(self, name: str) -> Tree | None:
         """None: there is none, or it is not known yet."""
-        return self._fetched.get(name) or self._watched(name)
+        return self._fetched.get(name) or self.watched(name)
 
     def is_known(self, name: str) -> bool:
         """Whether it is known that there is one, or that there is none."""
@@ -57,13 +67,14 @@ class WatchedDefinitions:
         """Reads it; raises KubeError."""
         asked = get(Ref(DEFINITIONS, "", name))
         found = definition_in((await self._client.call(asked)).body, asked.doing)
-        held = self._watched(name)
+        held = self.watched(name)
         if held is not None and held["metadata"]["generation"] >= found["metadata"]["generation"]:
             return
         self._fetched[name] = found
         self._changed()
 
-    def _watched(self, name: str) -> Tree | None:
+    def watched(self, name: str) -> Tree | None:
+        """As the watch shows it."""
         share = self._shares.get(name)
         held = None if share is None else share.store.get("", name)
         return None if held is None else held.tree
@@ -78,3 +89,7 @@ class WatchedDefinitions:
             if read is not None and new.metadata.generation >= read["metadata"]["generation"]:
                 del self._fetched[name]
         self._changed()
+        shown = new or change.old
+        if shown is not None:
+            for handler in self._handlers:
+                handler(shown.metadata.name)

@@ -60,6 +60,10 @@ class Loaded(Struct, frozen=True, kw_only=True):
     """Of the set in force that comes from its source and may be kept; empty otherwise."""
     wants_attachment: bool = False
     """What the set in force says of `attach`."""
+    has_source: bool = False
+    """Whether somebody has a set for the definition, good or not; else what is in force is only kept."""
+    anyway: bool = False
+    """Whether a person has said that objects are converted by it whatever version their fields are of."""
     source: Ref | None = None
     """The ConfigMap that the set comes from."""
     problem: str = ""

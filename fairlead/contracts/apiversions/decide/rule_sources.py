@@ -42,6 +42,8 @@ class Source(Struct, frozen=True):
     about: Ref | None = None
     """The ConfigMap."""
     created: datetime = ALWAYS
+    anyway: bool = False
+    """Whether a person has said that objects are converted by it whatever version their fields are of."""
 
     @property
     def crd(self) -> str:
