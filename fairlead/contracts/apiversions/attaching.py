@@ -104,7 +104,11 @@ class Attaching:
             self._repairs.clear()
 
     def _subscribe(self, wake: Wake) -> None:
-        self._book.subscribe(lambda name: wake(_key(name), False))
+        def woken(namespace: str, name: str) -> None:
+            if not namespace:  # else it is about a ConfigMap
+                wake(_key(name), False)
+
+        self._book.subscribe(woken)
         self._book.definitions.subscribe(lambda name: wake(_key(name), False))
 
     def _watched(self, key: RolloutKey) -> Mapping[Resource, Informer[Any]]:

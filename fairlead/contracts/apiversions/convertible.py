@@ -1,4 +1,5 @@
-"""What this replica can convert, written on its own pod, so that the leader knows whom API servers may ask (2.4)."""
+"""What this replica can convert, written on its own pod, so that the leader knows whom API servers may ask
+(section 2.4)."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ class ConvertibleNote:
         self._tell: Callable[[EventNote], None] = context.tell
         self._book = book
         self._changed = asyncio.Event()
-        book.subscribe(lambda _: self._changed.set())
+        book.subscribe(lambda *_: self._changed.set())
 
     async def run(self) -> None:
         """Until cancelled."""

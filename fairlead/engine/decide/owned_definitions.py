@@ -44,8 +44,8 @@ class Obstacle(Struct, frozen=True):
 
 def obstacle(definition: Tree | None, live: Tree, owner: Owner) -> Obstacle | None:
     """`definition` is the text of ours; None where only the conversion of another's is written."""
-    labels, annotations = at(live, "metadata", "labels"), at(live, "metadata", "annotations")
-    if labels.get(OLM_LABEL) == "true" or any(each.startswith(OLM_PREFIX) for each in labels):
+    annotations = at(live, "metadata", "annotations")
+    if is_olms(live):
         return Obstacle("CRDOwnedElsewhere", "OLM owns it, so the operator does not write it; let OLM install its text")
     holder = annotations.get(owner.owner_key)
     if holder and holder != owner.namespace:
@@ -58,6 +58,11 @@ def obstacle(definition: Tree | None, live: Tree, owner: Owner) -> Obstacle | No
         text = f"its text is revision {theirs} and this operator has {ours}; use an operator that is as new"
         return Obstacle("CRDNewer", text)
     return None
+
+
+def is_olms(live: Tree) -> bool:
+    labels = at(live, "metadata", "labels")
+    return labels.get(OLM_LABEL) == "true" or any(each.startswith(OLM_PREFIX) for each in labels)
 
 
 def revision_of(definition: Tree, owner: Owner) -> int:

@@ -17,6 +17,8 @@ API = CommandGroup(
         "convert": _listed("convert", "convert manifests in files to another version"),
         "roundtrip": _listed("roundtrip", "try whether objects come back as they were from every version"),
         "fix-refs": _listed("fix_refs", "make references to old versions name the storage version"),
+        "attach": _listed("attach", "have the operator convert the objects of a CRD"),
+        "detach": _listed("detach", "have a CRD do without the operator, where that loses nothing"),
         "migrate": _listed("migrate", "store every object in the storage version, and forget the others"),
         "rules check": _listed("rules_check", "tell what is wrong with a rule set, and what it carries"),
         "rules suggest": _listed("rules_suggest", "draft a rule set from the schemas of a CRD"),

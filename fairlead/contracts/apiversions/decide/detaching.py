@@ -6,10 +6,15 @@ whatever is left works without an operator: every object as it is stored, in the
 
 from __future__ import annotations
 
-from msgspec import Struct
+import msgspec
+from msgspec import Struct, structs
 
 from fairlead.contracts.apiversions.decide.pruned_leaves import pruned, text_of
 from fairlead.contracts.apiversions.decide.trees import Tree
+from fairlead.contracts.apiversions.decide.union import with_unions
+from fairlead.core.act import Patch
+from fairlead.engine.decide.definition_writes import conversion_patch
+from fairlead.engine.decide.registration import NOT_CONVERTED
 
 MOST_PLACES = 5
 
@@ -26,6 +31,22 @@ def blockers(definition: Tree) -> tuple[Blocker, ...]:
     """None where the definition may be detached."""
     name = str(definition["metadata"]["name"])
     return tuple(each for each in (_stored(definition, name), _served(definition, name)) if each is not None)
+
+
+def united(definition: Tree) -> tuple[Tree, tuple[str, ...]]:
+    """The definition with union schemas, and what these could not keep."""
+    made = with_unions(definition)
+    return made.definition, made.notes
+
+
+def detach_patch(definition: Tree, *, union: bool) -> tuple[Patch, tuple[str, ...]]:
+    """One write, so that there is no moment without either converter or union schemas."""
+    write = conversion_patch(str(definition["metadata"]["name"]), definition, NOT_CONVERTED)
+    if not union:
+        return write, ()
+    made, notes = united(definition)
+    versions = {"op": "replace", "path": "/spec/versions", "value": made["spec"]["versions"]}
+    return structs.replace(write, body=msgspec.json.encode([versions, *msgspec.json.decode(write.body)])), notes
 
 
 def storage_version(definition: Tree) -> str:

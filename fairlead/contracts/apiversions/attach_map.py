@@ -1,0 +1,74 @@
+"""The ConfigMap by which a command has a definition attached, and those of others that speak of it (section 3.13)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import yaml
+from msgspec import Struct
+
+from fairlead.contracts.apiversions.decide.trees import Tree
+from fairlead.contracts.apiversions.kinds import ATTACH_ANYWAY, MANAGER, RULES_LABEL, short_hash
+from fairlead.contracts.apiversions.source_files import RuleMap, in_maps
+from kubeloop.client import Client
+from kubeloop.errors import NotFound
+from kubeloop.objects.core import CONFIGMAPS
+from kubeloop.objects.meta import Ref
+from kubeloop.request import Request, apply, delete, dry
+
+KEY = "rules.yaml"
+
+
+class Others(Struct, frozen=True):
+    """Sets for a definition in other ConfigMaps."""
+
+    names: tuple[str, ...]
+    attach: tuple[str, ...]
+    """Those of them that ask for it to be attached."""
+
+
+def map_name(crd: str) -> str:
+    return f"fairlead-attach-{short_hash(crd)}"
+
+
+async def store(client: Client, namespace: str, rules: Tree, *, anyway: bool, dry_run: bool) -> None:
+    """The rules are in the ConfigMap, with the wish to have the definition attached."""
+    crd = str(rules["crd"])
+    annotations = {ATTACH_ANYWAY: "true"} if anyway else {}
+    tree = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": map_name(crd),
+            "namespace": namespace,
+            "labels": {RULES_LABEL: "true"},
+            "annotations": annotations,
+        },
+        "data": {KEY: yaml.safe_dump({**rules, "attach": True}, sort_keys=False, allow_unicode=True)},
+    }
+    ref = Ref(CONFIGMAPS, namespace, map_name(crd))
+    await client.call(_tried(apply(ref, msgspec.json.encode(tree), MANAGER, force=True), dry_run=dry_run))
+
+
+async def remove(client: Client, namespace: str, crd: str, *, dry_run: bool) -> bool:
+    """Whether there was one."""
+    try:
+        await client.call(_tried(delete(Ref(CONFIGMAPS, namespace, map_name(crd))), dry_run=dry_run))
+    except NotFound:
+        return False
+    return True
+
+
+async def others(client: Client, namespace: str, crd: str) -> Others:
+    """Whoever else has rules for it in that namespace."""
+    listed: Any = await client.list(CONFIGMAPS, RuleMap, namespace=namespace, labels=f"{RULES_LABEL}=true")
+    maps = [each for each in listed.items if each.metadata.name != map_name(crd)]
+    found = [(each, source) for each in maps for source in in_maps([each]) if source.crd == crd]
+    named = [f"{namespace}/{each.metadata.name}" for each, _ in found]
+    attach = [f"{namespace}/{each.metadata.name}" for each, source in found if source.tree.get("attach") is True]
+    return Others(tuple(dict.fromkeys(named)), tuple(dict.fromkeys(attach)))
+
+
+def _tried(request: Request, *, dry_run: bool) -> Request:
+    return dry(request) if dry_run else request

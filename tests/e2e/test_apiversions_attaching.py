@@ -1,0 +1,244 @@
+"""CRDs of others, converted by the operator and let go again: scenario A36, and what section 3.13 says besides."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from fairlead.contracts.apiversions.attach_map import map_name
+from fairlead.contracts.apiversions.kinds import CA_MANAGER, CONVERTIBLE, MANAGER
+from fairlead.engine.decide.owned_definitions import BUNDLE, owns
+from fairlead.engine.decide.registration import Tree
+from kubeloop.objects.core import CONFIGMAPS, EVENTS
+from tests.e2e.api_commands import api
+from tests.e2e.clusters import Site, everywhere
+from tests.e2e.converting import patched
+from tests.e2e.converting_operator import rules_in_a_map, without_map
+from tests.e2e.replicated_operator import SERVICE, Replicas
+from tests.e2e.service_proxy import pod
+from tests.e2e.widgets import Widgets, body_of, widgets
+
+NOBODY = {"strategy": "None"}
+
+
+def conversion(tree: Tree) -> Tree:
+    found: Tree = tree["spec"].get("conversion") or NOBODY
+    return found
+
+
+async def is_attached(kind: Widgets) -> bool:
+    return bool(conversion(await kind.live_definition())["strategy"] == "Webhook")
+
+
+async def defined(site: Site) -> Widgets:
+    """Two versions that would lose something of one another, and objects of the stored one."""
+    kind = widgets(site)
+    await kind.define("v1", "v2", storage="v2")
+    for number in range(3):
+        await kind.make(f"w-{number}", "v2", size=number, paint={"colour": "red", "finish": "matt"})
+    return kind
+
+
+async def unserve(site: Site, kind: Widgets) -> None:
+    await patched(site, {"op": "replace", "path": "/spec/versions/0/served", "value": False}, name=kind.name)
+
+
+def written(rules: Tree, folder: Path) -> str:
+    path = folder / "rules.yaml"
+    path.write_text(json.dumps(rules))
+    return str(path)
+
+
+async def told(site: Site, reason: str) -> bool:
+    events = await site.client.list(EVENTS, dict)
+    return any(each["reason"] == reason for each in events.items)
+
+
+@everywhere(controllers=False)
+async def test_a36_a_crd_is_attached_when_every_replica_can_and_detached_when_it_can_do_without(site: Site) -> None:
+    kind = await defined(site)
+    before = await kind.live_definition()
+    replicas = Replicas(site)
+    await replicas.begin()
+    first = await replicas.add()
+    second = await replicas.add(is_blind=True)
+    await rules_in_a_map(site, {**kind.rules(), "attach": True})
+    await site.until(lambda: _waits_for(first.log.of("definition not attached yet"), "fairlead-2"), every=0.1)
+    waiting = await kind.live_definition()
+
+    second.is_blind = False
+    await site.until(lambda: is_attached(kind), every=0.1)
+
+    assert waiting["metadata"]["generation"] == before["metadata"]["generation"]
+    attached = await site.until(lambda: _settled(kind), every=0.1)
+    assert conversion(attached)["webhook"]["clientConfig"]["service"]["name"] == SERVICE
+    assert attached["metadata"]["generation"] == before["metadata"]["generation"] + 1, "one write of the spec"
+    assert not owns(attached, MANAGER, *BUNDLE)
+    for each in (first, second):
+        said = json.loads((await pod(site, each.endpoint.pod))["metadata"]["annotations"][CONVERTIBLE])
+        assert said == {kind.name: ["v1", "v2"]}
+    old = await kind.live("w-1", "v1")
+    assert old["spec"] == {"size": 1, "colour": "red"}
+    stored = {name: body_of(each) for name, each in (await kind.all("v2")).items()}
+
+    refused = await api(site.client, "detach", kind.name, "--operator-namespace", site.namespace)
+    assert refused.code == 6
+    assert "ConfigMap" in refused.err
+    await without_map(site)
+    refused = await api(site.client, "detach", kind.name, "--operator-namespace", site.namespace)
+    assert refused.code == 6
+    assert f"fairlead api unserve {kind.name} v1" in refused.err
+    assert await is_attached(kind)
+
+    await unserve(site, kind)
+    await site.until(lambda: _is_detached(kind), every=0.1)
+    assert {name: body_of(each) for name, each in (await kind.all("v2")).items()} == stored
+
+
+def _waits_for(records: list[dict[str, object]], name: str) -> bool:
+    return any(each["reason"] == "ReplicasBehind" and name in str(each["error"]) for each in records)
+
+
+async def _settled(kind: Widgets) -> Tree:
+    tree = await kind.live_definition()
+    settled = owns(tree, CA_MANAGER, *BUNDLE) and not owns(tree, MANAGER, *BUNDLE)
+    return tree if settled else {}
+
+
+async def _is_detached(kind: Widgets) -> bool:
+    return conversion(await kind.live_definition()) == NOBODY
+
+
+@everywhere(controllers=False)
+async def test_the_commands_attach_and_detach(site: Site, tmp_path: Path) -> None:
+    kind = await defined(site)
+    replicas = Replicas(site)
+    await replicas.begin()
+    await replicas.add()
+    home = ("--operator-namespace", site.namespace)
+    rules = written(kind.rules(), tmp_path)
+
+    tried = await api(site.client, "attach", kind.name, "--rules", rules, *home, "--dry-run")
+    assert (tried.code, await site.get(CONFIGMAPS, map_name(kind.name))) == (0, None)
+    attached = await api(site.client, "attach", kind.name, "--rules", rules, *home)
+    old = await kind.live("w-1", "v1")
+    await unserve(site, kind)
+    detached = await api(site.client, "detach", kind.name, *home)
+
+    assert attached.code == 0, attached.err
+    assert old["spec"] == {"size": 1, "colour": "red"}
+    assert detached.code == 0, detached.err
+    assert await _is_detached(kind)
+    assert await site.get(CONFIGMAPS, map_name(kind.name)) is None
+
+
+@everywhere(controllers=False)
+async def test_union_schemas_let_a_crd_do_without_while_both_versions_are_served(site: Site, tmp_path: Path) -> None:
+    kind = await defined(site)
+    replicas = Replicas(site)
+    await replicas.begin()
+    await replicas.add()
+    home = ("--operator-namespace", site.namespace)
+    await api(site.client, "attach", kind.name, "--rules", written(kind.rules(), tmp_path), *home)
+
+    detached = await api(site.client, "detach", kind.name, "--union", *home)
+
+    assert detached.code == 0, detached.err
+    assert await _is_detached(kind)
+    relabelled = await site.until(lambda: _read_whole(kind), every=0.1)
+    assert relabelled["spec"]["paint"] == {"colour": "red", "finish": "matt"}, "nothing is pruned in the other version"
+
+
+async def _read_whole(kind: Widgets) -> Tree:
+    """The server takes a moment to learn of the schemas."""
+    found = await kind.live("w-1", "v1")
+    return found if "paint" in found["spec"] else {}
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_objects_with_fields_of_another_version_are_waited_for_until_a_person_says_otherwise(
+    site: Site, tmp_path: Path
+) -> None:
+    kind = await defined(site)
+    await kind.make("odd", "v1", size=1)
+    rules = written(kind.rules(), tmp_path)
+    home = ("--operator-namespace", site.namespace)
+    replicas = Replicas(site)
+    await replicas.begin()
+    first = await replicas.add()
+    await rules_in_a_map(site, {**kind.rules(), "attach": True}, "by-hand")
+    await site.until(
+        lambda: [each for each in first.log.of("definition not attached yet") if each["reason"] == "PayloadsForeign"],
+        every=1,
+    )
+    assert not await is_attached(kind)
+    await without_map(site, "by-hand")
+
+    refused = await api(site.client, "attach", kind.name, "--rules", rules, *home)
+    agreed = await api(site.client, "attach", kind.name, "--rules", rules, *home, "--yes")
+
+    assert refused.code == 6
+    assert f"{site.namespace}/odd" in refused.err
+    assert agreed.code == 0, agreed.err
+
+
+@everywhere(controllers=False)
+async def test_whoever_overwrites_the_conversion_is_corrected_and_people_are_told(site: Site) -> None:
+    kind = await defined(site)
+    replicas = Replicas(site)
+    await replicas.begin()
+    await replicas.add()
+    await rules_in_a_map(site, {**kind.rules(), "attach": True})
+    await site.until(lambda: _settled(kind), every=0.1)
+
+    await patched(site, {"op": "replace", "path": "/spec/conversion", "value": NOBODY}, name=kind.name)
+    await site.until(lambda: is_attached(kind), every=0.1)
+
+    await site.until(lambda: told(site, "ConversionLost"), every=0.1)
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_conversion_of_somebody_else_is_left_to_him(site: Site) -> None:
+    kind = await defined(site)
+    theirs = {"service": {"name": "other", "namespace": "elsewhere", "path": "/convert", "port": 443}}
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": theirs}
+    value = {"strategy": "Webhook", "webhook": webhook}
+    await patched(site, {"op": "replace", "path": "/spec/conversion", "value": value}, name=kind.name)
+    replicas = Replicas(site)
+    await replicas.begin()
+    await replicas.add()
+
+    await rules_in_a_map(site, {**kind.rules(), "attach": True})
+    await site.until(lambda: told(site, "ConversionForeign"), every=1)
+
+    assert conversion(await kind.live_definition()) == value
+    refused = await api(site.client, "detach", kind.name, "--operator-namespace", site.namespace)
+    assert (refused.code, "elsewhere/other" in refused.err) == (6, True)
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_mistakes_are_told_and_write_nothing(site: Site, tmp_path: Path) -> None:
+    kind = await defined(site)
+    home = ("--operator-namespace", site.namespace)
+    lossy = {**kind.rules(), "spokes": [{"version": "v1", "carry": "off"}]}
+    covers_less = {**kind.rules(), "spokes": []}
+
+    for rules, code, said in (
+        (lossy, 3, "does not come back as it was"),
+        (covers_less, 3, "no rules for version v1"),
+    ):
+        ran = await api(site.client, "attach", kind.name, "--rules", written(rules, tmp_path), *home)
+        assert (ran.code, said in ran.err) == (code, True), ran.err
+    unknown = await api(site.client, "attach", "gizmos.example.test", "--rules", _named(kind, tmp_path), *home)
+    nowhere = await api(site.client, "attach", kind.name, "--rules", written(kind.rules(), tmp_path), "--timeout=5s")
+
+    assert unknown.code == 1
+    assert "there is no CRD gizmos.example.test" in unknown.err
+    assert nowhere.code == 6
+    assert "there is no namespace fairlead-system" in nowhere.err
+    maps = await site.client.list(CONFIGMAPS, dict, namespace=site.namespace)
+    assert not [each for each in maps.items if each["metadata"]["name"].startswith("fairlead")]
+
+
+def _named(kind: Widgets, folder: Path) -> str:
+    return written({**kind.rules(), "crd": "gizmos.example.test"}, folder)
