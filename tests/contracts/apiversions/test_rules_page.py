@@ -29,7 +29,7 @@ def schema_of(value: Any) -> dict[str, Any]:
     """Of one value: just what it holds."""
     match value:
         case dict():
-            return made_of(**{name: schema_of(each) for name, each in value.items()})
+            return made_of((), **{str(name): schema_of(each) for name, each in value.items()})
         case list():
             return listed(schema_of(value[0]) if value else {"type": "string"})
         case bool():
