@@ -51,7 +51,7 @@ async def test_versions_and_what_names_them_are_counted(
     ]
     assert (found["storedVersions"], found["strategy"], found["objects"]) == (["v1", "v2"], "None", 2)
     assert (found["managed"], found["owned"]) == ({"v1": 1, "v2": 1}, {"v1": 1})
-    assert found["controllers"] == {"1.2.0": 1, "none": 1}
+    assert found["controllers"] == {"1.2.0": 1, "unstamped": 1}
     assert found["advice"] == [f"objects may be stored in an older version: `fairlead api migrate {life.shop.name}`"]
 
 

@@ -22,6 +22,7 @@ from fairlead.contracts.apiversions.decide.crd_versions import (
     served_versions,
     storage_version,
     strategy_of,
+    versions_of,
 )
 from fairlead.contracts.apiversions.decide.lifecycle import Converters
 from fairlead.contracts.apiversions.decide.preflight import cluster
@@ -164,9 +165,9 @@ class _Walk:
 
     def findings(self) -> list[Finding]:
         found = [] if self._conversion is None else [*self._conversion.findings()]
-        served = served_versions(self._live)
+        hidden = {each for each in versions_of(self._live) if each not in served_versions(self._live)}
         for version, tally in self._tallies.items():
-            why = self.failures.get(version, "" if version in served else f"{version} is not served")
+            why = self.failures.get(version, f"{version} is not served" if version in hidden else "")
             found += tally.findings(unlisted=why)
         return found
 

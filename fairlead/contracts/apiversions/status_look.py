@@ -42,7 +42,7 @@ from kubeloop.objects.meta import Ref, Resource
 from kubeloop.request import get
 from kubeloop.unreadable import UNREADABLE
 
-UNSTAMPED = "none"
+UNSTAMPED = "unstamped"
 AT_ONCE = 8
 
 

@@ -139,8 +139,10 @@ def of_probes(live: Tree, failures: Mapping[str, str]) -> Iterator[Finding]:
 
 def of_certificate(live: Tree, server_name: str, found: WebhookCertificate, now: datetime) -> Iterator[Finding]:
     crd = name_of(live)
+    is_named = server_name in found.names
+    is_its_own = is_named or found.is_trusted is True  # else it is the certificate of another webhook
     ends = [*((end, "an authority in caBundle") for end in found.bundle_ends)]
-    if found.leaf_end is not None:
+    if found.leaf_end is not None and is_its_own:
         ends.append((found.leaf_end, "the certificate of the webhook"))
     for end, what in ends:
         if end - now < EXPIRES_SOON:
@@ -148,7 +150,7 @@ def of_certificate(live: Tree, server_name: str, found: WebhookCertificate, now:
             yield Finding(
                 code="CertExpiring", severity="warn", crd=crd, message=f"{what} {said}", fix="fairlead api certs rotate"
             )
-    if found.names and server_name and server_name not in found.names:
+    if is_its_own and not is_named and found.names and server_name:
         yield Finding(
             code="CertSANMissing",
             severity="block",
@@ -156,7 +158,7 @@ def of_certificate(live: Tree, server_name: str, found: WebhookCertificate, now:
             message=f"the certificate of the webhook is not for {server_name} but for {', '.join(found.names)}",
             fix="fairlead api certs rotate",
         )
-    if found.is_trusted is False:
+    if is_its_own and found.is_trusted is False:
         yield Finding(
             code="CaBundleMismatch",
             severity="block",

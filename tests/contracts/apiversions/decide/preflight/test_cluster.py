@@ -30,8 +30,17 @@ SERVED = "hook.ours.svc"
             WebhookCertificate(bundle_ends=(LONG,), leaf_end=LONG, names=(SERVED,), is_trusted=True), [], id="well"
         ),
         pytest.param(WebhookCertificate(bundle_ends=(SOON,)), [("CertExpiring", "warn")], id="an authority that ends"),
-        pytest.param(WebhookCertificate(leaf_end=PAST), [("CertExpiring", "warn")], id="one that has ended"),
-        pytest.param(WebhookCertificate(leaf_end=LONG, names=("other",)), [("CertSANMissing", "block")], id="a name"),
+        pytest.param(
+            WebhookCertificate(leaf_end=PAST, names=(SERVED,)), [("CertExpiring", "warn")], id="one that has ended"
+        ),
+        pytest.param(
+            WebhookCertificate(leaf_end=LONG, names=("other",), is_trusted=True),
+            [("CertSANMissing", "block")],
+            id="another name",
+        ),
+        pytest.param(
+            WebhookCertificate(leaf_end=PAST, names=("other",), is_trusted=False), [], id="that of another webhook"
+        ),
         pytest.param(
             WebhookCertificate(leaf_end=LONG, names=(SERVED,), is_trusted=False),
             [("CaBundleMismatch", "block")],
