@@ -43,6 +43,14 @@ def known_release(version: str) -> Release:
     return read_release(place.read_bytes())
 
 
+def release_without(crd: str, version: str) -> str:
+    """The release before this one, where it has the definition and does not know the version; else empty."""
+    for name in reversed(known_versions()[:-1]):
+        kinds = [each for each in known_release(name).crds if each.definition["metadata"]["name"] == crd]
+        return name if kinds and version not in kinds[0].convertible else ""
+    return ""
+
+
 def _released(part: str, definition: Tree) -> ReleasedKind:
     versions = [each["name"] for each in definition["spec"]["versions"]]
     annotation = str((definition["metadata"].get("annotations") or {}).get(REVISION) or "0")

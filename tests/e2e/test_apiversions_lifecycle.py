@@ -16,6 +16,8 @@ from kubeloop.objects.core import PODS, SECRETS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import MERGE_PATCH, get, patch
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
+from tests.e2e.conversions import NAME as GADGETS
+from tests.e2e.conversions import V2, a_factory, a_gadget, versions
 from tests.e2e.history import Tree
 from tests.e2e.widgets import Widgets, called, widgets
 
@@ -228,3 +230,70 @@ async def test_somebody_who_was_faster_is_not_overwritten(
 
     assert "run it again" in capsys.readouterr().err
     assert (await life.stand())["v2"] == (True, False)
+
+
+def gadget_rules(**spoke: Any) -> Tree:
+    moves = [{"op": "move", "from": "/spec/colour", "to": "/spec/paint/colour"}]
+    return {
+        "kind": "ConversionRules",
+        "crd": GADGETS,
+        "hub": "v2",
+        "spokes": [{"version": "v1", "toHub": moves, **spoke}],
+    }
+
+
+@everywhere(controllers=False)
+async def test_a_version_that_a_webhook_converts_is_served_when_live_objects_survive_its_rules(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lossy, good = tmp_path / "lossy.yaml", tmp_path / "good.yaml"
+    lossy.write_text(
+        yaml.safe_dump(gadget_rules(toHub=[{"op": "drop", "path": "/spec/colour"}], fromHub=[], carry="off"))
+    )
+    good.write_text(yaml.safe_dump(gadget_rules()))
+
+    async with a_factory(site, *versions(v2={"served": False})) as factory:
+        await factory.create(a_gadget("one", size=1, colour="red"))
+
+        assert await called("serve", site.client, GADGETS, "v2") == codes.PRECONDITION
+        assert "whose rules are not known here" in capsys.readouterr().err
+        assert await called("serve", site.client, GADGETS, "v2", "--rules", str(lossy)) == codes.PRECONDITION
+        told = capsys.readouterr().err
+        assert f"/spec/colour does not come back from v2 as it was (1 object), {site.namespace}/one among them" in told
+        assert await called("serve", site.client, GADGETS, "v2", "--rules", str(good)) == codes.DONE
+        assert (await factory.get(V2))["spec"]["paint"] == {"colour": "red"}
+        assert await called("set_storage", site.client, GADGETS, "v2") == codes.PRECONDITION
+        assert await called("set_storage", site.client, GADGETS, "v2", "--rules", str(good)) == codes.DONE
+        hub = ("--yes", "--rules", str(good), *DEPENDENTS)
+        assert await called("unserve", site.client, GADGETS, "v1", *hub) == codes.PRECONDITION
+
+
+@everywhere(controllers=False)
+async def test_what_objects_carry_for_a_version_goes_with_it(site: Site, tmp_path: Path) -> None:
+    life = Life(site, tmp_path)
+    await life.define("v1", "v2")
+    assert await life.does("set_storage", "v2") == codes.DONE
+    old = life.shop.resource("v1")
+    for number in range(3):
+        tree = {
+            "apiVersion": old.api_version,
+            "kind": "Widget",
+            "metadata": {"name": f"w-{number}", "annotations": {"a": "b"}},
+        }
+        body = (
+            life.shop.converted({**tree, "spec": {"size": 1, "legacyMode": True}}) if number else {**tree, "spec": {}}
+        )
+        await site.create(life.shop.resource("v2"), {"metadata": body["metadata"], "spec": body["spec"]})
+    await life.settle_storage("v2")
+    assert len((await life.shop.live("w-1", "v2"))["metadata"]["annotations"]) == 2
+    assert await life.does("unserve", "v1", "--yes", *DEPENDENTS) == codes.DONE
+    before = (await life.shop.live("w-0", "v2"))["metadata"]["resourceVersion"]
+
+    assert await life.does("remove_version", "v1", "--dry-run", *DEPENDENTS) == codes.DONE
+    assert len((await life.shop.live("w-1", "v2"))["metadata"]["annotations"]) == 2
+    assert await life.does("remove_version", "v1", *DEPENDENTS) == codes.DONE
+
+    found = await life.shop.all("v2")
+    assert [each["metadata"]["annotations"] for each in found.values()] == [{"a": "b"}] * 3
+    assert found["w-0"]["metadata"]["resourceVersion"] == before
+    assert await life.stand() == {"v2": (True, True)}

@@ -9,7 +9,8 @@ import pytest
 
 from fairlead import __version__
 from fairlead.contracts import contracts
-from fairlead.core.release import BadRelease, Release, read_release, written
+from fairlead.core.release import BadRelease, Release, ReleasedKind, read_release, written
+from fairlead.engine import releases
 from fairlead.engine.releases import known_release, known_versions, this_release
 
 
@@ -44,6 +45,17 @@ def test_definitions_lose_their_words_and_nothing_else() -> None:
 
 def test_releases_are_known_from_the_oldest_to_this_one() -> None:
     assert known_versions()[-1] == __version__
+
+
+def test_the_release_before_is_asked_whether_it_knows_a_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    definition = {"metadata": {"name": "widgets.example.test"}}
+    before = Release(version="0.0.9", minimum_compatible="0.0.9", crds=[ReleasedKind("w", definition, ["v1"])])
+    monkeypatch.setattr(releases, "known_versions", lambda: ("0.0.9", __version__))
+    monkeypatch.setattr(releases, "known_release", lambda _: before)
+
+    assert releases.release_without("widgets.example.test", "v2") == "0.0.9"
+    assert releases.release_without("widgets.example.test", "v1") == ""
+    assert releases.release_without("gadgets.example.test", "v2") == ""
 
 
 @pytest.mark.parametrize(
