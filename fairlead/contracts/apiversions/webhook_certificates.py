@@ -38,6 +38,7 @@ class WebhookCertificates:
         kept = given.certificates
         service, namespace = given.service_name or SERVICE, given.service_namespace or context.home
         names, secret = service_names(service, namespace), Ref(SECRETS, context.home, kept.secret)
+        is_made_here = kept.source == "self-signed" and not kept.folder
         client, caches = context.replica_client or context.client, context.caches
         self._metrics = context.metrics.of(CertificateMetrics)
         self.targets = BundleTargets(caches, service, namespace, context.trust)
@@ -45,14 +46,16 @@ class WebhookCertificates:
         entries: Entries = SecretEntries(client, caches, secret)
         if kept.folder:
             entries = FileEntries(Path(kept.folder))
+        # Where nobody names a Service, API servers are told a URL by somebody else, whose name is not known here.
+        name = names[0] if given.service_name or is_made_here else ""
         self.shown = FollowedCertificate(
-            entries, names[0], self.targets, kept.reload_interval, context.log, self._metrics.count_reload
+            entries, name, self.targets, kept.reload_interval, context.log, self._metrics.count_reload
         )
         """What this replica serves webhooks with."""
         self.rotation = Rotation(
             RotationOptions(
                 secret=secret,
-                is_made_here=kept.source == "self-signed" and not kept.folder,
+                is_made_here=is_made_here,
                 names=names,
                 service=service,
                 namespace=namespace,
