@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import msgspec
 import pytest
 
@@ -13,6 +15,7 @@ from fairlead.engine.certificates import pairs
 from kubeloop import clock, request
 from kubeloop.client import Client
 from kubeloop.errors import TransportError
+from kubeloop.handshake import served_leaf
 from kubeloop.objects.core import SECRETS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import Request, Response, Transport, path_of
@@ -21,6 +24,8 @@ from tests.e2e.api_commands import api
 from tests.e2e.certifying import CertificateWorld, a_certificate_world, bundle_of
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.conversions import NAME
+from tests.e2e.pairs import LOCAL
+from tests.e2e.processes import started
 from tests.engine.alone import decided_again
 
 
@@ -364,3 +369,45 @@ async def test_what_others_make_is_not_rotated_here_and_a_secret_that_is_missing
         assert "there is no Secret mine in namespace test" in missing.err
         assert "others make this certificate" in refused.err
         assert "made by     others" in shown.out
+
+
+@everywhere(controllers=False, on=["served"])
+async def test_a_process_makes_its_certificate_serves_it_and_exchanges_it_without_a_restart(site: Site) -> None:
+    words = (
+        "fairlead",
+        "operator",
+        "--parts=apiversions",
+        f"--kubeconfig={site.server.kubeconfig}",
+        f"-n={site.namespace}",
+        "--port=0",
+        "--webhook-port=0",
+        "--webhook-service-name=fairlead",
+        f"--webhook-service-namespace={site.namespace}",
+        "--ca-overlap=0s",
+    )
+    async with started(words) as program:
+        port = await program.port()
+        await program.said('msg="certificate served"')
+        first = await served_leaf(LOCAL, port, f"fairlead.{site.namespace}.svc")
+        ran = await api(site.client, "certs", "rotate", "-n", site.namespace, "--wait", "done")
+        second = await served_leaf(LOCAL, port, f"fairlead.{site.namespace}.svc")
+        shown = await api(site.client, "certs", "status", "-n", site.namespace, "-o", "json")
+        async with aiohttp.ClientSession() as session:
+            probes = f"http://{LOCAL}:{await program.probes()}"
+            async with session.get(f"{probes}/metrics") as answer:
+                metrics = await answer.text()
+
+        assert ran.code == 0, ran
+        assert first != second
+        assert second == (await stored(site))["tls.crt"]
+        assert shown.tree["phase"] == "steady"
+        assert 'fairlead_webhook_cert_reload_total{result="success"} 2.0' in metrics
+        assert 'fairlead_webhook_cert_not_after_seconds{role="leaf"}' in metrics
+        assert await program.stop() == 0
+        assert not [line for line in program.lines if "PRIVATE" in line or "level=error" in line]
+
+
+async def stored(site: Site) -> dict[str, bytes]:
+    tree = await site.get(SECRETS, "fairlead-webhook-cert")
+    assert tree is not None
+    return {key: b64decode(value) for key, value in tree["data"].items()}
