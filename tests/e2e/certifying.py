@@ -19,6 +19,7 @@ from fairlead.contracts.apiversions.webhook_certificates import WebhookCertifica
 from fairlead.core.act import EventNote
 from fairlead.core.replay import DecidedRound
 from fairlead.engine.certificates import pairs
+from fairlead.engine.decide.ca_injection import TrustLabels, TrustScope
 from fairlead.engine.driver.questions import AskContext
 from fairlead.engine.lane import Lane
 from fairlead.engine.metrics import Metrics
@@ -60,7 +61,17 @@ class Replica:
         self.port = 0
         self._world = world
         self._caches = caches_of(site.client, self.log.logger())
-        context = PartContext(self._caches, site.client, (), None, self.metrics, self.log.logger(), home=site.namespace)
+        labels = TrustLabels("trust.test/inject", "trust.test/namespace")
+        context = PartContext(
+            self._caches,
+            site.client,
+            (),
+            None,
+            self.metrics,
+            self.log.logger(),
+            home=site.namespace,
+            trust=TrustScope(labels, (), site.namespace),
+        )
         given = ApiVersionsSettings(
             service_name=SERVICE, service_namespace=site.namespace, certificates=settings, port=9443
         )

@@ -16,6 +16,7 @@ from kubeloop import clock, request
 from kubeloop.client import Client
 from kubeloop.errors import TransportError
 from kubeloop.handshake import served_leaf
+from kubeloop.objects.admissionregistration import VALIDATING
 from kubeloop.objects.core import SECRETS
 from kubeloop.objects.meta import Ref
 from kubeloop.request import Request, Response, Transport, path_of
@@ -24,6 +25,7 @@ from tests.e2e.api_commands import api
 from tests.e2e.certifying import CertificateWorld, a_certificate_world, bundle_of
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.conversions import NAME
+from tests.e2e.definitions import tree_of
 from tests.e2e.pairs import LOCAL
 from tests.e2e.processes import started
 from tests.engine.alone import decided_again
@@ -411,3 +413,45 @@ async def stored(site: Site) -> dict[str, bytes]:
     tree = await site.get(SECRETS, "fairlead-webhook-cert")
     assert tree is not None
     return {key: b64decode(value) for key, value in tree["data"].items()}
+
+
+@everywhere(controllers=False)
+async def test_webhook_configurations_that_ask_for_it_trust_the_same_authority(site: Site) -> None:
+    """Entries that name another namespace's Service, and what else an entry says, stay as they are."""
+    labels = {"trust.test/inject": "true", "trust.test/namespace": site.namespace}
+    hooks = [a_hook("ours.test", site.namespace), a_hook("theirs.test", "default")]
+    tree = {"metadata": {"name": f"hooks-{site.namespace}", "labels": labels}, "webhooks": hooks}
+    async with a_certificate_world(site, replicas=1) as world:
+        (replica,) = world.replicas
+        path = path_of(VALIDATING)
+        made = {"apiVersion": VALIDATING.api_version, "kind": VALIDATING.kind} | tree
+        await world.shop.send("POST", path, made)
+        try:
+            await replica.lead()
+            at = path_of(VALIDATING, name=f"hooks-{site.namespace}")
+
+            async def bundles() -> list[str]:
+                live = tree_of(await world.shop.send("GET", at))
+                return [each["clientConfig"].get("caBundle", "") for each in live["webhooks"]]
+
+            async def is_trusted() -> bool:
+                return bool((await bundles())[0])
+
+            await site.until(is_trusted, every=0.1)
+            ours, theirs = await bundles()
+            assert b64decode(ours) == (await world.secret())["ca.crt"]
+            assert theirs == ""
+            assert replica.kept.obstacle() == ""
+        finally:
+            await world.shop.send("DELETE", at)
+
+
+def a_hook(name: str, namespace: str) -> dict[str, Any]:
+    return {
+        "name": f"a.{name}",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "failurePolicy": "Ignore",
+        "clientConfig": {"service": {"name": "fairlead", "namespace": namespace}},
+        "rules": [{"apiGroups": ["none.test"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["none"]}],
+    }
