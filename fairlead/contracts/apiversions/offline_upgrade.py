@@ -11,12 +11,16 @@ from fairlead.contracts.apiversions.decide.offline.upgrade_journal import Phase,
 from fairlead.contracts.apiversions.kinds import MANAGED_BY, short_hash
 from fairlead.contracts.apiversions.upgrade_plans import UpgradePlan
 from fairlead.contracts.apiversions.upgrade_records import JOURNAL, UpgradeRecords
+from fairlead.core.act import Does, Replace
+from fairlead.core.ask import Answer, Good, Question
 from fairlead.engine.command import Precondition
 from fairlead.engine.job_run import CommandJob, RunTerms, run_job
 from fairlead.engine.progress import Tally
 from fairlead.engine.run_lease import identity
 from kubeloop.records import Records
 
+WALKS = frozenset({Phase.CONVERTING, Phase.CONVERTED, Phase.OWNED, Phase.RESTORING})
+WRITES = frozenset({Does.CONVERT_OBJECT, Does.RESTORE_OBJECT})
 NOT_UNDONE = frozenset({Phase.STARTED, Phase.DONE})
 
 
@@ -69,7 +73,7 @@ async def carried_on(upgrade: Upgrade, terms: RunTerms) -> UpgradeJournal:
         decide=upgrade_steps.decide,
         world=world,
         tally=_tally,
-        counts=lambda question, answer: False,
+        counts=_is_object_written,
     )
     return await run_job(job, terms)
 
@@ -83,6 +87,15 @@ def _check_undoable(journal: bytes, upgrade: Upgrade) -> None:
         )
 
 
+def _is_object_written(question: Question, answer: Answer) -> bool:
+    return (
+        isinstance(question, Replace)
+        and question.does in WRITES
+        and not question.subresource
+        and isinstance(answer, Good)
+    )
+
+
 def _tally(journal: UpgradeJournal) -> Tally:
     phase = journal.phase.value
     if journal.migration is not None:
@@ -90,5 +103,5 @@ def _tally(journal: UpgradeJournal) -> Tally:
         phase = f"{phase} ({journal.migration.phase.value})"
         return Tally(subject=journal.crd, phase=phase, done=counts.done, failed=counts.failed, total=journal.total)
     counts_ = journal.counts
-    total = journal.total if counts_.done or counts_.failed else None
+    total = journal.total if journal.phase in WALKS else None
     return Tally(subject=journal.crd, phase=phase, done=counts_.done + counts_.left, failed=counts_.failed, total=total)

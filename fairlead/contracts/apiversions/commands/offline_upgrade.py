@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -143,7 +144,7 @@ class _Begun:
             await try_definition(self._client, plan)
             show({"plan": text.splitlines(), "rehearsal": rehearsed}, given.output, text)
             return codes.DONE
-        complain_lines(text)
+        print(text, file=sys.stderr)
         return await self._exclusively(lambda election: self._from_backup(plan, journal, place, election))
 
     async def go_on(self) -> int:
@@ -249,11 +250,6 @@ class _Begun:
     def _exclusively(self, work: Callable[[Election], Awaitable[int]]) -> Awaitable[int]:
         lease = Ref(LEASES, self._namespace, migration_name(self._given.crd))
         return exclusively(self._client, lease, work, told=complain)
-
-
-def complain_lines(text: str) -> None:
-    for line in text.splitlines():
-        complain(line)
 
 
 COMMAND = Subcommand(add_arguments=_add_arguments, run=_run)
