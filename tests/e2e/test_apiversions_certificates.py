@@ -11,7 +11,11 @@ import aiohttp
 import msgspec
 import pytest
 
+from fairlead.contracts.apiversions.kubelet_nudge import KubeletNudge
+from fairlead.contracts.apiversions.settings import ApiVersionsSettings, CertificateSettings
 from fairlead.engine.certificates import pairs
+from fairlead.engine.metrics import Metrics
+from fairlead.engine.part import PartContext
 from kubeloop import clock, request
 from kubeloop.client import Client
 from kubeloop.errors import TransportError
@@ -28,7 +32,9 @@ from tests.e2e.conversions import NAME
 from tests.e2e.definitions import tree_of
 from tests.e2e.pairs import LOCAL
 from tests.e2e.processes import started
-from tests.engine.alone import decided_again
+from tests.e2e.service_proxy import a_pod, pod
+from tests.engine.alone import caches_of, decided_again
+from tests.engine.world import Log
 
 
 async def ready(world: CertificateWorld, site: Site) -> None:
@@ -455,3 +461,30 @@ def a_hook(name: str, namespace: str) -> dict[str, Any]:
         "clientConfig": {"service": {"name": "fairlead", "namespace": namespace}},
         "rules": [{"apiGroups": ["none.test"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["none"]}],
     }
+
+
+@everywhere(controllers=False)
+async def test_b8_a_changed_secret_behind_files_touches_the_pod(site: Site, tmp_path: Path) -> None:
+    await a_pod(site, "fairlead-0")
+    await site.create(SECRETS, {"metadata": {"name": "mine"}})
+    log = Log()
+    caches = caches_of(site.client, log.logger())
+    context = PartContext(caches, site.client, (), None, Metrics(), log.logger(), home=site.namespace)
+    certificates = CertificateSettings(source="secret", secret="mine", folder=str(tmp_path))
+    nudge = KubeletNudge(context, ApiVersionsSettings(certificates=certificates), {"POD_NAME": "fairlead-0"})
+    tasks = [site.start(caches.run()), site.start(nudge.run())]
+    await asyncio.gather(*(each.synced.wait() for each in caches))
+
+    async def notes() -> dict[str, str]:
+        found: dict[str, str] = (await pod(site, "fairlead-0"))["metadata"].get("annotations") or {}
+        return found
+
+    assert await notes() == {}
+    path = path_of(SECRETS, site.namespace, "mine")
+    body = msgspec.json.encode({"data": {"tls.crt": "eA=="}})
+    await site.client.call(Request("PATCH", path, body=body, content_type=request.MERGE_PATCH))
+
+    await site.until(notes, every=0.05)
+    assert [*await notes()] == ["fairlead.dev/certificate-changed"]
+    for task in tasks:
+        await site.stop(task)

@@ -31,6 +31,8 @@ INSTALLED_FOR = f"{DOMAIN}/apiversions-namespace"
 """Label of what an installation has outside of its namespace: tells whose it is."""
 CERTIFICATE_SECRET, FORMER_SECRET = "fairlead-webhook-cert", "fairlead-webhooks"
 """Secrets with the certificate of webhooks: that of this contract, and that of operators without it."""
+CERTIFICATE_CHANGED = f"{DOMAIN}/certificate-changed"
+"""On pods that read certificate files: when the Secret behind them has changed, so that the kubelet looks at once."""
 CERTIFICATE_LABELS = {"app.kubernetes.io/managed-by": "fairlead"}
 """Of the Secret that the operator makes."""
 KEPT_RULES_LABEL = f"{DOMAIN}/kept-rules"

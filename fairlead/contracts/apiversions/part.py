@@ -7,6 +7,7 @@ from fairlead.contracts.apiversions.conversion_service import ConversionService
 from fairlead.contracts.apiversions.convertible import ConvertibleNote
 from fairlead.contracts.apiversions.kept_rules import keeping
 from fairlead.contracts.apiversions.kinds import PART
+from fairlead.contracts.apiversions.kubelet_nudge import KubeletNudge
 from fairlead.contracts.apiversions.metrics import ConversionMetrics
 from fairlead.contracts.apiversions.migration_metrics import MigrationMetrics
 from fairlead.contracts.apiversions.own_migrations import OwnMigrations
@@ -33,7 +34,7 @@ def part(context: PartContext, given: ApiVersionsSettings) -> Part:
         shared_routes=(service.routes(),),
         certificates=certificates.shown,
         before_leading=(certificates.prepare,),
-        replica_tasks=(book.run, ConvertibleNote(context, given, book).run),
+        replica_tasks=(book.run, ConvertibleNote(context, given, book).run, KubeletNudge(context, given).run),
         leader_tasks=moves,
         leads=attaching.leads,
         obstacle=lambda: certificates.obstacle() or service.obstacle(),

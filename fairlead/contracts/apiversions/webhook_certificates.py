@@ -62,7 +62,7 @@ class WebhookCertificates:
                 port=given.port,
                 times=times_of(kept),
                 manager=CA_MANAGER,
-                about=_about(environment, context.home, secret),
+                about=_about(given.pod_name or environment.get("POD_NAME", ""), environment, context.home, secret),
                 labels=CERTIFICATE_LABELS,
                 former=Ref(SECRETS, context.home, FORMER_SECRET),
             ),
@@ -101,7 +101,6 @@ def times_of(kept: CertificateSettings) -> CertificateTimes:
     )
 
 
-def _about(environment: Mapping[str, str], namespace: str, secret: Ref) -> Ref:
-    """What Events are about: the pod, or the Secret where the process is none."""
-    name = environment.get("POD_NAME", "")
+def _about(name: str, environment: Mapping[str, str], namespace: str, secret: Ref) -> Ref:
+    """What Events are about: the pod of this name, or the Secret where the process is none."""
     return Ref(PODS, environment.get("POD_NAMESPACE", "") or namespace, name) if name else secret
