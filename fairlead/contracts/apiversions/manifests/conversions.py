@@ -93,7 +93,7 @@ def converted(text: str, name: str, wish: Wish) -> Outcome:
         return Outcome(_json(text, wanted), tuple(found), notes)
     after = applied(hidden.text, edits)
     try:
-        check(hidden.text, after, wanted)
+        check(hidden, after, wanted)
     except Unkept as error:
         return Outcome(text, (replace(found[0], problem=str(error)), *found[1:]))
     return Outcome(hidden.shown(after), tuple(found), notes)
@@ -137,16 +137,27 @@ def _converted(tree: Tree, version: str, kind: Kind, hidden: Hidden, wish: Wish)
         new = convert(copied(tree), wish.version, kind).tree
     except Refused as error:
         raise _Unconverted(str(error)) from None
-    lost = braces.stand_ins(_texts(tree)) - braces.stand_ins(_texts(_uncarried(new)))
+    lost = braces.stand_ins(_texts(tree)) - braces.stand_ins(_texts(new if wish.drops_carried else _uncarried(new)))
     if lost:
-        at = min(hidden.text.index(each) for each in lost)
-        line = hidden.text.count("\n", 0, at) + 1
-        raise _Unconverted(f"the template at line {line} stands for a value that the rules compute with or drop")
+        first = min(lost, key=hidden.text.index)
+        line = hidden.text.count("\n", 0, hidden.text.index(first)) + 1
+        place = next(_places(tree, first), "")
+        raise _Unconverted(f"the template at line {line} gives {place}, which the rules compute with or drop")
     if not new["metadata"].get("annotations", True):
         del new["metadata"]["annotations"]  # all that was in them is at home again
     if not isinstance(tree.get("metadata"), dict) and not new["metadata"]:
         del new["metadata"]
     return new
+
+
+def _places(value: Any, text: str, place: str = "") -> Iterator[str]:
+    """Where the text is."""
+    if isinstance(value, str) and text in value:
+        yield place
+    for name, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        if isinstance(name, str) and text in name:
+            yield place
+        yield from _places(each, text, f"{place}/{name}")
 
 
 def _directives(value: Any) -> Iterator[str]:
@@ -239,7 +250,11 @@ def _json(text: str, wanted: list[Any]) -> str:
 
 def _notes(hidden: Hidden, changes: list[_Change]) -> Iterator[str]:
     """Templates whose text is not seen here may hold fields of the old version."""
-    for position in hidden.unseen:
-        if any(each.node.start_mark.index < position < each.node.end_mark.index for each in changes):
-            line = hidden.text.count("\n", 0, position) + 1
-            yield f"line {line}: what the template gives is not seen here and stays as it is"
+    inside = [
+        str(hidden.text.count("\n", 0, position) + 1)
+        for position in hidden.unseen
+        if any(each.node.start_mark.index < position < each.node.end_mark.index for each in changes)
+    ]
+    if inside:
+        where = "lines" if len(inside) > 1 else "line"
+        yield f"what templates give at {where} {', '.join(inside)} is not seen here and stays as it is"

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.contracts.apiversions.decide.trees import same
-from fairlead.contracts.apiversions.manifests.positions import Comment, end_of, entries, is_block, line_start
+from fairlead.contracts.apiversions.manifests.positions import Comment, end_of, entries, is_block, is_first, line_start
 from fairlead.contracts.apiversions.manifests.rendering import Leaf, Place, is_leaf
 
 
@@ -151,7 +151,8 @@ def _leaves(text: str, node: yaml.Node, value: Any, place: Place) -> Iterator[Go
         start, end = node.start_mark.index, end_of(node, text)
         shown = text[start:end]
         if shown and is_leaf(value):
-            yield Gone(place, value, start, end, shown)
+            below = is_first(text, start) and not isinstance(place[-1], int)
+            yield Gone(place, value, start, end, f"\n{shown}" if below else shown)
     elif isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
             yield from _leaves(text, item, value[index], (*place, index))

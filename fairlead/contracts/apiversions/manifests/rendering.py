@@ -49,7 +49,7 @@ def _entry(key: str, value: Any, place: Place, style: Style, leaves: Leaves) -> 
     name = scalar(key)
     if is_leaf(value):
         above, text = _leaf(value, place, leaves)
-        return [*above, f"{name}: {text[0]}", *text[1:]]
+        return [*above, f"{name}: {text[0]}".rstrip(), *text[1:]]
     inset = style.list_indent if isinstance(value, list) else style.indent
     return [f"{name}:", *(" " * inset + line for line in _lines(value, place, style, leaves))]
 

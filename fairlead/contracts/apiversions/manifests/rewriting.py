@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from fairlead.contracts.apiversions.decide.trees import same
 from fairlead.contracts.apiversions.manifests import positions, rendering
-from fairlead.contracts.apiversions.manifests.braces import Hidden
+from fairlead.contracts.apiversions.manifests.braces import Hidden, depth_above, gives_text, hides
 from fairlead.contracts.apiversions.manifests.moves import Moves, moves_of, stays
 from fairlead.contracts.apiversions.manifests.positions import Entry, end_of, is_block, line_end, line_start
 from fairlead.contracts.apiversions.manifests.rendering import Place, Style
@@ -59,6 +59,9 @@ def edits_of(hidden: Hidden, root: yaml.Node, old: Any, new: Any) -> list[Edit]:
     inside = [
         each for each in positions.comments(text, [root]) if any(one.start <= each.start < one.end for one in ranges)
     ]
+    if unseen := next((each for each in inside if hides(each.text)), None):
+        line = text.count("\n", 0, unseen.start) + 1
+        raise Unkept(f"the template at line {line} is inside of what changes")
     page = replace(page, moves=page.moves.with_comments(inside, text))
     edits = sorted(_changes(page, root, old, new, ()), key=lambda edit: edit.start)
     if any(one.end > other.start for one, other in pairwise(edits)):
@@ -73,8 +76,13 @@ def applied(text: str, edits: list[Edit]) -> str:
     return text
 
 
-def check(before: str, after: str, wanted: list[Any]) -> None:
-    """Raises Unkept unless the text says what is wanted, and has all comments that it had."""
+def check(hidden: Hidden, after: str, wanted: list[Any]) -> None:
+    """Raises Unkept unless the text says what is wanted, and has all that it had."""
+    before = hidden.text
+    for letter in filter(after.__contains__, hidden.held):
+        if depth_above(before, before.index(letter)) != depth_above(after, after.index(letter)):
+            line = before.count("\n", 0, before.index(letter)) + 1
+            raise Unkept(f"the template at line {line} gives lines of one depth, and its field moves to another")
     try:
         found = documents_in(after, "what would be written")
     except Unreadable as error:
@@ -155,8 +163,28 @@ def _entries_at(page: Page, old: Entry, names: list[str], new: dict[str, Any], p
     key, value = old
     column = key.start_mark.column
     text = f"\n{' ' * column}".join(_entry(page, name, new, place, column) for name in names)
+    _refuse_unseen(page, old)
     end = max(end_of(value, page.text), page.text.index(":", key.end_mark.index) + 1)
     return _replaced(page, key.start_mark.index, end, text, column, *((*place, name) for name in names))
+
+
+def _refuse_unseen(page: Page, entry: Entry) -> None:
+    """Templates below an entry that give more of what it holds cannot be moved, and must not stay without it."""
+    key, value = entry
+    is_empty = isinstance(value, yaml.ScalarNode) and not value.value and not value.style
+    here = line_end(page.text, max(end_of(value, page.text), key.end_mark.index)) + 1
+    for line in page.text[here:].splitlines():
+        if not line.strip():
+            continue
+        if not hides(line.strip()):
+            return
+        if gives_text(page.hidden.shown(line.strip())) and (is_empty or _inset(line) > key.start_mark.column):
+            number = key.start_mark.line + 1
+            raise Unkept(f"a template gives more of what {key.value} at line {number} holds, and cannot be moved")
+
+
+def _inset(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _entry(page: Page, name: str, new: dict[str, Any], place: Place, column: int) -> str:
@@ -173,6 +201,7 @@ def _without(page: Page, gone: list[Entry], others: list[Entry]) -> Iterator[Edi
     """The mapping without these entries; something else is in it."""
     text = page.text
     for key, value in gone:
+        _refuse_unseen(page, (key, value))
         start, column = key.start_mark.index, key.start_mark.column
         end = line_end(text, end_of(value, text))
         if positions.is_first(text, start):

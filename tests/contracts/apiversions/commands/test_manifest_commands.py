@@ -83,7 +83,7 @@ def test_one_object_that_cannot_be_converted_keeps_all_files_unless_told_to_go_o
     assert convert("-f", str(tree), "--in-place", *sources) == codes.FINDINGS
     assert (tree / "base" / "one.yaml").read_text() == OLD
     told = capsys.readouterr().err
-    assert "bad.yaml:1: Widget one: v1 -> v2\n  cannot be converted: the template at line 5 stands for" in told
+    assert "bad.yaml:1: Widget one: v1 -> v2\n  cannot be converted: the template at line 5 gives /spec/wait" in told
     assert "nothing was written" in told
 
     assert convert("-f", str(tree), "--in-place", "--keep-going", *sources) == codes.OBJECTS_FAILED

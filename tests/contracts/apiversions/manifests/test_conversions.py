@@ -137,11 +137,14 @@ def test_templates_stay_where_they_are() -> None:
     [
         (
             "  wait: {{ .Values.wait }}\n",
-            "the template at line 5 stands for a value that the rules compute with or drop",
+            "template at line 5 gives /spec/wait, which the rules compute with or drop",
         ),
         ("  {{- if .a }}\n  size: 1\n  {{- else }}\n  size: 2\n  {{- end }}\n", "size at line 8 is there twice"),
         ("  {{- if .a }}\n  owner: me\n  {{- end }}\n  labels:\n    b: c\n", "another branch of the template"),
-        ("  old:\n    {{- if .a }}\n    a: 1\n    {{- end }}\n    b: x\n", "comes from another branch of the template"),
+        (
+            "  old:\n    {{- if .a }}\n    a: 1\n    {{- end }}\n    b: x\n",
+            "line 6 is inside of what changes",
+        ),
         ("  $patch: replace\n", "it has $patch, which says how to merge"),
         ("  size: &a 1\n  percent: *a\n", "cannot be kept"),
     ],
@@ -149,6 +152,50 @@ def test_templates_stay_where_they_are() -> None:
 def test_what_cannot_be_kept_is_refused_and_nothing_is_changed(text: str, sentence: str) -> None:
     whole = f"apiVersion: example.com/v1\nkind: Widget\nmetadata: {{name: one}}\nspec:\n{text}"
     found = changed(whole)
+
+    assert [sentence in each.problem for each in found.found] == [True], found
+    assert found.text == whole
+
+
+BLOCKS = """\
+    apiVersion: example.com/v1
+    kind: Widget
+    metadata: {name: one}
+    spec:
+      {{- with .Values.size }}
+      size:
+        {{- toYaml . | nindent 4 }}
+      {{- end }}
+      {{- with .Values.labels }}
+      labels:
+        {{- toYaml . | nindent 4 }}
+        team: x
+      {{- end }}
+    """
+
+
+def test_a_template_that_is_all_a_key_holds_stays_below_it() -> None:
+    found = changed(BLOCKS.replace("team: x", "other: x"))
+
+    assert found.problems == ()
+    assert found.text == dedent(BLOCKS).replace("/v1", "/v2").replace("size:", "replicas:").replace("team:", "other:")
+    assert found.notes == ("what templates give at lines 7, 11 is not seen here and stays as it is",)
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        ("  owner:\n    {{- toYaml .x | nindent 4 }}\n  labels:\n    a: b\n", "gives lines of one depth"),
+        ("  old:\n    a: 1\n    {{- toYaml .x | nindent 4 }}\n", "gives more of what spec at line 4 holds"),
+        (
+            "  size:\n  {{- with .a }}\n    {{- toYaml . | nindent 4 }}\n  {{- end }}\n",
+            "gives more of what size at line 5",
+        ),
+    ],
+)
+def test_what_a_template_gives_is_not_moved_apart(lines: str, sentence: str) -> None:
+    whole = f"apiVersion: example.com/v1\nkind: Widget\nmetadata: {{name: one}}\nspec:\n{lines}"
+    found = changed(whole, drops_carried=True)
 
     assert [sentence in each.problem for each in found.found] == [True], found
     assert found.text == whole
