@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import yaml
 
 from fairlead.contracts.apiversions.commands import codes
 from fairlead.contracts.apiversions.decide.union import with_unions
+from fairlead.contracts.apiversions.kinds import CONVERTIBLE, RULES_LABEL
 from fairlead.engine.command import Usage
-from kubeloop.objects.core import PODS, SECRETS
+from kubeloop.objects.core import CONFIGMAPS, PODS, SECRETS
 from kubeloop.objects.meta import Ref
-from kubeloop.request import MERGE_PATCH, get, patch
+from kubeloop.request import MERGE_PATCH, delete, get, patch
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.conversions import NAME as GADGETS
 from tests.e2e.conversions import V2, a_factory, a_gadget, versions
@@ -297,3 +299,53 @@ async def test_what_objects_carry_for_a_version_goes_with_it(site: Site, tmp_pat
     assert [each["metadata"]["annotations"] for each in found.values()] == [{"a": "b"}] * 3
     assert found["w-0"]["metadata"]["resourceVersion"] == before
     assert await life.stand() == {"v2": (True, True)}
+
+
+@everywhere(controllers=False)
+async def test_rules_come_from_config_maps_unless_they_name_code(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def publish(name: str, rules: Tree) -> None:
+        metadata = {"name": name, "labels": {RULES_LABEL: "true"}}
+        await site.create(CONFIGMAPS, {"metadata": metadata, "data": {"rules.yaml": yaml.safe_dump(rules)}})
+
+    async with a_factory(site, *versions(v2={"served": False})) as factory:
+        await factory.create(a_gadget("one", size=1, colour="red"))
+        coded = {"kind": "ConversionRules", "crd": GADGETS, "hub": "v2", "spokes": [{"version": "v1"}]}
+        await publish("code", {**coded, "python": "antigravity:fly"})
+
+        assert await called("serve", site.client, GADGETS, "v2") == codes.PRECONDITION
+        assert "whose rules are not known here" in capsys.readouterr().err
+        assert "antigravity" not in sys.modules
+        await site.client.call(delete(Ref(CONFIGMAPS, site.namespace, "code")))
+        await publish("good", gadget_rules())
+        assert await called("serve", site.client, GADGETS, "v2") == codes.DONE
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_replica_that_cannot_convert_a_version_holds_it_up(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    life = Life(site, tmp_path)
+    service = {"service": {"namespace": site.namespace, "name": "hook", "path": "/convert"}}
+    webhook = {"clientConfig": service, "conversionReviewVersions": ["v1"]}
+    life.whole["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
+    await life.define("v1", "v2")
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(yaml.safe_dump(life.shop.rules()))
+
+    async def replica(name: str, *known: str) -> None:
+        note = {CONVERTIBLE: msgspec.json.encode({life.shop.name: [*known]}).decode()}
+        spec = {"containers": [{"name": "main", "image": "main"}]}
+        ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+        await site.create(PODS, {"metadata": {"name": name, "annotations": note}, "spec": spec}, status=ready)
+
+    await replica("old", "v1")
+    await replica("new", "v1", "v2")
+
+    assert await life.does("set_storage", "v2", "--rules", str(rules)) == codes.PRECONDITION
+    told = capsys.readouterr().err
+    assert "replica old cannot convert v2 yet" in told
+    assert "replica new" not in told
+    await site.client.call(delete(Ref(PODS, site.namespace, "old")))
+    assert await life.does("set_storage", "v2", "--rules", str(rules)) == codes.DONE

@@ -5,22 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import yaml
 
 from fairlead.contracts.apiversions.decide.convert import Kind
 from fairlead.contracts.apiversions.decide.crd_versions import client_of, name_of
 from fairlead.contracts.apiversions.decide.lifecycle import Converters
-from fairlead.contracts.apiversions.decide.rule_sets import KIND, RuleSet, RulesRejected, kind_of, read_rules
+from fairlead.contracts.apiversions.decide.rule_sets import RuleSet, RulesRejected, kind_of, read_rules
+from fairlead.contracts.apiversions.decide.rule_sources import chosen
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.kinds import CONVERTIBLE, RULES_LABEL
 from fairlead.contracts.apiversions.rule_files import code_of, rules_in
+from fairlead.contracts.apiversions.source_files import RuleMap, in_maps
 from kubeloop.client import Client
 from kubeloop.errors import Forbidden, NotFound
-from kubeloop.objects.core import PODS
-from kubeloop.objects.meta import Resource
+from kubeloop.objects.core import CONFIGMAPS, PODS
 from kubeloop.unreadable import UNREADABLE
-
-CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 
 
 async def rules_for(client: Client | None, definition: Tree, file: str) -> RuleSet | None:
@@ -35,31 +33,19 @@ async def rules_for(client: Client | None, definition: Tree, file: str) -> RuleS
 
 
 async def _in_config_maps(client: Client, crd: str) -> RuleSet | None:
+    """A set that cannot be read, or that names code, which never comes from a ConfigMap, is not in force either."""
     try:
-        listed = await client.list(CONFIG_MAPS, dict[str, Any], labels=f"{RULES_LABEL}=true")
+        listed = await client.list(CONFIGMAPS, RuleMap, labels=f"{RULES_LABEL}=true")
     except Forbidden:
         return None
-    oldest_first = sorted(listed.items, key=lambda each: str(each["metadata"].get("creationTimestamp")))
-    for each in oldest_first:
-        for key, text in (each.get("data") or {}).items():
-            if key.endswith((".yaml", ".yml")) and (found := _read(text, crd)) is not None:
-                return found
-    return None
-
-
-def _read(text: str, crd: str) -> RuleSet | None:
-    """What cannot be read is not in force either."""
-    try:
-        trees = [*yaml.safe_load_all(text)]
-    except yaml.YAMLError:
+    source = chosen(in_maps(listed.items)).chosen.get(crd)
+    if source is None:
         return None
-    for each in trees:
-        if isinstance(each, dict) and each.get("kind") == KIND and each.get("crd") == crd:
-            try:
-                return read_rules(each)
-            except RulesRejected:
-                return None
-    return None
+    try:
+        found = read_rules(source.tree)
+    except RulesRejected:
+        return None
+    return None if found.python else found
 
 
 def kind_by(rules: RuleSet, definition: Tree) -> Kind:
