@@ -143,7 +143,7 @@ def _converted(tree: Tree, version: str, kind: Kind, hidden: Hidden, wish: Wish)
         line = hidden.text.count("\n", 0, hidden.text.index(first)) + 1
         place = next(_places(tree, first), "")
         raise _Unconverted(f"the template at line {line} gives {place}, which the rules compute with or drop")
-    if not new["metadata"].get("annotations", True):
+    if not new["metadata"].get("annotations", True) and tree["metadata"]["annotations"]:
         del new["metadata"]["annotations"]  # all that was in them is at home again
     if not isinstance(tree.get("metadata"), dict) and not new["metadata"]:
         del new["metadata"]

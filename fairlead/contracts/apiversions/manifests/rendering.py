@@ -86,10 +86,11 @@ def is_leaf(value: Any) -> bool:
     return not (isinstance(value, Mapping | list) and value)
 
 
-def scalar(value: Any) -> str:
-    """A scalar or an empty collection, on one line."""
+def scalar(value: Any, quotes: str = "") -> str:
+    """A scalar or an empty collection, on one line; a text in these quotes, where they can hold it."""
     if isinstance(value, str):
-        return _text(value)
+        is_plain = value.isprintable() and not {*value} & {"\\", '"', "'"}
+        return f"{quotes}{value}{quotes}" if quotes in ("'", '"') and quotes and is_plain else _text(value)
     return json.dumps(value, ensure_ascii=False)
 
 

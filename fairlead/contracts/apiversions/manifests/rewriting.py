@@ -123,7 +123,7 @@ def _changes(page: Page, node: yaml.Node, old: Any, new: Any, place: Place) -> I
     elif isinstance(node, yaml.CollectionNode) and not is_block(node):
         yield _replaced(page, start, end, rendering.flow(new), column, place)
     elif isinstance(node, yaml.ScalarNode) and rendering.is_leaf(new):
-        yield Edit(start, end, rendering.scalar(new))
+        yield Edit(start, end, rendering.scalar(new, node.style or ""))
     else:
         text = rendering.value_text(new, place, column, page.style, page.moves.leaf)
         yield _replaced(page, start, end, text, column, place)
@@ -144,6 +144,8 @@ def _in_mapping(page: Page, node: yaml.Node, old: dict[str, Any], new: dict[str,
     removed = [each for each in there if each[0].value not in new]
     for key, value in kept:
         before, after = old[key.value], new[key.value]
+        if same(before, after):
+            continue
         if _fits(value, before, after):
             yield from _changes(page, value, before, after, (*place, key.value))
         else:

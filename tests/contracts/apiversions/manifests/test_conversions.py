@@ -58,6 +58,25 @@ def test_a_field_takes_its_comments_and_quotes_along_and_the_rest_stays() -> Non
         """)
 
 
+def test_what_does_not_change_is_not_written_anew_however_it_is_written() -> None:
+    text = """\
+        apiVersion: "example.com/v1"
+        kind: Widget
+        metadata:
+          labels:
+          annotations: {  }
+        spec:
+            note:
+            size: 0x10
+            zones: "a"
+            parts:
+            -   name: 'a'
+        """
+    expected = dedent(text).replace("/v1", "/v2").replace("size", "replicas")
+
+    assert changed(text).text == expected.replace('zones: "a"', 'zones:\n    - "a"')
+
+
 def test_only_objects_of_the_kind_are_touched_in_lists_too() -> None:
     text = """\
         apiVersion: v1
