@@ -63,7 +63,6 @@ class Reporter:
         now, place = clock.monotonic(), (tally.subject, tally.phase)
         if is_new := place != self._told:
             self._told, self._begun = place, (now, tally.done + tally.skipped + tally.failed)
-            self.close()
         if not is_new and now - self._told_at < self._every:
             return
         self._told_at = now
@@ -78,9 +77,9 @@ class Reporter:
             self._is_open = True
 
     def close(self) -> None:
-        """Ends a line that could be written over."""
+        """Takes away the line that is written over and over: what comes next is the result."""
         if self._is_open:
-            self._print("\n")
+            self._print("\r\x1b[K")
             self._is_open = False
 
     def _line(self, tally: Tally, now: float) -> ProgressLine:

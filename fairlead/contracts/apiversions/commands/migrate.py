@@ -134,7 +134,9 @@ async def _walked(called: Invocation, name: str, namespace: str, election: Elect
     )
     records = ConfigMapRecords(called.client, namespace, JOURNAL_LABELS)
     with terms_of(given, client, records, election.gate if election is not None else None) as terms:
-        return await run_job(job, terms)
+        found = await run_job(job, terms)
+    # The journal of an earlier run: there was nothing to do for this one.
+    return found if found.run == view.run else StorageJournal(crd=name, phase=found.phase)
 
 
 def _guarded(client: Client, election: Election) -> Client:

@@ -100,6 +100,8 @@ def _entered(before: StorageJournal | None, seen: Snapshot, now: datetime, unsaf
         return moving(structs.replace(before, run=view.run, problem=""), "resume", now)
     match plan_of(definition, even_clean=view.force):
         case Clean():
+            if before is not None and before.phase is Phase.CLEAN:  # what the last run did stays known
+                return Turn(before, Decision("clean", Hold(Reason.COMPLETE)))
             return ended(begun, Phase.CLEAN, now)
         case Changed(text):
             return stopped(begun, text)
