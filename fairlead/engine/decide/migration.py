@@ -14,7 +14,12 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from kubeloop.objects.meta import Resource
+from fairlead.core.act import Does, Patch, PatchKind
+from fairlead.core.ask import Answer, Ask, Bad, Read
+from fairlead.engine.decide.definitions import definition_in
+from fairlead.engine.decide.registration import DEFINITIONS
+from kubeloop.errors import Garbled
+from kubeloop.objects.meta import Ref, Resource
 
 Tree: TypeAlias = dict[str, Any]
 
@@ -46,7 +51,7 @@ class Changed(Struct, frozen=True):
 
 def plan_of(definition: Tree, *, even_clean: bool = False) -> Plan | Clean | Changed:
     """What there is to migrate; `even_clean` also where nothing needs to be."""
-    spec, stored = definition["spec"], tuple((definition.get("status") or {}).get("storedVersions") or ())
+    spec, stored = definition["spec"], stored_in(definition)
     shape = tuple((each["name"], bool(each.get("served")), bool(each.get("storage"))) for each in spec["versions"])
     storage = next((each for each in shape if each[2]), None)
     if storage is None or not storage[1]:
@@ -123,21 +128,66 @@ def incomplete(progress: Progress) -> Incomplete:
     return Incomplete(f"{progress.failed} objects could not be written")
 
 
-def prune(plan: Plan, progress: Progress, definition: Tree) -> Prune | Clean | Changed | Incomplete:
-    """What to do at the end of a run, looking at the definition as it is then.
+def difference(plan: Plan, definition: Tree) -> str:
+    """Why it is not the definition of the beginning any more, empty where it is.
 
     Its generation is not compared: a bundle that was exchanged meanwhile must not spoil a migration.
     """
+    found = plan_of(definition, even_clean=True)
+    if not isinstance(found, Plan):
+        return found.text if isinstance(found, Changed) else "its versions have changed meanwhile"
+    if found.uid != plan.uid:
+        return "it was deleted and made again meanwhile"
+    if found.resource.version != plan.resource.version:
+        return f"its storage version is {found.resource.version} now and was {plan.resource.version}"
+    if (found.resource, found.shape) != (plan.resource, plan.shape):
+        return "its versions have changed meanwhile"
+    if not set(found.stored) <= {*plan.stored, plan.resource.version}:
+        return "objects may have been stored in other versions meanwhile"
+    return ""
+
+
+def prune(plan: Plan, progress: Progress, definition: Tree) -> Prune | Clean | Changed | Incomplete:
+    """What to do at the end of a run, looking at the definition as it is then."""
     if progress.failed:
         return incomplete(progress)
-    match plan_of(definition):
-        case Plan(resource, uid, stored, shape, _):
-            if (resource, uid, shape) != (plan.resource, plan.uid, plan.shape):
-                return Changed("its versions have changed meanwhile")
-            if not set(stored) <= {*plan.stored, plan.resource.version}:
-                return Changed("objects may have been stored in other versions meanwhile")
-        case other:
-            return other
+    if why := difference(plan, definition):
+        return Changed(why)
+    if stored_in(definition) == (plan.resource.version,):
+        return Clean()
     status = {"storedVersions": [plan.resource.version]}
     version = {"resourceVersion": definition["metadata"]["resourceVersion"]}
     return Prune(msgspec.json.encode({"metadata": version, "status": status}))
+
+
+def stored_in(definition: Tree) -> tuple[str, ...]:
+    """Versions that objects may be stored in."""
+    return tuple((definition.get("status") or {}).get("storedVersions") or ())
+
+
+def forgetting(crd: str, plan: Plan, pruned: Prune) -> Patch:
+    """The write that forgets the other versions."""
+    return Patch(
+        ref=Ref(DEFINITIONS, "", crd),
+        kind=PatchKind.MERGE,
+        body=pruned.body,
+        subresource="status",
+        does=Does.FORGET_VERSIONS,
+        change_from=",".join(plan.stored),
+        change_to=plan.resource.version,
+    )
+
+
+def definition_asked(crd: str, after: str = "") -> Ask:
+    """`after` makes reading it again another question."""
+    return Ask(Read(Ref(DEFINITIONS, "", crd), after=after))
+
+
+def definition_found(answer: Answer, crd: str) -> Tree | str:
+    """The definition, or why there is none to go by."""
+    if isinstance(answer, Bad):
+        return answer.text or answer.kind
+    try:
+        return definition_in(answer.value, f"definition {crd}")
+    except Garbled as error:
+        return str(error)

@@ -14,11 +14,10 @@ from typing import TypeAlias
 
 from msgspec import Struct, structs
 
-from fairlead.core.act import Does, Patch, PatchKind
-from fairlead.core.ask import Ask, Bad, Good, Listing, Need, Read
+from fairlead.core.act import Patch
+from fairlead.core.ask import Ask, Bad, Good, Listing, Need
 from fairlead.core.decision import Decision, Hold, SideNote
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.definitions import definition_in
 from fairlead.engine.decide.job import JobSnapshot, Turn, journaled, not_leading
 from fairlead.engine.decide.migration import (
     MOST_TRIES,
@@ -30,14 +29,14 @@ from fairlead.engine.decide.migration import (
     Progress,
     Prune,
     Tree,
+    definition_asked,
+    definition_found,
+    forgetting,
     incomplete,
     plan_of,
     prune,
 )
-from fairlead.engine.decide.registration import DEFINITIONS
 from fairlead.engine.decide.rewrite import RewriteEnd, page_of
-from kubeloop.errors import Garbled
-from kubeloop.objects.meta import Ref
 from kubeloop.unreadable import UNREADABLE
 
 LOOKS = timedelta(hours=6)
@@ -138,10 +137,10 @@ def _rested(journal: MigrationJournal, seen: Snapshot, now: datetime, pace: Migr
         reason = Reason.MIGRATION_INCOMPLETE if journal.problem else Reason.COMPLETE
         return Turn(journal, Decision("rest", Hold(reason, journal.until)))
     begun = MigrationJournal(runs_failed=journal.runs_failed)
-    read = _reading(seen)
+    read = definition_asked(seen.world.definition)
     if todo := seen.answers.lacking((read,)):
         return Need(todo)
-    match _definition(seen.answers[read], seen):
+    match definition_found(seen.answers[read], seen.world.definition):
         case str(problem):
             return _ended(begun, problem, now, pace)
         case definition:
@@ -209,7 +208,7 @@ def _counted(
 def _forgotten(journal: MigrationJournal, plan: Plan, seen: Snapshot, now: datetime, pace: MigrationPace) -> Outcome:
     """Forgets the other versions, if the definition still says what it said at the beginning."""
     for tries in range(MOST_TRIES):
-        read = _reading(seen, f"try {tries}" if tries else "")
+        read = definition_asked(seen.world.definition, f"try {tries}" if tries else "")
         if todo := seen.answers.lacking((read,)):
             return Need(todo)
         write = _to_forget(journal, plan, seen, seen.answers[read], now, pace)
@@ -231,7 +230,7 @@ def _to_forget(
     journal: MigrationJournal, plan: Plan, seen: Snapshot, read: Good | Bad, now: datetime, pace: MigrationPace
 ) -> Patch | Outcome:
     """The write that forgets them, or what is to be done instead."""
-    definition = _definition(read, seen)
+    definition = definition_found(read, seen.world.definition)
     if isinstance(definition, str):
         return _ended(journal, definition, now, pace)
     match prune(plan, journal.progress, definition):
@@ -241,16 +240,8 @@ def _to_forget(
             return _ended(journal, text, now, pace)
         case Prune() if definition["metadata"].get("generation", 0) != plan.generation:
             return _changed(journal, plan, definition, now, pace)
-        case Prune(body):
-            return Patch(
-                ref=Ref(DEFINITIONS, "", seen.world.definition),
-                kind=PatchKind.MERGE,
-                body=body,
-                subresource="status",
-                does=Does.FORGET_VERSIONS,
-                change_from=",".join(plan.stored),
-                change_to=plan.resource.version,
-            )
+        case Prune() as pruned:
+            return forgetting(seen.world.definition, plan, pruned)
 
 
 def _changed(journal: MigrationJournal, plan: Plan, definition: Tree, now: datetime, pace: MigrationPace) -> Outcome:
@@ -266,20 +257,6 @@ def _changed(journal: MigrationJournal, plan: Plan, definition: Tree, now: datet
         progress=structs.replace(journal.progress, stored=0),
     )
     return Turn(again, _moving("follow_definition", now))
-
-
-def _reading(seen: Snapshot, after: str = "") -> Ask:
-    return Ask(Read(Ref(DEFINITIONS, "", seen.world.definition), after=after))
-
-
-def _definition(answer: Good | Bad, seen: Snapshot) -> Tree | str:
-    """The definition, or why there is none to go by."""
-    if isinstance(answer, Bad):
-        return answer.text or answer.kind
-    try:
-        return definition_in(answer.value, f"definition {seen.world.definition}")
-    except Garbled as error:
-        return str(error)
 
 
 def _moving(rule: str, now: datetime, notes: tuple[SideNote, ...] = ()) -> Decision:

@@ -11,17 +11,28 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import msgspec
 from msgspec import structs
 
-from fairlead.core.act import Does, Patch, PatchKind
-from fairlead.core.ask import Ask, Bad, Good, Listing, Need, Read
+from fairlead.core.act import Patch
+from fairlead.core.ask import Ask, Bad, Good, Listing, Need
 from fairlead.core.decision import Decision, Hold
 from fairlead.core.reason import Reason
-from fairlead.engine.decide.definitions import definition_in
 from fairlead.engine.decide.job import Step, Turn, journaled, not_leading
-from fairlead.engine.decide.migration import MOST_TRIES, Changed, Clean, Plan, Tree, plan_of
-from fairlead.engine.decide.registration import DEFINITIONS
+from fairlead.engine.decide.migration import (
+    MOST_TRIES,
+    Changed,
+    Clean,
+    Plan,
+    Progress,
+    Prune,
+    Tree,
+    definition_asked,
+    definition_found,
+    difference,
+    forgetting,
+    plan_of,
+    prune,
+)
 from fairlead.engine.decide.storage_migration.built_in import await_built_in, choose
 from fairlead.engine.decide.storage_migration.journal import (
     FINAL,
@@ -39,8 +50,6 @@ from fairlead.engine.decide.storage_migration.journal import (
 from fairlead.engine.decide.storage_migration.objects import page_of
 from fairlead.engine.decide.storage_migration.rewriting import refs, rewrite, verify
 from fairlead.engine.decide.storage_migration.walking import PAGE_TIMEOUT_SECONDS
-from kubeloop.errors import Garbled
-from kubeloop.objects.meta import Ref
 from kubeloop.unreadable import UNREADABLE
 
 Unsafe = Callable[[Tree], str]
@@ -115,23 +124,7 @@ def _entered(before: StorageJournal | None, seen: Snapshot, now: datetime, unsaf
 def _goes_on(before: StorageJournal, view: StorageView, definition: Tree) -> bool:
     if before.phase in FINAL or before.plan is None or (before.crd, before.scope) != (view.crd, view.namespaces):
         return False
-    return not _differs(before.plan, definition)
-
-
-def _differs(plan: Plan, definition: Tree) -> str:
-    """Why it is not the definition of the beginning any more; its generation is another matter."""
-    found = plan_of(definition, even_clean=True)
-    if not isinstance(found, Plan):
-        return found.text if isinstance(found, Changed) else "its versions have changed meanwhile"
-    if found.uid != plan.uid:
-        return "it was deleted and made again meanwhile"
-    if found.resource.version != plan.resource.version:
-        return f"its storage version is {found.resource.version} now and was {plan.resource.version}"
-    if found.shape != plan.shape:
-        return "its versions have changed meanwhile"
-    if not set(found.stored) <= {*plan.stored, plan.resource.version}:
-        return "objects may have been stored in other versions meanwhile"
-    return ""
+    return not difference(before.plan, definition)
 
 
 def _settles(definition: Tree, view: StorageView, now: datetime) -> datetime:
@@ -170,7 +163,7 @@ def _checkpoint(journal: StorageJournal, plan: Plan, seen: Snapshot, now: dateti
         return definition
     if isinstance(definition, str):
         return stopped(journal, definition)
-    if why := _differs(plan, definition):
+    if why := difference(plan, definition):
         return ended(journal, Phase.CONFLICT, now, why)
     listing = Ask(Listing(plan.resource, "", limit=1, metadata_only=True), timeout=PAGE_TIMEOUT_SECONDS)
     if todo := seen.answers.lacking((listing,)):
@@ -214,31 +207,18 @@ def _pruning(
     journal: StorageJournal, plan: Plan, definition: Tree, seen: Snapshot, now: datetime, unsafe: Unsafe
 ) -> Patch | Outcome:
     """The write that forgets the other versions, or what is to be done instead."""
-    if why := _differs(plan, definition):
+    if why := difference(plan, definition):
         return ended(journal, Phase.CONFLICT, now, why)
-    stored = tuple(definition["status"].get("storedVersions") or ())
-    if stored == (plan.resource.version,):
+    pruned = prune(plan, Progress(), definition)
+    if not isinstance(pruned, Prune):
         return ended(journal, Phase.CLEAN, now)
     if seen.world.namespaces:
         return ended(journal, Phase.REHEARSED, now, "only some namespaces were migrated, so storedVersions stays")
     if why := unsafe(definition):
         return ended(journal, Phase.REHEARSED, now, f"storedVersions stays: {why}")
-    metadata = definition["metadata"]
-    if metadata.get("generation", 0) != plan.generation:
+    if definition["metadata"].get("generation", 0) != plan.generation:
         return _followed(journal, seen, now)
-    body = {
-        "metadata": {"resourceVersion": metadata["resourceVersion"]},
-        "status": {"storedVersions": [plan.resource.version]},
-    }
-    return Patch(
-        ref=Ref(DEFINITIONS, "", seen.world.crd),
-        kind=PatchKind.MERGE,
-        body=msgspec.json.encode(body),
-        subresource="status",
-        does=Does.FORGET_VERSIONS,
-        change_from=",".join(stored),
-        change_to=plan.resource.version,
-    )
+    return forgetting(seen.world.crd, plan, pruned)
 
 
 def _followed(journal: StorageJournal, seen: Snapshot, now: datetime) -> Outcome:
@@ -252,13 +232,7 @@ def _followed(journal: StorageJournal, seen: Snapshot, now: datetime) -> Outcome
 
 def _definition(seen: Snapshot, after: str = "") -> Tree | str | Need:
     """The definition as it is now, or why there is none to go by."""
-    asked = Ask(Read(Ref(DEFINITIONS, "", seen.world.crd), after=after))
+    asked = definition_asked(seen.world.crd, after)
     if todo := seen.answers.lacking((asked,)):
         return Need(todo)
-    answer = seen.answers[asked]
-    if isinstance(answer, Bad):
-        return answer.text or answer.kind
-    try:
-        return definition_in(answer.value, f"definition {seen.world.crd}")
-    except Garbled as error:
-        return str(error)
+    return definition_found(seen.answers[asked], seen.world.crd)
