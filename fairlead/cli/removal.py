@@ -16,6 +16,7 @@ from msgspec import Struct
 from fairlead.contracts import contract, contracts
 from fairlead.core.times import parse_rfc3339
 from fairlead.engine.contract import Contract
+from fairlead.engine.letting_go import Held, LettingGo
 from kubeloop import clock
 from kubeloop.client import Client
 from kubeloop.errors import KubeError, NotFound
@@ -117,6 +118,25 @@ async def find(client: Client, part: str, namespace: str, *, kinds: bool) -> tup
         for definition in _definitions(removed):
             found += await _kind(client, *definition)
     return tuple(found)
+
+
+async def held_definitions(client: Client, namespace: str, items: Sequence[Item]) -> tuple[Held, ...]:
+    """Definitions that name a Service which is to go."""
+    services = [each.ref.name for each in items if each.ref.resource.kind == "Service"]
+    found: list[Held] = []
+    if services:
+        for room in _letting_go():
+            found += await room.find(client, namespace, services)
+    return tuple(found)
+
+
+async def let_go(client: Client, namespace: str, held: Sequence[Held]) -> None:
+    for room in _letting_go() if held else ():
+        await room.release(client, namespace, held)
+
+
+def _letting_go() -> Iterator[LettingGo]:
+    yield from (each.letting_go.get() for each in contracts() if each.letting_go is not None)
 
 
 async def remove(client: Client, items: Sequence[Item]) -> Removal:

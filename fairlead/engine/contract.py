@@ -84,6 +84,8 @@ class Contract(Struct, frozen=True, kw_only=True):
     installed_for: str = ""
     """Label by which what an installation has outside of its namespace tells whose it is; empty: nothing does, so that
     `uninstall` cannot know the installation."""
+    letting_go: Room[Any] | None = None
+    """How definitions, of whichever contract, are let go of before an installation is removed that they name."""
     about_kinds: str = ""
     """What is to be known about its kinds where they are printed."""
     install: Room[Any] | None = None

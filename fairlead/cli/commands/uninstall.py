@@ -16,6 +16,8 @@ from fairlead.contracts import contract
 if TYPE_CHECKING:
     from fairlead.cli.connect import Cluster
     from fairlead.cli.removal import Item, Removal
+    from fairlead.engine.letting_go import Held
+    from kubeloop.client import Client
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_output(parser, "json")
     add_part(parser, lambda each: each.installed_for)
     parser.add_argument("--yes", action="store_true", help="remove without asking")
+    about = "remove it although requests that need its conversion will fail then; it names them"
+    parser.add_argument("--leave-conversion", action="store_true", help=about)
     kinds = parser.add_mutually_exclusive_group()
     kinds.add_argument("--crds", action="store_true", help="remove the kinds too, and their objects in all namespaces")
     kinds.add_argument("--keep-crds", action="store_true", help="keep the kinds and their objects (the default)")
@@ -36,30 +40,43 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("an installation looks after one namespace: name it with -n instead of -A")
 
     async def work(cluster: Cluster) -> int:
-        from fairlead.cli.removal import Removal, find, remove
-
-        namespace = cluster.namespaces[0]
-        items = await find(cluster.client, arguments.part, namespace, kinds=arguments.crds)
-        as_json = arguments.output == "json"
-        if not as_json:
-            print(shown(items, arguments.part, namespace, kinds=arguments.crds))
-        if items and not arguments.yes and (as_json or not _agreed(items)):
-            removal = Removal((), items)
-            reason = "nothing was removed: add --yes to remove it"
-        else:
-            removal = await remove(cluster.client, items)
-            reason = stopped(removal)
-        if as_json:
-            print(document(namespace, items, removal))
-        elif removal.removed:
-            print(f"Removed {_count(removal.removed)}.")
-        if kept := held(removal):
-            print(f"fairlead: {kept}", file=sys.stderr)
-        if reason:
-            print(f"fairlead: {reason}", file=sys.stderr)
-        return exits.ERROR if reason else exits.OK
+        return await carried_out(cluster.client, cluster.namespaces[0], arguments)
 
     return talk(arguments, work)
+
+
+async def carried_out(client: Client, namespace: str, arguments: argparse.Namespace) -> int:
+    """The exit code of the removal of what is installed in the namespace."""
+    from fairlead.cli.removal import Removal, find, held_definitions, let_go, remove
+
+    items = await find(client, arguments.part, namespace, kinds=arguments.crds)
+    definitions = await held_definitions(client, namespace, items)
+    as_json = arguments.output == "json"
+    if not as_json:
+        print(shown(items, arguments.part, namespace, kinds=arguments.crds))
+        print(shown_definitions(definitions, leave=arguments.leave_conversion), end="")
+    blocked = not arguments.leave_conversion and any(each.obstacles for each in definitions)
+    if blocked:
+        removal = Removal((), items)
+        reason = "nothing was removed: clear what keeps definitions attached, or add --leave-conversion"
+    elif items and not arguments.yes and (as_json or not _agreed(items)):
+        removal = Removal((), items)
+        reason = "nothing was removed: add --yes to remove it"
+    else:
+        await let_go(client, namespace, definitions)
+        removal = await remove(client, items)
+        # An operator puts back what is its own for as long as it runs.
+        await let_go(client, namespace, definitions)
+        reason = stopped(removal)
+    if as_json:
+        print(document(namespace, items, removal, definitions))
+    elif removal.removed:
+        print(f"Removed {_count(removal.removed)}.")
+    if kept := held(removal):
+        print(f"fairlead: {kept}", file=sys.stderr)
+    if reason:
+        print(f"fairlead: {reason}", file=sys.stderr)
+    return exits.BLOCKED if blocked else exits.ERROR if reason else exits.OK
 
 
 def shown(items: Sequence[Item], part: str, namespace: str, *, kinds: bool) -> str:
@@ -74,6 +91,18 @@ def shown(items: Sequence[Item], part: str, namespace: str, *, kinds: bool) -> s
     if not kinds:
         lines.append("The kinds and their objects stay; --crds removes them too.")
     return "\n".join(lines)
+
+
+def shown_definitions(definitions: Sequence[Held], *, leave: bool) -> str:
+    """What becomes of definitions that name it, for people; ends its lines."""
+    if not definitions:
+        return ""
+    told = (_left(each) if leave and each.obstacles else str(each) for each in definitions)
+    return "".join(f"{line}\n" for line in ("Definitions whose objects it converts:", *(f"  {each}" for each in told)))
+
+
+def _left(definition: Held) -> str:
+    return f"{definition.name}: stays as it is; {definition.fails} will fail"
 
 
 def held(removal: Removal) -> str:
@@ -94,7 +123,7 @@ def stopped(removal: Removal) -> str:
     return f"{sentence(removal.error)}; still there: {left}; run the command again once that is put right"
 
 
-def document(namespace: str, items: Sequence[Item], removal: Removal) -> str:
+def document(namespace: str, items: Sequence[Item], removal: Removal, definitions: Sequence[Held] = ()) -> str:
     """The same for programs."""
     import msgspec
 
@@ -105,6 +134,7 @@ def document(namespace: str, items: Sequence[Item], removal: Removal) -> str:
                 "found": [_plain(item) for item in items],
                 "removed": [_plain(item) for item in removal.removed],
                 "left": [_plain(item) for item in (*removal.held, *removal.left)],
+                "definitions": [{"name": each.name, "obstacles": each.obstacles} for each in definitions],
             }
         ),
         indent=2,

@@ -15,6 +15,7 @@ CONTRACT = Contract(
     section=Room("fairlead.contracts.apiversions.section", "SECTION"),
     chart="fairlead",
     installed_for=INSTALLED_FOR,
+    letting_go=Room("fairlead.contracts.apiversions.letting_go", "LETTING_GO"),
     install=Room("fairlead.contracts.apiversions.install.options", "INSTALL"),
     demos={"apiversions": Room("fairlead.contracts.apiversions.demo", "VERSIONS")},
     hosted=Room("fairlead.contracts.apiversions.demo", "HOSTED"),
