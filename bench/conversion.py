@@ -98,7 +98,7 @@ async def measure(ground: Ground, task: Task, folder: Path) -> Figures:
         client = Client(operator)
         try:
             lists, first, wrong = await _first(client, task.count)
-            async with _pulse(
+            async with pulsing(
                 operator, folder, Order(operator.https, operator.authority, HEALTH, pause=PAUSE)
             ) as beating:
                 rest = Stretch(time.monotonic(), time.monotonic() + REST)
@@ -175,7 +175,7 @@ async def _all_small(operator: Operator, folder: Path, lists: Lists, seconds: fl
     for what, path, body in asked:
         order = Order(operator.https, operator.authority, path, body=body, connections=AT_ONCE, seconds=seconds)
         before = cpu_seconds([operator.process.pid])
-        async with _pulse(operator, folder, order) as beating:
+        async with pulsing(operator, folder, order) as beating:
             result = await beating.over()
         spent = cpu_seconds([operator.process.pid]) - before
         found.append(small_of(what, AT_ONCE, result, spent))
@@ -203,7 +203,7 @@ class Beating(Struct, frozen=True):
 
 
 @asynccontextmanager
-async def _pulse(operator: Operator, folder: Path, order: Order) -> AsyncIterator[Beating]:
+async def pulsing(operator: Operator, folder: Path, order: Order) -> AsyncIterator[Beating]:
     """While it beats, once its connections are open."""
     source, target = folder / "order.json", folder / "result.json"
     source.write_bytes(msgspec.json.encode(order))

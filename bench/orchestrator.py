@@ -64,7 +64,7 @@ async def operating(ground: Ground, namespace: str, folder: Path, flags: Sequenc
         operator = Operator(process, http, https, authority.certificate.decode())
         async with asyncio.timeout(START_LIMIT):
             await until_ready(process, http)
-            await _until_healthy(operator)
+            await until_healthy(operator)
         yield operator
 
 
@@ -77,7 +77,7 @@ def load_of(ground: Ground, process: Process, beside: Process) -> Load:
     )
 
 
-async def _until_healthy(operator: Operator) -> None:
+async def until_healthy(operator: Operator) -> None:
     context = ssl.create_default_context(cadata=operator.authority)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session:
         while True:

@@ -86,6 +86,8 @@ class RuleBook:
         """Set while all is known and looked at."""
         self._verdicts: dict[Key, Verdict] = {}
         self._tried: dict[Key, asyncio.Task[None]] = {}
+        self._data: dict[tuple[str, str], tuple[str, Source, tuple[Key, bytes]]] = {}
+        """By definition and place of a set: both as data, and the versions that this is of."""
         self._entries: dict[str, Entry] = {}
         self._kinds: dict[str, tuple[bytes, Kind]] = {}
         """As far as somebody has asked for them, each with what it was made from."""
@@ -228,6 +230,7 @@ class RuleBook:
                 if standing is Standing.TRIED and key and key not in self._tried:
                     self._tried[key] = tasks.create_task(self._try(key, data))
         self._verdicts = {key: each for key, each in self._verdicts.items() if key in wanted}
+        self._data = {place: each for place, each in self._data.items() if each[2][0] in wanted}
         groups = (name.partition(".")[2] for name, each in rulings.items() if each.is_awaited)
         self._publish(loaded, choice.rejected, frozenset(groups))
 
@@ -241,12 +244,23 @@ class RuleBook:
             return Standing.NONE, b"", b""
         if definition is None:
             return (Standing.NONE if self.definitions.is_known(name) else Standing.TRIED), b"", b""
-        data = msgspec.json.encode(SetData(source.tree, essence(definition), source.is_trusted))
-        key = hashlib.sha256(data).digest()
+        key, data = self._encoded(name, source, definition)
         verdict = self._verdicts.get(key)
         if verdict is None:
             return Standing.TRIED, key, data
         return Standing.BAD if verdict.rule is None else Standing.GOOD, key, data
+
+    def _encoded(self, name: str, source: Source, definition: Tree) -> tuple[Key, bytes]:
+        """The set with its schemas, and their digest; large ones are not written again for nothing."""
+        version = definition["metadata"].get("resourceVersion", "")
+        place = name, source.place
+        found = self._data.get(place)
+        if found is not None and found[0] == version and found[1] == source:
+            return found[2]
+        data = msgspec.json.encode(SetData(source.tree, essence(definition), source.is_trusted))
+        made = hashlib.sha256(data).digest(), data
+        self._data[place] = version, source, made
+        return made
 
     async def _try(self, key: Key, data: bytes) -> None:
         try:

@@ -52,7 +52,8 @@ def joined(own: Tree, live: Tree | None) -> Tree:
     versions = [*own["spec"]["versions"]]
     known = {each["name"] for each in versions}
     versions += [each for each in live["spec"]["versions"] if each["name"] not in known]
-    return {**own, "spec": {**own["spec"], "versions": versions}}
+    version = {"resourceVersion": live["metadata"].get("resourceVersion", "")}
+    return {**own, "metadata": own["metadata"] | version, "spec": {**own["spec"], "versions": versions}}
 
 
 def conversion_rule(crd: str, kind: Kind) -> ConversionRule:

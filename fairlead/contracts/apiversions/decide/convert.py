@@ -19,7 +19,7 @@ from fairlead.contracts.apiversions.decide.carry_entries import Entry, read, wri
 from fairlead.contracts.apiversions.decide.carry_laying import laid
 from fairlead.contracts.apiversions.decide.completeness import is_complete
 from fairlead.contracts.apiversions.decide.pointers import RESERVED, Pointer
-from fairlead.contracts.apiversions.decide.pruning import Pruner, pruner
+from fairlead.contracts.apiversions.decide.pruning import Pruner, pruner, second_pruner
 from fairlead.contracts.apiversions.decide.shapes import Shape
 from fairlead.contracts.apiversions.decide.trees import Absent, Tree, copied
 from fairlead.contracts.apiversions.kinds import CARRY_PREFIX, MOST_ANNOTATIONS
@@ -76,7 +76,7 @@ class Kind(Struct, frozen=True, eq=False, dict=True):
         return {}
 
 
-class Leg(Struct, frozen=True, eq=False, kw_only=True):
+class Leg(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     """From one version to its neighbour, and what the way back would be."""
 
     source: Version
@@ -86,6 +86,11 @@ class Leg(Struct, frozen=True, eq=False, kw_only=True):
     derived: tuple[Pointer, ...]
     sticky: tuple[Pointer, ...]
     carries: bool
+
+    @cached_property
+    def pruned_back(self) -> Callable[[Tree, Tree], Tree]:
+        """Takes out of what comes back what the source does not know; besides it gets what that was made from."""
+        return second_pruner(self.source.schema, self.target.schema)
 
 
 class Converted(Struct, frozen=True):
@@ -113,7 +118,7 @@ def convert(tree: Tree, wanted: str, kind: Kind) -> Converted:
     if annotations != (held if isinstance(held, dict) else {}):
         _check_size(annotations)
         metadata["annotations"] = annotations
-        if not annotations and not isinstance(held, dict):
+        if not annotations:  # they were nothing but what was carried
             del metadata["annotations"]
     carried = sum(len(key) + len(value) for key, value in annotations.items() if key.startswith(CARRY_PREFIX))
     head = {"apiVersion": f"{kind.group}/{wanted}", "kind": tree["kind"], "metadata": metadata}
@@ -160,19 +165,24 @@ def _made_legs(name: str, wanted: str, kind: Kind) -> list[Leg]:
 
 def _gone(body: Tree, annotations: dict[str, str], leg: Leg) -> tuple[Tree, dict[str, str], int]:
     """One leg: the body and the annotations after it, and how many carried leaves were stale."""
-    shown = {key: value for key, value in annotations.items() if not key.startswith(CARRY_PREFIX)}
+    shown = (
+        {key: value for key, value in annotations.items() if not key.startswith(CARRY_PREFIX)} if annotations else {}
+    )
     made = leg.there(body, shown)
     if leg.derived and not is_complete(body, leg.source.schema):
         made = _without_derived(made, body, leg.derived)
     made = leg.target.pruned(made)
     if not leg.carries:
         return made, annotations, 0
-    stale = 0
+    stale, is_laid = 0, False
     if len(shown) < len(annotations):
         taken = _carried(annotations, leg.target.name)
         stale = laid(made, taken.values(), leg.sticky)
         annotations = {key: value for key, value in annotations.items() if key not in taken}
-    back = leg.source.pruned(leg.back(made, shown))
+        is_laid = bool(taken)
+    back = leg.back(made, shown)
+    # Nobody has looked at what was carried, which people may write as well.
+    back = leg.source.pruned(back) if is_laid else leg.pruned_back(back, made)
     entries = differences(leg.source.name, body, back, leg.source.shape)
     if entries:
         annotations = {**annotations, **{entry.name: written(entry) for entry in entries}}

@@ -59,6 +59,24 @@ def is_among_objects(tree: Any, segments: Pointer) -> bool:
     return type(tree) is dict
 
 
+def put_plain(tree: Tree, segments: Pointer, value: Any, *, overwrite: bool = False) -> bool:
+    """As `put`, for a plain pointer, and quicker where only objects stand along it."""
+    here: Any = tree
+    for depth, segment in enumerate(segments[:-1]):
+        if segment not in here:
+            for each in reversed(segments[depth + 1 :]):
+                value = {each: value}
+            here[segment] = value
+            return True
+        here = here[segment]
+        if type(here) is not dict:
+            return put(tree, segments, value, overwrite=overwrite)
+    if segments[-1] in here and not overwrite:
+        return False
+    here[segments[-1]] = value
+    return True
+
+
 def places(tree: Any, segments: Pointer) -> Iterator[Place]:
     """Where the pointer leads to something."""
     if not segments:

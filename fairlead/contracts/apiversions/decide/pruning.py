@@ -25,6 +25,78 @@ def pruner(schema: Node) -> Pruner:
     return _pruner(structs.replace(schema, embedded=False))
 
 
+def second_pruner(schema: Node, first: Node) -> Callable[[Tree, Tree], Tree]:
+    """For bodies that were made from others: these have been pruned by the first schema.
+
+    What is the very same in both, at a place where both schemas know the same, needs no look.
+    """
+    whole = pruner(schema)
+    alike: dict[tuple[str, ...], bool] = {}
+    sections: dict[str, Pruner] = {
+        name: _pruner(each) for name, each in schema.properties.items() if not each.preserves and not each.embedded
+    }
+
+    def is_alike(*place: str) -> bool:
+        found = alike.get(place)
+        if found is None:
+            one, other = _at(schema, place), _at(first, place)
+            found = alike[place] = one is not None and other is not None and _knows_the_same(one, other)
+        return found
+
+    def section_of(section: str, value: Tree, before: Tree) -> Tree:
+        left = {
+            name: item for name, item in value.items() if item is not before.get(name) or not is_alike(section, name)
+        }
+        inside: Tree = sections[section](left)
+        return value if inside is left else _joined(value, left, inside)
+
+    def pruned(body: Tree, before: Tree) -> Tree:
+        made: Tree = {}
+        for section, value in body.items():
+            other = before.get(section)
+            if value is other and is_alike(section):
+                made[section] = value
+            elif type(value) is dict and type(other) is dict and section in sections:
+                made[section] = section_of(section, value, other)
+            else:
+                made |= whole({section: value})
+        return made
+
+    return pruned
+
+
+def _at(node: Node, place: tuple[str, ...]) -> Node | None:
+    for name in place:
+        inside = node.properties.get(name)
+        if inside is None:
+            return None
+        node = inside
+    return node
+
+
+def _joined(value: Tree, looked_at: Tree, pruned: Tree) -> Tree:
+    """The whole section, of which a part was looked at."""
+    if pruned is looked_at:
+        return value
+    return {name: pruned.get(name, item) for name, item in value.items() if name in pruned or name not in looked_at}
+
+
+def _knows_the_same(one: Node, other: Node) -> bool:
+    """Whether both take out the same of any value."""
+    if (one.preserves, one.embedded) != (other.preserves, other.embedded):
+        return False
+    if one.properties.keys() != other.properties.keys():
+        return False
+    pairs = [(each, other.properties[name]) for name, each in one.properties.items()]
+    for left, right in ((one.items, other.items), (one.rest, other.rest)):
+        if (left is None) != (right is None):
+            return False
+        if left is not None and right is not None:
+            pairs.append((left, right))
+    is_open = (one.additional is None) == (other.additional is None)
+    return is_open and all(_knows_the_same(left, right) for left, right in pairs)
+
+
 def _pruner(node: Node) -> Pruner:
     if node.embedded:  # with a kind and metadata of its own, which is rare
         return _copying(node)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.contracts.apiversions.decide.pruning import pruner
+from fairlead.contracts.apiversions.decide.pruning import pruner, second_pruner
 from fairlead.contracts.apiversions.decide.trees import Tree, copied
 from kubeloop.schemas.structural import compile_schema, prune
 
@@ -67,3 +67,20 @@ def test_what_loses_nothing_is_the_very_same() -> None:
     body = {"a": "x", "b": {"a": "y"}, "c": [{"a": "z", "c": ["1"]}]}
 
     assert pruner(compile_schema(SCHEMAS["plain"]))(body) is body
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_body_that_was_made_from_a_pruned_one_loses_the_same_with_fewer_looks(name: str) -> None:
+    chance, inside = Random(name), SCHEMAS[name]
+    first = compile_schema(made_of(spec=inside, status=made_of(a=TEXT)))
+    other = compile_schema(made_of(spec=made_of(**inside["properties"] | {"a": made_of(c=TEXT)}), status=inside))
+    for schema in (first, other):
+        second = second_pruner(schema, first)
+        for _ in range(300):
+            before = {key: {name: anything(chance) for name in "abcd"} for key in ("spec", "status")}
+            prune(before, first)
+            body = {**before, "spec": {**before["spec"], chance.choice("abcd"): anything(chance)}, "more": {"a": 1}}
+            expected = copied(body)
+            prune(expected, schema)
+
+            assert second(body, before) == expected

@@ -87,7 +87,7 @@ def move(source: Pointer, target: Pointer, *, overwrite: bool = False) -> Step:
     def step(body: Tree) -> None:
         if is_plain and pointers.is_among_objects(body, source):
             holder = pointers.holder(body, source)
-            if holder is not None and pointers.put(body, target, holder[last], overwrite=overwrite):
+            if holder is not None and pointers.put_plain(body, target, holder[last], overwrite=overwrite):
                 del holder[last]
             return
         taken = []
