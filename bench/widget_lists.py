@@ -130,7 +130,7 @@ def faults(before: Sequence[bytes], there: Sequence[bytes], back: Sequence[bytes
     if not len(before) == len(there) == len(back):
         return max(len(before), len(there), len(back))
     moved = [msgspec.json.decode(each) for each in there]
-    wrong = sum(each["apiVersion"] != NEW or each["spec"].get("waitFor") != "90s" for each in moved)
+    wrong = sum(bool(each["apiVersion"] != NEW or each["spec"].get("waitFor") != "90s") for each in moved)
     return wrong + sum(
         msgspec.json.decode(one) != msgspec.json.decode(other) for one, other in zip(before, back, strict=True)
     )
