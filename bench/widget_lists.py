@@ -132,5 +132,5 @@ def faults(before: Sequence[bytes], there: Sequence[bytes], back: Sequence[bytes
     moved = [msgspec.json.decode(each) for each in there]
     wrong = sum(bool(each["apiVersion"] != NEW or each["spec"].get("waitFor") != "90s") for each in moved)
     return wrong + sum(
-        msgspec.json.decode(one) != msgspec.json.decode(other) for one, other in zip(before, back, strict=True)
+        bool(msgspec.json.decode(one) != msgspec.json.decode(other)) for one, other in zip(before, back, strict=True)
     )
