@@ -24,6 +24,7 @@ API = CommandGroup(
         "rules suggest": _listed("rules_suggest", "draft a rule set from the schemas of a CRD"),
         "rules diff": _listed("rules_diff", "tell what two rule sets carry differently"),
         "rules rehub": _listed("rules_rehub", "rewrite a rule set for another hub"),
+        "schema-diff": _listed("schema_diff", "tell what differs between definitions, for release notes"),
         "backup": _listed("backup", "keep the objects of a CRD and the CRD itself as files"),
         "restore": _listed("restore", "bring the objects of a backup back as they were"),
         "preflight": _listed("preflight", "tell what a new definition would do before it is applied"),
