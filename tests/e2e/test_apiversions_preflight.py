@@ -12,6 +12,7 @@ import msgspec
 import pytest
 import yaml
 
+from fairlead.cli.main import main
 from fairlead.contracts.apiversions.commands import codes
 from fairlead.contracts.apiversions.decide.trees import copied
 from fairlead.contracts.apiversions.decide.union import with_unions
@@ -276,3 +277,25 @@ def test_two_files_are_compared_without_a_cluster(tmp_path: Path, capsys: pytest
 def test_a_preflight_of_nothing_is_told_what_it_needs() -> None:
     with pytest.raises(Usage, match="-f FILE"):
         asyncio.run(called("preflight", cast("Client", None)))
+
+
+@everywhere(controllers=False, on=("served",))
+async def test_several_clusters_have_one_report(site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As B17 asks; here the same cluster under two names."""
+    desk = Desk(site, tmp_path, capsys)
+    await desk.shop.define("v1")
+    config = yaml.safe_load(site.server.kubeconfig.read_text())
+    (context,) = config["contexts"]
+    config["contexts"] = [{**context, "name": name} for name in ("east", "west")]
+    path = desk.file(config, "kubeconfig.yaml")
+    new = desk.file(desk.shop.definition("v1", "v2"))
+    words = ["api", "preflight", "-f", new, "--kubeconfig", path, "-o", "json", "--dependents", "ConfigMap"]
+
+    code = await asyncio.to_thread(main, [*words, "--contexts", "east,west"])
+
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert code == codes.FINDINGS
+    by_context = {name: [each["path"] for each in found if each["context"] == name] for name in ("east", "west")}
+    assert by_context["east"] == by_context["west"] != []
+    assert await asyncio.to_thread(main, [*words, "--contexts", "east,north"]) == codes.ERROR
+    assert "'north' is not in" in capsys.readouterr().err

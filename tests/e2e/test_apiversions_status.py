@@ -16,7 +16,7 @@ from kubeloop.request import MERGE_PATCH, patch
 from tests.e2e.clusters import CUSTOM_RESOURCES, Site, everywhere
 from tests.e2e.conversions import NAME, V2, a_factory, a_gadget
 from tests.e2e.history import Tree
-from tests.e2e.test_apiversions_lifecycle import Life
+from tests.e2e.test_apiversions_lifecycle import QUICK, Life
 from tests.e2e.widgets import called
 
 ONLY_SECRETS = ("--dependents", "Secret")
@@ -128,3 +128,19 @@ async def test_a_status_is_for_people_too(site: Site, tmp_path: Path, capsys: py
     assert table[1].split() == [life.shop.name, "v2,v1", "v1", "v1", "None"]
     assert await called("status", site.client, "gadgets.example.test") == codes.ERROR
     assert life.shop.name in capsys.readouterr().err
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_the_last_migration_is_told(site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    life = Life(site, tmp_path)
+    await life.define("v1", "v2")
+    await life.shop.make("w-1", "v1", size=1)
+    assert await life.does("set_storage", "v2") == codes.DONE
+    assert "migration" not in await shown(site, capsys, life.shop.name, "--journal", site.namespace)
+
+    assert await life.does("migrate", *QUICK, "--journal", site.namespace) == codes.DONE
+
+    found = await shown(site, capsys, life.shop.name, "--journal", site.namespace)
+    assert found["migration"]["phase"] == "Clean"
+    assert found["migration"]["completedAt"]
+    assert found["storedVersions"] == ["v2"]
