@@ -15,7 +15,7 @@ from fairlead.contracts.apiversions.commands import codes, options
 from fairlead.contracts.apiversions.commands.live_definition import NoDefinition, definition_of
 from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.decide.crd_versions import NoSuchVersion, name_of, served_versions
-from fairlead.contracts.apiversions.decide.lifecycle import Refused, Step
+from fairlead.contracts.apiversions.decide.lifecycle import Refused, Step, owned_elsewhere
 from fairlead.contracts.apiversions.decide.rule_sets import RulesRejected
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.engine.command import Invocation, Usage
@@ -54,7 +54,7 @@ async def run(called: Invocation, decide: Callable[[Tree], Awaitable[Step | Refu
         raise Usage("versions are those of a CRD and of all its objects, so no --namespace can be given")
     try:
         live = await definition_of(called.client, given.crd)
-        step = await decide(live)
+        step = owned_elsewhere(live) or await decide(live)
     except (NoDefinition, NoSuchVersion) as error:
         return complain(str(error))
     except (RulesRejected, Unreadable) as error:

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.crd_versions import (
+    is_of_olm,
     name_of,
     served_versions,
     storage_version,
@@ -191,7 +192,8 @@ def unserved(live: Tree, version: str, uses: Uses, requests: Requests, hub: str 
     if reasons:
         return Refused(tuple(reasons))
     following = f"next: `fairlead api remove-version {crd} {version}`, in a later release"
-    return Step(patch=_set(live, version, served=False), said=f"{crd}: {version} is no longer served; {following}")
+    said = f"{crd}: {version} is no longer served; {following}"
+    return Step(patch=_set(live, version, served=False), said=said, warnings=_unlooked(uses))
 
 
 def removed(live: Tree, version: str, uses: Uses) -> Step | Refused:
@@ -215,7 +217,20 @@ def removed(live: Tree, version: str, uses: Uses) -> Step | Refused:
         {"op": "test", "path": f"/spec/versions/{index}/name", "value": version},
         {"op": "remove", "path": f"/spec/versions/{index}"},
     )
-    return Step(patch=patch, said=f"{crd}: {version} is removed")
+    return Step(patch=patch, said=f"{crd}: {version} is removed", warnings=_unlooked(uses))
+
+
+def owned_elsewhere(live: Tree) -> Refused | None:
+    """A definition that somebody else keeps is not written: it would be written back."""
+    if not is_of_olm(live):
+        return None
+    return Refused((f"OLM owns {name_of(live)} and would write it back: change it in the bundle of its operator",))
+
+
+def _unlooked(uses: Uses) -> tuple[str, ...]:
+    if not uses.untold:
+        return ()
+    return (f"{_some(uses.untold, len(uses.untold))} may not be listed by you, and may hold references to the version",)
 
 
 def _named(crd: str, version: str, uses: Uses) -> list[str]:

@@ -13,6 +13,7 @@ from fairlead.contracts.apiversions.decide.lifecycle import (
     Step,
     deprecated,
     introduced,
+    owned_elsewhere,
     removed,
     served,
     stored,
@@ -217,3 +218,26 @@ def test_that_nobody_asks_is_known_after_a_day(live: Tree, text: str | None, ser
 
 def test_a_counted_request_is_known_whoever_else_there_is() -> None:
     assert requests_of(deprecated_for(1), "v1", metrics(1, "v1"), 3, NOW) == Requests(seen=True)
+
+
+@pytest.mark.parametrize("label", [{"olm.managed": "true"}, {"operators.coreos.com/widgets.ns": ""}])
+def test_a_definition_of_olm_is_left_to_it(label: dict[str, str]) -> None:
+    live = a_definition()
+    assert owned_elsewhere(live) is None
+
+    live["metadata"]["labels"] = label
+
+    found = owned_elsewhere(live)
+    assert found is not None
+    assert "bundle" in found.reasons[0]
+
+
+def test_kinds_that_could_not_be_looked_at_are_told() -> None:
+    named = Uses(untold=["Secret", "apps/Deployment"])
+
+    found = unserved(a_definition(), "v1", named, Requests(), yes=False)
+
+    assert isinstance(found, Step)
+    assert found.warnings == (
+        "Secret, apps/Deployment may not be listed by you, and may hold references to the version",
+    )
