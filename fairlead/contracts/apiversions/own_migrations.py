@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.decide.unconverted_writes import unconverted
-from fairlead.contracts.apiversions.kinds import CRD_OWNER, MANAGED_BY, migration_name
+from fairlead.contracts.apiversions.kinds import CRD_OWNER, JOURNAL_LABELS, migration_name
 from fairlead.contracts.apiversions.migration_metrics import MigrationMetrics
 from fairlead.contracts.apiversions.settings import MigrationSettings
 from fairlead.core.act import EventNote
@@ -168,7 +168,7 @@ class OwnMigrations:
         )
         terms = RunTerms(
             client=context.client,
-            records=ConfigMapRecords(context.client, context.home, MANAGED_BY),
+            records=ConfigMapRecords(context.client, context.home, JOURNAL_LABELS),
             pace=RequestPace(self._settings.qps, self._settings.burst),
             gate=gate,
             audit=lambda line: context.log.debug("storage migration wrote", **keys_of(line)),

@@ -68,7 +68,7 @@ class Counts(Struct, frozen=True, kw_only=True):
         )
 
 
-class BuiltIn(Struct, frozen=True):
+class BuiltIn(Struct, frozen=True, rename="camel"):
     """The migration of the cluster itself that is waited for."""
 
     name: str
@@ -79,7 +79,7 @@ class BuiltIn(Struct, frozen=True):
     was_running: bool = False
 
 
-class StorageJournal(Struct, frozen=True, kw_only=True):
+class StorageJournal(Struct, frozen=True, kw_only=True, rename="camel"):
     crd: str = ""
     run: str = ""
     """Of whom it is: another one goes on, or begins."""
