@@ -188,7 +188,8 @@ class Manager:
         for lane in self._prompt:
             await _filled(lane.controller)
         self.ready.set()
-        self._log.info("ready", part=",".join(each.name for each in self._controllers if not each.background))
+        names = [each.name for each in self._controllers if not each.background]
+        self._log.info("ready", part=",".join(names or [each.name for each in self._controllers]))
 
     async def _stand(self) -> None:
         while True:
