@@ -40,6 +40,20 @@ from tests.engine.world import Log
 REVIEWED = {Does.INJECT_CA, Does.STAMP_DOWNSCALE, Does.TRACK_DOWNSCALE}
 """Written in the middle of reviews and by the injector, which tell of a write in words of their own."""
 
+COMMANDED = {
+    Does.CONVERT_OBJECT,
+    Does.FREEZE,
+    Does.MIGRATE_BUILT_IN,
+    Does.MOVE_REFERENCES,
+    Does.POINT_DEPENDENT,
+    Does.RESTORE_OBJECT,
+    Does.REWRITE_OWNERS,
+    Does.UNFREEZE,
+}
+"""Written by jobs of commands and by jobs that the operator carries as commands do; their results tell of them."""
+GUARDED = {Does.STAMP_VERSION}
+"""Put before what the rounds of a part write, with words of its own."""
+
 
 def every_part() -> list[Controller[Any]]:
     async def built() -> list[Controller[Any]]:
@@ -89,7 +103,7 @@ def test_every_part_can_be_built_and_has_words_for_all_that_it_writes() -> None:
 def test_whatever_decisions_name_is_declared_by_a_part() -> None:
     declared = {does for part in every_part() for does in part.writes}
 
-    assert {*named()} == declared | REVIEWED
+    assert {*named()} == declared | REVIEWED | COMMANDED | GUARDED
 
 
 def test_a_missing_word_fails_when_the_part_is_built() -> None:

@@ -153,9 +153,9 @@ def companion_subject(seen: CompanionSnapshot[Balancer] | CompanionSnapshot[Cons
     meta = seen.own.metadata
     deployment = () if seen.deployment is None else (seen.deployment.metadata,)
     made = (*deployment, *(each.metadata for each in seen.children.values()))
-    return subject_of(
-        BALANCERS if isinstance(seen.own, Balancer) else CONSOLES, meta, meta.annotations, made, seen.answers
-    )
+    resource = BALANCERS if isinstance(seen.own, Balancer) else CONSOLES
+    # It is made for an environment, which has the stamp.
+    return subject_of(resource, meta, meta.annotations, made, seen.answers, may_be_stamped=False)
 
 
 def versions(seen: Snapshot) -> Iterator[str]:

@@ -158,7 +158,7 @@ def set_subject(seen: SetSeen) -> Subject:
     meta = seen.set.metadata
     leaders = () if seen.leaders is None else (seen.leaders.metadata,)
     made = (*leaders, *(each.metadata for each in seen.revisions))
-    return subject_of(LEADER_WORKER_SETS, meta, meta.annotations, made, seen.answers)
+    return subject_of(LEADER_WORKER_SETS, meta, meta.annotations, made, seen.answers, may_be_stamped=False)
 
 
 def group_subject(seen: GroupSeen) -> Subject | None:
@@ -167,7 +167,7 @@ def group_subject(seen: GroupSeen) -> Subject | None:
         return None
     meta = seen.set.metadata
     made = () if seen.leaders is None else (seen.leaders.metadata,)
-    found = subject_of(LEADER_WORKER_SETS, meta, meta.annotations, made, seen.answers)
+    found = subject_of(LEADER_WORKER_SETS, meta, meta.annotations, made, seen.answers, may_be_stamped=False)
     return structs.replace(found, is_told=False)
 
 

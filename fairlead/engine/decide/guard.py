@@ -75,13 +75,22 @@ class Subject(Struct, frozen=True, kw_only=True):
     """Whether something is there that was made for it, by its UID."""
     has_predecessors: bool = True
     """Whether other operators served the kind before us, so that what is there may be theirs."""
+    may_be_stamped: bool = True
+    """Whether the object gets the stamp: not where its contract lets the operator write its status alone, or where it
+    is made for another one that has it."""
     answers: Answers = Answers()
     is_told: bool = True
     """Whether its Events come from here; rounds about parts of an object leave them to those about the object."""
 
 
 def subject_of(
-    resource: Resource, meta: Meta, annotations: Mapping[str, str], made: Iterable[Meta], answers: Answers
+    resource: Resource,
+    meta: Meta,
+    annotations: Mapping[str, str],
+    made: Iterable[Meta],
+    answers: Answers,
+    *,
+    may_be_stamped: bool = True,
 ) -> Subject:
     """Of a kind that other operators served before us; `made` is what may have been made for the object."""
     return Subject(
@@ -90,6 +99,7 @@ def subject_of(
         annotations=annotations,
         is_leaving=meta.deletion_timestamp is not None,
         has_children=any(owner.uid == meta.uid for each in made for owner in each.owner_references),
+        may_be_stamped=may_be_stamped,
         answers=answers,
     )
 
@@ -184,8 +194,8 @@ def _known(text: str) -> SemanticVersion:
 
 
 def _stamp(subject: Subject, policy: VersionPolicy, version: str, tell: EventNote | None = None) -> Patch | None:
-    """None where the API server has refused it, of a kind that others served before us."""
-    if _is_refused(subject):
+    """None where the contract forbids it, or the API server has refused it, of a kind that others served before us."""
+    if not subject.may_be_stamped or _is_refused(subject):
         return None
     names = (CONTROLLER_VERSION, LEGACY_VERSION) if policy.legacy else (CONTROLLER_VERSION,)
     return Patch(

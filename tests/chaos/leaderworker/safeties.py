@@ -78,8 +78,8 @@ def all_that_is_ready_counts(patch: pytest.MonkeyPatch) -> None:
 def leaders_bound_to_no_version(patch: pytest.MonkeyPatch) -> None:
     real = request.apply
 
-    def apply(ref: Ref, body: bytes, manager: str, *, force: bool = False, resource_version: str = "") -> Request:
-        return real(structs.replace(ref, uid=""), body, manager, force=force)
+    def apply(ref: Ref, body: bytes, manager: str, **more: Any) -> Request:
+        return real(structs.replace(ref, uid=""), body, manager, **{**more, "resource_version": ""})
 
     patch.setattr(request, "apply", apply)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from fairlead.core.act import Does
 from fairlead.core.ask import Answers, Bad, Good
@@ -188,3 +189,15 @@ def test_rounds_about_parts_of_an_object_leave_its_events_to_others() -> None:
         whole = a_subject(version)
         assert told(standing(whole, POLICY)) == events
         assert told(standing(msgspec.structs.replace(whole, is_told=False), POLICY)) == []
+
+
+def test_an_object_whose_contract_forbids_it_is_handled_without_a_stamp() -> None:
+    """What others have stamped counts all the same."""
+    plain = structs.replace(a_subject(children=True), may_be_stamped=False)
+    newer = structs.replace(a_subject("2.0.0"), may_be_stamped=False)
+
+    found = standing(plain, POLICY)
+
+    assert isinstance(found, Handled)
+    assert found.stamp is None
+    assert isinstance(standing(newer, POLICY), Ignored)

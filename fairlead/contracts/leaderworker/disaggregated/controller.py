@@ -115,7 +115,7 @@ def _newest(change: Change[Any]) -> Any:
 def _subject(seen: DisaggregatedSeen) -> Subject:
     meta = seen.set.metadata
     made = (*(each.metadata for each in seen.children), *(each.metadata for each in seen.services))
-    return subject_of(DISAGGREGATED_SETS, meta, meta.annotations, made, seen.answers)
+    return subject_of(DISAGGREGATED_SETS, meta, meta.annotations, made, seen.answers, may_be_stamped=False)
 
 
 def controller(
