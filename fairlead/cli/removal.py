@@ -120,11 +120,11 @@ async def find(client: Client, part: str, namespace: str, *, kinds: bool) -> tup
     return tuple(found)
 
 
-async def held_definitions(client: Client, namespace: str, items: Sequence[Item]) -> tuple[Held, ...]:
-    """Definitions that name a Service which is to go."""
-    services = [each.ref.name for each in items if each.ref.resource.kind == "Service"]
+async def held_definitions(client: Client, namespace: str, items: Sequence[Item] | None) -> tuple[Held, ...]:
+    """Definitions that name a Service which is to go; None: whichever the operator of the namespace has attached."""
+    services = None if items is None else [each.ref.name for each in items if each.ref.resource.kind == "Service"]
     found: list[Held] = []
-    if services:
+    if services is None or services:
         for room in _letting_go():
             found += await room.find(client, namespace, services)
     return tuple(found)

@@ -25,7 +25,7 @@ class Held(Struct, frozen=True):
 
 
 class LettingGo(Struct, frozen=True):
-    find: Callable[[Client, str, Sequence[str]], Awaitable[tuple[Held, ...]]]
-    """What names one of these Services of the namespace, sorted."""
+    find: Callable[[Client, str, Sequence[str] | None], Awaitable[tuple[Held, ...]]]
+    """What names one of these Services of the namespace, or any of them as far as the operator wrote that; sorted."""
     release: Callable[[Client, str, Sequence[Held]], Awaitable[None]]
     """Lets go of those that have no obstacles; what asks for them to be held, in that namespace, goes first."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
+
+import msgspec
 
 from fairlead.contracts.apiversions.attach_map import map_name
 from fairlead.contracts.apiversions.kinds import CA_MANAGER, CONVERTIBLE, MANAGER
 from fairlead.engine.decide.owned_definitions import BUNDLE, owns
 from fairlead.engine.decide.registration import Tree
 from kubeloop.objects.core import CONFIGMAPS, EVENTS
+from kubeloop.request import MERGE_PATCH, Request, path_of
 from tests.e2e.api_commands import api
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.converting import patched
@@ -242,3 +246,29 @@ async def test_mistakes_are_told_and_write_nothing(site: Site, tmp_path: Path) -
 
 def _named(kind: Widgets, folder: Path) -> str:
     return written({**kind.rules(), "crd": "gizmos.example.test"}, folder)
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_a_map_that_cannot_be_read_detaches_nothing_and_an_empty_one_does(site: Site) -> None:
+    kind = await defined(site)
+    replicas = Replicas(site)
+    await replicas.begin()
+    first = await replicas.add()
+    await rules_in_a_map(site, {**kind.rules(), "attach": True})
+    await site.until(lambda: _settled(kind), every=0.1)
+    await unserve(site, kind)
+
+    await _map_holds(site, "kind: [")
+    await site.until(lambda: first.state(kind.name) == "last-good", every=0.1)
+    await asyncio.sleep(30)
+    kept = await is_attached(kind)
+    await _map_holds(site, "")
+    await site.until(lambda: _is_detached(kind), every=0.1)
+
+    assert kept
+
+
+async def _map_holds(site: Site, text: str) -> None:
+    body = msgspec.json.encode({"data": {"rules.yaml": text}})
+    path = path_of(CONFIGMAPS, site.namespace, "rules")
+    await site.client.call(Request("PATCH", path, body=body, content_type=MERGE_PATCH))

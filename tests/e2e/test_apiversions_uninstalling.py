@@ -126,3 +126,24 @@ async def test_what_is_left_attached_by_choice_is_named_with_what_will_fail(site
     assert removed.code == 0, removed.err
     assert f"{kind.name}: stays as it is; requests in v1, and requests for objects" in removed.out
     assert conversion(await kind.live_definition())["strategy"] == "Webhook"
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_definitions_can_be_let_go_of_alone_for_whoever_removes_the_rest_himself(
+    site: Site, tmp_path: Path
+) -> None:
+    """As the chart does before it is deleted."""
+    kind = widgets(site)
+    await kind.define("v1", "v2", storage="v2")
+    replicas = await installed(site)
+    await replicas.add()
+    rules = written(kind.rules(), tmp_path)
+    await api(site.client, "attach", kind.name, "--rules", rules, "--operator-namespace", site.namespace)
+
+    refused = await uninstalled(site, "--only-detach")
+    await unserve(site, kind)
+    detached = await uninstalled(site, "--only-detach")
+
+    assert (refused.code, detached.code) == (4, 0)
+    assert conversion(await kind.live_definition()) == NOBODY
+    assert await site.get(DEPLOYMENTS, "fairlead") is not None

@@ -27,6 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="remove without asking")
     about = "remove it although requests that need its conversion will fail then; it names them"
     parser.add_argument("--leave-conversion", action="store_true", help=about)
+    about = "only let go of definitions that name it, and remove nothing: for whoever removes the rest himself"
+    parser.add_argument("--only-detach", action="store_true", help=about)
     kinds = parser.add_mutually_exclusive_group()
     kinds.add_argument("--crds", action="store_true", help="remove the kinds too, and their objects in all namespaces")
     kinds.add_argument("--keep-crds", action="store_true", help="keep the kinds and their objects (the default)")
@@ -49,17 +51,19 @@ async def carried_out(client: Client, namespace: str, arguments: argparse.Namesp
     """The exit code of the removal of what is installed in the namespace."""
     from fairlead.cli.removal import Removal, find, held_definitions, let_go, remove
 
-    items = await find(client, arguments.part, namespace, kinds=arguments.crds)
-    definitions = await held_definitions(client, namespace, items)
+    alone: bool = arguments.only_detach
+    items = () if alone else await find(client, arguments.part, namespace, kinds=arguments.crds)
+    definitions = await held_definitions(client, namespace, None if alone else items)
     as_json = arguments.output == "json"
     if not as_json:
-        print(shown(items, arguments.part, namespace, kinds=arguments.crds))
+        if not alone:
+            print(shown(items, arguments.part, namespace, kinds=arguments.crds))
         print(shown_definitions(definitions, leave=arguments.leave_conversion), end="")
     blocked = not arguments.leave_conversion and any(each.obstacles for each in definitions)
     if blocked:
         removal = Removal((), items)
         reason = "nothing was removed: clear what keeps definitions attached, or add --leave-conversion"
-    elif items and not arguments.yes and (as_json or not _agreed(items)):
+    elif (items or definitions) and not arguments.yes and (as_json or not _agreed(items, definitions)):
         removal = Removal((), items)
         reason = "nothing was removed: add --yes to remove it"
     else:
@@ -153,8 +157,11 @@ def _plain(item: Item) -> dict[str, object]:
     }
 
 
-def _agreed(items: Sequence[Item]) -> bool:
-    return says_yes(f"Remove {_count(items)}?", sys.stdout)
+def _agreed(items: Sequence[Item], definitions: Sequence[Held] = ()) -> bool:
+    go = sum(not each.obstacles for each in definitions)
+    detached = f"Detach {go} definition{'s' * (go != 1)}" if go else ""
+    removed = f"{'and remove' if go else 'Remove'} {_count(items)}" if items else ""
+    return says_yes(f"{' '.join(filter(None, (detached, removed))) or 'Go on'}?", sys.stdout)
 
 
 def _count(items: Sequence[Item]) -> str:

@@ -105,8 +105,9 @@ class Attaching:
 
     def _subscribe(self, wake: Wake) -> None:
         def woken(namespace: str, name: str) -> None:
-            if not namespace:  # else it is about a ConfigMap
-                wake(_key(name), False)
+            # A ConfigMap that can be read again, or not any more, may be that of any definition.
+            for each in self._book.loaded if namespace else (name,):
+                wake(_key(each), False)
 
         self._book.subscribe(woken)
         self._book.definitions.subscribe(lambda name: wake(_key(name), False))

@@ -11,8 +11,9 @@ from typing import Any
 from fairlead.contracts.apiversions import attach_map
 from fairlead.contracts.apiversions.decide.detaching import blockers, detach_patch, served_versions, storage_version
 from fairlead.contracts.apiversions.decide.trees import Tree
+from fairlead.contracts.apiversions.kinds import MANAGER
 from fairlead.engine.decide.definitions import definition_in
-from fairlead.engine.decide.owned_definitions import is_webhook
+from fairlead.engine.decide.owned_definitions import is_webhook, owns
 from fairlead.engine.decide.registration import DEFINITIONS, at
 from fairlead.engine.driver.perform import request_for
 from fairlead.engine.letting_go import Held, LettingGo
@@ -24,8 +25,8 @@ from kubeloop.request import get
 MOST_TRIES = 10
 
 
-async def find(client: Client, namespace: str, services: Sequence[str]) -> tuple[Held, ...]:
-    """All definitions that name one of the Services, with what is in the way of each."""
+async def find(client: Client, namespace: str, services: Sequence[str] | None) -> tuple[Held, ...]:
+    """All definitions that name one of the Services, or any that the operator wrote, and what is in the way."""
     listed: Any = await client.list(DEFINITIONS, dict[str, Any])
     named = [each for each in listed.items if _names(each, namespace, services)]
     return tuple([await _held(client, namespace, each) for each in sorted(named, key=_name)])
@@ -39,11 +40,15 @@ async def release(client: Client, namespace: str, held: Sequence[Held]) -> None:
             await _detach(client, each.name)
 
 
-def _names(definition: Tree, namespace: str, services: Sequence[str]) -> bool:
+def _names(definition: Tree, namespace: str, services: Sequence[str] | None) -> bool:
     if not is_webhook(definition):
         return False
     service = at(definition, "spec", "conversion", "webhook", "clientConfig", "service")
-    return service.get("namespace") == namespace and service.get("name") in services
+    if services is None:
+        ours = owns(definition, MANAGER, "spec", "conversion", "webhook", "clientConfig")
+    else:
+        ours = service.get("name") in services
+    return ours and service.get("namespace") == namespace
 
 
 async def _held(client: Client, namespace: str, definition: Tree) -> Held:

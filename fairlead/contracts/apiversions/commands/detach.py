@@ -14,6 +14,7 @@ from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.kinds import CRD_OWNER
 from fairlead.engine.command import Invocation, Precondition, Subcommand, Usage
 from fairlead.engine.decide.owned_definitions import is_webhook, place_of
+from fairlead.engine.decide.registration import at
 from fairlead.engine.driver.perform import request_for
 from kubeloop.errors import Conflict, NotFound
 from kubeloop.request import dry
@@ -38,7 +39,7 @@ async def _run(called: Invocation) -> int:
         definition = await live_crd(called.client, given.crd)
     except UnknownCrd as error:
         return complain(str(error))
-    home = journal_namespace(definition, given.operator_namespace)
+    home = journal_namespace(definition, given.operator_namespace or _home(definition))
     await _check(called, definition, home)
     removed = await attach_map.remove(called.client, home, given.crd, dry_run=given.dry_run)
     try:
@@ -49,6 +50,12 @@ async def _run(called: Invocation) -> int:
         return complain(f"{given.crd} is written faster than it can be read: run it again", codes.CHANGED)
     _told(called, removed=removed, notes=notes)
     return codes.DONE
+
+
+def _home(definition: Tree) -> str:
+    """Where the operator is that converts its objects."""
+    service = at(definition, "spec", "conversion", "webhook", "clientConfig", "service")
+    return str(service.get("namespace", "")) if is_attached(definition) else ""
 
 
 async def _check(called: Invocation, definition: Tree, home: str) -> None:
