@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import pytest
 import yaml
 
 from fairlead.contracts.apiversions.commands import codes
+from fairlead.contracts.apiversions.kinds import RULES_LABEL
+from kubeloop.objects.core import CONFIGMAPS
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.widgets import Widgets, called, widgets
 
@@ -45,7 +48,7 @@ async def test_live_objects_are_tried_page_by_page_and_the_one_that_loses_is_nam
 
     assert await called("roundtrip", site.client, *words) == codes.DONE
     report = json.loads(capsys.readouterr().out)
-    assert (report["objects"], report["failed"]) == ({"live": 7}, 0)
+    assert (report["objects"], report["failed"], report["rules"]) == ({"live": 7}, 0, rules)
 
     stop_carrying(rules)
     assert await called("roundtrip", site.client, *words) == codes.FINDINGS
@@ -53,6 +56,23 @@ async def test_live_objects_are_tried_page_by_page_and_the_one_that_loses_is_nam
     (failure,) = json.loads(capsys.readouterr().out)["failures"]
     assert (failure["what"], failure["first"], failure["other"]) == (f"{site.namespace}/{ODD}", "v1", "v2")
     assert failure["differences"] == [{"place": "/spec/legacyMode", "before": "true", "after": "-"}]
+
+
+@everywhere(controllers=False)
+async def test_rules_of_the_cluster_are_those_that_objects_are_tried_with(
+    site: Site, tmp_path: Path, capsys: Captured
+) -> None:
+    shop, rules = await a_shop(site, tmp_path)
+    await put_in_force(site, rules)
+
+    assert await called("roundtrip", site.client, shop.name, "--live", "-o", "json") == codes.DONE
+    assert json.loads(capsys.readouterr().out)["rules"] == "of the cluster"
+
+
+async def put_in_force(site: Site, rules: str) -> None:
+    metadata = {"name": "rules", "labels": {RULES_LABEL: "true"}}
+    text = await asyncio.to_thread(Path(rules).read_text)
+    await site.create(CONFIGMAPS, {"metadata": metadata, "data": {"rules.yaml": text}})
 
 
 @everywhere(controllers=False)

@@ -10,7 +10,13 @@ from typing import Any
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.commands import codes
-from fairlead.contracts.apiversions.commands.rule_sources import add_sources, definitions, kind_with, rule_sets
+from fairlead.contracts.apiversions.commands.rule_sources import (
+    add_sources,
+    definitions,
+    kind_with,
+    rule_sets,
+    rules_of,
+)
 from fairlead.contracts.apiversions.decide.convert import Kind
 from fairlead.contracts.apiversions.manifests.conversions import Found, Outcome, Wish, converted
 from fairlead.contracts.apiversions.manifests.files import EXTENSIONS, files_in, text_of, write_whole
@@ -61,7 +67,7 @@ async def _run(called: Invocation) -> int:
         raise Usage("--in-place rewrites files: standard input is none")
     texts = {path: _text(path) for path in _paths(given)}
     found = await definitions(called, lambda name: any(name.partition(".")[2] in text for text in texts.values()))
-    kinds = _kinds(found, given)
+    kinds = await _kinds(found, called)
     files = [_converted(path, text, kinds, given) for path, text in texts.items()]
     failed = any(each.outcome.problems for each in files)
     _tell(files, given)
@@ -74,7 +80,8 @@ async def _run(called: Invocation) -> int:
     return codes.OBJECTS_FAILED if failed else codes.DONE
 
 
-def _kinds(found: dict[str, Any], given: argparse.Namespace) -> dict[tuple[str, str], Kind]:
+async def _kinds(found: dict[str, Any], called: Invocation) -> dict[tuple[str, str], Kind]:
+    given = called.arguments
     sets = rule_sets(given.rules)
     if missing := next((each for each in sets if each not in found), ""):
         raise Usage(f"{given.rules} is about {missing}, which {given.crd or 'the cluster'} does not define")
@@ -89,11 +96,11 @@ def _kinds(found: dict[str, Any], given: argparse.Namespace) -> dict[tuple[str, 
         names = sorted({version["name"] for each in found.values() for version in each["spec"]["versions"]})
         raise Usage(f"--to names {given.to}, which is no version of what is defined: there are {', '.join(names)}")
     kinds = {}
-    for name, each in with_version.items():
+    for each in with_version.values():
         if len(each["spec"]["versions"]) > 1:
-            kind = kind_with(each, sets.get(name), given.rules)
+            kind = kind_with(each, await rules_of(called, each), given.rules)
             if given.to not in kind.versions:
-                raise Usage(f"--to names {given.to}, which {given.rules} does not know: {', '.join(kind.versions)}")
+                raise Usage(f"--to names {given.to}, which the rules do not know: {', '.join(kind.versions)}")
             kinds[kind.group, kind.kind] = kind
     return kinds
 

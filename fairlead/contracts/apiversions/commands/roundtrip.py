@@ -6,25 +6,23 @@ import argparse
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from random import Random
-from typing import Any
 
 from msgspec import Struct
 
 from fairlead.contracts.apiversions.commands import codes
 from fairlead.contracts.apiversions.commands.live_definition import NoDefinition
 from fairlead.contracts.apiversions.commands.options import add_output, add_page_size, whole
-from fairlead.contracts.apiversions.commands.rule_sources import add_sources, kind_with, one_definition, rule_sets
+from fairlead.contracts.apiversions.commands.rule_sources import add_sources, kind_with, one_definition, rules_of
 from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.decide.convert import Kind, Version
 from fairlead.contracts.apiversions.decide.round_trip import Failure, failures, pairs
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.junit import Case, junit
+from fairlead.contracts.apiversions.live_objects import objects
 from fairlead.contracts.apiversions.samples import sample
 from fairlead.engine.command import Invocation, Subcommand, Usage
 from fairlead.engine.object_files import Unreadable, objects_in
-from kubeloop.errors import Gone
 from kubeloop.objects.meta import Resource
-from kubeloop.request import list_page
 
 FUZZ = 200
 """Made-up objects of each version, where nothing else is asked for."""
@@ -34,6 +32,8 @@ MOST_TOLD = 20
 
 class Report(Struct, frozen=True, kw_only=True, rename="camel"):
     crd: str
+    rules: str
+    """The file, `of the cluster`, or `none`."""
     versions: tuple[str, ...]
     objects: dict[str, int]
     """How many there were of each source: live, files, made up."""
@@ -65,7 +65,8 @@ async def _run(called: Invocation) -> int:
         definition = await one_definition(called)
     except NoDefinition as error:
         return complain(str(error))
-    kind = kind_with(definition, rule_sets(given.rules).get(definition["metadata"]["name"]), given.rules)
+    rules = await rules_of(called, definition)
+    kind = kind_with(definition, rules, given.rules)
     if not kind.spokes:
         raise Usage(f"{definition['metadata']['name']} has one version to convert: there is no way to try")
     counted: Counter[str] = Counter()
@@ -80,6 +81,7 @@ async def _run(called: Invocation) -> int:
                 held.append(each)
     report = Report(
         crd=definition["metadata"]["name"],
+        rules=given.rules or ("none" if rules is None else "of the cluster"),
         versions=kind.versions,
         objects=dict(counted),
         failed=failed,
@@ -124,27 +126,12 @@ async def _live(called: Invocation, definition: Tree, kind: Kind) -> AsyncIterat
     """In the stored version, which the server converts for nobody: so one odd object hides no other one."""
     spec = definition["spec"]
     stored = next(each["name"] for each in spec["versions"] if each.get("storage"))
-    namespaced = spec.get("scope") == "Namespaced"
-    resource = Resource(kind.group, stored, spec["names"]["plural"], kind.kind, namespaced=namespaced)
-    for namespace in (called.namespaces or ("",)) if namespaced else ("",):
-        token, seen = "", set[str]()
-        while True:
-            request = list_page(resource, namespace, limit=called.arguments.page_size, token=token)
-            try:
-                page = await called.client.page(request, dict[str, Any])
-            except Gone:
-                if not token:
-                    raise
-                token = ""  # from the beginning: those that were seen are not tried again
-                continue
-            for tree in page.items:
-                uid = tree["metadata"]["uid"]
-                if uid not in seen:
-                    seen.add(uid)
-                    yield {**tree, "apiVersion": f"{kind.group}/{stored}", "kind": kind.kind}
-            token = page.token
-            if not token:
-                break
+    resource = Resource(
+        kind.group, stored, spec["names"]["plural"], kind.kind, namespaced=spec.get("scope") == "Namespaced"
+    )
+    namespaces = called.namespaces if resource.namespaced else ()
+    async for tree in objects(called.client, resource, namespaces=namespaces, page=called.arguments.page_size):
+        yield {**tree, "apiVersion": f"{kind.group}/{stored}", "kind": kind.kind}
 
 
 def _made_up(kind: Kind, count: int, seed: str) -> Iterator[Tree]:
@@ -181,7 +168,7 @@ def _text(report: Report) -> Iterator[str]:
     counts = ", ".join(f"{count} {_SOURCES[source]}" for source, count in report.objects.items()) or "no objects"
     ways = len(report.versions) * (len(report.versions) - 1)
     verdict = f"{report.failed} times something did not come back" if report.failed else "everything comes back"
-    yield f"{report.crd}: {counts}, {ways} ways between {', '.join(report.versions)}: {verdict}"
+    yield f"{report.crd}: {counts}, {ways} ways between {', '.join(report.versions)}, rules {report.rules}: {verdict}"
 
 
 def _told(failure: Failure) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fairlead.contracts.apiversions.commands.live_definition import NoDefinition, definition_of
+from fairlead.contracts.apiversions.converters import rules_for
 from fairlead.contracts.apiversions.decide.convert import Kind
 from fairlead.contracts.apiversions.decide.plain_rules import plain_rules
 from fairlead.contracts.apiversions.decide.rule_sets import RuleSet, RulesRejected, kind_of
@@ -26,7 +27,7 @@ def add_definition(parser: argparse.ArgumentParser) -> None:
 def add_sources(parser: argparse.ArgumentParser) -> None:
     """`--crd` and `--rules`."""
     add_definition(parser)
-    about = "the rule set; default none, so that what versions share stays and the rest is carried"
+    about = "the rule set; default that of the cluster, else none: what versions share stays, the rest is carried"
     parser.add_argument("--rules", metavar="FILE", default="", help=about)
 
 
@@ -58,6 +59,14 @@ async def one_definition(called: Invocation) -> Tree:
     if name not in found:
         raise NoDefinition(f"{given.crd} does not define {name}: it defines {', '.join(found)}")
     return found[name]
+
+
+async def rules_of(called: Invocation, definition: Tree) -> RuleSet | None:
+    """The set of `--rules`, else the one in force in the cluster; None where there is none. Raises Usage."""
+    try:
+        return await rules_for(called.connected, definition, called.arguments.rules)
+    except (Unreadable, RulesRejected) as error:
+        raise Usage(str(error)) from None
 
 
 def rule_sets(name: str) -> dict[str, RuleSet]:
