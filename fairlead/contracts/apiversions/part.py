@@ -11,6 +11,7 @@ from fairlead.contracts.apiversions.kubelet_nudge import KubeletNudge
 from fairlead.contracts.apiversions.metrics import ConversionMetrics
 from fairlead.contracts.apiversions.migration_metrics import MigrationMetrics
 from fairlead.contracts.apiversions.own_migrations import OwnMigrations
+from fairlead.contracts.apiversions.own_upgrades import OwnUpgrades
 from fairlead.contracts.apiversions.rule_book import RuleBook
 from fairlead.contracts.apiversions.settings import ApiVersionsSettings
 from fairlead.contracts.apiversions.webhook_certificates import WebhookCertificates
@@ -22,6 +23,8 @@ def part(context: PartContext, given: ApiVersionsSettings) -> Part:
     book = RuleBook(context, given.rules, shown=metrics.show)
     stored = context.metrics.of(MigrationMetrics)
     moves = (OwnMigrations(context, given.migration, stored).run,) if given.migration.at_start else ()
+    if given.upgrades.offline == "auto":
+        moves = (*moves, OwnUpgrades(context, given).run)
     kept = keeping(book, context.home)
     if not given.serves:
         return Part(name=PART, controllers=(kept,), replica_tasks=(book.run,), leader_tasks=moves)

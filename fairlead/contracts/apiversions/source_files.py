@@ -10,6 +10,7 @@ from msgspec import Struct, structs
 
 from fairlead.contracts.apiversions.decide.rule_sources import ALWAYS, Rank, Source
 from fairlead.contracts.apiversions.kinds import ATTACH_ANYWAY
+from fairlead.contracts.apiversions.rule_files import DEFINITION
 from fairlead.engine.object_files import Unreadable, documents_in
 from kubeloop.objects.core import CONFIGMAPS
 from kubeloop.objects.meta import Meta, Ref
@@ -35,10 +36,10 @@ class RuleMap(Struct, frozen=True):
 
 def in_files(paths: Iterable[str]) -> tuple[Source, ...]:
     """What the files hold now, and those of the folders."""
-    return tuple(source for path in paths for file in _files(path) for source in _in_file(file))
+    return tuple(source for path in paths for file in files_of(path) for source in _in_file(file))
 
 
-def _files(path: str) -> list[Path]:
+def files_of(path: str) -> list[Path]:
     """A folder's are those that end as such files do; what begins with a dot is how a kubelet exchanges them."""
     given = Path(path)
     if not given.is_dir():
@@ -77,7 +78,8 @@ def _in_text(text: str, place: str, rank: Rank, about: Ref | None, created: date
         yield Source(place, rank, problem=str(error), about=about, created=created)
         return
     for each in documents:
-        if isinstance(each, dict):
+        # A definition beside its rules is what an offline upgrade leads to.
+        if isinstance(each, dict) and not (rank is Rank.FILE and each.get("kind") == DEFINITION):
             yield Source(place, rank, each, about=about, created=created)
         elif each is not None:
             yield Source(

@@ -1,0 +1,190 @@
+"""Offline upgrades by the operator itself: of CRDs whose new definition stands beside its rules (section 3.7).
+
+Only the leader runs them, when no pod of an older version of the operator is left; nobody else's CRDs are touched. An
+upgrade that was cut off is gone on with by the next leader, from the directory that all replicas share. What cannot be
+done is a warning and is tried again later; the operator works on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from fairlead import __version__
+from fairlead.contracts.apiversions.backing_up import Backer
+from fairlead.contracts.apiversions.backup_directory import Backup, DirectoryRecords, opened
+from fairlead.contracts.apiversions.decide.offline.backup_format import BadBackup
+from fairlead.contracts.apiversions.decide.offline.upgrade_journal import FINAL, Phase, UpgradeJournal
+from fairlead.contracts.apiversions.decide.rule_sets import KIND, RuleSet, RulesRejected, read_rules
+from fairlead.contracts.apiversions.decide.trees import Tree
+from fairlead.contracts.apiversions.dependents import search
+from fairlead.contracts.apiversions.kinds import CRD_OWNER, MANAGED_BY, migration_name
+from fairlead.contracts.apiversions.offline_upgrade import Upgrade, carried_on
+from fairlead.contracts.apiversions.rule_files import DEFINITION
+from fairlead.contracts.apiversions.settings import ApiVersionsSettings
+from fairlead.contracts.apiversions.source_files import files_of
+from fairlead.contracts.apiversions.upgrade_plans import UpgradePlan, check_rules, kept_files, kept_plan, plan_of
+from fairlead.contracts.apiversions.upgrade_records import JOURNAL, told
+from fairlead.core.act import EventNote
+from fairlead.core.semantic_versions import parse
+from fairlead.engine.command import Precondition, Usage
+from fairlead.engine.decide.registration import DEFINITIONS
+from fairlead.engine.driver.effects import keys_of
+from fairlead.engine.driver.request_pace import RequestPace
+from fairlead.engine.job_run import JobStopped, RunTerms
+from fairlead.engine.object_files import Unreadable, objects_in
+from fairlead.engine.part import PartContext
+from fairlead.engine.run_lease import LostLease, exclusively
+from kubeloop import clock
+from kubeloop.config_map_records import ConfigMapRecords
+from kubeloop.errors import KubeError, NotFound
+from kubeloop.objects.core import LEASES, PODS
+from kubeloop.objects.meta import Ref
+
+AGAIN_SECONDS = 300.0
+LOOK_SECONDS = 2.0
+NAME_LABEL, VERSION_LABEL = "app.kubernetes.io/name", "app.kubernetes.io/version"
+OVER = ("Succeeded", "Failed")
+OPERATOR = "fairlead"
+
+
+class Wanted(Struct, frozen=True):
+    """A definition and the rules that lead to it."""
+
+    definition: Tree
+    rules: RuleSet
+
+
+class OwnUpgrades:
+    """Of one process; `run` is a task of the leader."""
+
+    def __init__(self, context: PartContext, settings: ApiVersionsSettings) -> None:
+        self._context, self._settings = context, settings
+        self._folder = Path(settings.upgrades.backup_folder)
+        self._summaries = ConfigMapRecords(context.client, context.home, MANAGED_BY)
+
+    async def run(self) -> None:
+        while True:
+            await self.once()
+            await asyncio.sleep(AGAIN_SECONDS)
+
+    async def once(self) -> None:
+        """Every upgrade that is due, one after the other."""
+        for each in await asyncio.to_thread(lambda: tuple(wanted_in(self._settings.rules))):
+            crd = each.definition["metadata"]["name"]
+            try:
+                await self._upgraded(crd, each)
+            except (Precondition, Usage, BadBackup, JobStopped, LostLease, KubeError, OSError) as error:
+                self._context.log.warning("offline upgrade not done", crd=crd, error=str(error))
+
+    async def _upgraded(self, crd: str, wanted: Wanted) -> None:
+        try:
+            live: Tree = await self._context.client.read(Ref(DEFINITIONS, "", crd), dict[str, Any])
+        except NotFound:
+            return
+        owner = (live["metadata"].get("annotations") or {}).get(CRD_OWNER)
+        if owner != self._context.home:
+            self._context.log.info("offline upgrade left to its owner", crd=crd, owner=owner or "nobody")
+            return
+        summary = await told(self._summaries, self._entry(crd))
+        if summary is not None and summary.state not in FINAL:
+            backup = await asyncio.to_thread(opened, Path(summary.directory))
+            plan, begun = kept_plan(backup)
+        elif _stored(live) != _stored(wanted.definition):
+            plan = plan_of(live, wanted.definition, wanted.rules)
+            await asyncio.to_thread(check_rules, plan)
+            backup, begun = None, None
+        else:
+            return
+        await self._older_gone()
+        lease = Ref(LEASES, self._context.home, migration_name(crd))
+        client = self._context.replica_client or self._context.client
+        await exclusively(client, lease, lambda _: self._carried(plan, live, backup, begun))
+
+    async def _older_gone(self) -> None:
+        """Until no pod of an older version of the operator is there."""
+        while older := await self._older():
+            self._context.log.info("offline upgrade waits for older operators", pods=older)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _older(self) -> list[str]:
+        listed = await self._context.client.list(
+            PODS, dict[str, Any], namespace=self._context.home, labels=f"{NAME_LABEL}={OPERATOR}"
+        )
+        return [each["metadata"]["name"] for each in listed.items if _is_older(each)]
+
+    async def _carried(
+        self, plan: UpgradePlan, live: Tree, backup: Backup | None, begun: UpgradeJournal | None
+    ) -> None:
+        context, given = self._context, self._settings.migration
+        if backup is None or begun is None:
+            begun = UpgradeJournal(crd=plan.crd, uid=live["metadata"]["uid"], old=plan.old, new=plan.new)
+            place = self._folder / f"{plan.crd}-{clock.now():%Y%m%dT%H%M%SZ}"
+            backer = Backer(context.client, live, place, page=500, told=lambda *_: None)
+            await backer.take(await search(context.client, ()), kept_files(plan, begun))
+            backup = await asyncio.to_thread(opened, place)
+        directory = DirectoryRecords(backup)
+        directory.load()
+        upgrade = Upgrade(
+            plan=plan,
+            begun=begun,
+            backup=backup,
+            directory=directory,
+            summaries=self._summaries,
+            entry=self._entry(plan.crd),
+        )
+        terms = RunTerms(
+            client=context.client,
+            records=upgrade.records,
+            pace=RequestPace(given.qps, given.burst),
+            audit=lambda line: context.log.debug("offline upgrade wrote", **keys_of(line)),
+        )
+        self._tell(live, "OfflineUpgradeStarted", f"objects go from {plan.old} to {plan.new}; backup in {backup.place}")
+        journal = await carried_on(upgrade, terms)
+        if journal.phase is Phase.DONE:
+            self._tell(live, "OfflineUpgradeSucceeded", f"every object is in {plan.new}")
+        else:
+            named = "; ".join(f"{each.object}: {each.cause}" for each in journal.failures[:3])
+            text = f"stopped at {journal.phase.value}: {journal.problem}{': ' if named else ''}{named}"
+            self._tell(live, "OfflineUpgradeIncomplete", text, warning=True)
+
+    def _tell(self, live: Tree, reason: str, text: str, *, warning: bool = False) -> None:
+        metadata = live["metadata"]
+        log = self._context.log.warning if warning else self._context.log.info
+        log("offline upgrade", crd=metadata["name"], reason=reason, text=text)
+        self._context.tell(EventNote(Ref(DEFINITIONS, "", metadata["name"], metadata["uid"]), warning, reason, text))
+
+    def _entry(self, crd: str) -> str:
+        return f"{migration_name(crd)}/{JOURNAL}"
+
+
+def wanted_in(paths: tuple[str, ...]) -> Iterator[Wanted]:
+    """Definitions that stand beside their rules in these files and folders; what cannot be read is told elsewhere."""
+    definitions: dict[str, Tree] = {}
+    rules: dict[str, RuleSet] = {}
+    for file in (each for path in paths for each in files_of(path)):
+        try:
+            for tree in objects_in(str(file)):
+                if isinstance(tree, dict) and tree.get("kind") == DEFINITION:
+                    definitions[tree["metadata"]["name"]] = tree
+                elif isinstance(tree, dict) and tree.get("kind") == KIND:
+                    rules.setdefault(str(tree.get("crd")), read_rules(tree))
+        except (Unreadable, RulesRejected, KeyError, TypeError):
+            continue
+    for name in sorted(definitions.keys() & rules.keys()):
+        yield Wanted(definitions[name], rules[name])
+
+
+def _stored(definition: Tree) -> str:
+    return next((str(each["name"]) for each in definition["spec"]["versions"] if each.get("storage")), "")
+
+
+def _is_older(pod: Tree) -> bool:
+    own, other = parse(__version__), parse((pod["metadata"].get("labels") or {}).get(VERSION_LABEL, ""))
+    if own is None or other is None or (pod.get("status") or {}).get("phase") in OVER:
+        return False
+    return other.precedence < own.precedence
