@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from random import Random
@@ -74,6 +75,7 @@ async def _run(called: Invocation) -> int:
     failed = 0
     async for source, tree in _objects(called, definition, kind):
         counted[source] += 1
+        await asyncio.sleep(0)  # somebody may want it to end
         for each in failures(tree, kind):
             failed += 1
             held = told.setdefault((each.first, each.other), [])

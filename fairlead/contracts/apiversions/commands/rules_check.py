@@ -11,13 +11,14 @@ from fairlead.contracts.apiversions import self_test
 from fairlead.contracts.apiversions.carry_survey import Surveyed, survey
 from fairlead.contracts.apiversions.commands import codes
 from fairlead.contracts.apiversions.commands.options import add_output
-from fairlead.contracts.apiversions.commands.rule_sources import add_definition, definitions, rule_sets
+from fairlead.contracts.apiversions.commands.rule_sources import add_definition, definitions
 from fairlead.contracts.apiversions.commands.said import show
 from fairlead.contracts.apiversions.decide.rule_sets import RuleSet, RulesRejected, kind_of
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.junit import Case, junit
-from fairlead.contracts.apiversions.rule_files import code_of
-from fairlead.engine.command import Invocation, Subcommand
+from fairlead.contracts.apiversions.rule_files import code_of, rules_in
+from fairlead.engine.command import Invocation, Subcommand, Usage
+from fairlead.engine.object_files import Unreadable
 
 
 class Checked(Struct, frozen=True, kw_only=True):
@@ -39,9 +40,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 async def _run(called: Invocation) -> int:
     given = called.arguments
-    sets = rule_sets(given.rules)
-    found = await definitions(called, sets.__contains__)
-    checked = [_checked(each, found, given.crd or "the cluster") for each in sets.values()]
+    try:
+        sets = rules_in(given.rules)
+    except Unreadable as error:
+        raise Usage(str(error)) from None
+    except RulesRejected as error:
+        checked = [Checked(crd="", hub="", problems=error.problems)]
+    else:
+        found = await definitions(called, [each.crd for each in sets].__contains__)
+        checked = [_checked(each, found, given.crd or "the cluster") for each in sets]
     if given.output == "junit":
         print(junit(f"rules check {given.rules}", [Case(each.crd, each.problems) for each in checked]), end="")
     else:
@@ -78,9 +85,10 @@ def _notes(rules: RuleSet, definition: Tree) -> Iterator[str]:
 
 
 def _told(checked: Checked, name: str) -> Iterator[str]:
-    yield from (f"{name}: {checked.crd}: {each}" for each in checked.problems)
+    about = f"{name}: {checked.crd}" if checked.crd else name
+    yield from (f"{about}: {each}" for each in checked.problems)
     if not checked.problems:
-        yield f"{name}: {checked.crd}: may be used"
+        yield f"{about}: may be used"
     yield from (f"note: {each}" for each in checked.notes)
     for way in checked.ways:
         count = len(way.carried)

@@ -7,7 +7,7 @@ used.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import msgspec
 from msgspec import Struct
@@ -30,6 +30,7 @@ from fairlead.contracts.apiversions.decide.trees import Tree, copied
 from kubeloop.schemas.structural import Node, compile_schema
 
 KIND = "ConversionRules"
+_OPERATIONS = tuple(str(each.__struct_config__.tag) for each in get_args(AnyOp))
 
 
 class SpokeRules(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -76,7 +77,9 @@ def read_rules(tree: Any) -> RuleSet:
     try:
         return msgspec.convert(tree, RuleSet)
     except msgspec.ValidationError as error:
-        raise RulesRejected([str(error)]) from None
+        told = str(error)
+        known = f"; operations are {', '.join(_OPERATIONS)}" if told.endswith(".op`") else ""
+        raise RulesRejected([f"{told}{known}"]) from None
 
 
 def kind_of(rules: RuleSet, definition: Tree, code: Callable[[str], Code] | None = None) -> Kind:

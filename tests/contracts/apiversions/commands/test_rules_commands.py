@@ -96,6 +96,13 @@ def test_all_problems_are_told_at_once(files: Files, capsys: Captured) -> None:
     assert '<testsuite name="rules check' in capsys.readouterr().out
 
 
+def test_what_is_no_operation_is_told_with_those_there_are(files: Files, capsys: Captured) -> None:
+    assert files.run("check", files.rules(spokes=spokes({"op": "mov", "from": "/a", "to": "/b"}))) == codes.FINDINGS
+
+    told = capsys.readouterr().out
+    assert "Invalid value 'mov' - at `$.spokes[0].toHub[0].op`; operations are move, copy, drop" in told
+
+
 def test_a_draft_finds_what_was_renamed_moved_and_retyped(files: Files, capsys: Captured) -> None:
     files.crd(
         v1=made_of(spec=made_of(colour=TEXT, wait=TEXT, port=INTEGER, zone=TEXT, sizing=made_of(a=TEXT, b=TEXT))),
