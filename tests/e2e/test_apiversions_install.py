@@ -15,10 +15,12 @@ from tests.contracts.apiversions.install.test_chart import CASES
 from tests.contracts.zones.install import helm
 from tests.e2e.audits import denied
 from tests.e2e.clusters import Site, everywhere
+from tests.e2e.converting_operator import rules_in_a_map
 from tests.e2e.history import Tree
 from tests.e2e.installing import a_kind_of, define, present, put
 from tests.e2e.processes import started
 from tests.e2e.test_leaderworker_helm import run
+from tests.e2e.widgets import widgets
 
 MONITORING = "monitoring.coreos.com/v1"
 CERT_MANAGER = "cert-manager.io/v1"
@@ -108,9 +110,30 @@ async def test_the_rights_of_the_chart_are_all_that_the_operator_asks_for(site: 
 
         await site.until(leads, every=0.1)
         await program.said("ready")
+        await site.until(lambda: site.get(SECRETS, CERTIFICATE_SECRET), every=0.1)
+        await _attached(site)
         program.process.terminate()
         assert await program.ended() == 0
 
-    assert await site.get(SECRETS, CERTIFICATE_SECRET) is not None
     assert denied(site, NAME) == set()
     assert not [line for line in program.lines if "forbidden" in line.lower()]
+
+
+async def _attached(site: Site) -> None:
+    """Rules in a ConfigMap have a kind attached, of which the account may list the objects."""
+    kind = widgets(site)
+    await kind.define("v1", "v2", storage="v2")
+    await kind.make("one", "v2")
+    rule = {"apiGroups": [kind.group], "resources": ["widgets"], "verbs": ["get", "list"]}
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "widgets"}}
+    of = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "widgets"}
+    account = {"kind": "ServiceAccount", "name": NAME, "namespace": site.namespace}
+    await put(site, {**role, "kind": "ClusterRole", "rules": [rule]})
+    await put(site, {**role, "kind": "ClusterRoleBinding", "roleRef": of, "subjects": [account]})
+    await rules_in_a_map(site, {**kind.rules(), "attach": True})
+
+    async def is_attached() -> bool:
+        found = await kind.live_definition()
+        return bool(found["spec"]["conversion"]["strategy"] == "Webhook")
+
+    await site.until(is_attached, every=0.2)
