@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -136,3 +137,23 @@ async def test_what_is_mistyped_is_said(site: Site) -> None:
     assert (unknown.code, "there is no CRD" in unknown.err) == (codes.ERROR, True)
     assert (version.code, "has no version v9: it has v1, v2" in version.err) == (codes.ERROR, True)
     assert (kind.code, "no kind Sekret is served here" in kind.err) == (codes.PRECONDITION, True)
+
+
+@everywhere(controllers=False, on=("sim",))
+async def test_owners_are_named_in_the_hub_which_need_not_be_stored_yet(site: Site, tmp_path: Path) -> None:
+    """Section 3.6."""
+    await stored_in_v1(site, 1)
+    versions = [a_version("v1"), a_version("v2", storage=True), a_version("v3")]
+    await with_versions(site.client, *versions)
+    found = await widgets(site)
+    await site.create(SECRETS, owned_by(named(found["w-0"], OLD.api_version)))
+    spokes = [{"version": each} for each in ("v1", "v2")]
+    rules = tmp_path / "rules.yaml"
+    rules.write_bytes(msgspec.json.encode({"kind": "ConversionRules", "crd": NAME, "hub": "v3", "spokes": spokes}))
+
+    ran = await fix_refs(site, "--dependents", "Secret", "--rules", str(rules))
+
+    assert ran.code == codes.DONE
+    assert "managedFields of 1 objects name v2 and ownerReferences of 1 dependents name v3 now" in ran.out
+    after = await read(site.client, Ref(SECRETS, site.namespace, "belonging"))
+    assert after["metadata"]["ownerReferences"][0]["apiVersion"] == f"{GROUP}/v3"

@@ -242,3 +242,16 @@ def test_the_journal_stays_small_whatever_fails() -> None:
     assert (len(after.failures), after.truncated) == (MOST_FAILURES, True)
     assert len(after.failures[0].cause) == LONGEST_CAUSE
     assert len(msgspec.json.encode(after)) < 900 * 1024
+
+
+def test_managed_fields_that_somebody_wrote_meanwhile_are_looked_at_again() -> None:
+    gone = {"manager": "a", "operation": "Apply", "apiVersion": "example.test/v0", "fieldsV1": {"f:spec": {}}}
+    page = msgspec.json.decode(a_page(("a", "1")).value)
+    page["items"][0]["metadata"]["managedFields"] = [gone]
+    play = Play(a_definition(), {"": Good(msgspec.json.encode(page))}, {"a": Bad("conflict", "written", 409)})
+
+    again = play.step(a_journal(Phase.REFS))
+    last = play.step(a_journal(Phase.REFS, rounds=MOST_ROUNDS - 1))
+
+    assert (again.phase, again.rounds) == (Phase.REFS, 1)
+    assert last.phase is Phase.CHOOSE

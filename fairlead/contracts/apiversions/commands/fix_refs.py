@@ -43,6 +43,8 @@ class Fixed(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=Tru
     crd: str
     version: str
     """That is named now."""
+    hub: str = ""
+    """That ownerReferences name, where it is another."""
     objects: int
     dependents: int
     failures: tuple[FixFailure, ...] = ()
@@ -64,8 +66,9 @@ async def _run(called: Invocation) -> int:
     given = called.arguments
     try:
         definition = await definition_of(called.client, given.crd)
-        going = _going(definition, given.version)
         rules = await rules_for(called.client, definition, given.rules)
+        hub = storage_version(definition) if rules is None else rules.hub
+        going = _going(definition, given.version, hub)
         kind = None if rules is None else kind_by(rules, definition)
     except (NoDefinition, NoSuchVersion) as error:
         return complain(str(error))
@@ -73,7 +76,7 @@ async def _run(called: Invocation) -> int:
         raise Usage(str(error)) from None
     try:
         async with asyncio.timeout(given.timeout):
-            journal = await _fixed(called, definition, going, kind)
+            journal = await _fixed(called, definition, going, hub, kind)
     except TimeoutError:
         return complain(
             f"{given.crd} was not done within --timeout; run the command again, which leaves alone what is done",
@@ -81,19 +84,22 @@ async def _run(called: Invocation) -> int:
         )
     except JobStopped as error:
         return complain(f"{given.crd}: {error}")
-    return _told(journal, definition, called)
+    return _told(journal, definition, hub, called)
 
 
-def _going(definition: Tree, named: list[str]) -> frozenset[str]:
+def _going(definition: Tree, named: list[str], hub: str) -> frozenset[str]:
     storage = storage_version(definition)
     for each in named:
         version_of(definition, each)
-        if each == storage:
-            raise Usage(f"{each} is the storage version of {name_of(definition)}, which references are to name")
-    return frozenset(named or [each for each in versions_of(definition) if each != storage])
+        if each in (storage, hub):
+            what = "storage version" if each == storage else "hub"
+            raise Usage(f"{each} is the {what} of {name_of(definition)}, which references are to name")
+    return frozenset(named or [each for each in versions_of(definition) if each not in (storage, hub)])
 
 
-async def _fixed(called: Invocation, definition: Tree, going: frozenset[str], kind: Kind | None) -> FixJournal:
+async def _fixed(
+    called: Invocation, definition: Tree, going: frozenset[str], hub: str, kind: Kind | None
+) -> FixJournal:
     given, storage = called.arguments, storage_version(definition)
     looking = await search(called.client, given.dependents, given.page_size)
     schema = schemas_of(definition)[storage]
@@ -104,6 +110,7 @@ async def _fixed(called: Invocation, definition: Tree, going: frozenset[str], ki
     view = FixView(
         crd=name_of(definition),
         resource=resource_of(definition, storage),
+        hub=hub,
         goes=going,
         has=frozenset(versions_of(definition)),
         kinds=looking.kinds,
@@ -128,10 +135,11 @@ def _tally(journal: FixJournal, view: FixView) -> Tally:
     )
 
 
-def _told(journal: FixJournal, definition: Tree, called: Invocation) -> int:
+def _told(journal: FixJournal, definition: Tree, hub: str, called: Invocation) -> int:
     result = Fixed(
         crd=name_of(definition),
         version=storage_version(definition),
+        hub=hub if hub != storage_version(definition) else "",
         objects=journal.objects,
         dependents=journal.dependents,
         failures=journal.failures,
@@ -146,8 +154,11 @@ def _told(journal: FixJournal, definition: Tree, called: Invocation) -> int:
 
 def _text(result: Fixed, *, dry_run: bool) -> list[str]:
     name = "could name" if dry_run else "name"
-    many = f"managedFields of {result.objects} objects and ownerReferences of {result.dependents} dependents"
-    lines = [f"{result.crd}: {many} {name} {result.version} now"]
+    owned = f"managedFields of {result.objects} objects"
+    owners = f"ownerReferences of {result.dependents} dependents"
+    if result.hub:
+        owned = f"{owned} {name} {result.version}"
+    lines = [f"{result.crd}: {owned} and {owners} {name} {result.hub or result.version} now"]
     if result.message:
         lines.append(f"  {result.message}; run the command again")
     lines += [f"  {each.object}: {each.cause}" for each in result.failures]

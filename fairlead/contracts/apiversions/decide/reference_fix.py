@@ -71,7 +71,9 @@ class FixJournal(Struct, frozen=True, kw_only=True):
 class FixView(Struct, frozen=True, kw_only=True):
     crd: str
     resource: Resource
-    """In the version that stays."""
+    """In the storage version, which managedFields are to name."""
+    hub: str
+    """The version that ownerReferences are to name."""
     goes: frozenset[str]
     """Versions that go, and any that the definition does not have."""
     has: frozenset[str]
@@ -212,7 +214,7 @@ def _owners(references: list[Tree], view: FixView) -> list[Tree]:
             continue
         path = f"/metadata/ownerReferences/{place}"
         steps.append({"op": "test", "path": f"{path}/uid", "value": each["uid"]})
-        steps.append({"op": "replace", "path": f"{path}/apiVersion", "value": view.resource.api_version})
+        steps.append({"op": "replace", "path": f"{path}/apiVersion", "value": f"{view.resource.group}/{view.hub}"})
     return steps
 
 

@@ -40,16 +40,16 @@ def refs(journal: StorageJournal, plan: Plan, seen: Snapshot, now: datetime) -> 
     if not isinstance(answered, PageResult):
         return answered
     untracked = sum(not each.managed for each in page.objects)
-    repaired = structs.replace(answered, untracked=untracked, repaired=answered.counts.done)
-    done = len(page.objects) - answered.counts.failed
-    counted = structs.replace(repaired, counts=Counts(done=done, failed=answered.counts.failed))
+    failed, skipped = answered.counts.failed, answered.counts.skipped
+    counts = Counts(done=len(page.objects) - failed - skipped, failed=failed, skipped=skipped)
+    counted = structs.replace(answered, counts=counts, untracked=untracked, repaired=answered.counts.done)
     after, is_last = page_done(journal, page, counted, seen, now)
     if not is_last:
         return moving(after, "refs_page", now)
-    if after.counts.failed:
-        return ended(
-            after, Phase.INCOMPLETE, now, f"{after.counts.failed} objects have managedFields of versions that are gone"
-        )
+    if many := after.counts.failed:
+        return ended(after, Phase.INCOMPLETE, now, f"{many} objects have managedFields of versions that are gone")
+    if after.counts.skipped and after.rounds + 1 < MOST_ROUNDS:  # who wrote them meanwhile may have left them so
+        return entering(structs.replace(after, rounds=after.rounds + 1, untracked=0), Phase.REFS, now)
     return entering(after, Phase.CHOOSE, now)
 
 
