@@ -61,14 +61,16 @@ async def run_within(group: str, words: list[str], client: Client) -> int:
     """The same within a process that has a cluster of its own; errors are told as anywhere."""
     from fairlead.cli.connect import fail
     from fairlead.cli.failures import sentence
-    from fairlead.cli.main import parsed
-    from fairlead.engine.command import Invocation, Precondition
+    from fairlead.cli.main import UsageError, parsed
+    from fairlead.engine.command import Invocation, Precondition, Usage
     from kubeloop.errors import KubeError
 
-    name, rest = _named(group, words)
-    parser, command = parser_of(group, name)
     try:
+        name, rest = _named(group, words)
+        parser, command = parser_of(group, name)
         return await _awaited(command, Invocation(arguments=parsed(parser, rest), connected=client))
+    except (Usage, UsageError) as error:
+        return fail(str(error), exits.USAGE)
     except Precondition as error:
         return fail(str(error), group_of(group).precondition)
     except KubeError as error:

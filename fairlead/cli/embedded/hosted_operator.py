@@ -19,6 +19,7 @@ from fairlead.engine.manager import Manager
 from fairlead.engine.metrics import Metrics
 from fairlead.engine.options import OperatorOptions, PartOptions
 from fairlead.engine.program import identity
+from fairlead.engine.serving.routes import dispatching
 from kubeloop.client import Client
 from kubesim.auth.rbac import master
 from kubesim.cluster import Cluster
@@ -87,9 +88,11 @@ async def installed(client: Client, cluster: Cluster, network: Network, log: Tex
     brought = [kind for each, _ in known if each.kinds and not each.registers for kind in each.kinds.get()()]
     await _apply(client, (*brought, *NO_DEBUGGING))
     manager = await _assembled(known, cluster, network, log)
+    shared = {path: each for routes in manager.shared_routes for path, each in routes.handlers.items()}
+    handler = dispatching({**manager.webhooks.routes, **shared})
     for _, each in known:
         if host := each.host(HOME):
-            network.serve(host, manager.webhooks.handler)
+            network.serve(host, handler)
         await _apply(client, tuple(map(_everywhere, each.webhooks(HOME))))
     return manager
 

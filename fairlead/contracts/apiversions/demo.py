@@ -81,18 +81,18 @@ async def _play(client: Client, run: Run, tell: Tell) -> None:
     await expect("api preflight -f widgets.yaml --rules rules.yaml")
     tell("The new version comes in steps, each of which looks before it writes.")
     await expect(f"api introduce {CRD} -f widgets.yaml --rules rules.yaml")
-    await expect(f"api attach {CRD} --rules rules.yaml")
+    await expect(f"api attach {CRD} --rules rules.yaml --operator-namespace {HOME}")
     await expect(f"api serve {CRD} v2")
     await expect(f"api set-storage {CRD} v2")
     tell("Both versions can be read, whichever is stored. What v2 lacks is carried, and comes back in v1:")
     await _show_both(client, tell)
-    await expect(f"api migrate {CRD} --settle 1s")
+    await expect(f"api migrate {CRD} --settle 1s --journal {HOME}")
     await expect(f"api deprecate {CRD} v1")
     tell(f"A client of v1 is told now: {await _warning(client)}")
-    await expect(f"api unserve {CRD} v1 --yes", codes.PRECONDITION)
-    await expect(f"api fix-refs {CRD} --dependents /Secret")
-    await expect(f"api unserve {CRD} v1 --yes")
-    await expect(f"api remove-version {CRD} v1")
+    await expect(f"api unserve {CRD} v1 --dependents Secret --yes", codes.PRECONDITION)
+    await expect(f"api fix-refs {CRD} --dependents Secret")
+    await expect(f"api unserve {CRD} v1 --dependents Secret --yes")
+    await expect(f"api remove-version {CRD} v1 --dependents Secret")
     await expect(f"api status {CRD}")
 
 
@@ -116,7 +116,7 @@ VERSIONS = CommandDemo(
     "what is stored moved, and v1 removed in the end. Each command is printed, then run.",
     _create,
     _play,
-    f"v1 is gone, and all {COUNT} Widgets are as they were.",
+    f"v1 is gone with what v1 alone could hold, and all {COUNT} Widgets live on in v2.",
     tries=(f"fairlead api status {CRD}", "kubectl get widgets -n demo -o yaml"),
 )
 HOSTED = Hosted(

@@ -1,6 +1,6 @@
 """One step in the life of a version, as commands take it: decided, tried or written once, and seen to be in force.
 
-The write names the version of the CRD that was decided about; who was faster is told, and nothing is lost.
+The write names the version of the CRD that was decided about; where somebody else was faster, all is decided anew.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from kubeloop.request import JSON_PATCH, dry, patch
 
 IN_FORCE_SECONDS = 30.0
 BETWEEN_LOOKS = 0.2
+MOST_TRIES = 10
+"""Times that the CRD is read and decided about, because others write it as well."""
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, version: bool = True) -> None:
@@ -52,6 +54,16 @@ async def run(called: Invocation, decide: Callable[[Tree], Awaitable[Step | Refu
     given = called.arguments
     if called.namespaces:
         raise Usage("versions are those of a CRD and of all its objects, so no --namespace can be given")
+    for _ in range(MOST_TRIES):
+        code = await _tried(called, decide)
+        if code is not None:
+            return code
+    return complain(f"{given.crd} changes faster than it can be read: nothing was written, run it again", codes.CHANGED)
+
+
+async def _tried(called: Invocation, decide: Callable[[Tree], Awaitable[Step | Refused]]) -> int | None:
+    """None where somebody else wrote the CRD meanwhile: nothing is written, and all is decided anew."""
+    given = called.arguments
     try:
         live = await definition_of(called.client, given.crd)
         step = owned_elsewhere(live) or await decide(live)
@@ -67,10 +79,8 @@ async def run(called: Invocation, decide: Callable[[Tree], Awaitable[Step | Refu
     return await _take(called, live, step)
 
 
-async def _take(called: Invocation, live: Tree, step: Step) -> int:
+async def _take(called: Invocation, live: Tree, step: Step) -> int | None:
     given = called.arguments
-    for each in step.warnings:
-        complain(f"warning: {each}")
     if step.patch:
         request = patch(
             Ref(DEFINITIONS, "", name_of(live), live["metadata"]["uid"]),
@@ -81,9 +91,11 @@ async def _take(called: Invocation, live: Tree, step: Step) -> int:
         try:
             answer = await called.client.call(dry(request) if given.dry_run else request)
         except (Conflict, NotFound):
-            return complain(f"{name_of(live)} changed meanwhile and nothing was written: run it again", codes.CHANGED)
+            return None
         if not given.dry_run:
             await _come_into_force(called.client, msgspec.json.decode(answer.body))
+    for each in step.warnings:
+        complain(f"warning: {each}")
     would = "tried, nothing is written: " if given.dry_run and step.patch else ""
     _show(called, live, changed=bool(step.patch) and not given.dry_run, text=f"{would}{step.said}")
     return codes.DONE
