@@ -145,6 +145,7 @@ async def test_versions_that_no_rules_lead_to_are_told_of_and_code_never_comes_f
     await operator.stands(kind.name, "loaded")
     unknown = await site.until(lambda: told(site, "UnknownVersion", kind.name), every=0.05)
 
+    assert operator.log.of("conversion rules not kept") == []
     assert f"ConfigMap {site.namespace}/torn key a.yaml is neither YAML nor JSON" in torn
     assert "never from a ConfigMap" in refused
     assert "nothing is converted" in refused

@@ -47,4 +47,5 @@ def keeping(book: RuleBook, home: str) -> Controller[RulesSeen]:
 
 def _keys(book: RuleBook) -> list[RolloutKey]:
     named = [("", name) for name in book.loaded]
-    return [*map(RolloutKey, dict.fromkeys([*named, *(each.source.key for each in book.rejected)]))]
+    unused = [each.source.key for each in book.rejected if any(each.source.key)]
+    return [*map(RolloutKey, dict.fromkeys([*named, *unused]))]

@@ -305,7 +305,9 @@ class RuleBook:
         self._shown({name: each.state.value for name, each in loaded.items()})
         for name in changed:
             self._tell(loaded.get(name))
-        for key in dict.fromkeys([*(("", name) for name in changed), *(each.source.key for each in unused)]):
+        for key in dict.fromkeys(
+            [*(("", name) for name in changed), *(each.source.key for each in unused if any(each.source.key))]
+        ):
             for handler in self._handlers:
                 handler(*key)
 

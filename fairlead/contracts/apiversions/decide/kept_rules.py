@@ -42,12 +42,9 @@ class RulesSeen(Struct, frozen=True):
 
 def decide(seen: RulesSeen, _: datetime) -> Decision:
     loaded, notes = seen.loaded, _notes(seen)
-    if loaded is None:
-        return Decision("reject", Hold(Reason.SPEC_INVALID), notes)
-    if loaded.text and loaded.text != seen.kept:
+    if loaded is not None and loaded.text and loaded.text != seen.kept:
         return Decision("keep", Move(Reason.APPLYING, (_kept(loaded, seen.home),)), notes)
-    if loaded.problem or seen.unused:
-        return Decision("reject", Hold(Reason.SPEC_INVALID), notes)
+    # Nothing to do about a set that is wrong: whoever wrote it is told, and a change of it is a new round.
     return Decision("complete", Hold(Reason.COMPLETE), notes)
 
 

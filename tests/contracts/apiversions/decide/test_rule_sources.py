@@ -12,6 +12,7 @@ from fairlead.contracts.apiversions.decide.rule_sources import Rank, Source, cho
 from fairlead.contracts.apiversions.kinds import kept_rules_name
 from fairlead.core.act import Apply
 from fairlead.core.decision import Hold, Move
+from fairlead.core.reason import Reason
 from fairlead.engine.decide.registration import DEFINITIONS
 from kubeloop.objects.core import CONFIGMAPS
 from kubeloop.objects.meta import Ref
@@ -96,11 +97,13 @@ def test_a_set_that_is_wrong_is_told_of_at_its_map_and_one_of_a_file_at_the_defi
     wrong = Loaded(crd=CRD, state=State.REJECTED, problem="x" * 2000, source=MAP, definition=DEFINITION)
     filed = Loaded(crd=CRD, state=State.LAST_GOOD, problem="hub is v9", definition=DEFINITION)
 
-    (at_map,) = decide(RulesSeen(wrong, "ops"), NOW).tell
+    decided = decide(RulesSeen(wrong, "ops"), NOW)
+    (at_map,) = decided.tell
     at_definition, other = sorted(
         decide(RulesSeen(filed, "ops", unused=(Unused(MAP, "another counts"),)), NOW).tell, key=lambda note: note.text
     )[::-1]
 
+    assert decided.verdict.reason is Reason.COMPLETE, "a round that comes to it has not failed"
     assert (at_map.about, at_map.reason, at_map.warning) == (MAP, "RulesRejected", True)
     assert len(at_map.text) < LONGEST + 100
     assert at_map.text.endswith("nothing is converted")
