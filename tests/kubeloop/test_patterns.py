@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kubeloop.schemas.patterns import BadPattern, compiled
+from kubeloop.schemas.patterns import BadPattern, compiled, parts
 
 
 @pytest.mark.parametrize(
@@ -83,3 +83,12 @@ def test_no_pattern_takes_time_that_grows_with_more_than_the_text() -> None:
     assert not compiled("^(a+)+$").is_in("a" * 5000 + "b")
 
     assert time.process_time() - began < 1
+
+
+def test_groups_are_found_by_their_names_in_the_whole_text() -> None:
+    found = parts("(?P<host>[^:]+)(?::(?P<port>[0-9]+))?")
+
+    assert set(found.names) == {"host", "port"}
+    assert found.of("dé:1") == {"host": "dé", "port": "1"}
+    assert found.of("d") == {"host": "d"}
+    assert found.of("d:x") is None

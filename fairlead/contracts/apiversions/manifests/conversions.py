@@ -23,6 +23,10 @@ Kinds: TypeAlias = Mapping[tuple[str, str], Kind]
 """By group and kind."""
 
 
+_MARK = "\ufeff"
+"""Of the order of bytes, with which some editors begin a text."""
+
+
 class Found(Struct, frozen=True, kw_only=True):
     """One object of a file, or one reference to its kind, and what becomes of it."""
 
@@ -67,6 +71,16 @@ def converted(text: str, name: str, wish: Wish) -> Outcome:
     """The text of a file; raises Unreadable where it may hold such objects and cannot be read."""
     if not any(group in text for group, _ in wish.kinds):
         return Outcome(text)
+    mark = _MARK if text.startswith(_MARK) else ""
+    is_windows = "\r\n" in text
+    plain = text.removeprefix(mark).replace("\r\n", "\n")
+    found = _converted_text(plain, name, wish)
+    if found.text == plain:
+        return replace(found, text=text)
+    return replace(found, text=mark + (found.text.replace("\n", "\r\n") if is_windows else found.text))
+
+
+def _converted_text(text: str, name: str, wish: Wish) -> Outcome:
     try:
         hidden = braces.hidden(text)
         documents = documents_in(hidden.text, name)

@@ -233,6 +233,12 @@ def test_a_file_that_may_hold_such_objects_and_is_no_yaml_is_not_passed_over() -
     assert changed("]: of nobody's concern\n").found == ()
 
 
+def test_line_breaks_and_the_mark_of_windows_stay() -> None:
+    text = "\ufeffapiVersion: example.com/v1\r\nkind: Widget\r\nspec:\r\n  size: 1 # one\r\n"
+
+    assert changed(text).text == text.replace("/v1", "/v2").replace("size", "replicas")
+
+
 def test_json_stays_json_with_its_indentation() -> None:
     text = '{\n    "apiVersion": "example.com/v1",\n    "kind": "Widget",\n    "spec": {\n        "size": 1\n    }\n}\n'
 
