@@ -46,6 +46,7 @@ RULES = {
     ),
     "leaderworker": ("fairlead.contracts.leaderworker.decide.planner:RULES",),
     "plans": ("fairlead.contracts.plans.decide.trait_pass:RULES",),
+    "apiversions": ("fairlead.engine.decide.rotation:RULES",),
 }
 """What each contract tries in order."""
 
