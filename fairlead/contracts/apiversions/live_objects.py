@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from copy import copy
 from typing import Any
 
 from fairlead.contracts.apiversions.decide.trees import Tree
 from kubeloop.client import Client
 from kubeloop.errors import Gone
 from kubeloop.objects.meta import Resource
+from kubeloop.rate_limit import Limiter
 from kubeloop.request import list_page
 
 PAGE = 500
+
+
+def paced(client: Client, qps: float, burst: int) -> Client:
+    """The same client, which asks each API group no faster than this; a `qps` of 0 is no limit."""
+    limited = copy(client)
+    limited.limiter = Limiter(qps, burst)
+    return limited
 
 
 async def objects(

@@ -20,10 +20,7 @@ PROGRESS = ("auto", "plain", "json", "none")
 def add_walk(parser: argparse.ArgumentParser) -> None:
     """`--qps --burst --concurrency --page-size --timeout --progress`: how fast, and what is told meanwhile."""
     group = parser.add_argument_group("pace")
-    about = f"requests a second at most; 0: no limit; default {QPS:g}"
-    group.add_argument("--qps", metavar="N", type=_number("--qps", 0.0), default=QPS, help=about)
-    about = f"requests at once before the limit counts; default {BURST}"
-    group.add_argument("--burst", metavar="N", type=whole("--burst", 1, 100_000), default=BURST, help=about)
+    add_rate(group)
     about = f"objects in work at once, 1 to {MOST_CONCURRENT}; default {CONCURRENCY}"
     concurrency = whole("--concurrency", 1, MOST_CONCURRENT)
     group.add_argument("--concurrency", metavar="N", type=concurrency, default=CONCURRENCY, help=about)
@@ -32,6 +29,14 @@ def add_walk(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--timeout", metavar="DURATION", type=seconds("--timeout"), default=None, help=about)
     about = "what is told on standard error meanwhile: auto is for people on a terminal and plain elsewhere"
     group.add_argument("--progress", choices=PROGRESS, default="auto", help=about)
+
+
+def add_rate(parser: argparse._ActionsContainer) -> None:
+    """`--qps --burst`, which a command that only reads takes alone."""
+    about = f"requests a second at most; 0: no limit; default {QPS:g}"
+    parser.add_argument("--qps", metavar="N", type=_number("--qps", 0.0), default=QPS, help=about)
+    about = f"requests at once before the limit counts; default {BURST}"
+    parser.add_argument("--burst", metavar="N", type=whole("--burst", 1, 100_000), default=BURST, help=about)
 
 
 def add_page_size(parser: argparse._ActionsContainer) -> None:

@@ -19,6 +19,7 @@ from fairlead.contracts.apiversions.decide.preflight.findings import ORDER, Find
 from fairlead.contracts.apiversions.decide.rule_sets import RuleSet, RulesRejected
 from fairlead.contracts.apiversions.decide.trees import Tree
 from fairlead.contracts.apiversions.junit import Case, junit
+from fairlead.contracts.apiversions.live_objects import paced
 from fairlead.contracts.apiversions.preflight_look import LookTerms, look, without_cluster
 from fairlead.contracts.apiversions.release_look import look_at_release, release_of
 from fairlead.contracts.apiversions.rule_files import definitions_in, rules_in
@@ -49,6 +50,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_dependents(parser)
     options.add_journal(parser)
     options.add_page_size(parser)
+    options.add_rate(parser)
     options.add_output(parser, "junit")
 
 
@@ -121,6 +123,7 @@ async def _client(given: argparse.Namespace, context: str) -> AsyncIterator[Clie
 
 
 async def _on_cluster(client: Client, given: argparse.Namespace, coming: _Coming) -> list[Finding]:
+    client = paced(client, given.qps, given.burst)
     terms = LookTerms(page=given.page_size, dependents=tuple(given.dependents), journal=given.journal)
     if coming.release is not None:
         return await look_at_release(client, coming.release, lambda new: _rules(client, new, given.rules), terms)

@@ -11,6 +11,7 @@ from fairlead.contracts.apiversions.commands import codes, options
 from fairlead.contracts.apiversions.commands.live_definition import NoDefinition, definition_of
 from fairlead.contracts.apiversions.commands.said import complain, show
 from fairlead.contracts.apiversions.decide.status import Status, VersionStatus
+from fairlead.contracts.apiversions.live_objects import paced
 from fairlead.contracts.apiversions.status_look import brief, look
 from fairlead.engine.command import Invocation, Subcommand, Usage
 from fairlead.engine.decide.registration import DEFINITIONS
@@ -25,6 +26,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_dependents(parser)
     options.add_journal(parser)
     options.add_page_size(parser)
+    options.add_rate(parser)
     options.add_output(parser)
 
 
@@ -37,14 +39,15 @@ async def _run(called: Invocation) -> int:
         every = [brief(each) for each in listed.items]
         show({"crds": every}, given.output, _table(every))
         return codes.DONE
+    client = paced(called.client, given.qps, given.burst)
     found = []
     for name in dict.fromkeys(given.crds):
         try:
-            definition = await definition_of(called.client, name)
+            definition = await definition_of(client, name)
         except NoDefinition as error:
             return complain(str(error))
         found.append(
-            await look(called.client, definition, named=given.dependents, journal=given.journal, page=given.page_size)
+            await look(client, definition, named=given.dependents, journal=given.journal, page=given.page_size)
         )
     show({"crds": found}, given.output, "\n\n".join(_text(each) for each in found))
     return codes.DONE
