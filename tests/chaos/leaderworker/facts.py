@@ -17,7 +17,6 @@ OURS = "fairlead.dev/"
 PAUSED, TEARDOWN = f"{OURS}paused", f"{OURS}teardown"
 BACK_OFF, MOST_RESTARTS = f"{OURS}recreate-back-off", f"{OURS}max-group-restarts"
 HISTORY = f"{OURS}revision-history-limit"
-STAMP = f"{OURS}controller-version"
 AFTER_START = f"{PREFIX}experimental-recreate-group-after-start"
 NO_RESTART = ("None", "Default")
 

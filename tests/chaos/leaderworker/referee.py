@@ -23,7 +23,6 @@ from tests.chaos.judge import Asked, Judge
 from tests.chaos.leaderworker.facts import (
     NO_RESTART,
     PAUSED,
-    STAMP,
     TEARDOWN,
     SetFact,
     content_of,
@@ -284,8 +283,8 @@ class SetReferee(Judge):
     def _check_own(self, entry: Entry, old: Tree | None, new: Tree) -> None:
         plural = entry.resource.plural
         if plural == "leaderworkersets":
-            if old is None or old["spec"] != new["spec"] or not (entry.subresource == "status" or _is_noted(old, new)):
-                self.broken("S10", f"{entry.user} wrote more than the status and its version of {entry.name}")
+            if entry.subresource != "status" or old is None or old["spec"] != new["spec"]:
+                self.broken("S10", f"{entry.user} wrote more than the status of {entry.name}")
         elif plural == "pods":
             self._check_recreation(entry, new)
         elif plural == "controllerrevisions":
@@ -468,14 +467,3 @@ def _is_keyed(entry: Entry) -> bool:
     """Whether this write gave it its key."""
     old = entry.old
     return old is None or key_of(old) != key_of(entry.new)
-
-
-def _is_noted(old: Tree, new: Tree) -> bool:
-    """Whether the version of the operator was noted on the object, and nothing else (apiversions section 3.9)."""
-    before, after = (
-        {key: value for key, value in each["metadata"].items() if key not in ("resourceVersion", "managedFields")}
-        for each in (old, new)
-    )
-    annotations, noted = before.pop("annotations", {}), after.pop("annotations", {})
-    changed = {key for key in {*annotations, *noted} if annotations.get(key) != noted.get(key)}
-    return before == after and changed == {STAMP}
