@@ -195,6 +195,7 @@ NOT_COMPARISONS = {
     "tests/e2e/test_events.py",  # of the runtime, as the next but one
     "tests/e2e/test_history.py",  # of the tests' own record
     "tests/e2e/test_records.py",
+    "tests/e2e/test_service_proxy.py",  # of the tests' own ground
     "tests/image/test_contents.py",
     "tests/kubesim/controllers/test_deployment_traces.py",  # marked `timing`, as the next two: in soak alone
     "tests/kubesim/controllers/test_recorded_traces.py",
