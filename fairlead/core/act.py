@@ -50,6 +50,8 @@ class Does(Enum):
     FREEZE = "freeze"
     """Nobody else may write objects of a kind."""
     UNFREEZE = "unfreeze"
+    TELL_OUTCOME = "tell-outcome"
+    """By an Event that a command makes itself."""
     MOVE_REFERENCES = "move-references"
     """managedFields or ownerReferences name a version that stays, in the place of one that goes."""
     MIGRATE_BUILT_IN = "migrate-built-in"

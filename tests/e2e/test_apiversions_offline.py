@@ -14,7 +14,7 @@ from fairlead.contracts.apiversions.commands import codes
 from fairlead.contracts.apiversions.kinds import migration_name
 from kubeloop import clock
 from kubeloop.errors import ApiError
-from kubeloop.objects.core import LEASES
+from kubeloop.objects.core import EVENTS, LEASES
 from kubeloop.objects.meta import Ref
 from kubeloop.request import MERGE_PATCH, delete, patch
 from tests.e2e.clusters import Site, everywhere
@@ -22,7 +22,7 @@ from tests.e2e.killing import Executioner, How, KilledAt
 from tests.e2e.policies import CONFIG_MAPS
 from tests.e2e.roles import grant
 from tests.e2e.upgrades import COUNT, Upgraded, begun, check_done, check_undone, run, versions_of
-from tests.e2e.widgets import body_of
+from tests.e2e.widgets import Widgets, body_of
 
 
 class Meddler(Executioner):
@@ -92,6 +92,9 @@ async def test_a19_fifty_objects_go_to_the_new_version_while_nobody_else_may_wri
     await check_done(upgraded)
     assert await owned(upgraded) == "v2"
     assert "is frozen" in refusals[0]
+    events = await site.client.list(EVENTS, dict[str, Any], namespace="default")
+    told = {(each["regarding"]["name"], each["reason"]) for each in events.items}
+    assert (shop.name, "OfflineUpgradeSucceeded") in told
     entries = [each for tree in (await shop.all("v2")).values() for each in tree["metadata"]["managedFields"]]
     assert {(each["manager"], each["apiVersion"]) for each in entries} == {
         ("kubeloop", shop.resource("v2").api_version)
@@ -282,3 +285,20 @@ async def test_an_operator_that_holds_its_lease_is_waited_for(site: Site, tmp_pa
     assert ran.code == codes.DONE, ran.err
     assert 15 <= clock.monotonic() - began < 25
     await check_done(upgraded)
+
+
+@everywhere(controllers=False)
+async def test_objects_of_no_namespace_go_too_and_those_that_are_being_deleted(site: Site, tmp_path: Path) -> None:
+    shop = Widgets(site, f"{site.namespace}.example.test", is_namespaced=False)
+    upgraded = await begun(site, tmp_path, 2, shop)
+    await shop.change("w-01", {"metadata": {"finalizers": ["example.test/kept"]}})
+    await shop.delete("w-01")
+    upgraded.saved = await shop.all()
+    assert "deletionTimestamp" in upgraded.saved["w-01"]["metadata"]
+
+    ran = await upgraded.run("--freeze", *upgraded.operator)
+
+    assert ran.code == codes.DONE, ran.err
+    await check_done(upgraded)
+    assert (upgraded.place / "objects" / "_cluster" / "w-00.json").exists()
+    assert "deletionTimestamp" in (await shop.all("v2"))["w-01"]["metadata"]

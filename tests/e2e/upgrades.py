@@ -92,8 +92,8 @@ class Upgraded:
         return await self.versions(), stored, objects, await self.replicas(), await self.is_frozen()
 
 
-async def begun(site: Site, folder: Path, count: int = COUNT) -> Upgraded:
-    shop = widgets(site)
+async def begun(site: Site, folder: Path, count: int = COUNT, shop: Widgets | None = None) -> Upgraded:
+    shop = shop or widgets(site)
     await shop.define("v1")
     for number in range(count):
         await shop.make(

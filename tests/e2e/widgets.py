@@ -52,13 +52,14 @@ class Widgets(Struct, frozen=True):
 
     site: Site
     group: str
+    is_namespaced: bool = True
 
     @property
     def name(self) -> str:
         return f"widgets.{self.group}"
 
     def resource(self, version: str = "v1") -> Resource:
-        return Resource(self.group, version, "widgets", "Widget")
+        return Resource(self.group, version, "widgets", "Widget", self.is_namespaced)
 
     def definition(self, *versions: str, storage: str = "v1", conversion: Tree | None = None) -> Tree:
         return {
@@ -67,7 +68,7 @@ class Widgets(Struct, frozen=True):
             "metadata": {"name": self.name},
             "spec": {
                 "group": self.group,
-                "scope": "Namespaced",
+                "scope": "Namespaced" if self.is_namespaced else "Cluster",
                 "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
                 "versions": [a_version(each, storage=each == storage) for each in versions or ("v1",)],
                 **({"conversion": conversion} if conversion else {}),

@@ -146,7 +146,7 @@ class OwnUpgrades:
         self._tell(live, "OfflineUpgradeStarted", f"objects go from {plan.old} to {plan.new}; backup in {backup.place}")
         journal = await carried_on(upgrade, terms)
         if journal.phase is Phase.DONE:
-            self._tell(live, "OfflineUpgradeSucceeded", f"every object is in {plan.new}")
+            context.log.info("offline upgrade", crd=plan.crd, reason="OfflineUpgradeSucceeded", text=plan.new)
         else:
             named = "; ".join(f"{each.object}: {each.cause}" for each in journal.failures[:3])
             text = f"stopped at {journal.phase.value}: {journal.problem}{': ' if named else ''}{named}"

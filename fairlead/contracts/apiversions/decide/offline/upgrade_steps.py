@@ -13,6 +13,7 @@ from datetime import datetime
 from msgspec import structs
 
 from fairlead.contracts.apiversions.decide.offline.converting import comparing, converting
+from fairlead.contracts.apiversions.decide.offline.outcome_event import event_of
 from fairlead.contracts.apiversions.decide.offline.pointing import own, point
 from fairlead.contracts.apiversions.decide.offline.reverting import restoring, revert, take_back
 from fairlead.contracts.apiversions.decide.offline.scene import Scene
@@ -117,6 +118,10 @@ def _stored(scene: Scene, then: Phase) -> Outcome:
 
 
 def _finish(scene: Scene, phase: Phase) -> Outcome:
+    """People are told by an Event, and that nobody could be told stops nothing."""
+    told = event_of(scene, phase)
+    if told not in scene.seen.answers.known:
+        raise Unanswered(told)
     done = structs.replace(scene.journal, phase=phase, completed_at=scene.now, cursor="")
     return Turn(done, Decision("finish", Hold(Reason.COMPLETE)))
 
