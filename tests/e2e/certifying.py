@@ -73,7 +73,11 @@ class Replica:
             trust=TrustScope(labels, (), site.namespace),
         )
         given = ApiVersionsSettings(
-            service_name=SERVICE, service_namespace=site.namespace, certificates=settings, port=9443
+            service_name=SERVICE,
+            service_namespace=site.namespace,
+            service_port=world.proxy.port,
+            certificates=settings,
+            port=9443,
         )
         self.kept = WebhookCertificates(context, given, {"POD_NAME": f"fairlead-{address}"})
         self._tasks: list[asyncio.Task[None]] = []

@@ -41,7 +41,7 @@ class WebhookCertificates:
         is_made_here = kept.source == "self-signed" and not kept.folder
         client, caches = context.replica_client or context.client, context.caches
         self._metrics = context.metrics.of(CertificateMetrics)
-        self.targets = BundleTargets(caches, service, namespace, context.trust)
+        self.targets = BundleTargets(caches, service, namespace, given.service_port, context.trust)
         """Who is to trust what is shown."""
         entries: Entries = SecretEntries(client, caches, secret)
         if kept.folder:

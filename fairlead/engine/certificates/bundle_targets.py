@@ -34,6 +34,7 @@ KEEPERS = tuple(f"cert-manager.io/{each}" for each in INJECTED)
 class _Service(Struct, frozen=True):
     name: str = ""
     namespace: str = ""
+    port: int = 443
 
 
 class _ClientConfig(Struct, frozen=True, rename="camel"):
@@ -64,20 +65,25 @@ class ConvertedDefinition(Struct, frozen=True):
     metadata: _Meta
     spec: _Spec = _Spec()
 
-    def bundle_for(self, service: str, namespace: str) -> str | None:
-        """Its `caBundle`; None where this Service does not convert it."""
+    def bundle_for(self, service: str, namespace: str, port: int) -> str | None:
+        """Its `caBundle`; None where this port of the Service does not convert it."""
         conversion = self.spec.conversion
         if conversion.strategy != "Webhook" or conversion.webhook is None:
             return None
         config = conversion.webhook.client_config
-        return config.ca_bundle if config.service == _Service(service, namespace) else None
+        return config.ca_bundle if config.service == _Service(service, namespace, port) else None
 
 
 class BundleTargets:
-    """Of one Service; `scope` says which webhook configurations count, None that none do."""
+    """Of one port of a Service: behind another of its ports somebody else may serve, with another certificate.
 
-    def __init__(self, caches: Caches, service: str, namespace: str, scope: TrustScope | None = None) -> None:
-        self._service, self._namespace, self._scope = service, namespace, scope
+    `scope` says which webhook configurations count, None that none do.
+    """
+
+    def __init__(
+        self, caches: Caches, service: str, namespace: str, port: int, scope: TrustScope | None = None
+    ) -> None:
+        self._service, self._namespace, self._port, self._scope = service, namespace, port, scope
         self._definitions = caches.informer(
             DEFINITIONS, ConvertedDefinition, annotations=frozenset(KEEPERS), optional=True, apart=True
         )
@@ -130,7 +136,7 @@ class BundleTargets:
 
     def _found(self) -> Iterator[Target]:
         for definition in self._definitions.store.items():
-            bundle = definition.bundle_for(self._service, self._namespace)
+            bundle = definition.bundle_for(self._service, self._namespace, self._port)
             if bundle is not None and definition.metadata.deletion_timestamp is None:
                 meta = definition.metadata
                 keeper = next((each for each in KEEPERS if each in meta.annotations), "")

@@ -17,10 +17,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fairlead.engine.certificates import pairs
 from fairlead.engine.certificates.pairs import Pair
+from fairlead.engine.decide.rotation_snapshot import BACKDATED
 from kubeloop.sealed import Unshown
-
-BACKDATED = timedelta(minutes=10)
-"""A certificate is valid from a little before it was made, for clocks that are behind."""
 
 
 class Signer(Unshown, frozen=True):

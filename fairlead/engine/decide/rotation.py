@@ -34,6 +34,7 @@ from fairlead.engine.decide.registration import DEFINITIONS
 from fairlead.engine.decide.rotation_snapshot import (
     AUTHORITY,
     AUTHORITY_KEY,
+    BACKDATED,
     KEY,
     LEAF,
     NEXT,
@@ -41,6 +42,7 @@ from fairlead.engine.decide.rotation_snapshot import (
     PHASE,
     SINCE,
     CertificateTimes,
+    Keys,
     Phase,
     RotationSnapshot,
     Stored,
@@ -63,6 +65,9 @@ LOOK_AGAIN = timedelta(seconds=1)
 """Until replicas are asked again what they show."""
 BLOCKED_AGAIN = timedelta(seconds=30)
 MINT_SECONDS = 30.0
+SPACING = timedelta(minutes=1)
+"""Between a certificate that somebody has made and another in its place: two operators with one Secret and different
+names would take turns without a pause."""
 REMINDED = timedelta(hours=1)
 
 
@@ -110,6 +115,8 @@ def mend(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | Ne
     keys = stored.now
     if keys.is_usable(now):
         return None
+    if fresh := _just_made(seen, keys, now):
+        return fresh
     if keys.can_sign and keys.authority is not None and keys.authority.is_valid(now):
         return renew(seen, stored, now)
     minted = _minted(seen, _both(seen))
@@ -118,6 +125,15 @@ def mend(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | Ne
     old = authorities(others_in(seen.targets, (), now), stored.old, now=now)
     entries, sealed = as_current(minted, old, now)
     return storing("mend", seen, stored, {**dict.fromkeys(next_names()), **entries}, sealed)
+
+
+def _just_made(seen: RotationSnapshot, keys: Keys, now: datetime) -> Decision | None:
+    """Whoever made it a moment ago did not mean us to make another."""
+    if keys.leaf is None or not timedelta() <= now - (keys.leaf.not_before + BACKDATED) < SPACING:
+        return None
+    text = f"{keys.problem}; it was made a moment ago: see whether two operators keep their certificate in this Secret"
+    again = keys.leaf.not_before + BACKDATED + SPACING
+    return Decision("space_out", Hold(Reason.CERTIFICATE_UNUSABLE, again, ((str(seen.secret), text),)))
 
 
 def renew(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | Need:
@@ -177,6 +193,8 @@ def redo(seen: RotationSnapshot, stored: Stored, now: datetime) -> Decision | No
     """What was prepared and cannot be used is prepared again."""
     if stored.phase not in (Phase.PREPARED, Phase.TRUSTED) or stored.next.is_usable(now):
         return None
+    if fresh := _just_made(seen, stored.next, now):
+        return fresh
     return storing("redo", seen, stored, {**dict.fromkeys(next_names()), **phase_entries(Phase.REQUESTED, now)})
 
 

@@ -18,6 +18,10 @@ NEXT = "next-"
 OLD, PHASE, SINCE = "old-ca.crt", "phase", "phase-since"
 
 
+BACKDATED = timedelta(minutes=10)
+"""A certificate is valid from a little before it was made, for clocks that are behind."""
+
+
 class Phase(Enum):
     STEADY = "steady"
     REQUESTED = "requested"

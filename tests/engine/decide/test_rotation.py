@@ -11,11 +11,11 @@ from fairlead.core.ask import Answers, Ask, ReadSecret
 from fairlead.core.decision import Hold
 from fairlead.core.reason import Reason
 from fairlead.core.written import read, written
-from fairlead.engine.certificates.issuing import BACKDATED, issue, new_signer
+from fairlead.engine.certificates.issuing import issue, new_signer
 from fairlead.engine.certificates.secret_facts import certificates_in, leaf_of
 from fairlead.engine.decide.bundles import MOST, authorities
-from fairlead.engine.decide.rotation import SETTLING
-from fairlead.engine.decide.rotation_snapshot import RotationSnapshot
+from fairlead.engine.decide.rotation import SETTLING, SPACING
+from fairlead.engine.decide.rotation_snapshot import BACKDATED, RotationSnapshot
 from tests.engine.rotating import NAMES, OVERLAP, SECRET, START, World, a_steady_world
 
 
@@ -359,3 +359,20 @@ def test_no_private_key_is_in_what_is_written_down_of_a_round() -> None:
     assert b"PRIVATE" not in text
     assert "PRIVATE" not in repr(seen) + repr(decision)
     assert read(text, RotationSnapshot) == seen
+
+
+def test_two_operators_with_one_secret_and_different_names_take_turns_slowly() -> None:
+    world = a_steady_world()
+    assert world.secret is not None
+    world.now += timedelta(hours=1)
+    signer = new_signer("other", timedelta(days=30), world.now)
+    pair = issue(signer, ("other.operators.svc",), timedelta(days=20), world.now)
+
+    world.secret |= {"tls.crt": pair.certificate, "tls.key": pair.key, "ca.crt": signer.certificate}
+    at_once = world.step()
+    world.now += SPACING
+    later = world.step()
+
+    assert (at_once.rule, later.rule) == ("space_out", "mend")
+    assert isinstance(at_once.verdict, Hold)
+    assert "see whether two operators" in at_once.verdict.details[0][1]
