@@ -25,6 +25,8 @@ from tests.e2e.service_proxy import LOCAL, Endpoint, ServiceProxy, a_pod
 
 SERVICE = "fairlead"
 LEASE = "fairlead-operator"
+DROPPED, LOST = Fault("drop"), Fault("lost-answer")
+"""Not carried out, and carried out without an answer."""
 
 
 class Replica(ConvertingOperator):
@@ -40,6 +42,11 @@ class Replica(ConvertingOperator):
         )
         super().__init__(site, settings)
         self.is_blind = False
+        self.dies_at = 0
+        """The write of a definition with which it dies; 0: none."""
+        self.last = DROPPED
+        """What becomes of that write."""
+        self._writes = 0
         self._proxy = proxy
         self._task: asyncio.Task[None] | None = None
 
@@ -97,7 +104,17 @@ class Replica(ConvertingOperator):
         reply = await self.webhooks(call)
         return Reply(reply.status, reply.body, (*reply.headers, ("Connection", "close")))
 
+    @property
+    def is_dead(self) -> bool:
+        return 0 < self.dies_at <= self._writes
+
     def _strike(self, request: Request, _number: int) -> Fault | None:
+        if self.is_dead:
+            return Fault("drop")
+        if request.method == "PATCH" and "/customresourcedefinitions/" in request.path:
+            self._writes += 1
+            if self.is_dead:
+                return self.last
         return Fault("drop") if self.is_blind and "/configmaps" in request.path else None
 
 
@@ -108,19 +125,28 @@ class Replicas:
         self.site = site
         self.proxy = ServiceProxy(site, SERVICE)
         self.all: list[Replica] = []
+        self._made = 0
 
     async def begin(self) -> None:
         await self.proxy.start()
 
-    async def add(self, *, is_blind: bool = False) -> Replica:
-        replica = Replica(self.site, self.proxy, len(self.all) + 1)
-        replica.is_blind = is_blind
+    async def add(self, *, is_blind: bool = False, dies_at: int = 0, last: Fault = DROPPED) -> Replica:
+        """The first one leads when this returns."""
+        self._made += 1
+        replica = Replica(self.site, self.proxy, self._made)
+        replica.is_blind, replica.dies_at, replica.last = is_blind, dies_at, last
         self.all.append(replica)
         await replica.start()
         if len(self.all) == 1:
-            await replica.led()  # the first one leads
+            await replica.led()
         await self.proxy.tell(*(each.endpoint for each in self.all))
         return replica
+
+    async def lose(self, replica: Replica) -> None:
+        """Its pod is gone, and nobody calls it any more."""
+        await replica.stop()
+        self.all.remove(replica)
+        await self.proxy.tell(*(each.endpoint for each in self.all))
 
     async def stop(self) -> None:
         for each in self.all:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from fairlead.contracts.apiversions.attach_map import map_name
 from fairlead.contracts.apiversions.kinds import CA_MANAGER, CONVERTIBLE, MANAGER
@@ -14,11 +15,12 @@ from fairlead.engine.decide.owned_definitions import BUNDLE, owns
 from fairlead.engine.decide.registration import Tree
 from kubeloop.objects.core import CONFIGMAPS, EVENTS
 from kubeloop.request import MERGE_PATCH, Request, path_of
+from kubesim.faults import Fault
 from tests.e2e.api_commands import api
 from tests.e2e.clusters import Site, everywhere
 from tests.e2e.converting import patched
 from tests.e2e.converting_operator import rules_in_a_map, without_map
-from tests.e2e.replicated_operator import SERVICE, Replicas
+from tests.e2e.replicated_operator import DROPPED, LOST, SERVICE, Replicas
 from tests.e2e.service_proxy import pod
 from tests.e2e.widgets import Widgets, body_of, widgets
 
@@ -272,3 +274,28 @@ async def _map_holds(site: Site, text: str) -> None:
     body = msgspec.json.encode({"data": {"rules.yaml": text}})
     path = path_of(CONFIGMAPS, site.namespace, "rules")
     await site.client.call(Request("PATCH", path, body=body, content_type=MERGE_PATCH))
+
+
+@pytest.mark.parametrize("last", [DROPPED, LOST], ids=["before", "after"])
+@pytest.mark.parametrize("write", [1, 2, 3])
+@everywhere(controllers=False, on=("sim",))
+async def test_a_leader_that_dies_at_any_write_leaves_it_to_the_next_one_to_finish(
+    site: Site, write: int, last: Fault
+) -> None:
+    """Attaching takes three writes, of which one changes the spec."""
+    kind = await defined(site)
+    before = await kind.live_definition()
+    replicas = Replicas(site)
+    await replicas.begin()
+    first = await replicas.add(dies_at=write, last=last)
+    await rules_in_a_map(site, {**kind.rules(), "attach": True})
+    await site.until(lambda: first.is_dead, every=0.1)
+    await replicas.lose(first)
+
+    second = await replicas.add()
+    attached = await site.until(lambda: _settled(kind), every=0.1)
+
+    assert attached["metadata"]["generation"] == before["metadata"]["generation"] + 1
+    assert conversion(attached)["webhook"]["clientConfig"]["caBundle"]
+    assert not second.log.of("conversion of a definition put back")
+    assert (await kind.live("w-1", "v1"))["spec"] == {"size": 1, "colour": "red"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 
 from fairlead.contracts.apiversions import attach_map
 from fairlead.contracts.apiversions.commands import codes, options
@@ -16,10 +17,14 @@ from fairlead.engine.command import Invocation, Precondition, Subcommand, Usage
 from fairlead.engine.decide.owned_definitions import is_webhook, place_of
 from fairlead.engine.decide.registration import at
 from fairlead.engine.driver.perform import request_for
+from kubeloop import clock
 from kubeloop.errors import Conflict, NotFound
 from kubeloop.request import dry
 
 MOST_TRIES = 10
+LOOKED_AT_AFTER = 0.5
+STAYS_SECONDS = 10.0
+"""In which an operator that puts the conversion back has heard of everything."""
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +53,11 @@ async def _run(called: Invocation) -> int:
         return complain(f"{given.crd} is not there any more", codes.CHANGED)
     if notes is None:
         return complain(f"{given.crd} is written faster than it can be read: run it again", codes.CHANGED)
+    if not given.dry_run and not await _stays(called):
+        return complain(
+            f"the operator has attached {given.crd} again: take its rules out of the files of --conversion-rules",
+            codes.CHANGED,
+        )
     _told(called, removed=removed, notes=notes)
     return codes.DONE
 
@@ -103,6 +113,17 @@ async def _written(called: Invocation, definition: Tree) -> tuple[str, ...] | No
             continue
         return notes
     return None
+
+
+async def _stays(called: Invocation) -> bool:
+    """Whether it stays so: an operator that hears of the rules later than of the CRD puts it back for a moment."""
+    until = clock.monotonic() + STAYS_SECONDS
+    await asyncio.sleep(LOOKED_AT_AFTER)
+    while is_webhook(await live_crd(called.client, called.arguments.crd)):
+        if clock.monotonic() >= until:
+            return False
+        await asyncio.sleep(LOOKED_AT_AFTER)
+    return True
 
 
 def _told(called: Invocation, *, removed: bool, notes: tuple[str, ...]) -> None:
