@@ -48,7 +48,10 @@ def _text(found: CertificateReport, now: datetime) -> str:
     lines = [f"Secret {found.secret}"]
     for name, text in _rows(found, now):
         first = f"  {name:<{INDENT - 2}}"
-        lines += textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=" " * INDENT) or [first.rstrip()]
+        wrapped = textwrap.wrap(
+            text, WIDTH, initial_indent=first, subsequent_indent=" " * INDENT, break_on_hyphens=False
+        )
+        lines += wrapped or [first.rstrip()]
     return "\n".join(lines)
 
 
